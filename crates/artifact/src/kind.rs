@@ -1,0 +1,54 @@
+//! What sort of content is it?
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The sort of content a result holds; it picks the shape outline (SPEC 2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ContentKind {
+    /// One JSON document.
+    Json,
+    /// One JSON document a line.
+    Ndjson,
+    /// Comma-separated rows with a header.
+    Csv,
+    /// Tab-separated rows with a header.
+    Tsv,
+    /// Prose with Markdown headings, lists or fences.
+    Markdown,
+    /// HTML.
+    Html,
+    /// XML.
+    Xml,
+    /// A unified diff.
+    Diff,
+    /// Lines that mostly start alike: times, levels, sources.
+    Log,
+    /// Source code.
+    Code,
+    /// Any other text.
+    Text,
+    /// Not text.
+    Binary,
+}
+
+impl fmt::Display for ContentKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Json => "json",
+            Self::Ndjson => "ndjson",
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
+            Self::Markdown => "markdown",
+            Self::Html => "html",
+            Self::Xml => "xml",
+            Self::Diff => "diff",
+            Self::Log => "log",
+            Self::Code => "code",
+            Self::Text => "text",
+            Self::Binary => "binary",
+        })
+    }
+}

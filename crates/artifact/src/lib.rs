@@ -1,0 +1,33 @@
+//! Which words does Spillgate think in?
+//!
+//! Plain data that every other crate shares: ids, units, spans, what a result
+//! is and where it came from, what was stored. No I/O and no protocol; the
+//! only dependencies are for (de)serialising and formatting this data.
+//!
+//! ```
+//! use spillgate_artifact::{ByteRange, Handle};
+//!
+//! let handle: Handle =
+//!     "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001".parse()?;
+//! assert!("session-x/../../etc/passwd".parse::<Handle>().is_err());
+//! assert_eq!("10..20".parse::<ByteRange>()?.len(), Some(10));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod handle;
+mod kind;
+mod manifest;
+mod origin;
+mod source;
+mod span;
+mod time;
+mod tokens;
+
+pub use handle::{FileId, Handle, HandleError, SessionId};
+pub use kind::ContentKind;
+pub use manifest::{Layout, Manifest, Reason, Stats, ViewFacts};
+pub use origin::{Origin, RawForm, TextPart};
+pub use source::{ByteSource, ReadRange};
+pub use span::{ByteRange, LineRange, SpanError};
+pub use time::{Clock, SystemClock, Timestamp};
+pub use tokens::{TokenBudget, Tokens};

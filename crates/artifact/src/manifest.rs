@@ -1,0 +1,97 @@
+//! What is known of a stored artifact?
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ContentKind, Handle, Origin, RawForm, Timestamp, Tokens};
+
+/// The figures of a text as it came in (SPEC 2.2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Bytes of the text.
+    pub bytes: u64,
+    /// Newlines + 1; 0 when empty (the seeds' rule).
+    pub lines: u64,
+    /// Unicode scalar values; each invalid byte sequence counts as one.
+    pub chars: u64,
+    /// Tokens, exact or extrapolated.
+    pub tokens: Tokens,
+    /// What sort of content it is.
+    pub kind: ContentKind,
+}
+
+/// Why a result was offloaded, in reporting order (SPEC 2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A set limit of bytes, tokens, lines or characters was exceeded.
+    SizeCap,
+    /// The conversation would have overflowed.
+    TokenBudget,
+    /// The budget was taken by another result meanwhile.
+    ReserveFailed,
+}
+
+/// The view: the readable text beside the raw bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewFacts {
+    /// Bytes of the view.
+    pub bytes: u64,
+    /// View lines: as many as line tools can address. A final newline ends a
+    /// line and begins none.
+    pub lines: u64,
+    /// Bytes of the longest run without a newline; above the soft-break limit
+    /// one such run is several view lines.
+    pub longest_line: u64,
+    /// Whether the raw bytes serve as the view, so that there is one file.
+    pub is_raw: bool,
+    /// How the view was laid out.
+    pub layout: Layout,
+}
+
+/// How a view was laid out (SPEC 2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Lines as they came.
+    #[default]
+    AsIs,
+    /// One JSON document, a member or element a line.
+    Json,
+    /// Markup, broken between tags.
+    Markup,
+}
+
+/// What a store keeps beside the bytes of an artifact, written last: an
+/// artifact exists when its manifest does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The artifact's name.
+    pub handle: Handle,
+    /// When it was stored.
+    pub created: Timestamp,
+    /// Who made it.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// MIME type of the raw bytes, where the maker told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime: Option<String>,
+    /// Whether the tool said that it failed (`isError`).
+    #[serde(default)]
+    pub is_error: bool,
+    /// Bytes of the raw payload.
+    pub raw_bytes: u64,
+    /// SHA-256 of the raw payload, 64 hex digits.
+    pub sha256: String,
+    /// How the text lies in the raw payload.
+    #[serde(default)]
+    pub form: RawForm,
+    /// Figures of the text.
+    pub stats: Stats,
+    /// Figures of the view.
+    pub view: ViewFacts,
+    /// Why it was offloaded.
+    pub reason: Reason,
+    /// Whether quota and age spare it.
+    #[serde(default)]
+    pub pinned: bool,
+}

@@ -1,0 +1,51 @@
+//! Where did a result come from, and in which form did its bytes arrive?
+
+use serde::{Deserialize, Serialize};
+
+/// Who made a result. Kept verbatim: a dead handle names the call that would
+/// make it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The MCP server behind the gateway; `None` for a command or a pipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The tool, or the command's name.
+    pub tool: String,
+    /// The arguments as they were sent: JSON from the gateway, a command line
+    /// from `run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<String>,
+}
+
+impl Origin {
+    /// A result of `tool`, with nothing else known.
+    #[must_use]
+    pub fn tool(tool: impl Into<String>) -> Self {
+        Self {
+            server: None,
+            tool: tool.into(),
+            arguments: None,
+        }
+    }
+}
+
+/// How the text that a view shows lies in the raw bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RawForm {
+    /// The raw bytes are the text.
+    #[default]
+    Plain,
+    /// The raw bytes are JSON (an MCP result); the text is these strings in
+    /// it, one after the other, each followed by a newline but the last.
+    JsonStrings(Vec<TextPart>),
+}
+
+/// One JSON string in the raw bytes, without its quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextPart {
+    /// Its first byte in the raw bytes.
+    pub start: u64,
+    /// The byte after its last one: the closing quote.
+    pub end: u64,
+}

@@ -1,0 +1,86 @@
+//! How are stored bytes read, wherever they are?
+
+use std::io::{self, Read};
+
+/// Bytes that can be read at any offset, by several readers at once: a file,
+/// a buffer, a cached object.
+pub trait ByteSource: Send + Sync + std::fmt::Debug {
+    /// Bytes in all.
+    fn len(&self) -> u64;
+
+    /// Reads some bytes from `offset` on; 0 only at the end.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Whether there is nothing to read.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes `start..end` (cut at the end of the source) as a vector.
+    fn bytes(&self, start: u64, end: u64) -> io::Result<Vec<u8>> {
+        let end = end.min(self.len());
+        let wanted = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
+        let mut bytes = vec![0; wanted];
+        let mut filled = 0;
+        while filled < wanted {
+            match self.read_at(&mut bytes[filled..], start + filled as u64)? {
+                0 => break,
+                n => filled += n,
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+}
+
+impl ByteSource for Vec<u8> {
+    fn len(&self) -> u64 {
+        self.as_slice().len() as u64
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|offset| self.get(offset..))
+            .unwrap_or_default();
+        let n = rest.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&rest[..n]);
+        Ok(n)
+    }
+}
+
+/// Reads `start..end` of a source front to back.
+#[derive(Debug)]
+pub struct ReadRange<'a> {
+    source: &'a dyn ByteSource,
+    position: u64,
+    end: u64,
+}
+
+impl<'a> ReadRange<'a> {
+    /// A reader of the bytes `start..end`, cut at the end of the source.
+    #[must_use]
+    pub fn new(source: &'a dyn ByteSource, start: u64, end: u64) -> Self {
+        Self {
+            source,
+            position: start,
+            end: end.min(source.len()),
+        }
+    }
+
+    /// A reader of all bytes.
+    #[must_use]
+    pub fn whole(source: &'a dyn ByteSource) -> Self {
+        Self::new(source, 0, source.len())
+    }
+}
+
+impl Read for ReadRange<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(self.position)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let n = self.source.read_at(&mut buffer[..wanted], self.position)?;
+        self.position += n as u64;
+        Ok(n)
+    }
+}

@@ -1,0 +1,72 @@
+//! What time is it, and who says so?
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A moment in UTC. Printed and stored as RFC 3339 with whole seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(SystemTime);
+
+impl Timestamp {
+    /// The moment of a system time.
+    #[must_use]
+    pub fn new(time: SystemTime) -> Self {
+        Self(time)
+    }
+
+    /// The system time of it.
+    #[must_use]
+    pub fn system_time(self) -> SystemTime {
+        self.0
+    }
+
+    /// How long ago it was at `now`; zero when it is still to come.
+    #[must_use]
+    pub fn age_at(self, now: Timestamp) -> Duration {
+        now.0.duration_since(self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&humantime::format_rfc3339_seconds(self.0), f)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        humantime::parse_rfc3339(&text)
+            .map(Self)
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// Where library crates get the time from: they read no clock of their own, so
+/// that expiry can be tested and messages stay deterministic.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// The present moment.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock, for the binary to hand down.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the clock"
+    )]
+    fn now(&self) -> Timestamp {
+        Timestamp(SystemTime::now())
+    }
+}

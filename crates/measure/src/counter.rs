@@ -1,0 +1,117 @@
+//! Who counts tokens?
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bpe::{Bpe, Vocabulary};
+
+/// Counts the tokens of a text. Counters are shared between threads and load
+/// what they need at the first count, never before.
+pub trait TokenCounter: Send + Sync + fmt::Debug {
+    /// Tokens of the whole text.
+    fn count(&self, text: &str) -> u64;
+
+    /// Whether the text costs more than `limit` tokens. Stops as soon as that
+    /// is certain, so the time depends on the limit and not on the text.
+    fn exceeds(&self, text: &str, limit: u64) -> bool;
+}
+
+/// Which tokenizer counts (SPEC 2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tokenizer {
+    /// Exact BPE of recent `OpenAI` models; the default.
+    #[default]
+    O200kBase,
+    /// Exact BPE of older `OpenAI` models.
+    Cl100kBase,
+    /// `ceil(bytes / 4)`, as the seeds' systems estimate. Needs no vocabulary.
+    Heuristic,
+}
+
+impl Tokenizer {
+    /// All of them, for help texts.
+    pub const ALL: [Self; 3] = [Self::O200kBase, Self::Cl100kBase, Self::Heuristic];
+
+    /// A counter that counts this way.
+    #[must_use]
+    pub fn counter(self) -> Arc<dyn TokenCounter> {
+        match self {
+            Self::O200kBase => Arc::new(Bpe::new(Vocabulary::O200kBase)),
+            Self::Cl100kBase => Arc::new(Bpe::new(Vocabulary::Cl100kBase)),
+            Self::Heuristic => Arc::new(Heuristic),
+        }
+    }
+}
+
+impl fmt::Display for Tokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::O200kBase => "o200k_base",
+            Self::Cl100kBase => "cl100k_base",
+            Self::Heuristic => "heuristic",
+        })
+    }
+}
+
+impl FromStr for Tokenizer {
+    type Err = UnknownTokenizer;
+
+    fn from_str(name: &str) -> Result<Self, UnknownTokenizer> {
+        Self::ALL
+            .into_iter()
+            .find(|known| known.to_string() == name)
+            .ok_or(UnknownTokenizer)
+    }
+}
+
+/// No tokenizer has that name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownTokenizer;
+
+impl fmt::Display for UnknownTokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown tokenizer; known are o200k_base, cl100k_base and heuristic")
+    }
+}
+
+impl std::error::Error for UnknownTokenizer {}
+
+/// `ceil(bytes / 4)`.
+#[derive(Debug)]
+struct Heuristic;
+
+impl TokenCounter for Heuristic {
+    fn count(&self, text: &str) -> u64 {
+        (text.len() as u64).div_ceil(4)
+    }
+
+    fn exceeds(&self, text: &str, limit: u64) -> bool {
+        self.count(text) > limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_parse_to_themselves() {
+        for tokenizer in Tokenizer::ALL {
+            assert_eq!(tokenizer.to_string().parse(), Ok(tokenizer));
+        }
+        assert_eq!("gpt2".parse::<Tokenizer>(), Err(UnknownTokenizer));
+    }
+
+    #[test]
+    fn the_heuristic_rounds_up() {
+        let counter = Tokenizer::Heuristic.counter();
+        for (text, tokens) in [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2)] {
+            assert_eq!(counter.count(text), tokens);
+        }
+        assert!(!counter.exceeds("abcd", 1) && counter.exceeds("abcde", 1));
+    }
+}

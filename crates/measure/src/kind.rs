@@ -1,0 +1,272 @@
+//! What sort of content is it?
+//!
+//! Judged from the head of the text: first the formats that a parser can
+//! confirm (JSON, NDJSON, CSV), then those with unmistakable marks (diff,
+//! HTML, XML), then what most lines look like.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::de::IgnoredAny;
+use spillgate_artifact::ContentKind;
+
+/// Bytes of the head that are looked at.
+pub const SAMPLE_BYTES: usize = 64 << 10;
+
+/// The head of a result, up to [`SAMPLE_BYTES`].
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<'a> {
+    /// The first bytes.
+    pub head: &'a [u8],
+    /// Whether that is all there is.
+    pub complete: bool,
+}
+
+/// What sort of content it is.
+#[must_use]
+pub fn classify(sample: Sample<'_>) -> ContentKind {
+    let head = &sample.head[..sample.head.len().min(SAMPLE_BYTES)];
+    if is_binary(head, sample.complete) {
+        return ContentKind::Binary;
+    }
+    let text = String::from_utf8_lossy(head);
+    let text = text.trim_start_matches('\u{feff}');
+    json(text, sample.complete)
+        .or_else(|| marked(text))
+        .or_else(|| by_lines(text, sample.complete))
+        .or_else(|| table(text, sample.complete))
+        .unwrap_or(ContentKind::Text)
+}
+
+/// A NUL byte, or more than a tenth of it neither text nor white space.
+fn is_binary(head: &[u8], complete: bool) -> bool {
+    if memchr::memchr(0, head).is_some() {
+        return true;
+    }
+    let mut odd = 0;
+    for chunk in head.utf8_chunks() {
+        let controls = chunk
+            .valid()
+            .bytes()
+            .filter(|b| b.is_ascii_control() && !b"\t\n\r\x0c\x1b\x08".contains(b));
+        odd += controls.count() + chunk.invalid().len();
+    }
+    // The cut may have split the last character.
+    let odd = if complete { odd } else { odd.saturating_sub(3) };
+    odd * 10 > head.len()
+}
+
+/// JSON or NDJSON, as far as the sample can be parsed.
+fn json(text: &str, complete: bool) -> Option<ContentKind> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let (mut whole, mut ends) = (0u32, Vec::new());
+    let cut_off = loop {
+        match documents.next() {
+            Some(Ok(_)) => {
+                whole += 1;
+                ends.push(documents.byte_offset());
+            }
+            Some(Err(error)) if error.is_eof() && !complete => break true,
+            Some(Err(_)) => return None,
+            None => break false,
+        }
+    };
+    let each_on_its_line = ends
+        .iter()
+        .all(|&end| text[end..].is_empty() || text[end..].starts_with(['\n', '\r']));
+    match whole + u32::from(cut_off) {
+        1 => Some(ContentKind::Json),
+        _ if each_on_its_line => Some(ContentKind::Ndjson),
+        _ => None,
+    }
+}
+
+/// Formats with marks that nothing else carries.
+fn marked(text: &str) -> Option<ContentKind> {
+    let start: String = text.trim_start().chars().take(512).collect();
+    let start = start.to_ascii_lowercase();
+    if start.starts_with("<!doctype html") || start.starts_with("<html") {
+        return Some(ContentKind::Html);
+    }
+    if start.starts_with("<?xml") || start.starts_with("<!doctype") {
+        let html = start.contains("<html") || start.contains("doctype html");
+        return Some(if html { ContentKind::Html } else { ContentKind::Xml });
+    }
+    if start.starts_with('<') && MARKUP.is_match(&start) {
+        let html = HTML_TAG.is_match(&start);
+        return Some(if html { ContentKind::Html } else { ContentKind::Xml });
+    }
+    DIFF.is_match(text).then_some(ContentKind::Diff)
+}
+
+/// What most lines look like: a log, Markdown or code.
+fn by_lines(text: &str, complete: bool) -> Option<ContentKind> {
+    const LOOKED_AT: usize = 400;
+    let mut lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .take(LOOKED_AT)
+        .collect();
+    if !complete && lines.len() > 1 && lines.len() < LOOKED_AT {
+        lines.pop(); // cut off by the sample
+    }
+    let share = |pattern: &Regex| {
+        let hits = lines.iter().filter(|line| pattern.is_match(line)).count();
+        hits as f64 / lines.len().max(1) as f64
+    };
+    if lines.len() < 3 {
+        return None;
+    }
+    if share(&LOG_LINE) >= 0.3 {
+        return Some(ContentKind::Log);
+    }
+    let (code, markdown) = (share(&CODE_LINE), share(&MARKDOWN_LINE));
+    let headed = lines.iter().any(|line| HEADING.is_match(line));
+    if headed && markdown > 0.03 && code < 0.4 && markdown * 3.0 > code {
+        return Some(ContentKind::Markdown);
+    }
+    (code >= 0.2).then_some(ContentKind::Code)
+}
+
+/// Rows of one width under a header of short, different names.
+fn table(text: &str, complete: bool) -> Option<ContentKind> {
+    [(b',', ContentKind::Csv), (b'\t', ContentKind::Tsv)]
+        .into_iter()
+        .find_map(|(delimiter, kind)| is_table(text, delimiter, complete).then_some(kind))
+}
+
+fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
+    const ROWS: usize = 50;
+    const WIDEST_NAME: usize = 64;
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .from_reader(text.as_bytes());
+    let Ok(header) = reader.headers().cloned() else {
+        return false;
+    };
+    let mut names: Vec<&str> = header.iter().collect();
+    names.sort_unstable();
+    names.dedup();
+    let named = names.len() == header.len()
+        && names
+            .iter()
+            .all(|name| name.len() <= WIDEST_NAME && !name.trim().is_empty() && name.parse::<f64>().is_err());
+    if header.len() < 2 || !named {
+        return false;
+    }
+    let rows: Vec<bool> = reader.records().take(ROWS).map(|row| row.is_ok()).collect();
+    // The last row of a sample may be cut short.
+    let judged = if complete || rows.len() == ROWS {
+        rows.len()
+    } else {
+        rows.len().saturating_sub(1)
+    };
+    judged >= 1 && rows[..judged].iter().all(|&whole| whole)
+}
+
+fn pattern(source: &str) -> Regex {
+    Regex::new(source).expect("the patterns of this file are valid")
+}
+
+static MARKUP: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^<[a-z][\w:.-]*(\s[^<>]*)?/?>|^<!--"));
+static HTML_TAG: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"<(head|body|div|span|p|a|ul|table|section|main|article|h[1-6]|script|img)[\s>]"));
+static DIFF: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?m)^diff --git |^--- \S.*\n\+\+\+ \S.*\n@@ -\d+(,\d+)? \+\d+(,\d+)? @@")
+});
+/// A time of day, a date or a level in the first 60 characters.
+static LOG_LINE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"^.{0,40}?(\d{1,2}:\d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]|\d{2}/[A-Z][a-z]{2}/\d{4})",
+        r"|^.{0,50}?\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\b"
+    ))
+});
+static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^#{1,6} \S"));
+static MARKDOWN_LINE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^#{1,6} \S|^\s{0,6}([-*+]|\d+\.) \S|^\s{0,3}(```|~~~|> )|\]\(\S+\)|^\|.*\|\s*$|\*\*\S")
+});
+static CODE_LINE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"^\s*(pub |export |public |private |protected |static |async |abstract |final )*",
+        r"(fn|def|class|struct|enum|impl|trait|interface|func|function|package|namespace|module|import|from \S+ import|use|mod|type|const|let|var|return|if|for|while|else|match|switch|case|#include|#define|@\w+)\b.*",
+        r"|[{};]\s*$|^\s*(//|/\*|\*/)|^\s*\}"
+    ))
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> ContentKind {
+        classify(Sample {
+            head: text.as_bytes(),
+            complete: true,
+        })
+    }
+
+    #[test]
+    fn whole_texts() {
+        use ContentKind::*;
+        let cases = [
+            ("", Text),
+            ("hello", Text),
+            ("{\"a\": [1, 2]}", Json),
+            ("\u{feff}[1]\n", Json),
+            ("{\"a\":1}\n{\"a\":2}\n", Ndjson),
+            ("{\"a\":1} {\"a\":2}", Text),
+            ("{not json}", Text),
+            ("[2026-11-21 10:00:00] INFO up\n[2026-11-21 10:00:01] INFO up\n[2026-11-21 10:00:02] WARN x\n", Log),
+            ("Nov 21 10:00:00 host sshd[1]: ok\nNov 21 10:00:01 host sshd[1]: ok\nNov 21 10:00:02 host x: y\n", Log),
+            ("id,name\n1,a\n2,\"b\nc\"\n", Csv),
+            ("id\tname\n1\ta\n", Tsv),
+            ("one, two\nthree\n", Text),
+            ("1,2\n3,4\n", Text),
+            ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", Diff),
+            ("--- a\n+++ b\n@@ -1,2 +1,2 @@\n x\n", Diff),
+            ("<!DOCTYPE html><html></html>", Html),
+            ("<div><p>x</p></div>", Html),
+            ("<?xml version=\"1.0\"?><a/>", Xml),
+            ("<rss version=\"2\"><channel></channel></rss>", Xml),
+            ("# Title\n\nSome prose.\n\n- one\n- two\n", Markdown),
+            ("use std::fs;\n\nfn main() {\n    println!(\"x\");\n}\n", Code),
+            ("import os\n\ndef f():\n    return 1\n\nclass A:\n    pass\n", Code),
+            ("The cat sat on the mat,\nand it was warm,\nas mats are.\n", Text),
+        ];
+        for (text, want) in cases {
+            assert_eq!(kind(text), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn samples_of_larger_texts() {
+        let cut = |text: &str| {
+            classify(Sample {
+                head: text.as_bytes(),
+                complete: false,
+            })
+        };
+        assert_eq!(cut("{\"items\": [{\"id\": 1}, {\"i"), ContentKind::Json);
+        assert_eq!(cut("{\"a\":1}\n{\"a\":2}\n{\"a"), ContentKind::Ndjson);
+        assert_eq!(cut("a,b\n1,2\n3,\"x"), ContentKind::Csv);
+    }
+
+    #[test]
+    fn binary_is_not_text() {
+        let binary = |head: &[u8]| {
+            classify(Sample {
+                head,
+                complete: true,
+            })
+        };
+        assert_eq!(binary(b"\x7fELF\x02\x01\x01\0"), ContentKind::Binary);
+        assert_eq!(binary(&[0xfe; 100]), ContentKind::Binary);
+        assert_eq!(
+            binary(b"caf\xe9 au lait, caf\xe9 noir, th\xe9 vert et plus"),
+            ContentKind::Text
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! What do the bytes look like as they stream by?
+
+use memchr::memchr2;
+
+/// Bytes looked at in one go, small enough to stay in the first-level cache
+/// while several passes go over them.
+const BLOCK: usize = 32 << 10;
+
+/// One pass over a stream: bytes, lines, characters, UTF-8, controls.
+#[derive(Debug, Default)]
+pub struct Scan {
+    facts: ScanFacts,
+    /// The start of a character whose end has not come yet, at most 3 bytes.
+    pending: Vec<u8>,
+}
+
+/// What a [`Scan`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ScanFacts {
+    /// Bytes.
+    pub bytes: u64,
+    /// `\n` bytes.
+    pub newlines: u64,
+    /// Unicode scalar values; an invalid sequence counts as one.
+    pub chars: u64,
+    /// Invalid UTF-8 sequences: each is one U+FFFD in the view.
+    pub invalid: u64,
+    /// Whether an ESC or CR byte occurs: the view will differ from the bytes.
+    pub controls: bool,
+}
+
+impl ScanFacts {
+    /// Newlines + 1; 0 when empty (the seeds' rule).
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        if self.bytes == 0 { 0 } else { self.newlines + 1 }
+    }
+
+    /// Whether the bytes can be shown as they are.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.invalid == 0 && !self.controls
+    }
+}
+
+impl Scan {
+    /// Takes the next bytes of the stream.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        for block in bytes.chunks(BLOCK) {
+            self.facts.bytes += block.len() as u64;
+            self.facts.newlines += bytecount::count(block, b'\n') as u64;
+            self.facts.controls = self.facts.controls || memchr2(b'\r', 0x1b, block).is_some();
+            self.characters(block);
+        }
+    }
+
+    /// What was found, once the stream has ended.
+    #[must_use]
+    pub fn finish(mut self) -> ScanFacts {
+        if !self.pending.is_empty() {
+            self.facts.chars += 1;
+            self.facts.invalid += 1;
+        }
+        self.facts
+    }
+
+    fn characters(&mut self, block: &[u8]) {
+        if self.pending.is_empty() {
+            return self.whole_characters(block);
+        }
+        // A character lies across two blocks: decide about its few bytes first.
+        let joined = std::mem::take(&mut self.pending);
+        let borrowed = block.len().min(4 - joined.len());
+        let seam = [joined.as_slice(), &block[..borrowed]].concat();
+        let used = match std::str::from_utf8(&seam) {
+            Ok(_) => seam.len(),
+            Err(error) => match (error.valid_up_to(), error.error_len()) {
+                (0, Some(invalid)) => {
+                    self.facts.invalid += 1;
+                    self.facts.chars += 1;
+                    return self.characters_after(joined.len(), invalid, block);
+                }
+                (0, None) if borrowed == block.len() => {
+                    self.pending = seam;
+                    return;
+                }
+                (valid, _) => valid,
+            },
+        };
+        self.facts.chars += bytecount::num_chars(&seam[..used]) as u64;
+        self.whole_characters(&block[used - joined.len()..]);
+    }
+
+    /// Goes on after an invalid sequence of `invalid` bytes that began `pending`
+    /// bytes before the block.
+    fn characters_after(&mut self, pending: usize, invalid: usize, block: &[u8]) {
+        self.whole_characters(&block[invalid.saturating_sub(pending)..]);
+    }
+
+    fn whole_characters(&mut self, mut bytes: &[u8]) {
+        loop {
+            let Err(error) = simdutf8::compat::from_utf8(bytes) else {
+                self.facts.chars += bytecount::num_chars(bytes) as u64;
+                return;
+            };
+            let (valid, rest) = bytes.split_at(error.valid_up_to());
+            self.facts.chars += bytecount::num_chars(valid) as u64;
+            let Some(invalid) = error.error_len() else {
+                self.pending = rest.to_vec();
+                return;
+            };
+            self.facts.chars += 1;
+            self.facts.invalid += 1;
+            bytes = &rest[invalid..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn scan(bytes: &[u8], step: usize) -> ScanFacts {
+        let mut scan = Scan::default();
+        for part in bytes.chunks(step) {
+            scan.feed(part);
+        }
+        scan.finish()
+    }
+
+    fn expected(bytes: &[u8]) -> ScanFacts {
+        ScanFacts {
+            bytes: bytes.len() as u64,
+            newlines: bytes.iter().filter(|&&b| b == b'\n').count() as u64,
+            chars: String::from_utf8_lossy(bytes).chars().count() as u64,
+            invalid: bytes
+                .utf8_chunks()
+                .filter(|chunk| !chunk.invalid().is_empty())
+                .count() as u64,
+            controls: bytes.iter().any(|b| [b'\r', 0x1b].contains(b)),
+        }
+    }
+
+    #[test]
+    fn lines_follow_the_seeds() {
+        for (text, lines) in [("", 0), ("a", 1), ("a\n", 2), ("a\nb", 2), ("\n\n", 3)] {
+            assert_eq!(scan(text.as_bytes(), 1).lines(), lines, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_any_steps(
+            parts in proptest::collection::vec(prop_oneof![
+                proptest::collection::vec(any::<u8>(), 0..6),
+                "[a\n\r漢é🚀\u{1b}]{0,4}".prop_map(String::into_bytes),
+            ], 0..40),
+            step in 1usize..9,
+        ) {
+            let bytes = parts.concat();
+            prop_assert_eq!(scan(&bytes, step), expected(&bytes));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+"""The same requests to a real server, once directly and once through the gateway: every small
+reply is the same to the byte. Raw frames are recorded, because a client's types would hide it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import common
+from common import OUR_TOOLS, Setup, Verdict
+from frames import Line, Peer
+
+# What a server makes up anew in each run: ids, dates, times of day.
+VARYING = re.compile(
+    rb"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}"
+    rb"|\d{4}-\d{2}-\d{2}T[\d:.]+Z|\d{1,2}:\d{2}:\d{2} [AP]M"
+)
+
+# A client's own odd spellings: the gateway has to pass them on as they are.
+SPELLINGS = [
+    b'{"jsonrpc":"2.0","id":"a b \\u00e4","method":"ping"}\n',
+    b'{ "method" : "ping" , "id" : 9007199254740991, "jsonrpc" : "2.0" }\n',
+    b'{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"echo","arguments":'
+    b'{"message":"\\u0000\\u001f \\ud83d\\ude00 \\/ k\xc3\xa4se"}}}\n',
+    b'{"jsonrpc":"2.0","id":-1,"method":"tools/call","params":{"name":"get-sum","arguments":'
+    b'{"a":1.0,"b":1e2},"_meta":{"x":1.0,"progressToken":3},"unknown":[1.0]}}\n',
+    b'{"jsonrpc":"2.0","id":21,"method":"no/such","params":{}}\n',
+    b'{"jsonrpc":"2.0","id":22,"method":"tools/call","params":[]}\n',
+    b'{"jsonrpc":"2.0","id":23,"method":"tools/call","params":{"name":"no-such-tool"}}\r\n',
+    b'{"jsonrpc":"2.0","id":24,"method":"tools/call","params":{"name":"simulate-research-query",'
+    b'"arguments":{"topic":"spills"},"task":{"ttl":60000}}}\n',
+]
+
+
+def requests(work: Path) -> dict[str, tuple[str, Any]]:
+    """The corpus, for whichever server it is: a server answers what it has not with an error."""
+    (work / "small.txt").write_text('Käse\ttab "quoted" \\n no newline\r\nsecond\n', "utf-8")
+    (work / "pixel.png").write_bytes(bytes(range(256)))
+    at = {"path": str(work / "small.txt")}
+    calls = {
+        "echo": {"message": "Grüße \u2028 🎬"},
+        "get-tiny-image": {},
+        "get-annotated-message": {"messageType": "debug", "includeImage": True},
+        "get-env": {},
+        "get-resource-links": {"count": 10},
+        "get-resource-reference": {"resourceType": "Blob", "resourceId": 3},
+        "get-structured-content": {"location": "New York"},
+        "get-sum": {"a": "not a number"},
+        "trigger-long-running-operation": {"duration": 0.2, "steps": 2},
+        "read_text_file": at,
+        "read_media_file": {"path": str(work / "pixel.png")},
+        "list_directory": {"path": str(work)},
+        "directory_tree": {"path": str(work)},
+        "read_multiple_files": {"paths": [at["path"], str(work / "missing")]},
+        "list_allowed_directories": {},
+    }
+    corpus: dict[str, tuple[str, Any]] = {
+        f"call {tool}": ("tools/call", {"name": tool, "arguments": arguments})
+        for tool, arguments in calls.items()
+    }
+    first = "demo://resource/static/document/features.md"
+    prompt = {"type": "ref/prompt", "name": "completable-prompt"}
+    argument = {"name": "department", "value": "S"}
+    return corpus | {
+        "ping": ("ping", {}),
+        "resources/list": ("resources/list", {}),
+        "resources/read": ("resources/read", {"uri": first}),
+        "resources/templates/list": ("resources/templates/list", {}),
+        "prompts/list": ("prompts/list", {}),
+        "prompts/get": ("prompts/get", {"name": "resource-prompt", "arguments": {}}),
+        "completion": ("completion/complete", {"ref": prompt, "argument": argument}),
+        "tasks/list": ("tasks/list", {}),
+        "server/discover": ("server/discover", {"_meta": {}}),
+    }
+
+
+def record(command: list[str], work: Path, errors: Path) -> tuple[dict[str, bytes], list[bytes]]:
+    """Every reply line by its request's name, and the other lines."""
+    replies: dict[str, bytes] = {}
+    with Peer(command, errors) as peer:
+        replies["initialize"] = peer.handshake().raw
+        # Servers announce their tools once more soon after the handshake.
+        peer.quiet(1.0)
+        for number, (name, (method, params)) in enumerate(requests(work).items()):
+            replies[name] = peer.request(100 + number, method, params).raw
+        for spelling in SPELLINGS:
+            peer.send(spelling)
+            replies[f"spelling {spelling!r}"] = peer.reply(json.loads(spelling)["id"]).raw
+        replies["tools/list"] = peer.request(3, "tools/list").raw
+        peer.quiet(0.5)
+        others = [line.raw for line in peer.others]
+    return replies, others
+
+
+def stable(raw: bytes | None) -> bytes:
+    """A line without what varies from run to run."""
+    return VARYING.sub(b"<varying>", raw or b"<no reply>")
+
+
+def elements(line: bytes) -> list[str]:
+    """The raw text of each tool in a reply to tools/list."""
+    text = line.decode()
+    at, decoder, found = text.index('"tools":[') + len('"tools":['), json.JSONDecoder(), []
+    while text[at] != "]":
+        _, end = decoder.raw_decode(text, at)
+        found.append(text[at:end])
+        at = end + (text[end] == ",")
+    return found
+
+
+def compare_tools(verdict: Verdict, direct: bytes, relayed: bytes, gated: bool) -> None:
+    """The list is the upstream's, each tool to the byte, then our tools. Only the value of
+    `outputSchema` may differ, and then it holds the original as it was spelled."""
+    theirs, all_of_them = elements(direct), elements(relayed)
+    ours = [json.loads(tool)["name"] for tool in all_of_them[len(theirs) :]]
+    verdict.equal("tools/list: our tools last", ours, OUR_TOOLS if gated else [])
+    for wanted, got in zip(theirs, all_of_them):
+        tool = json.loads(wanted)
+        name = f"tools/list: {tool['name']}"
+        if not gated or "outputSchema" not in tool:
+            verdict.equal(name, got, wanted)
+            continue
+        schema = spelled(wanted, "outputSchema")
+        head, _, tail = wanted.partition(f'"outputSchema":{schema}')
+        verdict.check(f"{name}: around the schema", got.startswith(head) and got.endswith(tail), got)
+        first = json.loads(got)["outputSchema"]["anyOf"][0]
+        verdict.equal(f"{name}: the original schema", first, tool["outputSchema"])
+        verdict.check(f"{name}: spelled as it was", schema in got, got)
+    around = stable(relayed).partition(b'"tools":[')[0]
+    verdict.equal("tools/list: before the tools", around, stable(direct).partition(b'"tools":[')[0])
+    after = direct.decode().partition(theirs[-1])[2]
+    verdict.check("tools/list: after the tools", relayed.decode().endswith(after), after)
+
+
+def spelled(text: str, key: str) -> str:
+    """The raw text of a key's value in a compact JSON object."""
+    at = text.index(f'"{key}":') + len(key) + 3
+    return text[at : json.JSONDecoder().raw_decode(text, at)[1]]
+
+
+def scenario(setup: Setup, verdict: Verdict) -> None:
+    """Records twice and compares."""
+    direct, said = record(setup.direct(), setup.work, setup.work / "direct.txt")
+    relayed, passed = record(setup.relayed(), setup.work, setup.work / "relayed.txt")
+    compare_tools(
+        verdict, direct.pop("tools/list"), relayed.pop("tools/list"), setup.gateway is not None
+    )
+    for name, wanted in direct.items():
+        verdict.equal(name, stable(relayed.get(name)), stable(wanted))
+    verdict.equal("other lines", set(map(stable, passed)), set(map(stable, said)))
+    exact = [name for name, wanted in direct.items() if relayed.get(name) == wanted]
+    verdict.check("nearly all are the same to the byte", len(exact) >= len(direct) - 4, exact)
+    results = [name for name, wanted in direct.items() if b'"result"' in wanted]
+    verdict.check("most are results", len(results) >= len(direct) // 3, results)
+    verdict.facts["replies"], verdict.facts["exact"] = len(direct), len(exact)
+
+
+common.run(scenario)

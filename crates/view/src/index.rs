@@ -1,0 +1,314 @@
+//! On which byte does line 7,000,000 begin?
+
+use memchr::memchr;
+use spillgate_artifact::Layout;
+
+use crate::lines::{HARD_BYTES, SOFT_CHARS, line_end};
+
+/// An anchor is set once in so many bytes: 1 GB has 16,000 anchors in 400 KB,
+/// and no look-up walks further than this (performance.md, section 5).
+const SPACING: u64 = 64 << 10;
+
+/// First bytes of a stored index; the digit is the format's version.
+const MAGIC: &[u8; 8] = b"SGLINES1";
+
+/// An [`Anchor::origin`] that is not known.
+const UNKNOWN: u64 = u64::MAX;
+
+/// A place in a view from which one can start counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anchor {
+    /// 0-based number of the view line that begins here.
+    pub line: u64,
+    /// Its first byte in the view.
+    pub offset: u64,
+    /// The text it was made from begins at this byte; `None` inside a line
+    /// that was broken.
+    pub origin: Option<u64>,
+}
+
+/// Sparse line numbers of a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineIndex {
+    /// In ascending order; the first is the start of the view.
+    pub anchors: Vec<Anchor>,
+    /// View lines.
+    pub lines: u64,
+    /// Bytes of the view.
+    pub bytes: u64,
+    /// Bytes of the longest run without a newline.
+    pub longest_line: u64,
+}
+
+impl LineIndex {
+    /// The last anchor at or before the 0-based `line`.
+    #[must_use]
+    pub fn before_line(&self, line: u64) -> Anchor {
+        let after = self.anchors.partition_point(|anchor| anchor.line <= line);
+        self.anchors[after.saturating_sub(1)]
+    }
+
+    /// The last anchor at or before the byte `offset`.
+    #[must_use]
+    pub fn before_offset(&self, offset: u64) -> Anchor {
+        let after = self
+            .anchors
+            .partition_point(|anchor| anchor.offset <= offset);
+        self.anchors[after.saturating_sub(1)]
+    }
+
+    /// The last anchor at or before the 0-based `line` whose origin is known.
+    #[must_use]
+    pub fn origin_before_line(&self, line: u64) -> Anchor {
+        let after = self.anchors.partition_point(|anchor| anchor.line <= line);
+        let known = self.anchors[..after].iter().rev();
+        *known
+            .clone()
+            .find(|anchor| anchor.origin.is_some())
+            .unwrap_or(&self.anchors[0])
+    }
+
+    /// The index as bytes, to be stored beside the view.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let numbers = [self.lines, self.bytes, self.longest_line]
+            .into_iter()
+            .chain(self.anchors.iter().flat_map(|anchor| {
+                [anchor.line, anchor.offset, anchor.origin.unwrap_or(UNKNOWN)]
+            }));
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(numbers.flat_map(u64::to_le_bytes));
+        bytes
+    }
+
+    /// The index that `bytes` were made from.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, IndexError> {
+        let body = bytes.strip_prefix(MAGIC).ok_or(IndexError)?;
+        let (numbers, rest) = body.as_chunks::<8>();
+        let numbers: Vec<u64> = numbers.iter().map(|n| u64::from_le_bytes(*n)).collect();
+        let ([lines, bytes, longest_line], anchors) =
+            numbers.split_first_chunk::<3>().ok_or(IndexError)?;
+        let (anchors, odd) = anchors.as_chunks::<3>();
+        if anchors.is_empty() || !odd.is_empty() || !rest.is_empty() {
+            return Err(IndexError);
+        }
+        let anchor = |&[line, offset, origin]: &[u64; 3]| Anchor {
+            line,
+            offset,
+            origin: (origin != UNKNOWN).then_some(origin),
+        };
+        Ok(Self {
+            anchors: anchors.iter().map(anchor).collect(),
+            lines: *lines,
+            bytes: *bytes,
+            longest_line: *longest_line,
+        })
+    }
+}
+
+/// The stored index is not one: written by another version, or damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the line index is damaged or of another version")]
+pub struct IndexError;
+
+/// Builds a [`LineIndex`] while the view streams by.
+#[derive(Debug)]
+pub struct Indexer {
+    layout: Layout,
+    /// Whether the view is the text itself, so that each offset is its origin.
+    same: bool,
+    anchors: Vec<Anchor>,
+    lines: u64,
+    /// Bytes fed.
+    bytes: u64,
+    /// The line that has begun but not ended; less than a view line long.
+    open: Vec<u8>,
+    /// Bytes since the last newline.
+    run: u64,
+    longest: u64,
+    /// Origin of the line that the next byte begins.
+    origin: Option<u64>,
+}
+
+impl Indexer {
+    /// For a view that is the text itself.
+    #[must_use]
+    pub fn as_is(layout: Layout) -> Self {
+        Self::new(layout, true)
+    }
+
+    /// For a view made by a transformation, which tells where lines come from.
+    #[must_use]
+    pub fn made(layout: Layout) -> Self {
+        Self::new(layout, false)
+    }
+
+    fn new(layout: Layout, same: bool) -> Self {
+        let start = Anchor {
+            line: 0,
+            offset: 0,
+            origin: Some(0),
+        };
+        Self {
+            layout,
+            same,
+            anchors: vec![start],
+            lines: 0,
+            bytes: 0,
+            open: Vec::new(),
+            run: 0,
+            longest: 0,
+            origin: None,
+        }
+    }
+
+    /// The line that the next byte begins was made from the text at `origin`.
+    pub fn line(&mut self, origin: u64) {
+        self.origin = Some(origin);
+    }
+
+    /// Takes the next bytes of the view.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        if !self.open.is_empty() {
+            bytes = self.close_open_line(bytes);
+        }
+        let mut start = self.bytes;
+        while let Some(end) = self.next_end(bytes) {
+            self.count_line(start, &bytes[..end]);
+            start += end as u64;
+            bytes = &bytes[end..];
+        }
+        self.bytes = start;
+        self.open.extend_from_slice(bytes);
+    }
+
+    /// The index, once the view has ended.
+    #[must_use]
+    pub fn finish(mut self) -> LineIndex {
+        let open = std::mem::take(&mut self.open);
+        let (mut rest, mut start) = (open.as_slice(), self.bytes);
+        while let Some(end) = line_end(rest, self.layout, true) {
+            self.count_line(start, &rest[..end]);
+            start += end as u64;
+            rest = &rest[end..];
+        }
+        LineIndex {
+            anchors: self.anchors,
+            lines: self.lines,
+            bytes: start,
+            longest_line: self.longest.max(self.run),
+        }
+    }
+
+    /// Lengthens the open line with `bytes` until it ends; gives what is left.
+    fn close_open_line<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let had = self.open.len();
+        let window = bytes.len().min(HARD_BYTES + 1);
+        self.open.extend_from_slice(&bytes[..window]);
+        let mut open = std::mem::take(&mut self.open);
+        let mut used = 0;
+        while used < had {
+            let Some(end) = line_end(&open[used..], self.layout, false) else {
+                open.drain(..used);
+                self.open = open;
+                return &bytes[window..];
+            };
+            self.count_line(self.bytes, &open[used..used + end]);
+            self.bytes += end as u64;
+            used += end;
+        }
+        &bytes[used - had..]
+    }
+
+    /// The usual line is short and ends at its newline; all else is the rule's.
+    fn next_end(&self, bytes: &[u8]) -> Option<usize> {
+        match memchr(b'\n', &bytes[..bytes.len().min(SOFT_CHARS + 1)]) {
+            Some(newline) if self.layout != Layout::Markup => Some(newline + 1),
+            _ => line_end(bytes, self.layout, false),
+        }
+    }
+
+    fn count_line(&mut self, start: u64, line: &[u8]) {
+        let origin = match self.same {
+            true => Some(start),
+            false => self.origin.take(),
+        };
+        let last = self.anchors.last().map_or(0, |anchor| anchor.offset);
+        if start - last >= SPACING {
+            self.anchors.push(Anchor {
+                line: self.lines,
+                offset: start,
+                origin,
+            });
+        }
+        self.lines += 1;
+        self.run += line.len() as u64;
+        if line.last() == Some(&b'\n') {
+            self.longest = self.longest.max(self.run - 1);
+            self.run = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn index(text: &[u8], step: usize, layout: Layout) -> LineIndex {
+        let mut indexer = Indexer::as_is(layout);
+        for part in text.chunks(step) {
+            indexer.feed(part);
+        }
+        indexer.finish()
+    }
+
+    /// The same, by applying the rule to the whole text.
+    fn naive(text: &[u8], layout: Layout) -> (u64, u64) {
+        let (mut rest, mut lines) = (text, 0);
+        while let Some(end) = line_end(rest, layout, true) {
+            lines += 1;
+            rest = &rest[end..];
+        }
+        let longest = text.split(|&b| b == b'\n').map(<[u8]>::len).max();
+        (lines, longest.unwrap_or(0) as u64)
+    }
+
+    #[test]
+    fn anchors_are_sparse_and_true() {
+        let text = "0123456789\n".repeat(50_000).into_bytes();
+        let index = index(&text, 4096, Layout::AsIs);
+        assert_eq!((index.lines, index.bytes), (50_000, 550_000));
+        assert_eq!(index.anchors.len(), 9);
+        for anchor in &index.anchors {
+            assert_eq!(anchor.offset, anchor.line * 11);
+            assert_eq!(anchor.origin, Some(anchor.offset));
+        }
+        assert_eq!(index.before_line(49_999), *index.anchors.last().unwrap());
+        assert_eq!(index.before_offset(70_000).offset, 65_538);
+    }
+
+    #[test]
+    fn survives_being_stored() {
+        let index = index(&b"abc\n".repeat(40_000), 1000, Layout::AsIs);
+        assert_eq!(LineIndex::from_bytes(&index.to_bytes()), Ok(index.clone()));
+        for damaged in [&b""[..], b"SGLINES0", &index.to_bytes()[..50]] {
+            assert_eq!(LineIndex::from_bytes(damaged), Err(IndexError));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_steps_give_the_same_lines(
+            text in "([a-z ]{0,90}|[漢🚀]{0,700}|x{900,1100}|\n|><){0,12}",
+            step in 1usize..3000,
+            markup: bool,
+        ) {
+            let layout = if markup { Layout::Markup } else { Layout::AsIs };
+            let index = index(text.as_bytes(), step, layout);
+            prop_assert_eq!((index.lines, index.longest_line), naive(text.as_bytes(), layout));
+            prop_assert_eq!(index.bytes, text.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Which raw bytes is a view line made from?
+//!
+//! Nothing is stored for this but the origins of the index's anchors: the
+//! transformation is run again from the nearest one, at most some 64 KB of
+//! view away, and gives the same lines in the same places.
+
+use std::io::{self, Read};
+
+use spillgate_artifact::{ByteSource, Layout, ReadRange};
+
+use crate::{JsonLayout, Sanitizer, View, ViewSink};
+
+/// Bytes replayed between two looks at whether the line was reached.
+const STEP: usize = 16 << 10;
+
+/// The bytes `start..end` of `text` that the 1-based view `line` was made from.
+/// `text` is what the transformation was given: the raw bytes, or the text
+/// decoded from them. `is_same` says that the view is that text. A line that
+/// was broken in the view shares its origin with its other pieces.
+pub fn raw_range(
+    view: &View,
+    text: &dyn ByteSource,
+    is_same: bool,
+    line: u64,
+) -> io::Result<Option<(u64, u64)>> {
+    let Some(span) = view.lines_from(line)?.next_line()? else {
+        return Ok(None);
+    };
+    if span.number != line {
+        return Ok(None);
+    }
+    if is_same {
+        return Ok(Some((span.start, span.end)));
+    }
+    let anchor = view.index().origin_before_line(line - 1);
+    let mut wanted = Wanted {
+        view_line: span.start,
+        written: anchor.offset,
+        start: anchor.origin.unwrap_or(0),
+        end: None,
+    };
+    let origin = wanted.start;
+    let mut transformation = Transformation::resume(view, anchor.offset, origin)?;
+    let mut reader = ReadRange::new(text, origin, text.len());
+    let mut buffer = vec![0; STEP];
+    while wanted.end.is_none() {
+        match reader.read(&mut buffer)? {
+            0 => break,
+            n => transformation.feed(&buffer[..n], &mut wanted)?,
+        }
+    }
+    Ok(Some((wanted.start, wanted.end.unwrap_or(text.len()))))
+}
+
+enum Transformation {
+    Sanitize(Box<Sanitizer>),
+    Json(JsonLayout),
+}
+
+impl Transformation {
+    fn resume(view: &View, offset: u64, origin: u64) -> io::Result<Self> {
+        if view.layout() != Layout::Json {
+            return Ok(Self::Sanitize(Box::new(Sanitizer::starting_at(origin))));
+        }
+        // The depth at which the layout was is written in the indentation; a
+        // closing bracket stands one level outside of what it closes.
+        let line = view.source().bytes(offset, offset + 1024)?;
+        let spaces = line.iter().take_while(|&&b| b == b' ').count();
+        let closes = matches!(line.get(spaces), Some(b'}' | b']'));
+        let depth = spaces / 2 + usize::from(closes);
+        Ok(Self::Json(JsonLayout::starting_at(origin, depth)))
+    }
+
+    fn feed(&mut self, text: &[u8], sink: &mut Wanted) -> io::Result<()> {
+        match self {
+            Self::Sanitize(sanitizer) => sanitizer.feed(text, sink),
+            Self::Json(layout) => layout.feed(text, sink),
+        }
+    }
+}
+
+/// Waits for the line that holds a byte of the view.
+struct Wanted {
+    view_line: u64,
+    /// View bytes written so far.
+    written: u64,
+    start: u64,
+    end: Option<u64>,
+}
+
+impl ViewSink for Wanted {
+    fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn line(&mut self, origin: u64) {
+        if self.written <= self.view_line {
+            self.start = origin;
+        } else if self.end.is_none() {
+            self.end = Some(origin);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Indexer;
+
+    #[derive(Debug)]
+    struct Build(Vec<u8>, Indexer);
+
+    impl ViewSink for Build {
+        fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.0.extend_from_slice(bytes);
+            self.1.feed(bytes);
+            Ok(())
+        }
+
+        fn line(&mut self, origin: u64) {
+            self.1.line(origin);
+        }
+    }
+
+    fn check(raw: Vec<u8>, layout: Layout, show: impl Fn(&[u8]) -> String) {
+        let mut build = Build(Vec::new(), Indexer::made(layout));
+        match layout {
+            Layout::Json => JsonLayout::default().feed(&raw, &mut build).unwrap(),
+            _ => {
+                let mut sanitizer = Sanitizer::default();
+                sanitizer.feed(&raw, &mut build).unwrap();
+                sanitizer.finish(&mut build).unwrap();
+            }
+        }
+        let Build(text, indexer) = build;
+        let view = View::new(Box::new(text), indexer.finish(), layout);
+        assert!(view.index().anchors.len() > 3, "the case is too small");
+        for number in (1..=view.lines()).step_by(211).chain([view.lines()]) {
+            let line = view.lines_from(number).unwrap().next_line().unwrap().unwrap();
+            let shown = view.source().bytes(line.start, line.end).unwrap();
+            let (start, end) = raw_range(&view, &raw, false, number).unwrap().unwrap();
+            let range = usize::try_from(start).unwrap()..usize::try_from(end).unwrap();
+            assert_eq!(show(&raw[range]), show(&shown), "line {number}");
+        }
+        assert_eq!(raw_range(&view, &raw, false, view.lines() + 1).unwrap(), None);
+    }
+
+    #[test]
+    fn sanitized_lines_lead_back() {
+        let raw: String = (0..20_000)
+            .map(|i| format!("\x1b[3{}m{i}\x1b[0m 10%\r{i} done\r\n", i % 8))
+            .collect();
+        check(raw.into_bytes(), Layout::AsIs, |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            text.rsplit('\r').map(str::trim).find(|s| !s.is_empty()).unwrap_or("").to_owned()
+        });
+    }
+
+    #[test]
+    fn laid_out_json_leads_back() {
+        let items: Vec<_> = (0..5000)
+            .map(|i| serde_json::json!({"id": i, "tags": ["a", {"deep": [i]}], "none": []}))
+            .collect();
+        let raw = serde_json::to_vec(&items).unwrap();
+        check(raw, Layout::Json, |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            text.chars().filter(|c| !c.is_whitespace()).collect()
+        });
+    }
+}

@@ -1,0 +1,233 @@
+//! How are lines of a view found?
+
+use std::io;
+
+use spillgate_artifact::{ByteSource, Layout};
+
+use crate::index::{Anchor, LineIndex};
+use crate::lines::{HARD_BYTES, line_end};
+
+/// Bytes read at a time while walking lines; what lies between two anchors.
+const READ: usize = 64 << 10;
+
+/// A stored view, opened for reading.
+#[derive(Debug)]
+pub struct View {
+    source: Box<dyn ByteSource>,
+    index: LineIndex,
+    layout: Layout,
+}
+
+/// One view line: `start..end` in the view, its newline included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineSpan {
+    /// 1-based number.
+    pub number: u64,
+    /// First byte.
+    pub start: u64,
+    /// The byte after its last one.
+    pub end: u64,
+}
+
+impl View {
+    /// A view of `source`, whose lines `index` knows.
+    #[must_use]
+    pub fn new(source: Box<dyn ByteSource>, index: LineIndex, layout: Layout) -> Self {
+        Self {
+            source,
+            index,
+            layout,
+        }
+    }
+
+    /// The bytes of the view.
+    #[must_use]
+    pub fn source(&self) -> &dyn ByteSource {
+        &*self.source
+    }
+
+    /// Its sparse line numbers.
+    #[must_use]
+    pub fn index(&self) -> &LineIndex {
+        &self.index
+    }
+
+    /// How it was laid out.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// View lines.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.index.lines
+    }
+
+    /// Bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.source.len()
+    }
+
+    /// The first byte of the 1-based `line`; the end of the view for a line
+    /// past the last.
+    pub fn offset_of_line(&self, line: u64) -> io::Result<u64> {
+        let mut lines = self.lines_from(line)?;
+        Ok(lines.next_line()?.map_or(self.bytes(), |found| found.start))
+    }
+
+    /// The 1-based number of the line that byte `offset` is in.
+    pub fn line_of_offset(&self, offset: u64) -> io::Result<u64> {
+        let mut lines = self.walk(self.index.before_offset(offset));
+        let mut last = 1;
+        while let Some(line) = lines.next_line()? {
+            last = line.number;
+            if line.end > offset {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    /// The line that byte `offset` is in; the last one for an offset past it.
+    pub fn line_at(&self, offset: u64) -> io::Result<Option<LineSpan>> {
+        let mut lines = self.walk(self.index.before_offset(offset));
+        let mut last = None;
+        while let Some(line) = lines.next_line()? {
+            last = Some(line);
+            if line.end > offset {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    /// The lines from the 1-based `line` on.
+    pub fn lines_from(&self, line: u64) -> io::Result<Lines<'_>> {
+        let wanted = line.max(1);
+        let mut lines = self.walk(self.index.before_line(wanted - 1));
+        while lines.number < wanted && lines.next_line()?.is_some() {}
+        Ok(lines)
+    }
+
+    fn walk(&self, anchor: Anchor) -> Lines<'_> {
+        Lines {
+            view: self,
+            number: anchor.line + 1,
+            start: anchor.offset,
+            buffer: Vec::new(),
+            at: 0,
+        }
+    }
+}
+
+/// View lines, one after the other.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    view: &'a View,
+    /// Number of the next line.
+    number: u64,
+    /// Its first byte in the view.
+    start: u64,
+    buffer: Vec<u8>,
+    /// Where in the buffer it begins.
+    at: usize,
+}
+
+impl Lines<'_> {
+    /// The next line; `None` after the last.
+    pub fn next_line(&mut self) -> io::Result<Option<LineSpan>> {
+        let mut found = self.end_in_buffer(false);
+        if found.is_none() {
+            let at_end = self.refill()?;
+            found = self.end_in_buffer(at_end);
+        }
+        let Some(length) = found else {
+            return Ok(None);
+        };
+        let line = LineSpan {
+            number: self.number,
+            start: self.start,
+            end: self.start + length as u64,
+        };
+        self.number += 1;
+        self.start = line.end;
+        self.at += length;
+        Ok(Some(line))
+    }
+
+    /// The next line with its bytes.
+    pub fn next_bytes(&mut self) -> io::Result<Option<(LineSpan, &[u8])>> {
+        let Some(line) = self.next_line()? else {
+            return Ok(None);
+        };
+        let length = usize::try_from(line.end - line.start).unwrap_or(usize::MAX);
+        Ok(Some((line, &self.buffer[self.at - length..self.at])))
+    }
+
+    fn end_in_buffer(&self, at_end: bool) -> Option<usize> {
+        line_end(&self.buffer[self.at..], self.view.layout, at_end)
+    }
+
+    /// Reads on so that at least one whole line is there; tells whether the
+    /// view ends in the buffer.
+    fn refill(&mut self) -> io::Result<bool> {
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        let from = self.start + self.buffer.len() as u64;
+        let wanted = READ.max(HARD_BYTES + 1) as u64;
+        let more = self.view.source.bytes(from, from + wanted)?;
+        self.buffer.extend_from_slice(&more);
+        Ok(from + more.len() as u64 >= self.view.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Indexer;
+
+    fn view(text: &str) -> View {
+        let mut indexer = Indexer::as_is(Layout::AsIs);
+        indexer.feed(text.as_bytes());
+        View::new(
+            Box::new(text.as_bytes().to_vec()),
+            indexer.finish(),
+            Layout::AsIs,
+        )
+    }
+
+    #[test]
+    fn every_line_is_found_by_number_and_by_offset() {
+        let long = "word ".repeat(900);
+        let text: String = (0..9000)
+            .map(|i| match i % 1000 {
+                7 => format!("{long}\n"),
+                _ => format!("line {i}\n"),
+            })
+            .collect();
+        let view = view(&text);
+        let mut lines = view.lines_from(1).unwrap();
+        let mut count = 0;
+        while let Some(line) = lines.next_line().unwrap() {
+            count += 1;
+            assert_eq!(line.number, count);
+            if count % 97 == 0 {
+                assert_eq!(view.offset_of_line(count).unwrap(), line.start);
+                assert_eq!(view.line_of_offset(line.start).unwrap(), count);
+                assert_eq!(view.line_of_offset(line.end - 1).unwrap(), count);
+            }
+        }
+        assert_eq!(count, view.lines());
+        assert_eq!(view.offset_of_line(count + 1).unwrap(), view.bytes());
+    }
+
+    #[test]
+    fn an_empty_view_has_no_line() {
+        let view = view("");
+        assert_eq!(view.lines(), 0);
+        assert_eq!(view.lines_from(1).unwrap().next_line().unwrap(), None);
+        assert_eq!(view.line_at(0).unwrap(), None);
+    }
+}
