@@ -25,7 +25,7 @@ mod tokens;
 
 pub use handle::{FileId, Handle, HandleError, SessionId};
 pub use kind::ContentKind;
-pub use manifest::{Layout, Manifest, Reason, Stats, ViewFacts};
+pub use manifest::{Facts, Layout, Manifest, Reason, Stats, ViewFacts};
 pub use origin::{Origin, RawForm, TextPart};
 pub use source::{ByteSource, ReadRange};
 pub use span::{ByteRange, LineRange, SpanError};

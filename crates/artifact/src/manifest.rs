@@ -67,6 +67,17 @@ pub enum Layout {
 pub struct Manifest {
     /// The artifact's name.
     pub handle: Handle,
+    /// Whether quota and age spare it.
+    #[serde(default)]
+    pub pinned: bool,
+    /// What is known of the result.
+    #[serde(flatten)]
+    pub facts: Facts,
+}
+
+/// What is known of a result when it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
     /// When it was stored.
     pub created: Timestamp,
     /// Who made it.
@@ -91,7 +102,4 @@ pub struct Manifest {
     pub view: ViewFacts,
     /// Why it was offloaded.
     pub reason: Reason,
-    /// Whether quota and age spare it.
-    #[serde(default)]
-    pub pinned: bool,
 }

@@ -1,1 +1,133 @@
-//! x
+//! Who keeps the bytes, and how can one be sure?
+//!
+//! A result is written to a [`Draft`]; only [`Draft::commit`] makes it an
+//! artifact, and only a commit makes a [`Receipt`]. So nobody can show a handle
+//! whose bytes are not safely stored (SPEC 2, invariant 1). A draft that is
+//! dropped leaves nothing behind.
+//!
+//! Two stores here, [`FileStore`] and [`MemoryStore`]; every store runs the
+//! suite in [`conformance`].
+//!
+//! ```
+//! use spillgate_store::{ArtifactStore, MemoryStore, Part};
+//! # use spillgate_store::conformance::facts_of;
+//!
+//! let store = MemoryStore::default();
+//! let mut draft = store.draft()?;
+//! draft.write(Part::Raw, b"all of it")?;
+//! let receipt = draft.commit(facts_of(b"all of it"), b"index")?;
+//! let stored = store.open(receipt.handle())?;
+//! assert_eq!(stored.raw.bytes(0, u64::MAX)?, b"all of it");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod conformance;
+mod draft;
+mod error;
+mod files;
+mod leftovers;
+mod memory;
+mod retention;
+mod tombstone;
+
+use std::fmt;
+use std::sync::Arc;
+
+use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Timestamp};
+
+pub use error::{Absent, StoreError};
+pub use files::{FileStore, Lifetime};
+pub use memory::MemoryStore;
+pub use retention::{Retention, Swept, sweep};
+pub use tombstone::Gone;
+
+/// Keeps artifacts. The smallest set of methods that a store must have; all of
+/// them work from several threads and, for files, several processes at once.
+pub trait ArtifactStore: Send + Sync + fmt::Debug {
+    /// Begins a new artifact.
+    fn draft(&self) -> Result<Box<dyn Draft>, StoreError>;
+
+    /// The parts of a stored artifact, and a note that it was used.
+    fn open(&self, handle: Handle) -> Result<Stored, StoreError>;
+
+    /// What is known of a stored artifact.
+    fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError>;
+
+    /// All artifacts, oldest first.
+    fn list(&self) -> Result<Vec<Listed>, StoreError>;
+
+    /// Lets an artifact go and remembers why and when.
+    fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError>;
+
+    /// Exempts an artifact from quota and age, or ends the exemption.
+    fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError>;
+}
+
+/// An artifact in the making. Dropped without a commit, it never was.
+pub trait Draft: Send + fmt::Debug {
+    /// Appends to a part.
+    fn write(&mut self, part: Part, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// Empties the view, so that it can be made in another way.
+    fn discard_view(&mut self) -> Result<(), StoreError>;
+
+    /// Reads a part back.
+    fn read(&self, part: Part) -> Result<Arc<dyn ByteSource>, StoreError>;
+
+    /// Makes it durable and gives the receipt. `index` is the view's line
+    /// index. Without a view part the raw bytes serve as the view.
+    fn commit(self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError>;
+}
+
+/// Which bytes of an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// What came in.
+    Raw,
+    /// The readable text, where it differs.
+    View,
+}
+
+/// Proof that an artifact is stored. Only a store can make one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    manifest: Manifest,
+}
+
+impl Receipt {
+    /// The artifact's name.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.manifest.handle
+    }
+
+    /// What was stored with it.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+}
+
+/// The parts of a stored artifact.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// What is known of it.
+    pub manifest: Manifest,
+    /// What came in.
+    pub raw: Arc<dyn ByteSource>,
+    /// The readable text; the raw bytes where they serve as such.
+    pub view: Arc<dyn ByteSource>,
+    /// The view's line index, as it was given to the commit.
+    pub index: Vec<u8>,
+}
+
+/// One artifact of a store's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// What is known of it.
+    pub manifest: Manifest,
+    /// When it was last opened, or stored.
+    pub used: Timestamp,
+    /// Bytes it takes up: raw, view and index.
+    pub bytes: u64,
+}

@@ -12,11 +12,12 @@
 //! ```
 //! use spillgate_view::{Indexer, View};
 //! use spillgate_artifact::Layout;
+//! use std::sync::Arc;
 //!
 //! let text = b"one\ntwo\nthree".to_vec();
 //! let mut indexer = Indexer::as_is(Layout::AsIs);
 //! indexer.feed(&text);
-//! let view = View::new(Box::new(text), indexer.finish(), Layout::AsIs);
+//! let view = View::new(Arc::new(text), indexer.finish(), Layout::AsIs);
 //! assert_eq!(view.lines(), 3);
 //! assert_eq!(view.offset_of_line(2)?, 4);
 //! # Ok::<(), std::io::Error>(())

@@ -134,7 +134,7 @@ mod tests {
             }
         }
         let Build(text, indexer) = build;
-        let view = View::new(Box::new(text), indexer.finish(), layout);
+        let view = View::new(std::sync::Arc::new(text), indexer.finish(), layout);
         assert!(view.index().anchors.len() > 3, "the case is too small");
         for number in (1..=view.lines()).step_by(211).chain([view.lines()]) {
             let line = view.lines_from(number).unwrap().next_line().unwrap().unwrap();

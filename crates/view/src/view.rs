@@ -1,6 +1,7 @@
 //! How are lines of a view found?
 
 use std::io;
+use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Layout};
 
@@ -13,7 +14,7 @@ const READ: usize = 64 << 10;
 /// A stored view, opened for reading.
 #[derive(Debug)]
 pub struct View {
-    source: Box<dyn ByteSource>,
+    source: Arc<dyn ByteSource>,
     index: LineIndex,
     layout: Layout,
 }
@@ -32,7 +33,7 @@ pub struct LineSpan {
 impl View {
     /// A view of `source`, whose lines `index` knows.
     #[must_use]
-    pub fn new(source: Box<dyn ByteSource>, index: LineIndex, layout: Layout) -> Self {
+    pub fn new(source: Arc<dyn ByteSource>, index: LineIndex, layout: Layout) -> Self {
         Self {
             source,
             index,
@@ -192,7 +193,7 @@ mod tests {
         let mut indexer = Indexer::as_is(Layout::AsIs);
         indexer.feed(text.as_bytes());
         View::new(
-            Box::new(text.as_bytes().to_vec()),
+            Arc::new(text.as_bytes().to_vec()),
             indexer.finish(),
             Layout::AsIs,
         )

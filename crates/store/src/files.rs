@@ -1,0 +1,372 @@
+//! The store on disk: where does each byte lie, and who may read it?
+//!
+//! ```text
+//! <base>/                      0700
+//!   session-<uuid>/            0700   one producer's run
+//!     <uuid>                   0600   the view
+//!     <uuid>.raw               0600   the raw bytes, where they differ
+//!     <uuid>.lines             0600   the view's line index
+//!     <uuid>.json              0600   the manifest, renamed into place last
+//!     <uuid>.gone              0600   what is remembered of one that is gone
+//!     .draft-<uuid>*           0600   in the making, locked by its writer
+//! ```
+//!
+//! Paths are built from parsed UUIDs only and no symbolic link is followed, so
+//! no handle leads out of the base (SPEC 2.4).
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+use spillgate_artifact::{ByteSource, Clock, FileId, Handle, Manifest, SessionId, Timestamp};
+
+use crate::draft::FileDraft;
+use crate::tombstone::Tombstone;
+use crate::{Absent, ArtifactStore, Draft, Gone, Listed, Stored, StoreError};
+
+/// How long artifacts live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Until quota or age removes them: each is synced to disk before its
+    /// handle is shown.
+    Durable,
+    /// Until the store is dropped: its session's directory goes with it.
+    Session,
+}
+
+/// Keeps artifacts in files below a base directory. Any number of processes
+/// may write and read the same base.
+#[derive(Debug)]
+pub struct FileStore {
+    base: PathBuf,
+    session: SessionId,
+    lifetime: Lifetime,
+    clock: Arc<dyn Clock>,
+}
+
+impl FileStore {
+    /// A store below `base`, which is made when first written to.
+    #[must_use]
+    pub fn new(base: impl Into<PathBuf>, lifetime: Lifetime, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            base: base.into(),
+            session: SessionId::random(),
+            lifetime,
+            clock,
+        }
+    }
+
+    /// The directory that all sessions lie in.
+    #[must_use]
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// The session that new artifacts belong to.
+    #[must_use]
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) fn sessions(&self) -> Result<Vec<(SessionId, PathBuf)>, StoreError> {
+        let named = |entry: fs::DirEntry| {
+            let session = entry.file_name().to_str()?.parse().ok()?;
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            is_directory.then(|| (session, entry.path()))
+        };
+        Ok(entries(&self.base)?.into_iter().filter_map(named).collect())
+    }
+
+    /// The directory of a session, unless something else is in its place.
+    fn directory(&self, session: SessionId) -> Option<PathBuf> {
+        let path = self.base.join(session.to_string());
+        let is_directory = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+        is_directory.then_some(path)
+    }
+
+    fn paths(&self, handle: Handle) -> Result<Paths, StoreError> {
+        let directory = self.directory(handle.session);
+        directory
+            .map(|directory| Paths::new(&directory, handle.file))
+            .ok_or(StoreError::Absent {
+                handle,
+                why: Absent::Never,
+            })
+    }
+
+    fn absent(handle: Handle, paths: &Paths) -> StoreError {
+        let tombstone = read_small(&paths.gone)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<Tombstone>(&bytes).ok());
+        StoreError::Absent {
+            handle,
+            why: tombstone.map_or(Absent::Never, Absent::from),
+        }
+    }
+
+    fn load(handle: Handle, paths: &Paths) -> Result<Manifest, StoreError> {
+        let bytes = match read_small(&paths.manifest) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Self::absent(handle, paths));
+            }
+            Err(error) => return Err(StoreError::io(&paths.manifest, error)),
+        };
+        let damaged = |what: String| StoreError::Damaged {
+            path: paths.manifest.clone(),
+            what,
+        };
+        let manifest: Manifest =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        if manifest.handle != handle {
+            return Err(damaged(format!("it speaks of {}", manifest.handle)));
+        }
+        Ok(manifest)
+    }
+
+    fn listed(&self, session: SessionId, directory: &Path, name: &str) -> Option<Listed> {
+        let file: FileId = name.strip_suffix(".json")?.parse().ok()?;
+        let paths = Paths::new(directory, file);
+        let manifest = Self::load(Handle { session, file }, &paths).ok()?;
+        let size = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.len());
+        let used = fs::symlink_metadata(&paths.manifest).and_then(|found| found.modified());
+        Some(Listed {
+            used: used.map_or(manifest.facts.created, Timestamp::new),
+            bytes: size(&paths.view) + size(&paths.raw) + size(&paths.lines),
+            manifest,
+        })
+    }
+}
+
+impl ArtifactStore for FileStore {
+    fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
+        let directory = self.base.join(self.session.to_string());
+        let durable = self.lifetime == Lifetime::Durable;
+        let mut attempts = 3;
+        loop {
+            make_directory(&self.base)?;
+            make_directory(&directory)?;
+            attempts -= 1;
+            match FileDraft::create(&directory, self.session, durable) {
+                // Another draft's end took the empty directory away.
+                Err(StoreError::Io { source, .. })
+                    if source.kind() == io::ErrorKind::NotFound && attempts > 0 => {}
+                draft => return Ok(Box::new(draft?)),
+            }
+        }
+    }
+
+    fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
+        let paths = self.paths(handle)?;
+        let manifest = Self::load(handle, &paths)?;
+        let source = |path: &Path| -> Result<Arc<dyn ByteSource>, StoreError> {
+            Ok(Arc::new(FileSource::open(path)?))
+        };
+        let view = source(&paths.view)?;
+        let raw = match manifest.facts.view.is_raw {
+            true => Arc::clone(&view),
+            false => source(&paths.raw)?,
+        };
+        if raw.len() != manifest.facts.raw_bytes {
+            return Err(StoreError::Damaged {
+                path: paths.raw,
+                what: format!("{} bytes of {}", raw.len(), manifest.facts.raw_bytes),
+            });
+        }
+        let index =
+            read_small(&paths.lines).map_err(|error| StoreError::io(&paths.lines, error))?;
+        // A store that may only be read is still read.
+        let touched = open_existing(&paths.manifest)
+            .and_then(|file| file.set_modified(self.clock.now().system_time()));
+        drop(touched);
+        Ok(Stored {
+            manifest,
+            raw,
+            view,
+            index,
+        })
+    }
+
+    fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {
+        Self::load(handle, &self.paths(handle)?)
+    }
+
+    fn list(&self) -> Result<Vec<Listed>, StoreError> {
+        let mut listed = Vec::new();
+        for (session, directory) in self.sessions()? {
+            for entry in entries(&directory)? {
+                let name = entry.file_name();
+                listed.extend(
+                    name.to_str()
+                        .and_then(|name| self.listed(session, &directory, name)),
+                );
+            }
+        }
+        listed.sort_by_key(|one| (one.manifest.facts.created, one.manifest.handle));
+        Ok(listed)
+    }
+
+    fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
+        let paths = self.paths(handle)?;
+        let manifest = Self::load(handle, &paths)?;
+        let tombstone = to_json(&Tombstone::of(&manifest, why, at));
+        write_whole(&paths.gone, &tombstone)?;
+        // The manifest first: without it the artifact is gone, whatever
+        // happens to the rest.
+        fs::remove_file(&paths.manifest)
+            .map_err(|error| StoreError::io(&paths.manifest, error))?;
+        for part in [&paths.view, &paths.raw, &paths.lines] {
+            match fs::remove_file(part) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::io(part, error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
+        let paths = self.paths(handle)?;
+        let mut manifest = Self::load(handle, &paths)?;
+        manifest.pinned = pinned;
+        write_whole(&paths.manifest, &to_json(&manifest))
+    }
+}
+
+impl Drop for FileStore {
+    fn drop(&mut self) {
+        if self.lifetime == Lifetime::Session
+            && let Some(directory) = self.directory(self.session)
+        {
+            // Nobody is left to tell; what stays is found at the next start.
+            drop(fs::remove_dir_all(directory));
+        }
+    }
+}
+
+/// The files of one artifact.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    pub(crate) view: PathBuf,
+    pub(crate) raw: PathBuf,
+    pub(crate) lines: PathBuf,
+    pub(crate) manifest: PathBuf,
+    pub(crate) gone: PathBuf,
+}
+
+impl Paths {
+    pub(crate) fn new(directory: &Path, file: FileId) -> Self {
+        let named = |suffix: &str| directory.join(format!("{file}{suffix}"));
+        Self {
+            view: named(""),
+            raw: named(".raw"),
+            lines: named(".lines"),
+            manifest: named(".json"),
+            gone: named(".gone"),
+        }
+    }
+}
+
+/// A stored file, read at any offset.
+#[derive(Debug)]
+pub(crate) struct FileSource {
+    file: File,
+    len: u64,
+}
+
+impl FileSource {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = open_existing(path).map_err(|error| StoreError::io(path, error))?;
+        Self::of(file, path)
+    }
+
+    pub(crate) fn of(file: File, path: &Path) -> Result<Self, StoreError> {
+        let found = file.metadata().map_err(|error| StoreError::io(path, error))?;
+        Ok(Self {
+            file,
+            len: found.len(),
+        })
+    }
+}
+
+impl ByteSource for FileSource {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+}
+
+/// Everything in a directory; nothing when it is not there.
+pub(crate) fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.and_then(Iterator::collect),
+    };
+    entries.map_err(|error| StoreError::io(directory, error))
+}
+
+pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    let mut json = serde_json::to_vec_pretty(value).expect("invariant: plain data is JSON");
+    json.push(b'\n');
+    json
+}
+
+fn make_directory(path: &Path) -> Result<(), StoreError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(path).map_err(|error| StoreError::io(path, error))
+}
+
+fn open_existing(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(no_follow())
+        .open(path)
+}
+
+pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .custom_flags(no_follow())
+        .open(path)
+        .map_err(|error| StoreError::io(path, error))
+}
+
+fn no_follow() -> i32 {
+    OFlags::NOFOLLOW.bits().cast_signed()
+}
+
+fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_existing(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Replaces a file by another in one step.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = path.with_file_name(format!(".draft-{name}-{}", FileId::random()));
+    let mut file = create_new(&draft)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&draft, path));
+    written.map_err(|error| {
+        drop(fs::remove_file(&draft));
+        StoreError::io(path, error)
+    })
+}

@@ -1,0 +1,67 @@
+//! What did killed writers leave behind?
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::Duration;
+
+use spillgate_artifact::FileId;
+
+use crate::draft::DRAFT_PREFIX;
+use crate::files::{FileStore, entries};
+use crate::StoreError;
+
+impl FileStore {
+    /// Removes files that no living writer owns, no manifest names and nobody
+    /// touched for `idle`; returns how many. With an `idle` of some seconds it
+    /// is safe beside writers in other processes: a file is locked an instant
+    /// after it is made, not at once.
+    pub fn remove_leftovers(&self, idle: Duration) -> Result<usize, StoreError> {
+        let before = self.now().system_time() - idle;
+        let mut removed = 0;
+        for (_, directory) in self.sessions()? {
+            let names: Vec<String> = entries(&directory)?
+                .iter()
+                .filter_map(|entry| entry.file_name().into_string().ok())
+                .collect();
+            let leftover = |name: &&String| {
+                is_leftover(&directory, name) && touched(&directory.join(name)) <= Some(before)
+            };
+            for name in names.iter().filter(leftover) {
+                removed += usize::from(fs::remove_file(directory.join(name)).is_ok());
+            }
+            // Stays when anything is in it.
+            drop(fs::remove_dir(&directory));
+        }
+        Ok(removed)
+    }
+}
+
+/// When a file was last written, if it is still there.
+fn touched(path: &Path) -> Option<std::time::SystemTime> {
+    fs::symlink_metadata(path).and_then(|found| found.modified()).ok()
+}
+
+fn is_leftover(directory: &Path, name: &str) -> bool {
+    let id = match name.strip_prefix(DRAFT_PREFIX) {
+        Some(id) => id,
+        None if name.ends_with(".json") || name.ends_with(".gone") => return false,
+        None => name,
+    };
+    let Some(id) = id.get(..36).and_then(|id| id.parse::<FileId>().ok()) else {
+        return false; // not ours
+    };
+    let exists = |suffix: &str| directory.join(format!("{id}{suffix}")).exists();
+    let in_place = !name.starts_with(DRAFT_PREFIX) && exists(".json");
+    let raw_names = [
+        format!("{DRAFT_PREFIX}{id}"),
+        format!("{id}.raw"),
+        id.to_string(),
+    ];
+    !in_place && !raw_names.iter().any(|raw| is_owned(&directory.join(raw)))
+}
+
+/// Whether a living writer holds the file: it keeps its raw file locked until
+/// the manifest is in place.
+fn is_owned(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock_shared().is_err())
+}
