@@ -44,8 +44,8 @@ pub struct TokenBudget(u64);
 
 impl TokenBudget {
     /// Below this not even one page of anything fits: a character may cost
-    /// four tokens, a header some thirty.
-    pub const LEAST: u64 = 16;
+    /// four tokens, its line number and the marks of a cut a dozen.
+    pub const LEAST: u64 = 32;
 
     /// A budget of `tokens`, at least [`TokenBudget::LEAST`].
     #[must_use]
@@ -59,9 +59,9 @@ impl TokenBudget {
         self.0
     }
 
-    /// What is left of it after `spent` tokens, at least [`TokenBudget::LEAST`].
+    /// What is left of it after `spent` tokens, at least one.
     #[must_use]
     pub fn less(self, spent: u64) -> Self {
-        Self::new(self.0.saturating_sub(spent))
+        Self(self.0.saturating_sub(spent).max(1))
     }
 }

@@ -1,1 +1,17 @@
-//! x
+//! How does one find a part of what was stored?
+//!
+//! [`read`] gives lines or bytes, [`grep`] matching lines; each gives a page
+//! within a token budget and says what to ask for next. A page is never empty
+//! while text remains, not even inside one 8 MB line (SPEC 2, invariant 5).
+//! Memory is bounded whatever the artifact's size.
+
+mod artifact;
+mod error;
+mod fit;
+mod grep;
+mod read;
+
+pub use artifact::Artifact;
+pub use error::LookupError;
+pub use grep::{Case, Context, GrepPage, GrepQuery, Match, grep};
+pub use read::{Page, ReadQuery, Span, read};

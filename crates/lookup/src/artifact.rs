@@ -1,0 +1,147 @@
+//! A stored artifact, opened for looking into.
+
+use std::io;
+use std::sync::Arc;
+
+use spillgate_artifact::{ByteSource, Manifest, RawForm};
+use spillgate_store::Stored;
+use spillgate_view::{LineIndex, View, decode_json_string, raw_offset, raw_range};
+
+use crate::LookupError;
+
+/// A stored artifact with its view.
+#[derive(Debug)]
+pub struct Artifact {
+    manifest: Manifest,
+    raw: Arc<dyn ByteSource>,
+    view: View,
+}
+
+impl Artifact {
+    /// Opens what a store gave.
+    pub fn open(stored: Stored) -> Result<Self, LookupError> {
+        let index = LineIndex::from_bytes(&stored.index)?;
+        let layout = stored.manifest.facts.view.layout;
+        Ok(Self {
+            view: View::new(stored.view, index, layout),
+            raw: stored.raw,
+            manifest: stored.manifest,
+        })
+    }
+
+    /// What is known of it.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Its readable text.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What came in.
+    #[must_use]
+    pub fn raw(&self) -> &dyn ByteSource {
+        &*self.raw
+    }
+
+    /// The raw bytes `start..end` that the 1-based view `line` was made from;
+    /// `None` for a line past the last.
+    pub fn raw_range(&self, line: u64) -> io::Result<Option<(u64, u64)>> {
+        let is_same = self.manifest.facts.view.is_raw;
+        match &self.manifest.facts.form {
+            RawForm::Plain => raw_range(&self.view, &*self.raw, is_same, line),
+            RawForm::JsonStrings(parts) => {
+                // Such results came through memory, so they fit into it.
+                let insides: Vec<(u64, Vec<u8>)> = parts
+                    .iter()
+                    .map(|part| Ok((part.start, self.raw.bytes(part.start, part.end)?)))
+                    .collect::<io::Result<_>>()?;
+                let texts: Vec<String> = insides
+                    .iter()
+                    .map(|(_, inside)| decode_json_string(inside).unwrap_or_default())
+                    .collect();
+                let text = texts.join("\n").into_bytes();
+                let is_same = text.len() as u64 == self.view.bytes()
+                    && self.manifest.facts.view.layout != spillgate_artifact::Layout::Json;
+                let found = raw_range(&self.view, &text, is_same, line)?;
+                let place = |offset| place(&insides, &texts, offset);
+                Ok(found.map(|(start, end)| (place(start), place(end))))
+            }
+        }
+    }
+}
+
+/// The raw byte at which byte `offset` of the joined texts is written.
+fn place(insides: &[(u64, Vec<u8>)], texts: &[String], offset: u64) -> u64 {
+    let mut before = 0;
+    for ((start, inside), text) in insides.iter().zip(texts) {
+        let length = text.len() as u64;
+        if offset <= before + length {
+            return start + raw_offset(inside, offset - before);
+        }
+        before += length + 1; // the newline that joins
+    }
+    insides
+        .last()
+        .map_or(0, |(start, inside)| start + inside.len() as u64)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use spillgate_artifact::Layout;
+    use spillgate_store::conformance::facts_of;
+    use spillgate_store::{ArtifactStore, MemoryStore, Part};
+    use spillgate_view::Indexer;
+
+    use super::*;
+
+    /// An artifact of clean text.
+    pub(crate) fn artifact(text: &str) -> Artifact {
+        artifact_as(text, Layout::AsIs)
+    }
+
+    pub(crate) fn artifact_as(text: &str, layout: Layout) -> Artifact {
+        let store = MemoryStore::default();
+        let mut indexer = Indexer::as_is(layout);
+        indexer.feed(text.as_bytes());
+        let index = indexer.finish();
+        let mut facts = facts_of(text.as_bytes());
+        facts.view.layout = layout;
+        facts.view.longest_line = index.longest_line;
+        let mut draft = store.draft().unwrap();
+        draft.write(Part::Raw, text.as_bytes()).unwrap();
+        let receipt = draft.commit(facts, &index.to_bytes()).unwrap();
+        Artifact::open(store.open(receipt.handle()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn lines_of_json_strings_lead_back_to_the_json() {
+        let raw = br#"{"content":[{"text":"a\nb\u00e9\n"},{"text":"c"}]}"#;
+        let store = MemoryStore::default();
+        let mut facts = facts_of(raw);
+        let part = |text: &[u8]| {
+            let start = raw.windows(text.len()).position(|w| w == text).unwrap() as u64;
+            spillgate_artifact::TextPart { start, end: start + text.len() as u64 }
+        };
+        facts.form = RawForm::JsonStrings(vec![part(br"a\nb\u00e9\n"), part(b"c")]);
+        facts.view.is_raw = false;
+        let text = "a\nbé\n\nc";
+        let mut indexer = Indexer::made(Layout::AsIs);
+        indexer.feed(text.as_bytes());
+        let mut draft = store.draft().unwrap();
+        draft.write(Part::Raw, raw).unwrap();
+        draft.write(Part::View, text.as_bytes()).unwrap();
+        let receipt = draft.commit(facts, &indexer.finish().to_bytes()).unwrap();
+        let artifact = Artifact::open(store.open(receipt.handle()).unwrap()).unwrap();
+        let shown = |line| {
+            let (start, end) = artifact.raw_range(line).unwrap().unwrap();
+            String::from_utf8(artifact.raw().bytes(start, end).unwrap()).unwrap()
+        };
+        assert_eq!(shown(1), r"a\n");
+        assert_eq!(shown(2), r"b\u00e9\n");
+        assert_eq!(shown(4), "c");
+    }
+}

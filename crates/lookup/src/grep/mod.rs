@@ -1,0 +1,302 @@
+//! Which lines match?
+//!
+//! Two ways to the same answer. Ordinary views go through ripgrep's searcher,
+//! in two parts at once where they are large ([`scan`]). Views with a line of
+//! megabytes, which that searcher would have to hold whole, are searched block
+//! by block ([`long`]). Both report the view lines on which a match begins.
+
+mod long;
+mod page;
+mod scan;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use spillgate_artifact::TokenBudget;
+use spillgate_measure::TokenCounter;
+
+use crate::{Artifact, LookupError};
+
+pub use page::{Context, GrepPage, Match};
+
+/// Runs without a newline longer than this are searched in blocks.
+const LONGEST_HELD: u64 = 1 << 20;
+
+/// The seeds' limit on patterns (wire.md, Read and Grep).
+const LONGEST_PATTERN: usize = 10_000;
+
+/// How letter case counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Case {
+    /// As written.
+    #[default]
+    Sensitive,
+    /// Not at all.
+    Insensitive,
+}
+
+/// What to look for and how much of it to show.
+#[derive(Debug, Clone, Copy)]
+pub struct GrepQuery<'a> {
+    /// A regular expression in the `regex` crate's syntax.
+    pub pattern: &'a str,
+    /// How letter case counts.
+    pub case: Case,
+    /// Lines of context before each match.
+    pub before: u64,
+    /// Lines of context after each match.
+    pub after: u64,
+    /// The 1-based view line from which matches are shown; 0 counts as 1.
+    pub start: u64,
+    /// Most matches on the page.
+    pub max_matches: usize,
+    /// Tokens that the page may cost.
+    pub budget: TokenBudget,
+    /// Whether to look at the whole view in order to count all matching lines;
+    /// otherwise the search ends with the page.
+    pub count_all: bool,
+}
+
+impl<'a> GrepQuery<'a> {
+    /// All matches of `pattern` within `budget`, counted, without context.
+    #[must_use]
+    pub fn new(pattern: &'a str, budget: TokenBudget) -> Self {
+        Self {
+            pattern,
+            case: Case::Sensitive,
+            before: 0,
+            after: 0,
+            start: 1,
+            max_matches: usize::MAX,
+            budget,
+            count_all: true,
+        }
+    }
+}
+
+/// Matching view lines: how many, and where the first of them begin.
+#[derive(Debug, Default)]
+struct Found {
+    /// Matching view lines that were counted.
+    total: u64,
+    /// A byte on each line, at or after the start.
+    offsets: Vec<u64>,
+}
+
+/// The first page of matches.
+pub fn grep(
+    artifact: &Artifact,
+    query: &GrepQuery<'_>,
+    counter: &dyn TokenCounter,
+) -> Result<GrepPage, LookupError> {
+    let matcher = matcher(query)?;
+    let view = artifact.view();
+    let search = Search {
+        view,
+        matcher: &matcher,
+        // One more than fits tells where the next page starts.
+        wanted: query.max_matches.max(1).saturating_add(1),
+        start: view.offset_of_line(query.start.max(1))?,
+        count_all: query.count_all,
+    };
+    let found = match view.index().longest_line > LONGEST_HELD {
+        true => long::search(&search)?,
+        false => scan::search(&search)?,
+    };
+    page::page(view, &matcher, query, &found, counter)
+}
+
+/// A search under way.
+struct Search<'a> {
+    view: &'a spillgate_view::View,
+    matcher: &'a RegexMatcher,
+    /// Offsets that are wanted.
+    wanted: usize,
+    /// Matches before this byte are counted but not wanted.
+    start: u64,
+    count_all: bool,
+}
+
+impl Search<'_> {
+    /// Notes a matching view line; tells whether to go on.
+    fn note(&self, found: &mut Found, offset: u64) -> bool {
+        found.total += 1;
+        if offset >= self.start && found.offsets.len() < self.wanted {
+            found.offsets.push(offset);
+        }
+        self.count_all || found.offsets.len() < self.wanted
+    }
+}
+
+fn matcher(query: &GrepQuery<'_>) -> Result<RegexMatcher, LookupError> {
+    if query.pattern.len() > LONGEST_PATTERN {
+        return Err(LookupError::BadPattern {
+            message: format!(
+                "it is {} characters long; {LONGEST_PATTERN} are allowed",
+                query.pattern.len()
+            ),
+        });
+    }
+    RegexMatcherBuilder::new()
+        .case_insensitive(query.case == Case::Insensitive)
+        .multi_line(true)
+        .line_terminator(Some(b'\n'))
+        .build(query.pattern)
+        .map_err(|error| LookupError::BadPattern {
+            message: error.to_string(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use spillgate_artifact::Layout;
+    use spillgate_measure::Tokenizer;
+
+    use super::*;
+    use crate::artifact::tests::{artifact, artifact_as};
+
+    const BUDGET: u64 = 100_000;
+
+    fn query(pattern: &str) -> GrepQuery<'_> {
+        GrepQuery::new(pattern, TokenBudget::new(BUDGET))
+    }
+
+    fn run(artifact: &Artifact, query: &GrepQuery<'_>) -> GrepPage {
+        grep(artifact, query, &*Tokenizer::O200kBase.counter()).unwrap()
+    }
+
+    fn lines(page: &GrepPage) -> Vec<(u64, &str)> {
+        let shown = page.matches.iter();
+        shown.map(|found| (found.line, found.text.as_str())).collect()
+    }
+
+    #[test]
+    fn patterns() {
+        let artifact = artifact("one\nTwo two\nthree\n\nétwo\n");
+        let cases: [(&str, Case, &[(u64, &str)]); 7] = [
+            ("two", Case::Sensitive, &[(2, "Two two"), (5, "étwo")]),
+            ("two", Case::Insensitive, &[(2, "Two two"), (5, "étwo")]),
+            ("^T", Case::Sensitive, &[(2, "Two two")]),
+            ("^t", Case::Insensitive, &[(2, "Two two"), (3, "three")]),
+            ("e$", Case::Sensitive, &[(1, "one"), (3, "three")]),
+            ("^$", Case::Sensitive, &[(4, "")]),
+            (r"\bnone\b", Case::Sensitive, &[]),
+        ];
+        for (pattern, case, want) in cases {
+            let page = run(&artifact, &GrepQuery { case, ..query(pattern) });
+            assert_eq!(lines(&page), want, "{pattern}");
+            assert_eq!((page.total, page.next), (want.len() as u64, None));
+        }
+    }
+
+    #[test]
+    fn context_is_the_lines_around() {
+        let artifact = artifact("a\nb\nX\nc\nX\nd\n");
+        let page = run(
+            &artifact,
+            &GrepQuery { before: 2, after: 1, ..query("X") },
+        );
+        let context = |lines: &[Context]| -> Vec<(u64, String)> {
+            lines.iter().map(|one| (one.line, one.text.clone())).collect()
+        };
+        let first = &page.matches[0];
+        assert_eq!(context(&first.before), [(1, "a".into()), (2, "b".into())]);
+        assert_eq!(context(&first.after), [(4, "c".into())]);
+        // A line is shown once, and a match is nobody's context.
+        assert_eq!(context(&page.matches[1].before), []);
+        assert_eq!(context(&page.matches[1].after), [(6, "d".into())]);
+    }
+
+    #[test]
+    fn pages_follow_each_other() {
+        let text: String = (1..=500).map(|i| format!("hit {i}\nmiss\n")).collect();
+        let artifact = artifact(&text);
+        let (mut start, mut seen) = (1, Vec::new());
+        loop {
+            let page = run(
+                &artifact,
+                &GrepQuery { start, max_matches: 30, ..query("hit") },
+            );
+            assert_eq!(page.total, 500);
+            assert!(page.matches.len() <= 30);
+            seen.extend(page.matches.iter().map(|found| found.line));
+            match page.next {
+                Some(next) => start = next,
+                None => break,
+            }
+        }
+        assert_eq!(seen, (0..500).map(|i| i * 2 + 1).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn the_budget_holds_and_every_page_shows_a_match() {
+        let artifact = artifact(&format!("{}\n", "needle word ".repeat(80)).repeat(40));
+        let counter = Tokenizer::O200kBase.counter();
+        for budget in [1, 50, 300, 2000] {
+            let query = GrepQuery { budget: TokenBudget::new(budget), before: 1, ..query("needle") };
+            let page = grep(&artifact, &query, &*counter).unwrap();
+            assert!(!page.matches.is_empty());
+            let cost = counter.count(&page.render());
+            assert!(cost <= query.budget.get(), "{cost} of {budget}");
+            assert_eq!(page.total, 40);
+        }
+    }
+
+    #[test]
+    fn a_bad_pattern_is_the_callers() {
+        let artifact = artifact("x");
+        for pattern in ["(", "a\nb", &"x".repeat(10_001)] {
+            let error = grep(&artifact, &query(pattern), &*Tokenizer::Heuristic.counter());
+            assert!(error.unwrap_err().is_callers(), "{pattern:.10}");
+        }
+    }
+
+    #[test]
+    fn a_needle_in_a_line_of_megabytes() {
+        // On either side of every place where blocks and view lines could meet.
+        let mut text = "x".repeat(5 << 20);
+        let places = [0, 3997, 6000, (1 << 20) - 3, (1 << 20) + 2003, (3 << 20) - 1, (5 << 20) - 6];
+        for at in places {
+            text.replace_range(at..at + 6, "NEEDLE");
+        }
+        let artifact = artifact(&text);
+        let page = run(&artifact, &query("NEEDLE"));
+        let found: Vec<u64> = page.matches.iter().map(|found| found.byte).collect();
+        assert_eq!(found, places.map(|at| at as u64));
+        assert_eq!(page.total, places.len() as u64);
+        let anchored = run(&artifact, &query("^NEEDLE"));
+        assert_eq!(anchored.total, 1);
+        assert_eq!(run(&artifact, &query("NEEDLE$")).total, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn both_ways_and_both_threads_agree(
+            lines in proptest::collection::vec("[abx ]{0,12}|(ab ){300,500}|x{2100}", 0..40),
+            pattern in prop_oneof![Just("ab"), Just("x"), Just("b a"), Just("^a"), Just("a+b?"), Just("x$")],
+            markup: bool,
+        ) {
+            let text = lines.join("\n");
+            let layout = if markup { Layout::Markup } else { Layout::AsIs };
+            let artifact = artifact_as(&text, layout);
+            let query = query(pattern);
+            let matcher = matcher(&query).unwrap();
+            let search = Search {
+                view: artifact.view(),
+                matcher: &matcher,
+                wanted: usize::MAX,
+                start: 0,
+                count_all: true,
+            };
+            let one = scan::search(&search).unwrap();
+            let two = long::search(&search).unwrap();
+            let split = scan::search_parts(&search, 3).unwrap();
+            let lines = |found: &Found| -> Vec<u64> {
+                let line = |&offset| artifact.view().line_of_offset(offset).unwrap();
+                found.offsets.iter().map(line).collect()
+            };
+            prop_assert_eq!(lines(&one), lines(&two));
+            prop_assert_eq!(&one.offsets, &split.offsets);
+            prop_assert_eq!((one.total, one.total), (two.total, split.total));
+        }
+    }
+}

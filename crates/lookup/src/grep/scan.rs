@@ -1,0 +1,137 @@
+//! Searching with ripgrep's searcher, in parts at once.
+
+use std::io;
+
+use grep_matcher::Matcher;
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
+use spillgate_artifact::{Layout, ReadRange};
+use spillgate_view::{SOFT_CHARS, View, line_end};
+
+use super::{Found, LONGEST_HELD, Search};
+
+/// Views at least this large are searched by two threads: below, starting one
+/// costs more than it saves.
+const TWO_THREADS: u64 = 8 << 20;
+
+/// What the searcher may hold: a line, and as much again to read on.
+const HEAP: usize = 4 * LONGEST_HELD as usize;
+
+/// Searches the view.
+pub(super) fn search(search: &Search<'_>) -> io::Result<Found> {
+    let large = search.view.bytes() >= TWO_THREADS && search.count_all;
+    search_parts(search, if large { 2 } else { 1 })
+}
+
+/// Searches the view in so many parts at once. The first part that has enough
+/// for the page does not stop the others from counting.
+pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<Found> {
+    let mut bounds = vec![0];
+    for part in 1..parts {
+        let near = search.view.bytes() * part / parts;
+        bounds.push(hard_line_start(search.view, near)?);
+    }
+    bounds.push(search.view.bytes());
+    bounds.dedup();
+    let found: Vec<io::Result<Found>> = std::thread::scope(|scope| {
+        let mut ranges = bounds.windows(2).map(|pair| (pair[0], pair[1]));
+        let first = ranges.next();
+        let others: Vec<_> = ranges
+            .map(|range| scope.spawn(move || search_range(search, range)))
+            .collect();
+        let first = first.map(|range| search_range(search, range));
+        let joined = others.into_iter().map(|thread| {
+            let failed = |_| Err(io::Error::other("a search thread panicked"));
+            thread.join().unwrap_or_else(failed)
+        });
+        first.into_iter().chain(joined).collect()
+    });
+    let mut all = Found::default();
+    for part in found {
+        let part = part?;
+        all.total += part.total;
+        all.offsets.extend(part.offsets);
+    }
+    all.offsets.truncate(search.wanted);
+    Ok(all)
+}
+
+/// The first byte after a newline at or after `near`; the end if there is none.
+fn hard_line_start(view: &View, near: u64) -> io::Result<u64> {
+    const STEP: u64 = 64 << 10;
+    let mut from = near.max(1) - 1;
+    while from < view.bytes() {
+        let block = view.source().bytes(from, from + STEP)?;
+        if let Some(at) = memchr::memchr(b'\n', &block) {
+            return Ok(from + at as u64 + 1);
+        }
+        from += block.len() as u64;
+    }
+    Ok(view.bytes())
+}
+
+fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Found> {
+    let mut searcher = SearcherBuilder::new()
+        .line_number(false)
+        .bom_sniffing(false)
+        .binary_detection(BinaryDetection::none())
+        .heap_limit(Some(HEAP))
+        .build();
+    let mut collect = Collect {
+        search,
+        base: start,
+        found: Found::default(),
+    };
+    let reader = ReadRange::new(search.view.source(), start, end);
+    searcher.search_reader(search.matcher, reader, &mut collect)?;
+    Ok(collect.found)
+}
+
+/// Takes matching lines as the searcher finds them.
+struct Collect<'a> {
+    search: &'a Search<'a>,
+    /// The byte of the view at which the searched range begins.
+    base: u64,
+    found: Found,
+}
+
+impl Sink for Collect<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> io::Result<bool> {
+        let line = matched.bytes();
+        let start = self.base + matched.absolute_byte_offset();
+        let is_one = line.len() <= SOFT_CHARS && self.search.view.layout() != Layout::Markup;
+        if is_one {
+            return Ok(self.search.note(&mut self.found, start));
+        }
+        self.pieces(start, line)
+    }
+}
+
+impl Collect<'_> {
+    /// Notes each view line of a broken line on which a match begins.
+    fn pieces(&mut self, start: u64, line: &[u8]) -> io::Result<bool> {
+        let (mut at, mut piece_end) = (0, 0);
+        while at <= line.len() {
+            let found = self.search.matcher.find_at(line, at);
+            let Some(found) = found.map_err(io::Error::other)? else {
+                break;
+            };
+            let mut piece_start = piece_end;
+            while piece_end <= found.start() {
+                piece_start = piece_end;
+                let layout = self.search.view.layout();
+                let Some(length) = line_end(&line[piece_end..], layout, true) else {
+                    break;
+                };
+                piece_end += length;
+            }
+            let offset = start + found.start().max(piece_start) as u64;
+            if !self.search.note(&mut self.found, offset) {
+                return Ok(false);
+            }
+            at = piece_end.max(found.start() + 1);
+        }
+        Ok(true)
+    }
+}
