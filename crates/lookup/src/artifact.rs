@@ -124,7 +124,10 @@ pub(crate) mod tests {
         let mut facts = facts_of(raw);
         let part = |text: &[u8]| {
             let start = raw.windows(text.len()).position(|w| w == text).unwrap() as u64;
-            spillgate_artifact::TextPart { start, end: start + text.len() as u64 }
+            spillgate_artifact::TextPart {
+                start,
+                end: start + text.len() as u64,
+            }
         };
         facts.form = RawForm::JsonStrings(vec![part(br"a\nb\u00e9\n"), part(b"c")]);
         facts.view.is_raw = false;

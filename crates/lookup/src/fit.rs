@@ -26,7 +26,10 @@ pub(crate) fn fitting(
         lines -= 1;
     }
     let first_line = ends.first().copied().unwrap_or(text.len());
-    let mut starts: Vec<usize> = text[..first_line].char_indices().map(|(at, _)| at).collect();
+    let mut starts: Vec<usize> = text[..first_line]
+        .char_indices()
+        .map(|(at, _)| at)
+        .collect();
     starts.push(first_line);
     let mut chars = starts.partition_point(|&end| fits(end)).max(2) - 1;
     while chars > 1 && !fits(starts[chars]) {

@@ -85,7 +85,11 @@ pub fn read(
 ) -> Result<Page, LookupError> {
     let view = artifact.view();
     let asked = Asked::resolve(view, query.span)?;
-    let mut window = query.budget.get().saturating_mul(BYTES_PER_TOKEN).max(HARD_BYTES as u64);
+    let mut window = query
+        .budget
+        .get()
+        .saturating_mul(BYTES_PER_TOKEN)
+        .max(HARD_BYTES as u64);
     loop {
         let text = text_of(view, asked.from, asked.to.min(asked.from + window))?;
         let to = asked.from + text.len() as u64;
@@ -280,7 +284,11 @@ mod tests {
             assert_eq!(page.text, text, "{span:?}");
             assert_eq!(page.next, None, "{span:?}");
             if first < 5 {
-                assert_eq!((page.lines.first, page.lines.last), (first, last), "{span:?}");
+                assert_eq!(
+                    (page.lines.first, page.lines.last),
+                    (first, last),
+                    "{span:?}"
+                );
             }
             assert_eq!(page.total_lines, 4);
         }
@@ -295,7 +303,10 @@ mod tests {
             assert!(error.is_callers());
             error.to_string()
         };
-        assert_eq!(message(lines(9, 1)), "line 9 is past the end: there are 2 lines");
+        assert_eq!(
+            message(lines(9, 1)),
+            "line 9 is past the end: there are 2 lines"
+        );
         assert_eq!(
             message(Span::Bytes("99..".parse().unwrap())),
             "byte 99 is past the end: there are 8 bytes"

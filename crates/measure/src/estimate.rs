@@ -34,9 +34,7 @@ pub fn count_source(counter: &dyn TokenCounter, source: &dyn ByteSource) -> io::
         bytes += sample.len() as u64;
     }
     let scaled = u128::from(tokens) * u128::from(len) / u128::from(bytes.max(1));
-    Ok(Tokens::estimated(
-        u64::try_from(scaled).unwrap_or(u64::MAX),
-    ))
+    Ok(Tokens::estimated(u64::try_from(scaled).unwrap_or(u64::MAX)))
 }
 
 /// Whether a source costs more than `limit` tokens: exact whatever the size,
@@ -82,10 +80,7 @@ mod tests {
     fn small_sources_are_exact() {
         let counter = Tokenizer::O200kBase.counter();
         let source = b"hello world".to_vec();
-        assert_eq!(
-            count_source(&*counter, &source).unwrap(),
-            Tokens::exact(2)
-        );
+        assert_eq!(count_source(&*counter, &source).unwrap(), Tokens::exact(2));
         assert!(!source_exceeds(&*counter, &source, 2).unwrap());
         assert!(source_exceeds(&*counter, &source, 1).unwrap());
     }

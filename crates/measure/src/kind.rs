@@ -93,11 +93,19 @@ fn marked(text: &str) -> Option<ContentKind> {
     }
     if start.starts_with("<?xml") || start.starts_with("<!doctype") {
         let html = start.contains("<html") || start.contains("doctype html");
-        return Some(if html { ContentKind::Html } else { ContentKind::Xml });
+        return Some(if html {
+            ContentKind::Html
+        } else {
+            ContentKind::Xml
+        });
     }
     if start.starts_with('<') && MARKUP.is_match(&start) {
         let html = HTML_TAG.is_match(&start);
-        return Some(if html { ContentKind::Html } else { ContentKind::Xml });
+        return Some(if html {
+            ContentKind::Html
+        } else {
+            ContentKind::Xml
+        });
     }
     DIFF.is_match(text).then_some(ContentKind::Diff)
 }
@@ -151,9 +159,9 @@ fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
     names.sort_unstable();
     names.dedup();
     let named = names.len() == header.len()
-        && names
-            .iter()
-            .all(|name| name.len() <= WIDEST_NAME && !name.trim().is_empty() && name.parse::<f64>().is_err());
+        && names.iter().all(|name| {
+            name.len() <= WIDEST_NAME && !name.trim().is_empty() && name.parse::<f64>().is_err()
+        });
     if header.len() < 2 || !named {
         return false;
     }
@@ -171,10 +179,10 @@ fn pattern(source: &str) -> Regex {
     Regex::new(source).expect("the patterns of this file are valid")
 }
 
-static MARKUP: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^<[a-z][\w:.-]*(\s[^<>]*)?/?>|^<!--"));
-static HTML_TAG: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"<(head|body|div|span|p|a|ul|table|section|main|article|h[1-6]|script|img)[\s>]"));
+static MARKUP: LazyLock<Regex> = LazyLock::new(|| pattern(r"^<[a-z][\w:.-]*(\s[^<>]*)?/?>|^<!--"));
+static HTML_TAG: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"<(head|body|div|span|p|a|ul|table|section|main|article|h[1-6]|script|img)[\s>]")
+});
 static DIFF: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?m)^diff --git |^--- \S.*\n\+\+\+ \S.*\n@@ -\d+(,\d+)? \+\d+(,\d+)? @@")
 });
@@ -187,7 +195,9 @@ static LOG_LINE: LazyLock<Regex> = LazyLock::new(|| {
 });
 static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^#{1,6} \S"));
 static MARKDOWN_LINE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^#{1,6} \S|^\s{0,6}([-*+]|\d+\.) \S|^\s{0,3}(```|~~~|> )|\]\(\S+\)|^\|.*\|\s*$|\*\*\S")
+    pattern(
+        r"^#{1,6} \S|^\s{0,6}([-*+]|\d+\.) \S|^\s{0,3}(```|~~~|> )|\]\(\S+\)|^\|.*\|\s*$|\*\*\S",
+    )
 });
 static CODE_LINE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
@@ -219,22 +229,40 @@ mod tests {
             ("{\"a\":1}\n{\"a\":2}\n", Ndjson),
             ("{\"a\":1} {\"a\":2}", Text),
             ("{not json}", Text),
-            ("[2026-11-21 10:00:00] INFO up\n[2026-11-21 10:00:01] INFO up\n[2026-11-21 10:00:02] WARN x\n", Log),
-            ("Nov 21 10:00:00 host sshd[1]: ok\nNov 21 10:00:01 host sshd[1]: ok\nNov 21 10:00:02 host x: y\n", Log),
+            (
+                "[2026-11-21 10:00:00] INFO up\n[2026-11-21 10:00:01] INFO up\n[2026-11-21 10:00:02] WARN x\n",
+                Log,
+            ),
+            (
+                "Nov 21 10:00:00 host sshd[1]: ok\nNov 21 10:00:01 host sshd[1]: ok\nNov 21 10:00:02 host x: y\n",
+                Log,
+            ),
             ("id,name\n1,a\n2,\"b\nc\"\n", Csv),
             ("id\tname\n1\ta\n", Tsv),
             ("one, two\nthree\n", Text),
             ("1,2\n3,4\n", Text),
-            ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", Diff),
+            (
+                "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+                Diff,
+            ),
             ("--- a\n+++ b\n@@ -1,2 +1,2 @@\n x\n", Diff),
             ("<!DOCTYPE html><html></html>", Html),
             ("<div><p>x</p></div>", Html),
             ("<?xml version=\"1.0\"?><a/>", Xml),
             ("<rss version=\"2\"><channel></channel></rss>", Xml),
             ("# Title\n\nSome prose.\n\n- one\n- two\n", Markdown),
-            ("use std::fs;\n\nfn main() {\n    println!(\"x\");\n}\n", Code),
-            ("import os\n\ndef f():\n    return 1\n\nclass A:\n    pass\n", Code),
-            ("The cat sat on the mat,\nand it was warm,\nas mats are.\n", Text),
+            (
+                "use std::fs;\n\nfn main() {\n    println!(\"x\");\n}\n",
+                Code,
+            ),
+            (
+                "import os\n\ndef f():\n    return 1\n\nclass A:\n    pass\n",
+                Code,
+            ),
+            (
+                "The cat sat on the mat,\nand it was warm,\nas mats are.\n",
+                Text,
+            ),
         ];
         for (text, want) in cases {
             assert_eq!(kind(text), want, "{text:?}");

@@ -33,7 +33,11 @@ impl ScanFacts {
     /// Newlines + 1; 0 when empty (the seeds' rule).
     #[must_use]
     pub fn lines(&self) -> u64 {
-        if self.bytes == 0 { 0 } else { self.newlines + 1 }
+        if self.bytes == 0 {
+            0
+        } else {
+            self.newlines + 1
+        }
     }
 
     /// Whether the bytes can be shown as they are.

@@ -1,1 +1,53 @@
-//! x
+//! The way of a tool result (SPEC 2).
+//!
+//! ```text
+//! intercept → sanitize → measure → decide → store → present      …later…      retrieve → account
+//! ```
+//!
+//! [`Offloader`] is the one call for authors of Rust agents: a result in, one
+//! message out.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use spillgate_artifact::{Origin, SystemClock};
+//! use spillgate_measure::Tokenizer;
+//! use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy};
+//! use spillgate_store::MemoryStore;
+//!
+//! let offloader = Offloader::new(
+//!     Arc::new(MemoryStore::default()),
+//!     Policy::default(),
+//!     Tokenizer::O200kBase.counter(),
+//!     Door::Library,
+//!     Arc::new(SystemClock),
+//!     Arc::new(NoLedger),
+//! );
+//! let log = "2026-11-21T10:00:01Z INFO worker-17 processed a batch\n".repeat(10_000);
+//! let outcome = offloader.stream(Origin::tool("journal"), &mut log.as_bytes(), &mut |_| {})?;
+//! let Outcome::Offloaded(offloaded) = outcome else { panic!("550 KB do not fit") };
+//! assert!(offloaded.shown.tokens() <= 600);
+//! let stored = offloader.artifact(offloaded.receipt.handle())?;
+//! assert_eq!(stored.raw().len(), log.len() as u64);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod capture;
+mod hash;
+mod ledger;
+mod measured;
+mod outline;
+mod pipeline;
+mod policy;
+mod present;
+mod retrieve;
+mod sanitize;
+
+pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger};
+pub use pipeline::{NotStored, Offloaded, Offloader, Outcome};
+pub use policy::{
+    DEFAULT_MAX_TOKENS, DEFAULT_PREVIEW_TOKENS, DEFAULT_TRUNCATE_BYTES, Fits, LEAST_PREVIEW_TOKENS,
+    Limits, Policy, Profile, Rule, UnknownProfile,
+};
+pub use present::{Door, Presentation};
+pub use retrieve::RetrieveError;

@@ -9,9 +9,7 @@ use spillgate_artifact::{
     ContentKind, Facts, Handle, Origin, RawForm, Reason, Stats, Timestamp, Tokens, ViewFacts,
 };
 
-use crate::{
-    Absent, ArtifactStore, Gone, Part, Receipt, Retention, StoreError, sweep,
-};
+use crate::{Absent, ArtifactStore, Gone, Part, Receipt, Retention, StoreError, sweep};
 
 /// Runs every check on fresh stores from `make`.
 ///
@@ -85,7 +83,10 @@ fn gives_back_every_byte(store: &dyn ArtifactStore) {
         assert_eq!(stored.view.bytes(0, u64::MAX).expect("read"), raw);
         assert_eq!(stored.index, b"index");
         assert_eq!(&stored.manifest, receipt.manifest());
-        assert_eq!(store.manifest(receipt.handle()).expect("known"), stored.manifest);
+        assert_eq!(
+            store.manifest(receipt.handle()).expect("known"),
+            stored.manifest
+        );
     }
 }
 
@@ -130,7 +131,12 @@ fn tells_why_an_artifact_is_absent(store: &dyn ArtifactStore) {
     for gone in [Gone::Expired, Gone::Evicted, Gone::Removed] {
         let handle = put(store, b"x", 0).handle();
         store.remove(handle, gone, at(60)).expect("removed");
-        let Absent::Gone { why, at: when, tool } = why(store, handle) else {
+        let Absent::Gone {
+            why,
+            at: when,
+            tool,
+        } = why(store, handle)
+        else {
             panic!("the store forgot {handle}");
         };
         assert_eq!((why, when, tool.as_str()), (gone, at(60), "test_tool"));
@@ -163,10 +169,17 @@ fn sweeps_by_age_quota_and_pin(store: &dyn ArtifactStore) {
     let [_, b, c] = [1, 2, 3].map(|created| put(store, &[2; 1000], created).handle());
     let used = |handle: Handle| {
         let listed = store.list().expect("a list").into_iter();
-        listed.map(|one| (one.manifest.handle, one.used)).find(|one| one.0 == handle)
+        listed
+            .map(|one| (one.manifest.handle, one.used))
+            .find(|one| one.0 == handle)
     };
     assert!(used(b).is_some());
-    let total: u64 = store.list().expect("a list").iter().map(|one| one.bytes).sum();
+    let total: u64 = store
+        .list()
+        .expect("a list")
+        .iter()
+        .map(|one| one.bytes)
+        .sum();
     let retention = Retention {
         max_bytes: Some(total - 1),
         max_age: None,
@@ -181,7 +194,13 @@ fn sweeps_by_age_quota_and_pin(store: &dyn ArtifactStore) {
     let later = Timestamp::new(at(0).system_time() + Duration::from_secs(1 << 32));
     let swept = sweep(store, retention, later).expect("swept");
     assert_eq!(swept.len(), 2);
-    assert!(matches!(why(store, c), Absent::Gone { why: Gone::Expired | Gone::Evicted, .. }));
+    assert!(matches!(
+        why(store, c),
+        Absent::Gone {
+            why: Gone::Expired | Gone::Evicted,
+            ..
+        }
+    ));
     assert!(store.open(pinned).is_ok(), "what is pinned stays");
 }
 

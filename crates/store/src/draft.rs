@@ -61,7 +61,10 @@ impl FileDraft {
 
     fn sync(&self, file: &DraftFile) -> Result<(), StoreError> {
         match self.durable {
-            true => file.file.sync_data().map_err(|e| StoreError::io(&file.path, e)),
+            true => file
+                .file
+                .sync_data()
+                .map_err(|e| StoreError::io(&file.path, e)),
             false => Ok(()),
         }
     }

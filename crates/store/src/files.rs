@@ -25,7 +25,7 @@ use spillgate_artifact::{ByteSource, Clock, FileId, Handle, Manifest, SessionId,
 
 use crate::draft::FileDraft;
 use crate::tombstone::Tombstone;
-use crate::{Absent, ArtifactStore, Draft, Gone, Listed, Stored, StoreError};
+use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
 
 /// How long artifacts live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,8 +220,7 @@ impl ArtifactStore for FileStore {
         write_whole(&paths.gone, &tombstone)?;
         // The manifest first: without it the artifact is gone, whatever
         // happens to the rest.
-        fs::remove_file(&paths.manifest)
-            .map_err(|error| StoreError::io(&paths.manifest, error))?;
+        fs::remove_file(&paths.manifest).map_err(|error| StoreError::io(&paths.manifest, error))?;
         for part in [&paths.view, &paths.raw, &paths.lines] {
             match fs::remove_file(part) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -289,7 +288,9 @@ impl FileSource {
     }
 
     pub(crate) fn of(file: File, path: &Path) -> Result<Self, StoreError> {
-        let found = file.metadata().map_err(|error| StoreError::io(path, error))?;
+        let found = file
+            .metadata()
+            .map_err(|error| StoreError::io(path, error))?;
         Ok(Self {
             file,
             len: found.len(),
@@ -325,7 +326,9 @@ pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Vec<u8> {
 fn make_directory(path: &Path) -> Result<(), StoreError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
-    builder.create(path).map_err(|error| StoreError::io(path, error))
+    builder
+        .create(path)
+        .map_err(|error| StoreError::io(path, error))
 }
 
 fn open_existing(path: &Path) -> io::Result<File> {

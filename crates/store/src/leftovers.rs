@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use spillgate_artifact::FileId;
 
+use crate::StoreError;
 use crate::draft::DRAFT_PREFIX;
 use crate::files::{FileStore, entries};
-use crate::StoreError;
 
 impl FileStore {
     /// Removes files that no living writer owns, no manifest names and nobody
@@ -38,7 +38,9 @@ impl FileStore {
 
 /// When a file was last written, if it is still there.
 fn touched(path: &Path) -> Option<std::time::SystemTime> {
-    fs::symlink_metadata(path).and_then(|found| found.modified()).ok()
+    fs::symlink_metadata(path)
+        .and_then(|found| found.modified())
+        .ok()
 }
 
 fn is_leftover(directory: &Path, name: &str) -> bool {

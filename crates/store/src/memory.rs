@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId, Timestamp};
 
 use crate::tombstone::Tombstone;
-use crate::{Absent, ArtifactStore, Draft, Gone, Listed, Part, Receipt, Stored, StoreError};
+use crate::{Absent, ArtifactStore, Draft, Gone, Listed, Part, Receipt, StoreError, Stored};
 
 /// Keeps artifacts in memory, for as long as it lives.
 #[derive(Debug)]

@@ -55,7 +55,10 @@ pub fn sweep(
 }
 
 fn due(one: &Listed, total: u64, retention: Retention, now: Timestamp) -> Option<Gone> {
-    if retention.max_age.is_some_and(|max| one.used.age_at(now) > max) {
+    if retention
+        .max_age
+        .is_some_and(|max| one.used.age_at(now) > max)
+    {
         return Some(Gone::Expired);
     }
     let over = retention.max_bytes.is_some_and(|max| total > max);

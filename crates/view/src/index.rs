@@ -71,11 +71,12 @@ impl LineIndex {
     /// The index as bytes, to be stored beside the view.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let numbers = [self.lines, self.bytes, self.longest_line]
-            .into_iter()
-            .chain(self.anchors.iter().flat_map(|anchor| {
-                [anchor.line, anchor.offset, anchor.origin.unwrap_or(UNKNOWN)]
-            }));
+        let numbers =
+            [self.lines, self.bytes, self.longest_line]
+                .into_iter()
+                .chain(self.anchors.iter().flat_map(|anchor| {
+                    [anchor.line, anchor.offset, anchor.origin.unwrap_or(UNKNOWN)]
+                }));
         let mut bytes = MAGIC.to_vec();
         bytes.extend(numbers.flat_map(u64::to_le_bytes));
         bytes

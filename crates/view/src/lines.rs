@@ -98,7 +98,10 @@ mod tests {
     #[test]
     fn long_lines_break_after_a_separator() {
         let words = "word ".repeat(500);
-        let lengths: Vec<usize> = lines(&words, Layout::AsIs).iter().map(String::len).collect();
+        let lengths: Vec<usize> = lines(&words, Layout::AsIs)
+            .iter()
+            .map(String::len)
+            .collect();
         assert_eq!(lengths, [1000, 1000, 500]);
         let late = format!("{},{}", "x".repeat(1500), "y".repeat(300));
         let lengths: Vec<usize> = lines(&late, Layout::AsIs).iter().map(String::len).collect();

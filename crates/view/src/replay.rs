@@ -137,13 +137,21 @@ mod tests {
         let view = View::new(std::sync::Arc::new(text), indexer.finish(), layout);
         assert!(view.index().anchors.len() > 3, "the case is too small");
         for number in (1..=view.lines()).step_by(211).chain([view.lines()]) {
-            let line = view.lines_from(number).unwrap().next_line().unwrap().unwrap();
+            let line = view
+                .lines_from(number)
+                .unwrap()
+                .next_line()
+                .unwrap()
+                .unwrap();
             let shown = view.source().bytes(line.start, line.end).unwrap();
             let (start, end) = raw_range(&view, &raw, false, number).unwrap().unwrap();
             let range = usize::try_from(start).unwrap()..usize::try_from(end).unwrap();
             assert_eq!(show(&raw[range]), show(&shown), "line {number}");
         }
-        assert_eq!(raw_range(&view, &raw, false, view.lines() + 1).unwrap(), None);
+        assert_eq!(
+            raw_range(&view, &raw, false, view.lines() + 1).unwrap(),
+            None
+        );
     }
 
     #[test]
@@ -153,7 +161,11 @@ mod tests {
             .collect();
         check(raw.into_bytes(), Layout::AsIs, |bytes| {
             let text = String::from_utf8_lossy(bytes);
-            text.rsplit('\r').map(str::trim).find(|s| !s.is_empty()).unwrap_or("").to_owned()
+            text.rsplit('\r')
+                .map(str::trim)
+                .find(|s| !s.is_empty())
+                .unwrap_or("")
+                .to_owned()
         });
     }
 

@@ -262,7 +262,12 @@ mod tests {
             (b"typo\x08\x08xt\n", "tyxt\n"),
         ];
         for (raw, want) in cases {
-            assert_eq!(sanitize(raw, usize::MAX).0, want, "{:?}", raw.escape_ascii());
+            assert_eq!(
+                sanitize(raw, usize::MAX).0,
+                want,
+                "{:?}",
+                raw.escape_ascii()
+            );
         }
     }
 

@@ -166,7 +166,9 @@ mod tests {
 
     fn lines(page: &GrepPage) -> Vec<(u64, &str)> {
         let shown = page.matches.iter();
-        shown.map(|found| (found.line, found.text.as_str())).collect()
+        shown
+            .map(|found| (found.line, found.text.as_str()))
+            .collect()
     }
 
     #[test]
@@ -182,7 +184,13 @@ mod tests {
             (r"\bnone\b", Case::Sensitive, &[]),
         ];
         for (pattern, case, want) in cases {
-            let page = run(&artifact, &GrepQuery { case, ..query(pattern) });
+            let page = run(
+                &artifact,
+                &GrepQuery {
+                    case,
+                    ..query(pattern)
+                },
+            );
             assert_eq!(lines(&page), want, "{pattern}");
             assert_eq!((page.total, page.next), (want.len() as u64, None));
         }
@@ -193,10 +201,17 @@ mod tests {
         let artifact = artifact("a\nb\nX\nc\nX\nd\n");
         let page = run(
             &artifact,
-            &GrepQuery { before: 2, after: 1, ..query("X") },
+            &GrepQuery {
+                before: 2,
+                after: 1,
+                ..query("X")
+            },
         );
         let context = |lines: &[Context]| -> Vec<(u64, String)> {
-            lines.iter().map(|one| (one.line, one.text.clone())).collect()
+            lines
+                .iter()
+                .map(|one| (one.line, one.text.clone()))
+                .collect()
         };
         let first = &page.matches[0];
         assert_eq!(context(&first.before), [(1, "a".into()), (2, "b".into())]);
@@ -214,7 +229,11 @@ mod tests {
         loop {
             let page = run(
                 &artifact,
-                &GrepQuery { start, max_matches: 30, ..query("hit") },
+                &GrepQuery {
+                    start,
+                    max_matches: 30,
+                    ..query("hit")
+                },
             );
             assert_eq!(page.total, 500);
             assert!(page.matches.len() <= 30);
@@ -232,7 +251,11 @@ mod tests {
         let artifact = artifact(&format!("{}\n", "needle word ".repeat(80)).repeat(40));
         let counter = Tokenizer::O200kBase.counter();
         for budget in [1, 50, 300, 2000] {
-            let query = GrepQuery { budget: TokenBudget::new(budget), before: 1, ..query("needle") };
+            let query = GrepQuery {
+                budget: TokenBudget::new(budget),
+                before: 1,
+                ..query("needle")
+            };
             let page = grep(&artifact, &query, &*counter).unwrap();
             assert!(!page.matches.is_empty());
             let cost = counter.count(&page.render());
@@ -254,7 +277,15 @@ mod tests {
     fn a_needle_in_a_line_of_megabytes() {
         // On either side of every place where blocks and view lines could meet.
         let mut text = "x".repeat(5 << 20);
-        let places = [0, 3997, 6000, (1 << 20) - 3, (1 << 20) + 2003, (3 << 20) - 1, (5 << 20) - 6];
+        let places = [
+            0,
+            3997,
+            6000,
+            (1 << 20) - 3,
+            (1 << 20) + 2003,
+            (3 << 20) - 1,
+            (5 << 20) - 6,
+        ];
         for at in places {
             text.replace_range(at..at + 6, "NEEDLE");
         }

@@ -222,7 +222,12 @@ impl Filling<'_> {
 
     /// Lines `first..end` that begin and end before byte `until` and do not
     /// match.
-    fn context(&self, first: u64, end: u64, until: Option<u64>) -> Result<Vec<Context>, LookupError> {
+    fn context(
+        &self,
+        first: u64,
+        end: u64,
+        until: Option<u64>,
+    ) -> Result<Vec<Context>, LookupError> {
         let mut context = Vec::new();
         if first >= end {
             return Ok(context);
@@ -233,7 +238,9 @@ impl Filling<'_> {
                 break;
             }
             let text = self.text_of(line)?;
-            if self.matcher.is_match(text.as_bytes()).unwrap_or(false) && self.query.start <= line.number {
+            if self.matcher.is_match(text.as_bytes()).unwrap_or(false)
+                && self.query.start <= line.number
+            {
                 break;
             }
             context.push(Context {

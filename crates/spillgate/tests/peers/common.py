@@ -26,6 +26,9 @@ OUR_TOOLS = ["spillgate_read", "spillgate_grep"]
 # Hosts cut or divert what is longer: see SPEC 4.1.
 PREVIEW_BYTES_MAX = 10_000
 
+# Seconds that a client waits for a reply before it calls that a failure.
+WAIT = 60.0
+
 PREVIEW = re.compile(
     r"\A\[spillgate\] (?P<tool>\S+) returned (?P<bytes>[\d,]+) bytes, .*; stored whole as "
     r"(?P<handle>session-[0-9a-f-]{36}/[0-9a-f-]{36})$",

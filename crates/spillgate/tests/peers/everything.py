@@ -7,11 +7,12 @@ import re
 from typing import Any
 
 import anyio
-import common
 import mcp_types as types
-from common import OUR_TOOLS, Setup, Verdict
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+
+import common
+from common import OUR_TOOLS, WAIT, Setup, Verdict
 
 LONG = "trigger-long-running-operation"
 
@@ -85,6 +86,7 @@ class Observer:
             stdio_client(server) as streams,
             ClientSession(
                 *streams,
+                read_timeout_seconds=WAIT,
                 sampling_callback=sample,
                 elicitation_callback=elicit,
                 list_roots_callback=roots,
@@ -124,10 +126,14 @@ class Observer:
         self.seen["resources/list"] = plain(resources)
         for resource in resources.resources[:3]:
             await self.note(f"resources/read {resource.name}", session.read_resource(resource.uri))
-        await self.note("a dynamic resource", session.read_resource("demo://resource/dynamic/text/1"))
+        await self.note(
+            "a dynamic resource", session.read_resource("demo://resource/dynamic/text/1")
+        )
         await self.note("an unknown resource", session.read_resource("demo://nowhere"))
         await self.note("resources/templates/list", session.list_resource_templates())
-        await self.note("resources/subscribe", session.subscribe_resource(resources.resources[0].uri))
+        await self.note(
+            "resources/subscribe", session.subscribe_resource(resources.resources[0].uri)
+        )
         await self.note("prompts/list", session.list_prompts())
         city = {"city": "Łódź", "state": "Łódzkie"}
         await self.note("prompts/get", session.get_prompt("args-prompt", city))
@@ -156,7 +162,9 @@ class Observer:
             await session.call_tool(LONG, {"duration": 60, "steps": 60})
         self.seen["cancellation is quick"] = scope.cancelled_caught
         with anyio.fail_after(10):
-            await self.note("a call after cancellation", session.call_tool("echo", {"message": "on"}))
+            await self.note(
+                "a call after cancellation", session.call_tool("echo", {"message": "on"})
+            )
 
 
 def unwrapped(tool: types.Tool) -> types.Tool:

@@ -8,10 +8,11 @@ import subprocess
 import time
 from typing import Any
 
-import common
-from common import OUR_TOOLS, PREVIEW_BYTES_MAX, Sample, Setup, Verdict
 from mcp import Client, ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+
+import common
+from common import OUR_TOOLS, PREVIEW_BYTES_MAX, WAIT, Sample, Setup, Verdict
 
 
 def text_of(result: Any) -> str:
@@ -24,7 +25,10 @@ async def scenario(setup: Setup, verdict: Verdict) -> None:
     file = common.sample(setup.work)
     command = setup.relayed()
     server = StdioServerParameters(command=command[0], args=command[1:])
-    async with stdio_client(server) as streams, ClientSession(*streams) as session:
+    async with (
+        stdio_client(server) as streams,
+        ClientSession(*streams, read_timeout_seconds=WAIT) as session,
+    ):
         await session.initialize()
         tools = [tool.name for tool in (await session.list_tools()).tools]
         if setup.gateway is None:
@@ -74,9 +78,7 @@ async def read_whole(
     return parts["handle"]
 
 
-async def look_up(
-    session: ClientSession, handle: str, file: Sample, verdict: Verdict
-) -> None:
+async def look_up(session: ClientSession, handle: str, file: Sample, verdict: Verdict) -> None:
     """The needle and the pages around it, through our two tools."""
     found = text_of(
         await session.call_tool("spillgate_grep", {"handle": handle, "pattern": r"NEEDLE-\w+"})
@@ -99,9 +101,7 @@ async def look_up(
     verdict.check("an unknown handle is a tool error", result.is_error, text_of(result))
 
 
-async def follow_pages(
-    session: ClientSession, handle: str, file: Sample, verdict: Verdict
-) -> None:
+async def follow_pages(session: ClientSession, handle: str, file: Sample, verdict: Verdict) -> None:
     """Follows `next:` from the first line on: no line is missing, none comes twice."""
     arguments: dict[str, Any] = {"handle": handle, "start": 1, "lines": 40}
     read: list[str] = []

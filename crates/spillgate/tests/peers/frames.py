@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# Seconds until a reply counts as missing.
 WAIT = 30.0
 
 
@@ -48,6 +49,7 @@ class Peer:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=env
             )
         self.lines: queue.Queue[Line | None] = queue.Queue()
+        self.sent = b""
         # Lines that were no awaited reply, in order.
         self.others: list[Line] = []
         self.ended = False
@@ -69,6 +71,7 @@ class Peer:
         """Sends one line: a message, or bytes as they are."""
         assert self.process.stdin is not None
         raw = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
+        self.sent += raw
         self.process.stdin.write(raw)
         self.process.stdin.flush()
 

@@ -19,6 +19,15 @@ from common import PREVIEW_BYTES_MAX, Setup, Verdict
 from frames import Line, Peer
 from hostile_server import FILLER, LONE, NOISE, PIXEL, text, wire
 
+FROM_CLIENT = [
+    b"this is no JSON\n",
+    b'{"jsonrpc":"2.0","id":1,\n',
+    b"\n",
+    b"\xff\x00\n",
+    b"[1.0]\n",
+    b'{"jsonrpc":"2.0", "id":9,"method":"odd/params","params":[1.0,"\\ud83d"]}\r\n',
+]
+
 
 class Case:
     """What every scenario gets: a verdict to fill, and sessions with the server."""
@@ -30,11 +39,11 @@ class Case:
         self.logs: list[Path] = []
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[Peer]:
+    def session(self, *options: str) -> Iterator[Peer]:
         """A session after its handshake."""
         number = len(self.logs)
         self.logs.append(self.setup.work / f"received-{number}.log")
-        command = [*self.setup.relayed(), "--log", str(self.logs[-1])]
+        command = [*self.setup.relayed(), "--log", str(self.logs[-1]), *options]
         with Peer(command, self.setup.work / f"stderr-{number}.txt") as peer:
             peer.handshake()
             yield peer
@@ -105,11 +114,10 @@ def malformed(case: Case) -> None:
         case.alive("noise", peer)
         passed = [line.raw for line in peer.others]
         case.equal("noise: lines pass unchanged", passed, NOISE + NOISE)
-        sent = [b"this is no JSON\n", b'{"jsonrpc":"2.0","id":1,\n', b"\n", b'\xff\x00\n', b"[1]\n"]
-        for line in sent:
-            peer.send(line)
+        for sent in FROM_CLIENT:
+            peer.send(sent)
         case.alive("noise from the client", peer)
-        case.check("noise: reaches the server", b"".join(sent) in case.received(), case.received())
+        case.equal("noise: all that was sent arrives unchanged", case.received(), peer.sent)
 
 
 def large(case: Case) -> None:
@@ -207,7 +215,8 @@ def cancellation(case: Case) -> None:
     is not held up by the cancelled one."""
     with case.session() as peer:
         peer.start_call(1, "slow", {"steps": 600})
-        notice = b'{"jsonrpc":"2.0",  "method":"notifications/cancelled","params":{"requestId":1,"reason":"x"}}\n'
+        params = b'{"requestId":1, "reason":"x"}'
+        notice = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":%s}\n' % params
         peer.send(notice)
         line = peer.call(2, "surrogate", {"lines": 2000})
         case.preview("cancellation", line)
@@ -221,7 +230,11 @@ def colliding_ids(case: Case) -> None:
     with case.session() as peer:
         peer.start_call(5, "ask")
         asked = peer.next()
-        case.check("ask: the request arrives", b"sampling/createMessage" in (asked and asked.raw or b""), asked)
+        case.check(
+            "ask: the request arrives",
+            b"sampling/createMessage" in ((asked and asked.raw) or b""),
+            asked,
+        )
         peer.send({"jsonrpc": "2.0", "id": 5, "result": {"role": "assistant", "n": 1}})
         text = peer.reply(5).message()["result"]["content"][0]["text"]
         case.equal("ask: the answer went back", json.loads(text), {"role": "assistant", "n": 1})
@@ -237,13 +250,17 @@ def shapes(case: Case) -> None:
         _, result = case.preview("picture", line)
         image = b'{"data":"%s","type":"image","mimeType":"image/png"}' % PIXEL.encode()
         link = b'{"type":"resource_link","uri":"demo://a","name":"a","x-unknown":[1.0]}'
-        case.check("picture: other blocks are identical", image in line.raw and link in line.raw, line.raw)
+        case.check(
+            "picture: other blocks are identical", image in line.raw and link in line.raw, line.raw
+        )
         kinds = [block["type"] for block in result.get("content", [])]
         case.equal("picture: in their order", kinds, ["image", "text", "resource_link"])
         line = peer.call(3, "blocks")
         case.preview("blocks", line)
         if case.gated:
-            case.check("blocks: the whole reply is short", len(line.raw) < PREVIEW_BYTES_MAX, len(line.raw))
+            case.check(
+                "blocks: the whole reply is short", len(line.raw) < PREVIEW_BYTES_MAX, len(line.raw)
+            )
         case.preview("backwards", peer.call(4, "backwards"))
         line = peer.call(5, "pieces")
         case.equal("pieces: identical", line.raw, wire(5, text("käse ".encode() * 20)))
@@ -260,11 +277,23 @@ def endings(case: Case) -> None:
         return
     with case.session() as peer:
         children = children_of(peer.process.pid)
-        case.check("terminated: there is a server", bool(children))
         peer.process.send_signal(signal.SIGTERM)
-        peer.process.wait(10)
-        gone = wait_gone(children)
-        case.check("terminated: the server goes too", gone, children)
+        gone(case, "terminated", peer, children)
+    with case.session("--stubborn") as peer:
+        children = children_of(peer.process.pid)
+        peer.close(20)
+        gone(case, "a server that stays", peer, children)
+
+
+def gone(case: Case, name: str, peer: Peer, children: list[int]) -> None:
+    """Whether the gateway ends, and its server with it."""
+    case.check(f"{name}: there is a server", bool(children), children)
+    try:
+        case.verdict.facts[f"exit code, {name}"] = peer.process.wait(10)
+        case.check(f"{name}: the gateway ends", peer.process.returncode != -signal.SIGKILL)
+    except subprocess.TimeoutExpired:
+        case.check(f"{name}: the gateway ends", False, "still there after 10 s")
+    case.check(f"{name}: the server goes too", wait_gone(children), children)
 
 
 def children_of(parent: int) -> list[int]:
@@ -294,11 +323,14 @@ SCENARIOS = (
 
 def scenario(setup: Setup, verdict: Verdict) -> None:
     """All of them; one that fails to run leaves the others their turn."""
+    case = Case(setup, verdict)
     for each in SCENARIOS:
         try:
-            each(Case(setup, verdict))
-        except Exception as error:  # noqa: BLE001 - a broken relay shows as any of many errors
-            verdict.check(f"{each.__name__}: ran to its end", False, f"{type(error).__name__}: {error}")
+            each(case)
+        except Exception as error:
+            verdict.check(
+                f"{each.__name__}: ran to its end", False, f"{type(error).__name__}: {error}"
+            )
 
 
 common.run(scenario)

@@ -1,7 +1,8 @@
 """An MCP server that does to its client what real ones do on a bad day. Standard library only.
 
 `hostile_server.py --log FILE`: every line that comes in goes to FILE as it came, the end of stdin
-as the line `EOF`. Each tool misbehaves in its own way; `TOOLS` lists them.
+as the line `EOF`. With `--stubborn` it then stays. Each tool misbehaves in its own way; `TOOLS`
+lists them.
 """
 
 from __future__ import annotations
@@ -17,21 +18,24 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 # A UTF-16 half that JavaScript servers do send: legal JSON, but no Unicode text.
-LONE = b'half of a smiley: \\ud83d.'
+LONE = b"half of a smiley: \\ud83d."
 FILLER = b"line with some words and a number 4711\\n"
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
 
 NOISE = [
     b"Debugger listening on port 9229\n",
     b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te\n',
-    b'\xff\xfe not UTF-8 \x80\x00\n',
+    b"\xff\xfe not UTF-8 \x80\x00\n",
     b"\n",
     b"42\n",
     b'"text"\n',
     b"[]\n",
     b'[{"jsonrpc":"2.0","method":"notifications/message","params":{}}]\n',
-    b'{"jsonrpc": "2.0",  "method":"notifications/odd\\u0020spacing","params":{"n":1.0,"n":1e2}}\r\n',
-    b'{"jsonrpc":"2.0","id":"nobody asked","result":{"content":[{"type":"text","text":"stray"}]}}\n',
+    b'{"jsonrpc": "2.0",  "method":"notifications/odd\\u0020one","params":{"n":1.0,"n":1e2}}\r\n',
+    b'{"jsonrpc":"2.0","id":"nobody asked","result":{"content":[{"type":"text","text":"?"}]}}\n',
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}\n',
 ]
 
@@ -192,7 +196,7 @@ def slow(server: Server, request: Any, params: dict[str, Any]) -> None:
     server.emit(wire(request, text(b"done slowly")))
 
 
-def ask(server: Server, request: Any, params: dict[str, Any]) -> None:
+def ask(server: Server, request: Any, _: dict[str, Any]) -> None:
     """Asks the client something under the very id of the client's own request."""
     server.send({"id": request, "method": "sampling/createMessage", "params": {"maxTokens": 1}})
     key = json.dumps(request)
@@ -269,8 +273,12 @@ def main() -> None:
     """Serves one session."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log", type=Path, required=True)
-    with parser.parse_args().log.open("ab") as log:
+    parser.add_argument("--stubborn", action="store_true")
+    arguments = parser.parse_args()
+    with arguments.log.open("ab") as log:
         Server(log).serve()
+        if arguments.stubborn:
+            time.sleep(3600)
 
 
 if __name__ == "__main__":

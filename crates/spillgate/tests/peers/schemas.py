@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import common
-from common import PREVIEW_BYTES_MAX, Setup, Verdict
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+
+import common
+from common import PREVIEW_BYTES_MAX, WAIT, Setup, Verdict
 
 
 async def scenario(setup: Setup, verdict: Verdict) -> None:
     """The whole scenario."""
     command = [*setup.relayed(), "--log", str(setup.work / "received.log")]
     server = StdioServerParameters(command=command[0], args=command[1:])
-    async with stdio_client(server) as streams, ClientSession(*streams) as session:
+    async with (
+        stdio_client(server) as streams,
+        ClientSession(*streams, read_timeout_seconds=WAIT) as session,
+    ):
         await session.initialize()
         await session.list_tools()
         small = await attempt(verdict, "a small tree", session, "tree", count=2)

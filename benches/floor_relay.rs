@@ -1,0 +1,43 @@
+//! The floor under every relay: two threads that move bytes and look at none of them.
+//!
+//! `floor_relay CMD…` spawns CMD and copies stdin to it and its stdout back, 64 KB at a time. What a round trip
+//! through it costs more than a direct one is the price of two extra pipe hops and two extra wake-ups on this
+//! machine; no relay that also reads the frames can be expected to cost less.
+//! A plain read/write loop, not `io::copy`, which would splice inside the kernel: a relay has to see the bytes.
+//! Std only, built by `run.sh` with `rustc -O`.
+
+use std::io::{self, Read, Write};
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// Linux' default pipe capacity: one read takes all that a full pipe holds.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+fn main() -> io::Result<()> {
+    let mut args = std::env::args_os().skip(1);
+    let program = args.next().expect("usage: floor_relay CMD…");
+    let mut child = Command::new(program)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let to_child = child.stdin.take().expect("stdin was piped above");
+    let mut from_child = child.stdout.take().expect("stdout was piped above");
+    // Not joined: when the child is done, a stdin that stays open must not keep this process alive.
+    thread::spawn(move || pump(&mut io::stdin(), to_child));
+    pump(&mut from_child, io::stdout().lock())?;
+    child.wait().map(|_| ())
+}
+
+/// Copies until the end of `from`; dropping `to` then passes the end on.
+fn pump(from: &mut impl Read, mut to: impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let n = from.read(&mut buffer)?;
+        if n == 0 {
+            return Ok(());
+        }
+        to.write_all(&buffer[..n])?;
+        to.flush()?;
+    }
+}

@@ -1,0 +1,235 @@
+//! Intercept: how are a result's bytes taken in, whatever their number?
+//!
+//! A small result stays in memory. A larger one streams into a draft of the
+//! store while it is scanned and hashed, so that memory is bounded and one pass
+//! is enough. Should the store fail, the stream is still drained and measured
+//! to its end: the producer must not be blocked, and the model is told how much
+//! was lost.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use spillgate_artifact::{ByteSource, Origin, RawForm, TextPart};
+use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, classify};
+use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
+use spillgate_view::{Indexer, LineIndex};
+
+use crate::hash::{Hashing, sha256};
+use crate::sanitize::layout_of;
+
+/// Larger results go to the store while they come.
+const SPOOL_AT: usize = 256 << 10;
+
+/// Bytes read at a time once a result is spooled: large enough that the hand
+/// over to the hashing thread costs nothing.
+const BLOCK: usize = 512 << 10;
+
+/// Of a result that could not be stored, so much is kept of either end: more
+/// than any message may show.
+const END: usize = 64 << 10;
+
+/// A result as it was taken in.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    /// Who made it.
+    pub(crate) origin: Origin,
+    /// Whether the tool said that it failed.
+    pub(crate) is_error: bool,
+    /// The bytes.
+    pub(crate) raw: Raw,
+    /// How the text lies in them.
+    pub(crate) form: RawForm,
+    /// The text, where the raw bytes are not it.
+    pub(crate) text: Option<Arc<Vec<u8>>>,
+    /// What one pass over the text found.
+    pub(crate) scan: ScanFacts,
+    /// Lines of the text as it is.
+    pub(crate) index: LineIndex,
+    /// The first bytes of the text.
+    pub(crate) head: Vec<u8>,
+    /// SHA-256 of the raw bytes, in hex.
+    pub(crate) sha256: String,
+    /// Raw bytes.
+    pub(crate) raw_bytes: u64,
+}
+
+/// Where the raw bytes are.
+#[derive(Debug)]
+pub(crate) enum Raw {
+    /// In memory.
+    Memory(Arc<Vec<u8>>),
+    /// In a draft of the store.
+    Spooled(Box<dyn Draft>),
+    /// Lost but for the ends: the store failed while they came.
+    Lost {
+        /// The last bytes; the first are the captured head.
+        tail: Vec<u8>,
+        /// Why.
+        error: StoreError,
+    },
+}
+
+impl Captured {
+    /// The text, readable at any place; `None` if it was lost.
+    pub(crate) fn text(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
+        match (&self.text, &self.raw) {
+            (Some(text), _) => Ok(Some(text_source(text))),
+            (None, Raw::Memory(bytes)) => Ok(Some(text_source(bytes))),
+            (None, Raw::Spooled(draft)) => Ok(Some(draft.read(Part::Raw)?)),
+            (None, Raw::Lost { .. }) => Ok(None),
+        }
+    }
+
+    /// The first bytes of the text, for telling what it is.
+    pub(crate) fn sample(&self) -> Sample<'_> {
+        Sample {
+            head: &self.head,
+            complete: self.head.len() as u64 == self.scan.bytes,
+        }
+    }
+}
+
+fn text_source(bytes: &Arc<Vec<u8>>) -> Arc<dyn ByteSource> {
+    Arc::clone(bytes) as Arc<dyn ByteSource>
+}
+
+/// Takes in a stream to its end. `progress` is told the bytes so far, now and
+/// then. An error is the stream's: the store's are part of what was captured.
+pub(crate) fn capture_stream(
+    store: &dyn ArtifactStore,
+    origin: Origin,
+    reader: &mut dyn Read,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<Captured> {
+    let mut start = Vec::with_capacity(8 << 10);
+    reader.take(SPOOL_AT as u64).read_to_end(&mut start)?;
+    if start.len() < SPOOL_AT {
+        return Ok(in_memory(origin, start));
+    }
+    let mut spool = Spool::begin(store, &start);
+    let mut bytes = start.len() as u64;
+    let hashing = Hashing::start(start, BLOCK);
+    loop {
+        progress(bytes);
+        let mut block = hashing.buffer();
+        reader.take(BLOCK as u64).read_to_end(&mut block)?;
+        if block.is_empty() {
+            break;
+        }
+        bytes += block.len() as u64;
+        spool.take(&block);
+        hashing.feed(block);
+    }
+    Ok(spool.finish(origin, hashing.finish(), bytes))
+}
+
+fn in_memory(origin: Origin, bytes: Vec<u8>) -> Captured {
+    let head = bytes[..bytes.len().min(SAMPLE_BYTES)].to_vec();
+    let layout = layout_of(classify(Sample {
+        head: &head,
+        complete: head.len() == bytes.len(),
+    }));
+    let (mut scan, mut indexer) = (Scan::default(), Indexer::as_is(layout));
+    scan.feed(&bytes);
+    indexer.feed(&bytes);
+    Captured {
+        origin,
+        is_error: false,
+        form: RawForm::Plain,
+        text: None,
+        scan: scan.finish(),
+        index: indexer.finish(),
+        head,
+        sha256: sha256(&bytes),
+        raw_bytes: bytes.len() as u64,
+        raw: Raw::Memory(Arc::new(bytes)),
+    }
+}
+
+/// Takes in a JSON result whose text is `text`, decoded from the JSON strings
+/// `parts` and joined by newlines.
+pub(crate) fn capture_json(
+    origin: Origin,
+    is_error: bool,
+    raw: Vec<u8>,
+    parts: Vec<TextPart>,
+    text: String,
+) -> Captured {
+    let of_text = in_memory(origin, text.into_bytes());
+    let text = match of_text.raw {
+        Raw::Memory(bytes) => Some(bytes),
+        _ => None,
+    };
+    Captured {
+        is_error,
+        form: RawForm::JsonStrings(parts),
+        text,
+        sha256: sha256(&raw),
+        raw_bytes: raw.len() as u64,
+        raw: Raw::Memory(Arc::new(raw)),
+        ..of_text
+    }
+}
+
+/// A stream on its way into the store.
+struct Spool {
+    scan: Scan,
+    indexer: Indexer,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    to: Result<Box<dyn Draft>, StoreError>,
+}
+
+impl Spool {
+    fn begin(store: &dyn ArtifactStore, start: &[u8]) -> Self {
+        let head = start[..SAMPLE_BYTES.min(start.len())].to_vec();
+        let layout = layout_of(classify(Sample {
+            head: &head,
+            complete: false,
+        }));
+        let mut spool = Self {
+            scan: Scan::default(),
+            indexer: Indexer::as_is(layout),
+            head,
+            tail: Vec::new(),
+            to: store.draft(),
+        };
+        spool.take(start);
+        spool
+    }
+
+    fn take(&mut self, block: &[u8]) {
+        self.scan.feed(block);
+        self.indexer.feed(block);
+        self.tail
+            .extend_from_slice(&block[block.len().saturating_sub(END)..]);
+        let surplus = self.tail.len().saturating_sub(END);
+        self.tail.drain(..surplus);
+        if let Ok(draft) = &mut self.to
+            && let Err(error) = draft.write(Part::Raw, block)
+        {
+            self.to = Err(error); // and the draft is gone, with its bytes
+        }
+    }
+
+    fn finish(self, origin: Origin, sha256: String, bytes: u64) -> Captured {
+        Captured {
+            origin,
+            is_error: false,
+            raw: match self.to {
+                Ok(draft) => Raw::Spooled(draft),
+                Err(error) => Raw::Lost {
+                    tail: self.tail,
+                    error,
+                },
+            },
+            form: RawForm::Plain,
+            text: None,
+            scan: self.scan.finish(),
+            index: self.indexer.finish(),
+            head: self.head,
+            sha256,
+            raw_bytes: bytes,
+        }
+    }
+}

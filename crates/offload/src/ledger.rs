@@ -1,0 +1,147 @@
+//! Account: what came in, what was shown, what was read later?
+//!
+//! Every offloaded result and every retrieval leaves one entry. Results that
+//! pass through are summed up, so that passing one costs nothing.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+use spillgate_artifact::{Handle, Timestamp, Tokens};
+
+/// Where entries go. Recording never fails for the caller: an account is not
+/// worth a result.
+pub trait Ledger: Send + Sync + std::fmt::Debug {
+    /// Enters a result or a retrieval.
+    fn record(&self, entry: LedgerEntry);
+
+    /// Counts a result of `bytes` that passed through as it was.
+    fn inline(&self, bytes: u64);
+}
+
+/// One result or retrieval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    /// When.
+    pub at: Timestamp,
+    /// The server behind the gateway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The tool, or the command; for a retrieval, the one that was looked into.
+    pub tool: String,
+    /// The artifact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<Handle>,
+    /// How it left.
+    pub exit: Exit,
+    /// Tokens that came in; zero for a retrieval.
+    pub tokens_in: Tokens,
+    /// Tokens that a model was shown.
+    pub tokens_shown: u64,
+    /// Bytes that came in; zero for a retrieval.
+    pub bytes_in: u64,
+}
+
+/// How something left the pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// Stored, with a message in its place.
+    Offloaded,
+    /// Not stored; its ends were shown.
+    NotStored,
+    /// A page of a stored artifact.
+    Retrieved,
+    /// Results that passed through, summed up: `tokens_shown` is their number.
+    Inline,
+}
+
+/// Keeps no account.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoLedger;
+
+impl Ledger for NoLedger {
+    fn record(&self, _: LedgerEntry) {}
+
+    fn inline(&self, _: u64) {}
+}
+
+/// Appends entries to a file, a JSON object a line. One write an entry, so that
+/// several processes can append to the same file.
+#[derive(Debug)]
+pub struct FileLedger {
+    path: PathBuf,
+    inline_results: AtomicU64,
+    inline_bytes: AtomicU64,
+}
+
+impl FileLedger {
+    /// A ledger in the file `path`, made when first written to.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            inline_results: AtomicU64::new(0),
+            inline_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// All entries, oldest first. Lines that are none (cut by a crash) are left
+    /// out.
+    pub fn entries(&self) -> io::Result<Vec<LedgerEntry>> {
+        let file = match File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            file => file?,
+        };
+        let lines = BufReader::new(file).lines();
+        lines
+            .filter_map(|line| match line {
+                Ok(line) => serde_json::from_str(&line).ok().map(Ok),
+                Err(error) => Some(Err(error)),
+            })
+            .collect()
+    }
+
+    /// Enters what passed through since the last time; call it at the end and
+    /// now and then.
+    pub fn flush_inline(&self, at: Timestamp) {
+        let results = self.inline_results.swap(0, Ordering::Relaxed);
+        let bytes = self.inline_bytes.swap(0, Ordering::Relaxed);
+        if results > 0 {
+            self.record(LedgerEntry {
+                at,
+                server: None,
+                tool: String::new(),
+                handle: None,
+                exit: Exit::Inline,
+                tokens_in: Tokens::estimated(bytes.div_ceil(4)),
+                tokens_shown: results,
+                bytes_in: bytes,
+            });
+        }
+    }
+
+    fn append(&self, entry: &LedgerEntry) -> io::Result<()> {
+        let mut line = serde_json::to_vec(entry)?;
+        line.push(b'\n');
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600);
+        options.open(&self.path)?.write_all(&line)
+    }
+}
+
+impl Ledger for FileLedger {
+    fn record(&self, entry: LedgerEntry) {
+        // A full disk must not cost a result; what is missing shows in `stats`
+        // as artifacts without an entry.
+        drop(self.append(&entry));
+    }
+
+    fn inline(&self, bytes: u64) {
+        self.inline_results.fetch_add(1, Ordering::Relaxed);
+        self.inline_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,401 @@
+//! The way of a result, from its bytes to what a model sees.
+//!
+//! ```text
+//! intercept → sanitize → measure → decide → store → present → account
+//! ```
+//!
+//! Each station takes the type that the one before it made, so none can be
+//! skipped; this file is the only one that names them all.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use spillgate_artifact::{
+    Clock, Facts, Handle, Origin, ReadRange, Reason, Stats, TextPart, TokenBudget, ViewFacts,
+};
+use spillgate_lookup::Artifact;
+use spillgate_measure::TokenCounter;
+use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
+use spillgate_view::{Sanitizer, ViewSink};
+
+use crate::capture::{Captured, Raw, capture_json, capture_stream};
+use crate::ledger::{Exit, Ledger, LedgerEntry};
+use crate::measured::{Measured, measure};
+use crate::policy::{Decision, Fits, Limits, Plan, Policy, Profile, decide};
+use crate::present::{
+    Door, Ends, Presentation, Presenter, Preview, handle, not_stored, preview, truncate,
+};
+use crate::sanitize::{ViewText, sanitize};
+
+/// Results in, messages out: what every rim calls.
+#[derive(Debug, Clone)]
+pub struct Offloader {
+    store: Arc<dyn ArtifactStore>,
+    policy: Policy,
+    presenter: Presenter,
+    clock: Arc<dyn Clock>,
+    ledger: Arc<dyn Ledger>,
+}
+
+/// What came of a result.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It fits: show it as it is.
+    Inline(Fits),
+    /// It is stored, and this is shown instead.
+    Offloaded(Offloaded),
+    /// It did not fit and could not be stored; its ends are shown, and that the
+    /// rest is lost.
+    NotStored(NotStored),
+}
+
+/// A result that was stored.
+#[derive(Debug)]
+pub struct Offloaded {
+    /// What is shown.
+    pub shown: Presentation,
+    /// Proof that it is stored.
+    pub receipt: Receipt,
+}
+
+/// A result that could not be stored.
+#[derive(Debug)]
+pub struct NotStored {
+    /// What is shown.
+    pub shown: Presentation,
+    /// Its figures.
+    pub stats: Stats,
+    /// SHA-256 of its raw bytes, in hex.
+    pub sha256: String,
+    /// Why it could not be stored.
+    pub error: StoreError,
+}
+
+impl Offloader {
+    /// An offloader that stores in `store` by the rules of `policy`.
+    #[must_use]
+    pub fn new(
+        store: Arc<dyn ArtifactStore>,
+        policy: Policy,
+        counter: Arc<dyn TokenCounter>,
+        door: Door,
+        clock: Arc<dyn Clock>,
+        ledger: Arc<dyn Ledger>,
+    ) -> Self {
+        Self {
+            store,
+            policy,
+            presenter: Presenter { counter, door },
+            clock,
+            ledger,
+        }
+    }
+
+    /// The store that results go to.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn ArtifactStore> {
+        &self.store
+    }
+
+    /// What counts tokens.
+    #[must_use]
+    pub fn counter(&self) -> &Arc<dyn TokenCounter> {
+        &self.presenter.counter
+    }
+
+    /// Where each result is entered.
+    #[must_use]
+    pub fn ledger(&self) -> &Arc<dyn Ledger> {
+        &self.ledger
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// The limits for results of `origin`.
+    #[must_use]
+    pub fn limits(&self, origin: &Origin) -> Limits {
+        self.policy.limits(origin)
+    }
+
+    /// Takes in a stream to its end and says what to show. `progress` is told
+    /// the bytes so far. An error is the stream's own.
+    pub fn stream(
+        &self,
+        origin: Origin,
+        reader: &mut dyn Read,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<Outcome> {
+        let captured = capture_stream(&*self.store, origin, reader, progress)?;
+        Ok(self.settle(captured))
+    }
+
+    /// Takes in a result that is JSON (`raw`) and whose text is `text`: the
+    /// JSON strings at `parts`, decoded and joined by newlines.
+    #[must_use]
+    pub fn json_result(
+        &self,
+        origin: Origin,
+        is_error: bool,
+        raw: Vec<u8>,
+        parts: Vec<TextPart>,
+        text: String,
+    ) -> Outcome {
+        self.settle(capture_json(origin, is_error, raw, parts, text))
+    }
+
+    fn settle(&self, captured: Captured) -> Outcome {
+        let limits = self.policy.limits(&captured.origin);
+        let sanitized = sanitize(captured);
+        let measured = measure(sanitized, Arc::clone(&self.presenter.counter));
+        let outcome = match decide(measured, limits) {
+            Decision::Inline(fits) => Outcome::Inline(fits),
+            Decision::Offload(plan) => self.offload(plan),
+        };
+        self.account(&outcome);
+        outcome
+    }
+
+    fn offload(&self, plan: Plan) -> Outcome {
+        let Plan {
+            measured,
+            reason,
+            limits,
+        } = plan;
+        let stats = measured.stats();
+        let ends = ends(&measured, &limits);
+        let (tool, sha256) = {
+            let captured = &measured.sanitized.captured;
+            (captured.origin.tool.clone(), captured.sha256.clone())
+        };
+        let stored = self.put(measured, &stats, reason).and_then(|receipt| {
+            let shown = self.present(&receipt, &ends, &limits)?;
+            Ok(Offloaded { shown, receipt })
+        });
+        match stored {
+            Ok(offloaded) => Outcome::Offloaded(offloaded),
+            Err(error) => {
+                let counter = &*self.presenter.counter;
+                let text = not_stored(&tool, &stats, &error, &ends, &limits, counter);
+                Outcome::NotStored(NotStored {
+                    shown: counted(text, counter),
+                    stats,
+                    sha256,
+                    error,
+                })
+            }
+        }
+    }
+
+    /// Store: makes the result an artifact.
+    fn put(
+        &self,
+        measured: Measured,
+        stats: &Stats,
+        reason: Reason,
+    ) -> Result<Receipt, StoreError> {
+        let sanitized = measured.sanitized;
+        let captured = sanitized.captured;
+        let mut draft = match captured.raw {
+            Raw::Memory(bytes) => drafted(&*self.store, &bytes)?,
+            Raw::Spooled(draft) => draft,
+            Raw::Lost { error, .. } => return Err(error),
+        };
+        if let ViewText::Memory(bytes) = &sanitized.view {
+            draft.write(Part::View, bytes)?;
+        }
+        let index = sanitized.index;
+        let facts = Facts {
+            created: self.clock.now(),
+            origin: captured.origin,
+            mime: None,
+            is_error: captured.is_error,
+            raw_bytes: captured.raw_bytes,
+            sha256: captured.sha256,
+            form: captured.form,
+            stats: stats.clone(),
+            view: ViewFacts {
+                bytes: index.bytes,
+                lines: index.lines,
+                longest_line: index.longest_line,
+                is_raw: matches!(sanitized.view, ViewText::Raw),
+                layout: sanitized.layout,
+            },
+            reason,
+        };
+        draft.commit(facts, &index.to_bytes())
+    }
+
+    /// Present: renders what is shown of a stored result.
+    fn present(
+        &self,
+        receipt: &Receipt,
+        ends: &Ends,
+        limits: &Limits,
+    ) -> Result<Presentation, StoreError> {
+        let facts = &receipt.manifest().facts;
+        let counter = &*self.presenter.counter;
+        let text = match limits.profile {
+            Profile::Handle => handle(&facts.stats, receipt.handle()),
+            Profile::Truncate => truncate(ends, limits, counter),
+            Profile::Preview => self.preview(receipt, limits)?,
+        };
+        Ok(counted(text, counter))
+    }
+
+    fn preview(&self, receipt: &Receipt, limits: &Limits) -> Result<String, StoreError> {
+        let facts = &receipt.manifest().facts;
+        let half = TokenBudget::new(facts.stats.tokens.count / 2);
+        let stored = self.store.open(receipt.handle())?;
+        let damaged = |error: String| StoreError::Damaged {
+            path: receipt.handle().to_string().into(),
+            what: error,
+        };
+        let artifact = Artifact::open(stored).map_err(|error| damaged(error.to_string()))?;
+        let parts = Preview {
+            tool: &facts.origin.tool,
+            handle: receipt.handle(),
+            stats: &facts.stats,
+            is_error: facts.is_error,
+            artifact: &artifact,
+        };
+        preview(&self.presenter, &parts, limits.preview.min(half))
+            .map_err(|error| damaged(error.to_string()))
+    }
+
+    fn account(&self, outcome: &Outcome) {
+        let entry =
+            |origin: &Origin, handle, stats: &Stats, shown: &Presentation, exit| LedgerEntry {
+                at: self.clock.now(),
+                server: origin.server.clone(),
+                tool: origin.tool.clone(),
+                handle,
+                exit,
+                tokens_in: stats.tokens,
+                tokens_shown: shown.tokens(),
+                bytes_in: stats.bytes,
+            };
+        match outcome {
+            Outcome::Inline(fits) => self
+                .ledger
+                .inline(fits.measured.sanitized.captured.scan.bytes),
+            Outcome::Offloaded(Offloaded { shown, receipt }) => {
+                let facts = &receipt.manifest().facts;
+                let handle = Some(receipt.handle());
+                self.ledger.record(entry(
+                    &facts.origin,
+                    handle,
+                    &facts.stats,
+                    shown,
+                    Exit::Offloaded,
+                ));
+            }
+            Outcome::NotStored(lost) => {
+                let origin = Origin::tool("");
+                self.ledger.record(entry(
+                    &origin,
+                    None,
+                    &lost.stats,
+                    &lost.shown,
+                    Exit::NotStored,
+                ));
+            }
+        }
+    }
+
+    /// Opens a stored artifact.
+    pub fn artifact(&self, handle: Handle) -> Result<Artifact, crate::RetrieveError> {
+        Ok(Artifact::open(self.store.open(handle)?)?)
+    }
+}
+
+fn drafted(store: &dyn ArtifactStore, raw: &[u8]) -> Result<Box<dyn Draft>, StoreError> {
+    let mut draft = store.draft()?;
+    draft.write(Part::Raw, raw)?;
+    Ok(draft)
+}
+
+/// A message whose renderer has kept it within its budget.
+fn counted(text: String, counter: &dyn TokenCounter) -> Presentation {
+    Presentation::new(text, TokenBudget::new(u64::MAX), counter)
+        .expect("invariant: nothing is over the largest budget")
+}
+
+impl Fits {
+    /// Its figures.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.measured.stats()
+    }
+
+    /// SHA-256 of its raw bytes, in hex.
+    #[must_use]
+    pub fn sha256(&self) -> &str {
+        self.measured.sha256()
+    }
+
+    /// Whether it is over a limit and shown whole only because a preview would
+    /// not be clearly smaller.
+    #[must_use]
+    pub fn is_never_worse(&self) -> bool {
+        self.never_worse
+    }
+
+    /// Writes the raw bytes, untouched.
+    pub fn write_raw(&self, out: &mut dyn Write) -> io::Result<()> {
+        match &self.measured.sanitized.captured.raw {
+            Raw::Memory(bytes) => out.write_all(bytes),
+            Raw::Spooled(draft) => {
+                let raw = draft.read(Part::Raw).map_err(io::Error::other)?;
+                io::copy(&mut ReadRange::whole(&*raw), out).map(drop)
+            }
+            Raw::Lost { .. } => Ok(()),
+        }
+    }
+}
+
+/// The two ends of a result, readable, as far as a truncation may show them.
+fn ends(measured: &Measured, limits: &Limits) -> Ends {
+    let captured = &measured.sanitized.captured;
+    let bytes = captured.scan.bytes;
+    let wanted = limits
+        .bytes
+        .unwrap_or(crate::policy::DEFAULT_TRUNCATE_BYTES);
+    let (head, tail) = match (captured.text(), &captured.raw) {
+        (Ok(Some(text)), _) => {
+            let read = |start, end| text.bytes(start, end).unwrap_or_default();
+            (read(0, wanted), read(bytes.saturating_sub(wanted), bytes))
+        }
+        (_, Raw::Lost { tail, .. }) => (captured.head.clone(), tail.clone()),
+        _ => (captured.head.clone(), Vec::new()),
+    };
+    Ends {
+        head: readable(&head),
+        tail: readable(&tail),
+        bytes,
+    }
+}
+
+/// A stretch of raw bytes as text without controls.
+fn readable(raw: &[u8]) -> String {
+    struct Text(Vec<u8>);
+
+    impl ViewSink for Text {
+        fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.0.extend_from_slice(bytes);
+            Ok(())
+        }
+
+        fn line(&mut self, _: u64) {}
+    }
+
+    let (mut text, mut sanitizer) = (Text(Vec::new()), Sanitizer::default());
+    let written = sanitizer
+        .feed(raw, &mut text)
+        .and_then(|()| sanitizer.finish(&mut text));
+    written.expect("invariant: writing to memory does not fail");
+    String::from_utf8_lossy(&text.0).into_owned()
+}

@@ -1,0 +1,355 @@
+//! Decide: does it fit, and if not, what then?
+//!
+//! Pure: no clock, no randomness; the same result under the same rules gets the
+//! same decision.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use globset::{Glob, GlobMatcher};
+use serde::{Deserialize, Serialize};
+use spillgate_artifact::{Origin, Reason, TokenBudget};
+
+use crate::measured::Measured;
+
+/// Tokens over which a result is offloaded unless configured otherwise. Codex
+/// cuts the middle of results over about 10 KB, which is some 2,500 tokens
+/// (deps.md): what passes whole through Spillgate shall arrive whole.
+pub const DEFAULT_MAX_TOKENS: u64 = 2500;
+
+/// Tokens of a preview unless configured otherwise (wire.md).
+pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
+
+/// Byte cap of the `truncate` profile unless a byte limit is set (ai-agent's
+/// `toolResponseMaxBytes`).
+pub const DEFAULT_TRUNCATE_BYTES: u64 = 12_288;
+
+/// The least that a preview needs: its first line and two ways on, each with
+/// the handle's some 50 tokens.
+pub const LEAST_PREVIEW_TOKENS: u64 = 300;
+
+/// How an oversized result is shown (SPEC 2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// Handle, figures, shape, head and tail, and what to call next.
+    #[default]
+    Preview,
+    /// The exact three lines of seed 001.
+    Handle,
+    /// The middle cut out, down to a byte cap.
+    Truncate,
+}
+
+impl Profile {
+    /// All of them, for help texts.
+    pub const ALL: [Self; 3] = [Self::Preview, Self::Handle, Self::Truncate];
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Preview => "preview",
+            Self::Handle => "handle",
+            Self::Truncate => "truncate",
+        })
+    }
+}
+
+impl FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProfile> {
+        let mut known = Self::ALL.into_iter();
+        known
+            .find(|profile| profile.to_string() == name)
+            .ok_or_else(|| UnknownProfile(name.chars().take(40).collect()))
+    }
+}
+
+/// No profile has that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown profile `{0}`; known are preview, handle and truncate")]
+pub struct UnknownProfile(String);
+
+/// Rules as they are written: for everything, a server or a tool. What is not
+/// set is inherited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rule {
+    /// Offload results of more tokens; 0 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Offload results of more bytes; 0 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+    /// Offload results of more lines; 0 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_lines: Option<u64>,
+    /// Offload results of more characters; 0 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_chars: Option<u64>,
+    /// How an oversized result is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// Tokens that a preview may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview_tokens: Option<u64>,
+}
+
+impl Rule {
+    /// This rule, with what it leaves open taken from `wider`.
+    #[must_use]
+    pub fn or(self, wider: Self) -> Self {
+        Self {
+            max_tokens: self.max_tokens.or(wider.max_tokens),
+            max_bytes: self.max_bytes.or(wider.max_bytes),
+            max_lines: self.max_lines.or(wider.max_lines),
+            max_chars: self.max_chars.or(wider.max_chars),
+            profile: self.profile.or(wider.profile),
+            preview_tokens: self.preview_tokens.or(wider.preview_tokens),
+        }
+    }
+
+    /// The rule that holds, with defaults for what nobody set.
+    #[must_use]
+    pub fn resolve(self) -> Limits {
+        let on = |limit: Option<u64>| limit.filter(|&limit| limit > 0);
+        // A limit of any kind that somebody set takes the place of the default.
+        let unset = [
+            self.max_tokens,
+            self.max_bytes,
+            self.max_lines,
+            self.max_chars,
+        ]
+        .iter()
+        .all(Option::is_none);
+        Limits {
+            tokens: if unset {
+                Some(DEFAULT_MAX_TOKENS)
+            } else {
+                on(self.max_tokens)
+            },
+            bytes: on(self.max_bytes),
+            lines: on(self.max_lines),
+            chars: on(self.max_chars),
+            profile: self.profile.unwrap_or_default(),
+            preview: TokenBudget::new(
+                self.preview_tokens
+                    .unwrap_or(DEFAULT_PREVIEW_TOKENS)
+                    .max(LEAST_PREVIEW_TOKENS),
+            ),
+        }
+    }
+}
+
+/// The limits in force for one result; `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most tokens.
+    pub tokens: Option<u64>,
+    /// Most bytes.
+    pub bytes: Option<u64>,
+    /// Most lines.
+    pub lines: Option<u64>,
+    /// Most characters.
+    pub chars: Option<u64>,
+    /// How an oversized result is shown.
+    pub profile: Profile,
+    /// What a preview may cost.
+    pub preview: TokenBudget,
+}
+
+impl Limits {
+    /// Whether so many bytes fit whatever they are: a character, a token or a
+    /// line is at least a byte. The gateway's fast path.
+    #[must_use]
+    pub fn admit_any(&self, bytes: u64) -> bool {
+        [self.tokens, self.bytes, self.lines, self.chars]
+            .into_iter()
+            .flatten()
+            .all(|limit| bytes < limit)
+    }
+}
+
+/// Rules for everything, for servers and for tools.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    base: Rule,
+    tools: Vec<(GlobMatcher, Rule)>,
+    servers: BTreeMap<String, Policy>,
+}
+
+impl Policy {
+    /// The same rule for all results, then rules for tools by the pattern of
+    /// their name and rules for servers.
+    pub fn new(
+        base: Rule,
+        tools: impl IntoIterator<Item = (String, Rule)>,
+        servers: impl IntoIterator<Item = (String, Policy)>,
+    ) -> Result<Self, globset::Error> {
+        let mut tools = tools
+            .into_iter()
+            .map(|(pattern, rule)| Ok((Glob::new(&pattern)?.compile_matcher(), rule)))
+            .collect::<Result<Vec<_>, globset::Error>>()?;
+        // The longer pattern says more.
+        tools.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
+        Ok(Self {
+            base,
+            tools,
+            servers: servers.into_iter().collect(),
+        })
+    }
+
+    /// The limits for a result: a server's tool before the server, before a
+    /// tool of any server, before the rest.
+    #[must_use]
+    pub fn limits(&self, origin: &Origin) -> Limits {
+        self.rule(origin).resolve()
+    }
+
+    fn rule(&self, origin: &Origin) -> Rule {
+        let server = origin
+            .server
+            .as_ref()
+            .and_then(|name| self.servers.get(name));
+        let of_server = server.map(|server| server.rule(origin)).unwrap_or_default();
+        let matching = self
+            .tools
+            .iter()
+            .filter(|(glob, _)| glob.is_match(&origin.tool));
+        let of_tool = matching.fold(Rule::default(), |rule, (_, wider)| rule.or(*wider));
+        of_server.or(of_tool).or(self.base)
+    }
+}
+
+/// What happens to a result.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// It passes through as it is.
+    Inline(Fits),
+    /// It is stored, and something smaller is shown.
+    Offload(Plan),
+}
+
+/// Proof that a result may be shown as it is.
+#[derive(Debug)]
+pub struct Fits {
+    pub(crate) measured: Measured,
+    /// It is over a limit, but what could be shown instead is not clearly
+    /// smaller (SPEC 2, invariant 4).
+    pub(crate) never_worse: bool,
+}
+
+/// A result that is to be stored.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) measured: Measured,
+    pub(crate) reason: Reason,
+    pub(crate) limits: Limits,
+}
+
+/// Decides about a result.
+pub(crate) fn decide(measured: Measured, limits: Limits) -> Decision {
+    let inline = |measured, never_worse| {
+        Decision::Inline(Fits {
+            measured,
+            never_worse,
+        })
+    };
+    if !measured.is_lost() {
+        if !is_oversized(&measured, &limits) {
+            return inline(measured, false);
+        }
+        // A preview takes at most half of the tokens, and has a least size.
+        let is_preview = limits.profile == Profile::Preview;
+        if is_preview && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
+            return inline(measured, true);
+        }
+    }
+    Decision::Offload(Plan {
+        measured,
+        reason: Reason::SizeCap,
+        limits,
+    })
+}
+
+/// Whether any set limit is strictly exceeded (SPEC 2.3).
+fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
+    let scan = measured.sanitized.captured.scan;
+    let over = |limit: Option<u64>, size: u64| limit.is_some_and(|limit| size > limit);
+    over(limits.bytes, scan.bytes)
+        || over(limits.lines, scan.lines())
+        || over(limits.chars, scan.chars)
+        || limits
+            .tokens
+            .is_some_and(|limit| measured.exceeds_tokens(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(max: u64) -> Rule {
+        Rule {
+            max_tokens: Some(max),
+            ..Rule::default()
+        }
+    }
+
+    fn origin(server: Option<&str>, tool: &str) -> Origin {
+        Origin {
+            server: server.map(str::to_owned),
+            ..Origin::tool(tool)
+        }
+    }
+
+    #[test]
+    fn the_nearest_rule_holds() {
+        let of_server = Policy::new(tokens(30), [("read_*".into(), tokens(40))], []).unwrap();
+        let policy = Policy::new(
+            tokens(10),
+            [
+                ("read_*".into(), tokens(20)),
+                ("read_text_*".into(), tokens(25)),
+            ],
+            [("files".to_owned(), of_server)],
+        )
+        .unwrap();
+        for (server, tool, want) in [
+            (None, "list", 10),
+            (None, "read_file", 20),
+            (None, "read_text_file", 25),
+            (Some("other"), "read_file", 20),
+            (Some("files"), "list", 30),
+            (Some("files"), "read_file", 40),
+        ] {
+            let limits = policy.limits(&origin(server, tool));
+            assert_eq!(limits.tokens, Some(want), "{server:?} {tool}");
+        }
+    }
+
+    #[test]
+    fn a_set_limit_takes_the_place_of_the_default() {
+        let limits = |rule: Rule| {
+            let limits = rule.resolve();
+            (limits.tokens, limits.bytes)
+        };
+        assert_eq!(limits(Rule::default()), (Some(DEFAULT_MAX_TOKENS), None));
+        assert_eq!(limits(tokens(0)), (None, None));
+        let bytes = Rule {
+            max_bytes: Some(7),
+            ..Rule::default()
+        };
+        assert_eq!(limits(bytes), (None, Some(7)));
+        assert_eq!(limits(bytes.or(tokens(9))), (Some(9), Some(7)));
+    }
+
+    #[test]
+    fn few_bytes_are_admitted_unseen() {
+        let limits = tokens(100).resolve();
+        assert!(limits.admit_any(99) && !limits.admit_any(100));
+        assert!(tokens(0).resolve().admit_any(u64::MAX));
+    }
+}

@@ -1,0 +1,266 @@
+//! Sanitize: which view do the bytes get?
+//!
+//! At most one transformation makes it: a JSON document with lines too long to
+//! read is laid out, text with escapes, carriage returns or invalid UTF-8 is
+//! cleaned, all else is its own view (SPEC 2.1).
+
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+
+use serde::de::IgnoredAny;
+use spillgate_artifact::{ByteSource, ContentKind, Layout, RawForm, ReadRange};
+use spillgate_measure::{Sample, classify};
+use spillgate_store::{Part, StoreError};
+use spillgate_view::{Indexer, JsonLayout, LineIndex, SOFT_CHARS, Sanitizer, ViewSink};
+
+use crate::capture::{Captured, Raw};
+
+/// Bytes that are transformed at a time.
+const BLOCK: usize = 64 << 10;
+
+/// A result with its view.
+#[derive(Debug)]
+pub(crate) struct Sanitized {
+    pub(crate) captured: Captured,
+    pub(crate) kind: ContentKind,
+    pub(crate) view: ViewText,
+    pub(crate) index: LineIndex,
+    pub(crate) layout: Layout,
+}
+
+/// Where the view is.
+#[derive(Debug)]
+pub(crate) enum ViewText {
+    /// The raw bytes are it.
+    Raw,
+    /// In memory.
+    Memory(Arc<Vec<u8>>),
+    /// In the draft, beside the raw bytes.
+    Spooled,
+}
+
+/// How lines of a plain view of this kind are cut.
+pub(crate) fn layout_of(kind: ContentKind) -> Layout {
+    match kind {
+        ContentKind::Html | ContentKind::Xml => Layout::Markup,
+        _ => Layout::AsIs,
+    }
+}
+
+/// Makes the view. An error is the store's; the result is then lost to it, and
+/// given back with the error in it.
+pub(crate) fn sanitize(mut captured: Captured) -> Sanitized {
+    let kind = classify(captured.sample());
+    match transform(&mut captured, kind) {
+        Ok((kind, view, index, layout)) => Sanitized {
+            captured,
+            kind,
+            view,
+            index,
+            layout,
+        },
+        Err(error) => Sanitized {
+            kind,
+            view: ViewText::Raw,
+            index: captured.index.clone(),
+            layout: Layout::AsIs,
+            captured: lost(captured, error),
+        },
+    }
+}
+
+fn lost(captured: Captured, error: StoreError) -> Captured {
+    let tail = match &captured.raw {
+        Raw::Spooled(draft) => draft
+            .read(Part::Raw)
+            .and_then(|raw| {
+                let from = raw.len().saturating_sub(BLOCK as u64);
+                raw.bytes(from, raw.len()).map_err(|e| unreadable(&e))
+            })
+            .unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    Captured {
+        raw: Raw::Lost { tail, error },
+        ..captured
+    }
+}
+
+type Made = (ContentKind, ViewText, LineIndex, Layout);
+
+fn transform(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError> {
+    let Some(text) = captured.text()? else {
+        return Ok((kind, ViewText::Raw, captured.index.clone(), Layout::AsIs));
+    };
+    let mut kind = kind;
+    if kind == ContentKind::Json && captured.index.longest_line > SOFT_CHARS as u64 {
+        if is_json(&*text) {
+            let made = run(
+                captured,
+                &*text,
+                Transformation::Json(JsonLayout::default()),
+            )?;
+            return Ok((kind, made.0, made.1, Layout::Json));
+        }
+        kind = not_json(captured.sample());
+    }
+    let layout = layout_of(kind);
+    if !captured.scan.is_clean() {
+        let made = run(
+            captured,
+            &*text,
+            Transformation::Clean(Box::default(), layout),
+        )?;
+        return Ok((kind, made.0, made.1, layout));
+    }
+    let view = match (&captured.form, &captured.text) {
+        (RawForm::JsonStrings(_), Some(text)) => ViewText::Memory(Arc::clone(text)),
+        _ => ViewText::Raw,
+    };
+    Ok((kind, view, captured.index.clone(), layout))
+}
+
+/// What looked like JSON at its head but is not to its end.
+fn not_json(sample: Sample<'_>) -> ContentKind {
+    // One byte that JSON cannot begin with, and the other rules decide.
+    let head = [b"\n.", sample.head].concat();
+    classify(Sample {
+        head: &head,
+        complete: false,
+    })
+}
+
+fn is_json(text: &dyn ByteSource) -> bool {
+    let reader = BufReader::with_capacity(BLOCK, ReadRange::whole(text));
+    serde_json::from_reader::<_, IgnoredAny>(reader).is_ok()
+}
+
+enum Transformation {
+    Json(JsonLayout),
+    Clean(Box<Sanitizer>, Layout),
+}
+
+fn run(
+    captured: &mut Captured,
+    text: &dyn ByteSource,
+    mut transformation: Transformation,
+) -> Result<(ViewText, LineIndex), StoreError> {
+    let layout = match &transformation {
+        Transformation::Json(_) => Layout::Json,
+        Transformation::Clean(_, layout) => *layout,
+    };
+    let mut build = Build {
+        captured,
+        indexer: Indexer::made(layout),
+        buffer: Vec::with_capacity(2 * BLOCK),
+        indexed: 0,
+        failed: None,
+    };
+    let mut reader = ReadRange::whole(text);
+    let mut block = vec![0; BLOCK];
+    let copied = loop {
+        match reader.read(&mut block) {
+            Ok(0) => break transformation.finish(&mut build),
+            Ok(n) => {
+                if let Err(error) = transformation.feed(&block[..n], &mut build) {
+                    break Err(error);
+                }
+            }
+            Err(error) => break Err(error),
+        }
+    };
+    match build.finish(copied) {
+        Ok(made) => Ok(made),
+        Err(error) => Err(error),
+    }
+}
+
+impl Transformation {
+    fn feed(&mut self, bytes: &[u8], sink: &mut dyn ViewSink) -> io::Result<()> {
+        match self {
+            Self::Json(layout) => layout.feed(bytes, sink),
+            Self::Clean(sanitizer, _) => sanitizer.feed(bytes, sink),
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn ViewSink) -> io::Result<()> {
+        match self {
+            Self::Json(_) => Ok(()),
+            Self::Clean(sanitizer, _) => sanitizer.finish(sink).map(drop),
+        }
+    }
+}
+
+/// Takes the view as it is made: to the draft where the raw bytes are in one,
+/// else to memory.
+struct Build<'a> {
+    captured: &'a mut Captured,
+    indexer: Indexer,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that the indexer has seen.
+    indexed: usize,
+    failed: Option<StoreError>,
+}
+
+impl Build<'_> {
+    fn index(&mut self) {
+        self.indexer.feed(&self.buffer[self.indexed..]);
+        self.indexed = self.buffer.len();
+    }
+
+    fn finish(mut self, copied: io::Result<()>) -> Result<(ViewText, LineIndex), StoreError> {
+        self.index();
+        if copied.is_ok() && self.is_spooled() {
+            self.failed = self.spill().err().or(self.failed);
+        }
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        copied.map_err(|error| unreadable(&error))?;
+        let view = match self.is_spooled() {
+            true => ViewText::Spooled,
+            false => ViewText::Memory(Arc::new(self.buffer)),
+        };
+        Ok((view, self.indexer.finish()))
+    }
+
+    fn is_spooled(&self) -> bool {
+        matches!(self.captured.raw, Raw::Spooled(_))
+    }
+
+    fn spill(&mut self) -> Result<(), StoreError> {
+        if let Raw::Spooled(draft) = &mut self.captured.raw {
+            draft.write(Part::View, &self.buffer)?;
+            self.buffer.clear();
+            self.indexed = 0;
+        }
+        Ok(())
+    }
+}
+
+fn unreadable(error: &io::Error) -> StoreError {
+    StoreError::Damaged {
+        path: "the draft".into(),
+        what: error.to_string(),
+    }
+}
+
+impl ViewSink for Build<'_> {
+    fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() < BLOCK || !self.is_spooled() {
+            return Ok(());
+        }
+        self.index();
+        self.spill().map_err(|error| {
+            let told = io::Error::other(error.to_string());
+            self.failed = Some(error);
+            told
+        })
+    }
+
+    fn line(&mut self, origin: u64) {
+        self.index();
+        self.indexer.line(origin);
+    }
+}

@@ -1,0 +1,21 @@
+//! `cargo xtask bench`: the benchmarks, and first the peers that they compare against.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::report::Report;
+use crate::{command, peers, workspace};
+
+/// Runs `benches/run.sh` with `arguments`.
+pub(crate) fn run(report: &mut Report, arguments: &[String]) -> Result<()> {
+    peers::install(report)?;
+    report.step("bench", || {
+        let mut script = Command::new("bash");
+        script
+            .arg("benches/run.sh")
+            .args(arguments)
+            .current_dir(workspace::root());
+        command::run(&mut script)
+    })
+}

@@ -1,0 +1,60 @@
+//! Running other programs, with errors that name what was run.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+
+/// `cargo` with space-separated `arguments`, in the workspace root. It is the cargo that runs us,
+/// so that a toolchain override holds for what we run too.
+pub(crate) fn cargo(arguments: &str) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(program);
+    command
+        .args(arguments.split_whitespace())
+        .current_dir(workspace::root());
+    command
+}
+
+/// Runs `command` to its end, its output going to ours; anything but exit code 0 is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    // Nothing here may wait for an answer: continuous integration has nobody to give one.
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot start {}", shown(command)))?;
+    if !status.success() {
+        bail!("{} ended with {status}", shown(command));
+    }
+    Ok(())
+}
+
+/// Runs `command` and gives its trimmed stdout; its stderr is part of the error when it fails.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {}", shown(command)))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "{} ended with {}: {}",
+            shown(command),
+            output.status,
+            reason.trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The command as a person would type it.
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    let words = std::iter::once(name).chain(command.get_args());
+    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+    format!("`{}`", words.join(" "))
+}

@@ -1,0 +1,53 @@
+//! `cargo xtask`: what a contributor and continuous integration run, as one command.
+
+mod bench;
+mod ci;
+mod command;
+mod peers;
+mod python;
+mod report;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::report::Report;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test    install the peers, then run everything that continuous integration runs
+  peers   only install the real MCP clients and servers into .peers/
+  bench   install the peers, then run benches/run.sh (further arguments go to it)
+";
+
+fn main() -> ExitCode {
+    match dispatch() {
+        Ok(code) => code,
+        Err(error) => {
+            // One line, never a backtrace: what went wrong stands in the output above it. Where
+            // even stderr is gone, the exit code has to do.
+            let _ = report::say(&format!("error: {error:#}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch() -> Result<ExitCode> {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next().unwrap_or_default();
+    let rest: Vec<String> = arguments.collect();
+    let mut report = Report::default();
+    match (command.as_str(), rest.as_slice()) {
+        ("test", []) => ci::test(&mut report)?,
+        ("peers", []) => peers::install(&mut report)?,
+        ("bench", _) => bench::run(&mut report, &rest)?,
+        _ => {
+            report::say(USAGE)?;
+            return Ok(ExitCode::from(2));
+        }
+    }
+    report.summary()?;
+    Ok(ExitCode::SUCCESS)
+}

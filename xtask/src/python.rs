@@ -1,0 +1,54 @@
+//! Finding a Python that can make a virtual environment, or saying how to get one.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::command::{output, run};
+
+/// The interpreter looked for on the search path.
+pub(crate) const PYTHON: &str = "python3";
+
+/// What we need of it: the version that the `mcp` package asks for, and the two modules that
+/// Debian packs apart from the interpreter.
+const PROBE: &str = "import sys, venv, ensurepip; assert sys.version_info >= (3, 10), sys.version";
+
+/// The Debian packages that bring it.
+const PACKAGES: [&str; 2] = ["python3", "python3-venv"];
+
+/// Makes sure that [`PYTHON`] can make a virtual environment. As root on a Debian-like system it
+/// installs what is missing; otherwise the error says what to install.
+pub(crate) fn ensure() -> Result<()> {
+    let Err(reason) = probe() else { return Ok(()) };
+    if !may_install() {
+        bail!(
+            "the peers need Python 3.10 or newer that can make virtual environments \
+             (Debian, Ubuntu: `apt-get install {}`): {reason:#}",
+            PACKAGES.join(" ")
+        );
+    }
+    run(apt_get().arg("update"))?;
+    run(apt_get()
+        .args(["install", "--yes", "--no-install-recommends"])
+        .args(PACKAGES))?;
+    probe()
+}
+
+fn probe() -> Result<()> {
+    output(Command::new(PYTHON).args(["-c", PROBE])).map(drop)
+}
+
+/// Whether we are root on a system with `apt-get`.
+fn may_install() -> bool {
+    let root = output(Command::new("id").arg("-u")).is_ok_and(|id| id == "0");
+    root && output(apt_get().arg("--version")).is_ok()
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    // A package that asks a question would hang the run.
+    command
+        .args(["--quiet", "--quiet"])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
