@@ -36,16 +36,19 @@ pub enum RawForm {
     /// The raw bytes are the text.
     #[default]
     Plain,
-    /// The raw bytes are JSON (an MCP result); the text is these strings in
-    /// it, one after the other, each followed by a newline but the last.
-    JsonStrings(Vec<TextPart>),
+    /// The raw bytes are JSON (an MCP result); the text is these parts of it,
+    /// one after the other, each followed by a newline but the last.
+    Parts(Vec<TextPart>),
 }
 
-/// One JSON string in the raw bytes, without its quotes.
+/// A part of the raw bytes that is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextPart {
     /// Its first byte in the raw bytes.
     pub start: u64,
-    /// The byte after its last one: the closing quote.
+    /// The byte after its last one.
     pub end: u64,
+    /// Whether it is the inside of a JSON string, to be decoded; otherwise it
+    /// is the text as it stands.
+    pub is_string: bool,
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Manifest, RawForm};
+use spillgate_artifact::{ByteSource, Layout, Manifest, RawForm, TextPart};
 use spillgate_store::Stored;
 use spillgate_view::{LineIndex, View, decode_json_string, raw_offset, raw_range};
 
@@ -53,45 +53,70 @@ impl Artifact {
         let is_same = self.manifest.facts.view.is_raw;
         match &self.manifest.facts.form {
             RawForm::Plain => raw_range(&self.view, &*self.raw, is_same, line),
-            RawForm::JsonStrings(parts) => {
+            RawForm::Parts(parts) => {
                 // Such results came through memory, so they fit into it.
-                let insides: Vec<(u64, Vec<u8>)> = parts
+                let parts: Vec<Part> = parts
                     .iter()
-                    .map(|part| Ok((part.start, self.raw.bytes(part.start, part.end)?)))
+                    .map(|part| Part::load(&*self.raw, *part))
                     .collect::<io::Result<_>>()?;
-                let texts: Vec<String> = insides
-                    .iter()
-                    .map(|(_, inside)| decode_json_string(inside).unwrap_or_default())
-                    .collect();
+                let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
                 let text = texts.join("\n").into_bytes();
-                let is_same = text.len() as u64 == self.view.bytes()
-                    && self.manifest.facts.view.layout != spillgate_artifact::Layout::Json;
+                let is_same = self.manifest.facts.view.layout != Layout::Json
+                    && text == self.view.source().bytes(0, u64::MAX)?;
                 let found = raw_range(&self.view, &text, is_same, line)?;
-                let place = |offset| place(&insides, &texts, offset);
+                let place = |offset| place(&parts, offset);
                 Ok(found.map(|(start, end)| (place(start), place(end))))
             }
         }
     }
 }
 
+/// A part of the raw bytes with the text that it holds.
+struct Part {
+    start: u64,
+    raw: Vec<u8>,
+    text: String,
+    is_string: bool,
+}
+
+impl Part {
+    fn load(source: &dyn ByteSource, part: TextPart) -> io::Result<Self> {
+        let raw = source.bytes(part.start, part.end)?;
+        let text = match part.is_string {
+            true => decode_json_string(&raw).unwrap_or_default(),
+            false => String::from_utf8_lossy(&raw).into_owned(),
+        };
+        Ok(Self {
+            start: part.start,
+            raw,
+            text,
+            is_string: part.is_string,
+        })
+    }
+}
+
 /// The raw byte at which byte `offset` of the joined texts is written.
-fn place(insides: &[(u64, Vec<u8>)], texts: &[String], offset: u64) -> u64 {
+fn place(parts: &[Part], offset: u64) -> u64 {
     let mut before = 0;
-    for ((start, inside), text) in insides.iter().zip(texts) {
-        let length = text.len() as u64;
+    for part in parts {
+        let length = part.text.len() as u64;
         if offset <= before + length {
-            return start + raw_offset(inside, offset - before);
+            let within = offset - before;
+            return part.start
+                + match part.is_string {
+                    true => raw_offset(&part.raw, within),
+                    false => within,
+                };
         }
         before += length + 1; // the newline that joins
     }
-    insides
+    parts
         .last()
-        .map_or(0, |(start, inside)| start + inside.len() as u64)
+        .map_or(0, |part| part.start + part.raw.len() as u64)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use spillgate_artifact::Layout;
     use spillgate_store::conformance::facts_of;
     use spillgate_store::{ArtifactStore, MemoryStore, Part};
     use spillgate_view::Indexer;
@@ -124,12 +149,13 @@ pub(crate) mod tests {
         let mut facts = facts_of(raw);
         let part = |text: &[u8]| {
             let start = raw.windows(text.len()).position(|w| w == text).unwrap() as u64;
-            spillgate_artifact::TextPart {
+            TextPart {
                 start,
                 end: start + text.len() as u64,
+                is_string: true,
             }
         };
-        facts.form = RawForm::JsonStrings(vec![part(br"a\nb\u00e9\n"), part(b"c")]);
+        facts.form = RawForm::Parts(vec![part(br"a\nb\u00e9\n"), part(b"c")]);
         facts.view.is_raw = false;
         let text = "a\nbé\n\nc";
         let mut indexer = Indexer::made(Layout::AsIs);

@@ -146,8 +146,8 @@ fn in_memory(origin: Origin, bytes: Vec<u8>) -> Captured {
     }
 }
 
-/// Takes in a JSON result whose text is `text`, decoded from the JSON strings
-/// `parts` and joined by newlines.
+/// Takes in a JSON result whose text is `text`: its parts `parts`, decoded and
+/// joined by newlines.
 pub(crate) fn capture_json(
     origin: Origin,
     is_error: bool,
@@ -162,7 +162,7 @@ pub(crate) fn capture_json(
     };
     Captured {
         is_error,
-        form: RawForm::JsonStrings(parts),
+        form: RawForm::Parts(parts),
         text,
         sha256: sha256(&raw),
         raw_bytes: raw.len() as u64,

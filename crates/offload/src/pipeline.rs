@@ -134,7 +134,7 @@ impl Offloader {
     }
 
     /// Takes in a result that is JSON (`raw`) and whose text is `text`: the
-    /// JSON strings at `parts`, decoded and joined by newlines.
+    /// parts `parts` of it, decoded and joined by newlines.
     #[must_use]
     pub fn json_result(
         &self,

@@ -114,7 +114,7 @@ fn transform(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreEr
         return Ok((kind, made.0, made.1, layout));
     }
     let view = match (&captured.form, &captured.text) {
-        (RawForm::JsonStrings(_), Some(text)) => ViewText::Memory(Arc::clone(text)),
+        (RawForm::Parts(_), Some(text)) => ViewText::Memory(Arc::clone(text)),
         _ => ViewText::Raw,
     };
     Ok((kind, view, captured.index.clone(), layout))

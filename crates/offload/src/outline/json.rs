@@ -293,14 +293,33 @@ mod tests {
     fn elements_are_merged() {
         assert_snapshot!(
             shape(r#"{"items":[{"id":1,"tags":["a"]},{"id":2,"name":"x\ny","tags":[]}],"total":2,"ok":true}"#),
-            @""
+            @r#"
+        object
+          items: array(2) of object
+            id: number: 1, 2
+            tags: array(0–1) of string: "a"
+            name?: string: "x\ny"
+          total: number: 2
+          ok: boolean: true
+        "#
         );
     }
 
     #[test]
     fn many_documents_and_odd_ones() {
-        assert_snapshot!(shape("{\"level\":\"info\"}\n{\"level\":\"warn\",\"a b\":null}\n"), @"");
-        assert_snapshot!(shape("[1, 2, \"x\", [3]]"), @"");
-        assert_snapshot!(shape("{\"cut\": [{\"id\": 1}, {\"i"), @"");
+        assert_snapshot!(shape("{\"level\":\"info\"}\n{\"level\":\"warn\",\"a b\":null}\n"), @r#"
+        2 documents, each object
+          level: string: "info", "warn"
+          "a b"?: null
+        "#);
+        assert_snapshot!(shape("[1, 2, \"x\", [3]]"), @r#"
+        array(4) of array(1)|string|number: 1, 2, "x"
+          [][]: number: 3
+        "#);
+        assert_snapshot!(shape("{\"cut\": [{\"id\": 1}, {\"i"), @"
+        object
+          cut: array(1) of object
+            id?: number: 1
+        ");
     }
 }

@@ -105,6 +105,11 @@ mod tests {
     #[test]
     fn columns() {
         let text = "id,name,state\n1,\"a\nb\",on\n2,c,\n3,d,off\n";
-        assert_snapshot!(outline(text, b',', 5, false).join("\n"), @"");
+        assert_snapshot!(outline(text, b',', 5, false).join("\n"), @r"
+        3 rows, 3 columns
+        id: number: 1, 2, 3
+        name: text: a\nb, c, d
+        state: text|empty: on, off
+        ");
     }
 }

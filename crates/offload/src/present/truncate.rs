@@ -119,7 +119,35 @@ mod tests {
     fn the_two_numbers_agree() {
         let text: String = (0..100).map(|i| format!("line {i}\n")).collect();
         let counter = Tokenizer::O200kBase.counter();
-        assert_snapshot!(truncate(&ends(&text), &limits(256, None), &*counter), @"");
+        assert_snapshot!(truncate(&ends(&text), &limits(256, None), &*counter), @"
+        [TRUNCATED IN THE MIDDLE BY ~609 BYTES]
+        line 0
+        line 1
+        line 2
+        line 3
+        line 4
+        line 5
+        line 6
+        line 7
+        line 8
+        line 9
+        line 10
+        line 11
+        line
+        [···TRUNCATED 609 bytes···]
+        88
+        line 89
+        line 90
+        line 91
+        line 92
+        line 93
+        line 94
+        line 95
+        line 96
+        line 97
+        line 98
+        line 99
+        ");
     }
 
     proptest! {
