@@ -1,1 +1,30 @@
-//! x
+//! An MCP proxy in front of one server.
+//!
+//! Frames pass byte for byte. Two things change: `tools/list` gains the
+//! gateway's own tools, and the text of an oversized `tools/call` result
+//! becomes a preview. Parsing into typed messages and printing them again would
+//! lose unknown fields and respell numbers (deps.md), so only the envelope of a
+//! frame is read, and changes are spliced into its bytes.
+//!
+//! ```text
+//!            ┌──────────── relay ────────────┐
+//! client ──▶ │ frame ─▶ tools? ──────▶ server│ ──▶ upstream
+//! client ◀── │ splice ◀─ intercept ◀─ frame  │ ◀── upstream
+//!            └───────────────────────────────┘
+//! ```
+
+mod error;
+mod frame;
+mod intercept;
+mod listing;
+mod pending;
+mod relay;
+mod results;
+mod splice;
+mod stdio;
+mod tools;
+mod upstream;
+
+pub use error::GatewayError;
+pub use relay::{Gateway, run};
+pub use upstream::ServerCommand;

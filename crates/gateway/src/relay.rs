@@ -1,0 +1,376 @@
+//! The way of a frame, in both directions.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use spillgate_artifact::{Origin, TokenBudget};
+use spillgate_offload::Offloader;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
+
+use crate::error::upstream_gone;
+use crate::frame::{Envelope, key_of, messages};
+use crate::intercept::intercept;
+use crate::pending::{Asked, Pending};
+use crate::splice::Splice;
+use crate::stdio::{Frames, Output, input, output};
+use crate::upstream::{ServerCommand, Upstream};
+use crate::{GatewayError, listing, tools};
+
+/// Oversized results that are worked on at once: each is in memory meanwhile.
+const AT_ONCE: usize = 4;
+
+/// A gateway in front of one server.
+#[derive(Debug, Clone)]
+pub struct Gateway {
+    /// What stores oversized results.
+    pub offloader: Offloader,
+    /// The server.
+    pub server: ServerCommand,
+    /// Tokens of a page of a stored result, unless a call asks otherwise.
+    pub page: TokenBudget,
+}
+
+/// Relays between the process's standard streams and the server until either
+/// ends; gives the exit code for the process: 0 when the client closed, 1 when
+/// the server ended by itself, 128 + n on signal n.
+pub async fn run(gateway: Gateway) -> Result<u8, GatewayError> {
+    let (mut upstream, stdin, stdout) = Upstream::start(&gateway.server)?;
+    let relay = Arc::new(Relay {
+        gateway,
+        pending: Pending::default(),
+        client: AsyncMutex::new(output().map_err(GatewayError::Stdio)?),
+        has_ours: AtomicBool::new(false),
+        own_calls: Mutex::default(),
+        gone: Mutex::default(),
+        at_once: Arc::new(Semaphore::new(AT_ONCE)),
+    });
+    let from_client = Frames::new(input().map_err(GatewayError::Stdio)?);
+    let mut client = tokio::spawn(Arc::clone(&relay).pump_client(from_client, stdin));
+    let mut server = tokio::spawn(Arc::clone(&relay).pump_server(stdout));
+    let mut signals = Signals::new().map_err(GatewayError::Stdio)?;
+    let mut code = 0;
+    let mut server_ended = false;
+    loop {
+        tokio::select! {
+            signal = signals.next() => {
+                upstream.end(true).await;
+                return Ok(signal);
+            }
+            _ = &mut client => break,
+            _ = &mut server, if !server_ended => {
+                server_ended = true;
+                code = 1;
+                relay.fail_pending(upstream.how_it_ended().await).await;
+            }
+        }
+    }
+    finish(upstream, server, server_ended, &mut signals).await;
+    Ok(code)
+}
+
+/// After the client has closed: the server may answer what is under way.
+async fn finish(upstream: Upstream, server: JoinHandle<()>, ended: bool, signals: &mut Signals) {
+    let end = async {
+        upstream.end(false).await;
+        if !ended {
+            drop(server.await);
+        }
+    };
+    tokio::select! {
+        () = end => {}
+        _ = signals.next() => {}
+    }
+}
+
+/// The signals that end a gateway.
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The exit code for the next signal.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.terminate.recv() => 128 + 15,
+            _ = self.interrupt.recv() => 128 + 2,
+            _ = self.hangup.recv() => 128 + 1,
+        }
+    }
+}
+
+struct Relay {
+    gateway: Gateway,
+    pending: Pending,
+    client: AsyncMutex<Output>,
+    /// The server has tools of our names: it is a Spillgate itself.
+    has_ours: AtomicBool,
+    /// Calls of our own tools that are worked on, by the key of their id.
+    own_calls: Mutex<HashMap<String, ()>>,
+    /// How the server ended, once it has.
+    gone: Mutex<Option<String>>,
+    at_once: Arc<Semaphore>,
+}
+
+#[derive(Deserialize)]
+struct CallParams<'a> {
+    name: String,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct CancelParams<'a> {
+    #[serde(borrow, rename = "requestId")]
+    request: &'a RawValue,
+}
+
+impl Relay {
+    /// Client to server, until the client closes.
+    async fn pump_client(self: Arc<Self>, mut frames: Frames, server: ChildStdin) {
+        let mut server = Some(server);
+        while let Ok(Some(frame)) = frames.next().await {
+            if self.answered_here(&frame) {
+                continue;
+            }
+            if let Some(to) = &mut server
+                && to.write_all(&frame).await.is_err()
+            {
+                server = None; // it is gone: `pump_server` will say how
+            }
+            let how = self
+                .gone
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            if let Some(how) = how {
+                self.fail_pending(how).await;
+            }
+        }
+    }
+
+    /// Notes what a frame asks for; true if it is not the server's to answer.
+    fn answered_here(self: &Arc<Self>, frame: &[u8]) -> bool {
+        let envelopes = messages(frame);
+        if let [only] = &*envelopes
+            && self.is_for_us(only)
+        {
+            return true;
+        }
+        for envelope in &envelopes {
+            if let (Some(method), Some(id), Some(key)) =
+                (&envelope.method, envelope.id, envelope.key())
+            {
+                self.pending
+                    .add(key, id.get(), asked(method, envelope.params));
+            }
+        }
+        false
+    }
+
+    fn is_for_us(self: &Arc<Self>, envelope: &Envelope<'_>) -> bool {
+        match envelope.method.as_deref() {
+            Some("notifications/cancelled") => {
+                let params: Option<CancelParams<'_>> = envelope.params.and_then(parsed);
+                let key = params.and_then(|params| key_of(params.request));
+                key.is_some_and(|key| self.own_calls().remove(&key).is_some())
+            }
+            Some("tools/call") => {
+                let Some(params) = envelope.params.and_then(parsed::<CallParams<'_>>) else {
+                    return false;
+                };
+                if !tools::is_ours(&params.name) || self.is_upstreams(params.arguments) {
+                    return false;
+                }
+                let (Some(id), Some(key)) = (envelope.id, envelope.key()) else {
+                    return true; // a call without an id wants no answer
+                };
+                self.call_own(key, id.get().to_owned(), &params);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a call of our tool is for another Spillgate behind this one.
+    fn is_upstreams(&self, arguments: Option<&RawValue>) -> bool {
+        let store = self.gateway.offloader.store();
+        self.has_ours.load(Ordering::Relaxed)
+            && tools::handle_of(arguments).is_none_or(|handle| store.manifest(handle).is_err())
+    }
+
+    /// Answers a call of one of our tools, aside from the relaying.
+    fn call_own(self: &Arc<Self>, key: String, id: String, params: &CallParams<'_>) {
+        self.own_calls().insert(key.clone(), ());
+        let relay = Arc::clone(self);
+        let tool = params.name.clone();
+        let arguments = params.arguments.map(ToOwned::to_owned);
+        tokio::spawn(async move {
+            let Gateway {
+                offloader, page, ..
+            } = relay.gateway.clone();
+            let call = move || tools::call(&offloader, page, &tool, arguments.as_deref());
+            let Ok(result) = spawn_blocking(call).await else {
+                return;
+            };
+            // Unless it was cancelled meanwhile.
+            if relay.own_calls().remove(&key).is_some() {
+                let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n");
+                relay.to_client(frame.as_bytes()).await;
+            }
+        });
+    }
+
+    /// Server to client, until the server closes.
+    async fn pump_server(self: Arc<Self>, stdout: ChildStdout) {
+        let mut frames = Frames::new(Box::new(stdout));
+        let mut working = JoinSet::new();
+        while let Ok(Some(mut frame)) = frames.next().await {
+            if frame.last() != Some(&b'\n') {
+                frame.push(b'\n'); // the server ended amid a line
+            }
+            let answers = self.answers(&frame);
+            if answers.is_empty() {
+                self.to_client(&frame).await;
+                continue;
+            }
+            let permit = Arc::clone(&self.at_once).acquire_owned().await;
+            let relay = Arc::clone(&self);
+            working.spawn(async move {
+                let rewriter = Arc::clone(&relay);
+                let rewritten = spawn_blocking(move || rewriter.rewrite(frame, &answers)).await;
+                if let Ok(frame) = rewritten {
+                    relay.to_client(&frame).await;
+                }
+                drop(permit);
+            });
+            while working.try_join_next().is_some() {}
+        }
+        while working.join_next().await.is_some() {}
+    }
+
+    /// The requests that a frame answers and whose answers may change, by the
+    /// key of their id. All requests that it answers are no longer pending.
+    fn answers(&self, frame: &[u8]) -> HashMap<String, Asked> {
+        let mut answers = HashMap::new();
+        for envelope in messages(frame).iter().filter(|one| one.is_response()) {
+            let Some(key) = envelope.key() else {
+                continue;
+            };
+            match self.pending.take(&key) {
+                Some(Asked::Other) | None => {}
+                Some(asked) if self.may_change(&asked, frame) => {
+                    answers.insert(key, asked);
+                }
+                Some(_) => self.gateway.offloader.ledger().inline(frame.len() as u64),
+            }
+        }
+        answers
+    }
+
+    fn may_change(&self, asked: &Asked, frame: &[u8]) -> bool {
+        match self.origin(asked) {
+            Some(origin) => {
+                let limits = self.gateway.offloader.limits(&origin);
+                !limits.admit_any(frame.len() as u64)
+            }
+            None => *asked == Asked::ToolsList,
+        }
+    }
+
+    fn origin(&self, asked: &Asked) -> Option<Origin> {
+        let Asked::ToolsCall { tool, arguments } = asked else {
+            return None;
+        };
+        Some(Origin {
+            server: Some(self.gateway.server.name.clone()),
+            tool: tool.clone(),
+            arguments: arguments.clone(),
+        })
+    }
+
+    /// The frame as the client gets it.
+    fn rewrite(&self, frame: Vec<u8>, answers: &HashMap<String, Asked>) -> Vec<u8> {
+        let mut whole = Splice::default();
+        for envelope in messages(&frame) {
+            let asked = envelope.key().and_then(|key| answers.get(&key));
+            let (Some(asked), Some(result)) = (asked, envelope.result) else {
+                continue;
+            };
+            match self.origin(asked) {
+                Some(origin) => {
+                    whole.merge(intercept(&self.gateway.offloader, origin, &frame, result));
+                }
+                None => {
+                    let (splice, has_ours) = listing::extend(&frame, result);
+                    self.has_ours.fetch_or(has_ours, Ordering::Relaxed);
+                    whole.merge(splice);
+                }
+            }
+        }
+        match whole.is_empty() {
+            true => frame,
+            false => whole.apply(&frame),
+        }
+    }
+
+    /// Answers every request that the server will not answer any more.
+    async fn fail_pending(&self, how: String) {
+        // First, so that a request which comes now is either drained here or
+        // meets this note.
+        *self.gone.lock().unwrap_or_else(PoisonError::into_inner) = Some(how.clone());
+        for id in self.pending.drain() {
+            let error = upstream_gone(&id, &self.gateway.server.name, &how);
+            self.to_client(&error).await;
+        }
+    }
+
+    async fn to_client(&self, frame: &[u8]) {
+        let mut client = self.client.lock().await;
+        let written = client.write_all(frame).await;
+        if written.and(client.flush().await).is_err() {
+            tracing::debug!("the client no longer reads");
+        }
+    }
+
+    fn own_calls(&self) -> std::sync::MutexGuard<'_, HashMap<String, ()>> {
+        self.own_calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn asked(method: &str, params: Option<&RawValue>) -> Asked {
+    match method {
+        "tools/list" => Asked::ToolsList,
+        "tools/call" => match params.and_then(parsed::<CallParams<'_>>) {
+            Some(call) => Asked::ToolsCall {
+                tool: call.name,
+                arguments: call.arguments.map(|raw| raw.get().to_owned()),
+            },
+            None => Asked::Other,
+        },
+        _ => Asked::Other,
+    }
+}
+
+fn parsed<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}

@@ -1,0 +1,55 @@
+//! How are a few places of a frame changed and all others kept?
+
+use std::ops::Range;
+
+/// Replacements in some bytes, collected in any order.
+#[derive(Debug, Default)]
+pub(crate) struct Splice {
+    edits: Vec<(Range<usize>, Vec<u8>)>,
+}
+
+impl Splice {
+    /// Puts `with` in the place of `range`. Ranges must not overlap.
+    pub(crate) fn replace(&mut self, range: Range<usize>, with: impl Into<Vec<u8>>) {
+        self.edits.push((range, with.into()));
+    }
+
+    /// Takes over the replacements of `other`.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.edits.extend(other.edits);
+    }
+
+    /// Whether nothing is to be changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.edits.is_empty()
+    }
+
+    /// The bytes with the replacements made.
+    pub(crate) fn apply(mut self, bytes: &[u8]) -> Vec<u8> {
+        self.edits.sort_by_key(|(range, _)| range.start);
+        let mut spliced = Vec::with_capacity(bytes.len().min(64 << 10));
+        let mut kept = 0;
+        for (range, with) in self.edits {
+            spliced.extend_from_slice(&bytes[kept..range.start]);
+            spliced.extend_from_slice(&with);
+            kept = range.end;
+        }
+        spliced.extend_from_slice(&bytes[kept..]);
+        spliced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_in_any_order() {
+        let mut splice = Splice::default();
+        assert!(splice.is_empty());
+        splice.replace(8..9, "C");
+        splice.replace(0..1, "aaa");
+        splice.replace(4..4, "+");
+        assert_eq!(splice.apply(b"a bc de f c"), b"aaa bc+ de C c");
+    }
+}
