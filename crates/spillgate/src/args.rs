@@ -1,0 +1,251 @@
+//! What was typed?
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+use spillgate_artifact::{ByteRange, Handle};
+use spillgate_measure::Tokenizer;
+use spillgate_offload::Profile;
+
+/// Keeps oversized tool outputs out of a language model's context and loses
+/// none of them.
+///
+/// What fits passes through as it is. What does not is stored byte for byte; in
+/// its place stands a small message with a handle, the shape of what is there
+/// and the ways to read or search it.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_help = EXIT_CODES, propagate_version = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 it could not be done, the message says why; 2 wrong usage. \
+`run` gives the command's own code, 128 + n when signal n ended it, 126 or 127 when it \
+could not be started. `mcp` gives 1 when the server ended by itself.";
+
+/// Options that every command takes.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Common {
+    /// Where artifacts are stored [env: SPILLGATE_STORE]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) store: Option<PathBuf>,
+    /// The configuration file [env: SPILLGATE_CONFIG]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Print one JSON object (lists: one a line); errors too
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// What counts tokens: o200k_base, cl100k_base or heuristic [env: SPILLGATE_TOKENIZER]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) tokenizer: Option<Tokenizer>,
+}
+
+/// When a result is offloaded, and how it is shown then.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct LimitArgs {
+    /// Offload over so many tokens; 0 is no limit [env: SPILLGATE_MAX_TOKENS] [default: 2500]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Offload over so many bytes; 0 is no limit [env: SPILLGATE_MAX_BYTES]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_bytes: Option<u64>,
+    /// How an oversized result is shown: preview, handle or truncate [env: SPILLGATE_PROFILE]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<Profile>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command and offload its output if it is too large
+    Run(Run),
+    /// Offload standard input if it is too large
+    Put(Put),
+    /// Read lines or bytes of a stored output
+    Read(Read),
+    /// Find lines that match a regular expression in a stored output
+    Grep(Grep),
+    /// Print a stored output whole
+    Cat(Cat),
+    /// List what is stored
+    Ls(Ls),
+    /// Show what is known of a stored output
+    Show(Show),
+    /// Remove stored outputs
+    Rm(Rm),
+    /// Keep a stored output from being expired or evicted
+    Pin(Pin),
+    /// Show how many tokens came in, were shown and were read later
+    Stats,
+    /// Show the settings in force and where each comes from
+    Config(Config),
+    /// Stand between an MCP client and a server, on standard input and output
+    Mcp(Mcp),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Print the manual page, or write all of them to a directory
+    Man(Man),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    /// Keep standard output and standard error apart instead of interleaving them
+    #[arg(long)]
+    pub(crate) split: bool,
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD",
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Put {
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    /// What made the output, for messages and rules
+    #[arg(long, value_name = "NAME", default_value = "stdin")]
+    pub(crate) tool: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Read {
+    /// What to read
+    pub(crate) handle: Handle,
+    /// First line, from 1
+    #[arg(long, value_name = "N", conflicts_with_all = ["tail", "bytes"])]
+    pub(crate) start: Option<u64>,
+    /// How many lines; 0 is all
+    #[arg(long, value_name = "N", conflicts_with = "bytes")]
+    pub(crate) lines: Option<u64>,
+    /// The last lines instead of the first
+    #[arg(long, conflicts_with = "bytes")]
+    pub(crate) tail: bool,
+    /// Bytes A to before B instead of lines; either may be left out
+    #[arg(long, value_name = "A..B")]
+    pub(crate) bytes: Option<ByteRange>,
+    /// Tokens that the page may cost [env: SPILLGATE_PAGE_TOKENS] [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Write each line's number before it
+    #[arg(short, long)]
+    pub(crate) number: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Grep {
+    /// What to look into
+    pub(crate) handle: Handle,
+    /// A regular expression (syntax of Rust's regex crate)
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) regex: String,
+    /// Lines of context before each match
+    #[arg(short = 'B', long, value_name = "N", default_value_t = 0)]
+    pub(crate) before_context: u64,
+    /// Lines of context after each match
+    #[arg(short = 'A', long, value_name = "N", default_value_t = 0)]
+    pub(crate) after_context: u64,
+    /// Letter case does not count
+    #[arg(short, long, overrides_with = "case_sensitive")]
+    pub(crate) ignore_case: bool,
+    /// Letter case counts (the default)
+    #[arg(short = 's', long, action = ArgAction::SetTrue)]
+    pub(crate) case_sensitive: bool,
+    /// Show matches from this line on
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) start: u64,
+    /// Show at most so many matches; 0 is as many as fit
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) max_matches: usize,
+    /// Tokens that the page may cost [env: SPILLGATE_PAGE_TOKENS] [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Cat {
+    /// What to print
+    pub(crate) handle: Handle,
+    /// The bytes as they came in, instead of the readable view
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Ls {
+    /// Only outputs of tools whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) tool: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// What to show
+    pub(crate) handle: Handle,
+    /// Also show the raw bytes that this line of the view was made from
+    #[arg(long, value_name = "N")]
+    pub(crate) line: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rm {
+    /// What to remove
+    #[arg(required = true)]
+    pub(crate) handles: Vec<Handle>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Pin {
+    /// What to pin
+    pub(crate) handle: Handle,
+    /// Let it be expired and evicted again
+    #[arg(long)]
+    pub(crate) off: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Config {
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Mcp {
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    /// What the server is called in messages and in rules for servers
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The server's command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD",
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// For which shell
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Man {
+    /// Write the pages of all commands here instead
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}

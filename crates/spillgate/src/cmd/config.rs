@@ -1,0 +1,37 @@
+//! `spillgate config`: the settings in force and where each comes from.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use crate::args::{Common, Config};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::settings::Layers;
+
+pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u8, Failure> {
+    let layers = Layers::load(common, &config.limits)?;
+    // What is not only read but parsed is checked here too.
+    layers.settings.policy()?;
+    layers.settings.quota()?;
+    layers.settings.max_age()?;
+    let in_force = layers.in_force();
+    if out.json {
+        let members: Map<String, Value> = in_force
+            .into_iter()
+            .map(|one| (one.key, json!({"value": one.value, "from": one.from})))
+            .collect();
+        out.object(&Value::Object(members))?;
+        return Ok(0);
+    }
+    let mut text = String::new();
+    for one in in_force {
+        let value = match one.value {
+            Value::Null => "(built-in)".to_owned(),
+            value => value.to_string(),
+        };
+        writeln!(text, "{:<15} {value:<40} {}", one.key, one.from).expect("writing to a string");
+    }
+    out.raw(text.as_bytes())?;
+    Ok(0)
+}

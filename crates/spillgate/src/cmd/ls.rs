@@ -1,0 +1,72 @@
+//! `spillgate ls`: what is stored.
+
+use std::fmt::Write;
+
+use bytesize::ByteSize;
+use serde_json::json;
+use spillgate_artifact::{Clock, SystemClock};
+use spillgate_store::{ArtifactStore, Listed};
+
+use crate::args::Ls;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::wiring::House;
+
+pub(crate) fn ls(house: &House, ls: &Ls, out: &Output) -> Result<u8, Failure> {
+    let mut listed = house.store.list()?;
+    if let Some(part) = &ls.tool {
+        listed.retain(|one| one.manifest.facts.origin.tool.contains(part));
+    }
+    if out.json {
+        for one in &listed {
+            let mut object = serde_json::to_value(&one.manifest).unwrap_or_default();
+            object["used"] = json!(one.used);
+            object["stored_bytes"] = json!(one.bytes);
+            out.object(&object)?;
+        }
+        return Ok(0);
+    }
+    if listed.is_empty() && out.terminal {
+        out.note(&format!(
+            "nothing is stored in {}",
+            house.store.base().display()
+        ));
+    }
+    out.raw(table(&listed, out.terminal).as_bytes())?;
+    Ok(0)
+}
+
+fn table(listed: &[Listed], header: bool) -> String {
+    let mut table = String::new();
+    if header && !listed.is_empty() {
+        writeln!(
+            table,
+            "{:<81} {:>8} {:>10} {:>9} {:<8} TOOL",
+            "HANDLE", "AGE", "SIZE", "LINES", "KIND"
+        )
+        .expect("writing to a string");
+    }
+    let now = SystemClock.now();
+    for one in listed {
+        let facts = &one.manifest.facts;
+        let age = facts.created.age_at(now).as_secs();
+        let age = match age {
+            0..60 => format!("{age}s"),
+            60..3600 => format!("{}m", age / 60),
+            3600..86_400 => format!("{}h", age / 3600),
+            _ => format!("{}d", age / 86_400),
+        };
+        let pin = if one.manifest.pinned { " (pinned)" } else { "" };
+        writeln!(
+            table,
+            "{:<81} {age:>8} {:>10} {:>9} {:<8} {}{pin}",
+            one.manifest.handle.to_string(),
+            ByteSize(facts.raw_bytes).to_string(),
+            facts.stats.lines,
+            facts.stats.kind.to_string(),
+            facts.origin.tool.escape_debug(),
+        )
+        .expect("writing to a string");
+    }
+    table
+}

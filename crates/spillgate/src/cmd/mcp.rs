@@ -1,0 +1,100 @@
+//! `spillgate mcp`: between an MCP client and a server.
+
+use std::path::Path;
+
+use spillgate_artifact::{Clock, SystemClock};
+use spillgate_gateway::{Gateway, ServerCommand};
+use spillgate_offload::{Door, Offloader};
+use tracing_subscriber::EnvFilter;
+
+use crate::args::Mcp;
+use crate::failure::Failure;
+use crate::wiring::House;
+
+/// Programs that only start another one, whose name says more.
+const LAUNCHERS: [&str; 12] = [
+    "npx", "bunx", "uvx", "uv", "node", "deno", "bun", "python", "python3", "pipx", "env", "sh",
+];
+
+pub(crate) fn mcp(house: House, mcp: &Mcp) -> Result<u8, Failure> {
+    // Standard output is the wire; what there is to say goes to standard error.
+    let filter =
+        EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter)
+        .init();
+    let (program, arguments) = mcp.command.split_first().expect("clap requires a command");
+    let gateway = Gateway {
+        offloader: behind_the_gateway(&house)?,
+        server: ServerCommand {
+            name: mcp.name.clone().unwrap_or_else(|| name_of(&mcp.command)),
+            program: program.clone(),
+            arguments: arguments.to_vec(),
+        },
+        page: house.gateway_page(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let code = runtime.block_on(spillgate_gateway::run(gateway));
+    // A look-up that nobody waits for any more must not keep the process.
+    runtime.shutdown_background();
+    house.ledger.flush_inline(SystemClock.now());
+    house.tidy();
+    Ok(code?)
+}
+
+fn behind_the_gateway(house: &House) -> Result<Offloader, Failure> {
+    let offloader = &house.offloader;
+    Ok(Offloader::new(
+        offloader.store().clone(),
+        house.settings.policy()?,
+        offloader.counter().clone(),
+        Door::Gateway,
+        offloader.clock().clone(),
+        offloader.ledger().clone(),
+    ))
+}
+
+/// What a server is called: its program, or what a launcher was told to start.
+fn name_of(command: &[String]) -> String {
+    let stem = |path: &str| {
+        let name = Path::new(path)
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        name.unwrap_or_else(|| path.to_owned())
+    };
+    let program = stem(command.first().map_or("", String::as_str));
+    let is_launcher = LAUNCHERS.iter().any(|known| program.starts_with(known));
+    let started = command
+        .iter()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'));
+    match started {
+        Some(started) if is_launcher => stem(started.trim_end_matches("@latest")),
+        _ => program,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_named_by_what_runs() {
+        for (command, name) in [
+            ("server-thing --flag", "server-thing"),
+            (
+                "npx -y @modelcontextprotocol/server-everything",
+                "server-everything",
+            ),
+            ("/usr/bin/python3 tools/my_server.py", "my_server"),
+            ("uvx mcp-server-git@latest", "mcp-server-git"),
+            ("npx", "npx"),
+        ] {
+            let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            assert_eq!(name_of(&command), name);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! One file a command: from its arguments to its output.
+
+pub(crate) mod cat;
+pub(crate) mod config;
+pub(crate) mod generate;
+pub(crate) mod grep;
+pub(crate) mod ls;
+pub(crate) mod mcp;
+mod outcome;
+pub(crate) mod pin;
+pub(crate) mod put;
+pub(crate) mod read;
+pub(crate) mod rm;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod stats;

@@ -1,0 +1,17 @@
+//! `spillgate pin`: an output that quota and age spare.
+
+use serde_json::json;
+use spillgate_store::ArtifactStore;
+
+use crate::args::Pin;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::wiring::House;
+
+pub(crate) fn pin(house: &House, pin: &Pin, out: &Output) -> Result<u8, Failure> {
+    house.store.pin(pin.handle, !pin.off)?;
+    if out.json {
+        out.object(&json!({"handle": pin.handle, "pinned": !pin.off}))?;
+    }
+    Ok(0)
+}

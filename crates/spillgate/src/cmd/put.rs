@@ -1,0 +1,45 @@
+//! `spillgate put`: standard input, offloaded if it is too large.
+
+use std::io;
+
+use spillgate_artifact::Origin;
+
+use super::outcome;
+use crate::args::Put;
+use crate::failure::{Failure, Fault};
+use crate::output::Output;
+use crate::progress::CaptureProgress;
+use crate::wiring::House;
+
+pub(crate) fn put(house: &House, put: &Put, out: &Output) -> Result<u8, Failure> {
+    let mut progress = CaptureProgress::new();
+    let origin = Origin::tool(&put.tool);
+    let outcome = house
+        .offloader
+        .stream(origin, &mut io::stdin().lock(), &mut |bytes| {
+            progress.at(bytes)
+        })
+        .map_err(|error| {
+            Failure::new("input", Fault::Caller, format!("standard input: {error}"))
+        })?;
+    drop(progress);
+    if !out.json {
+        outcome::print(&outcome, out)?;
+    }
+    let mut object = match out.json {
+        true => outcome::to_json(&outcome)?,
+        false => serde_json::Value::Null,
+    };
+    house.tidy();
+    match outcome::failure(outcome) {
+        None if out.json => out.object(&object)?,
+        None => {}
+        Some(failure) if out.json => {
+            object["error"] = failure.to_json();
+            out.object(&object)?;
+            return Ok(failure.code);
+        }
+        Some(failure) => return Err(failure),
+    }
+    Ok(0)
+}

@@ -1,0 +1,22 @@
+//! `spillgate rm`: stored outputs, removed.
+
+use serde_json::json;
+use spillgate_artifact::{Clock, SystemClock};
+use spillgate_store::{ArtifactStore, Gone};
+
+use crate::args::Rm;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::wiring::House;
+
+pub(crate) fn rm(house: &House, rm: &Rm, out: &Output) -> Result<u8, Failure> {
+    for &handle in &rm.handles {
+        house
+            .store
+            .remove(handle, Gone::Removed, SystemClock.now())?;
+        if out.json {
+            out.object(&json!({"removed": handle}))?;
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,189 @@
+//! `spillgate run`: a command's output, offloaded if it is too large.
+//!
+//! Standard output and standard error go into one pipe, so that the kernel
+//! itself interleaves them as they came; `--split` gives each its own.
+
+mod signals;
+
+use std::ffi::OsString;
+use std::io::{self, PipeReader, PipeWriter, pipe};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+
+use serde_json::json;
+use spillgate_artifact::Origin;
+use spillgate_offload::Outcome;
+
+use super::outcome;
+use crate::args::Run;
+use crate::failure::{Failure, Fault};
+use crate::output::Output;
+use crate::progress::CaptureProgress;
+use crate::wiring::House;
+
+/// Larger than the default 64 KB, so that the command runs on while we write.
+const PIPE_BYTES: usize = 1 << 20;
+
+pub(crate) fn run(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
+    match run.split {
+        true => split(house, run, out),
+        false => merged(house, run, out),
+    }
+}
+
+fn merged(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
+    let (reader, writer) = wide_pipe()?;
+    let running = Running::start(&run.command, writer.try_clone()?, writer)?;
+    let outcome = capture(house, run, reader)?;
+    let code = running.wait()?;
+    let mut object = match out.json {
+        true => outcome::to_json(&outcome)?,
+        false => json!(null),
+    };
+    if !out.json {
+        outcome::print(&outcome, out)?;
+    }
+    house.tidy();
+    let failure = outcome::failure(outcome);
+    if out.json {
+        object["exit_code"] = json!(code);
+        if let Some(failure) = &failure {
+            object["error"] = failure.to_json();
+        }
+        out.object(&object)?;
+    } else if let Some(failure) = &failure {
+        failure.report(out);
+    }
+    Ok(code)
+}
+
+fn split(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
+    let ((stdout, stdout_end), (stderr, stderr_end)) = (wide_pipe()?, wide_pipe()?);
+    let running = Running::start(&run.command, stdout_end, stderr_end)?;
+    let (from_stdout, from_stderr) = std::thread::scope(|scope| {
+        let from_stderr = scope.spawn(|| capture(house, run, stderr));
+        let from_stdout = capture(house, run, stdout);
+        let from_stderr = from_stderr.join().map_err(|_| {
+            Failure::new(
+                "internal",
+                Fault::Us,
+                "the thread that reads standard error panicked",
+            )
+        });
+        (from_stdout, from_stderr)
+    });
+    let (from_stdout, from_stderr) = (from_stdout?, from_stderr??);
+    let code = running.wait()?;
+    if out.json {
+        out.object(&json!({
+            "stdout": outcome::to_json(&from_stdout)?,
+            "stderr": outcome::to_json(&from_stderr)?,
+            "exit_code": code,
+        }))?;
+    } else {
+        outcome::print(&from_stdout, out)?;
+        print_to_stderr(&from_stderr)?;
+    }
+    house.tidy();
+    for failure in [from_stdout, from_stderr]
+        .into_iter()
+        .filter_map(outcome::failure)
+    {
+        if !out.json {
+            failure.report(out);
+        }
+    }
+    Ok(code)
+}
+
+fn print_to_stderr(outcome: &Outcome) -> io::Result<()> {
+    let mut to = io::stderr();
+    match outcome {
+        Outcome::Inline(fits) => fits.write_raw(&mut to),
+        Outcome::Offloaded(offloaded) => {
+            io::Write::write_all(&mut to, offloaded.shown.text().as_bytes())
+        }
+        Outcome::NotStored(lost) => io::Write::write_all(&mut to, lost.shown.text().as_bytes()),
+    }
+}
+
+fn capture(house: &House, run: &Run, mut reader: PipeReader) -> Result<Outcome, Failure> {
+    let words: Vec<String> = run
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let name = std::path::Path::new(&words[0])
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let origin = Origin {
+        server: None,
+        tool: name.unwrap_or_else(|| words[0].clone()),
+        arguments: Some(words.join(" ")),
+    };
+    let mut progress = CaptureProgress::new();
+    Ok(house
+        .offloader
+        .stream(origin, &mut reader, &mut |bytes| progress.at(bytes))?)
+}
+
+fn wide_pipe() -> io::Result<(PipeReader, PipeWriter)> {
+    let (reader, writer) = pipe()?;
+    // Refused over the user's limit: then the default has to do.
+    let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE_BYTES);
+    Ok((reader, writer))
+}
+
+/// A command under way, with signals passed on to it.
+struct Running {
+    child: Child,
+    signals: signals::Passing,
+}
+
+impl Running {
+    fn start(
+        command: &[OsString],
+        stdout: PipeWriter,
+        stderr: PipeWriter,
+    ) -> Result<Self, Failure> {
+        // Before the command: a signal that comes between is not lost.
+        let signals = signals::Passing::start()?;
+        // The command's ends are in `Command` only, which goes away here: or
+        // the pipe would never end.
+        let child = Command::new(&command[0])
+            .args(&command[1..])
+            .stdout(stdout)
+            .stderr(stderr)
+            .spawn()
+            .map_err(|error| not_started(&command[0], &error))?;
+        signals.to(&child);
+        Ok(Self { child, signals })
+    }
+
+    /// The exit code: the command's own, or 128 + n when signal n ended it.
+    fn wait(mut self) -> Result<u8, Failure> {
+        let status = self.child.wait()?;
+        drop(self.signals);
+        Ok(code_of(status))
+    }
+}
+
+fn code_of(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|n| 128 + n));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// The codes that shells use.
+fn not_started(program: &OsString, error: &io::Error) -> Failure {
+    let message = format!(
+        "the command `{}` could not be started: {error}",
+        program.display()
+    );
+    let (code, hint) = match error.kind() {
+        io::ErrorKind::NotFound => (127, "check its name and the PATH"),
+        _ => (126, "check that it may be executed"),
+    };
+    Failure::new("command_not_started", Fault::Caller, message)
+        .hint(hint)
+        .code(code)
+}

@@ -1,0 +1,157 @@
+//! What went wrong, whose fault it was and what to do.
+
+use std::io;
+
+use serde_json::json;
+use spillgate_gateway::GatewayError;
+use spillgate_lookup::LookupError;
+use spillgate_offload::RetrieveError;
+use spillgate_store::StoreError;
+
+use crate::output::Output;
+
+/// Whose fault a failure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Who called can mend it.
+    Caller,
+    /// This program, or the machine that it runs on.
+    Us,
+}
+
+impl Fault {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Us => "us",
+        }
+    }
+}
+
+/// A command could not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+    pub(crate) fault: Fault,
+    /// What to do about it.
+    pub(crate) hint: String,
+    pub(crate) code: u8,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: &'static str, fault: Fault, message: impl ToString) -> Self {
+        Self {
+            kind,
+            message: message.to_string(),
+            fault,
+            hint: String::new(),
+            code: 1,
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: hint.into(),
+            ..self
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn code(self, code: u8) -> Self {
+        Self { code, ..self }
+    }
+
+    /// The `error` member of `--json` output.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        json!({
+            "kind": self.kind,
+            "message": self.message,
+            "fault": self.fault.name(),
+            "hint": self.hint,
+        })
+    }
+
+    /// Prints it where it belongs; gives the exit code.
+    pub(crate) fn report(&self, out: &Output) -> u8 {
+        match out.json {
+            true => drop(out.object(&json!({"error": self.to_json()}))),
+            false => {
+                out.note(&format!("error: {}", self.message));
+                if !self.hint.is_empty() {
+                    out.note(&format!("hint: {}", self.hint));
+                }
+            }
+        }
+        self.code
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let (fault, hint) = match &error {
+            StoreError::Absent { .. } => (
+                Fault::Caller,
+                "`spillgate ls` lists what is stored; --store DIR looks elsewhere",
+            ),
+            StoreError::Full { .. } => (
+                Fault::Us,
+                "free some space, remove outputs with `spillgate rm`, or name another place with --store DIR",
+            ),
+            StoreError::Denied { .. } => (
+                Fault::Us,
+                "make the directory writable or name another one with --store DIR",
+            ),
+            StoreError::Damaged { .. } => (
+                Fault::Us,
+                "the file was changed from outside; remove it with `spillgate rm`",
+            ),
+            _ => (Fault::Us, "look at the path it names"),
+        };
+        Self::new(error.kind(), fault, error).hint(hint)
+    }
+}
+
+impl From<LookupError> for Failure {
+    fn from(error: LookupError) -> Self {
+        let (fault, hint) = match &error {
+            LookupError::BadPattern { .. } => (
+                Fault::Caller,
+                "escape characters that are meant literally, as in \\( or \\.",
+            ),
+            LookupError::PastEnd { .. } => (Fault::Caller, "ask for a place before the end"),
+            _ => (
+                Fault::Us,
+                "remove the artifact with `spillgate rm` and make it again",
+            ),
+        };
+        Self::new(error.kind(), fault, error).hint(hint)
+    }
+}
+
+impl From<RetrieveError> for Failure {
+    fn from(error: RetrieveError) -> Self {
+        match error {
+            RetrieveError::Store(error) => error.into(),
+            RetrieveError::Lookup(error) => error.into(),
+            other => Self::new("retrieval", Fault::Us, other),
+        }
+    }
+}
+
+impl From<GatewayError> for Failure {
+    fn from(error: GatewayError) -> Self {
+        match &error {
+            GatewayError::Spawn { .. } => Self::new("server_not_started", Fault::Caller, error)
+                .hint("check the command after `--`; it must start an MCP server on its standard streams"),
+            _ => Self::new("stdio", Fault::Us, error),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::new("io", Fault::Us, error)
+    }
+}

@@ -1,0 +1,135 @@
+//! Settings in, working parts out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use spillgate_artifact::{Clock, SystemClock, TokenBudget};
+use spillgate_offload::{Door, FileLedger, Ledger, Offloader};
+use spillgate_store::{FileStore, Lifetime, Retention, sweep};
+
+use crate::args::{Common, LimitArgs};
+use crate::failure::Failure;
+use crate::settings::{Layers, Settings};
+
+/// Tokens of a page on the command line unless set: enough that an ordinary
+/// page is within it by its bytes alone and no tokenizer has to be loaded.
+const COMMAND_LINE_PAGE: u64 = 10_000;
+
+/// Tokens of a page in the gateway unless set: some 10,000 bytes, which every
+/// client passes on whole (deps.md).
+const GATEWAY_PAGE: u64 = 2500;
+
+/// A draft untouched for this long has no writer any more.
+const LEFTOVER: Duration = Duration::from_secs(60);
+
+/// The store is swept at most once in so long.
+const SWEEP_EVERY: Duration = Duration::from_secs(300);
+
+/// The working parts of a command.
+#[derive(Debug)]
+pub(crate) struct House {
+    common: Common,
+    pub(crate) settings: Settings,
+    pub(crate) store: Arc<FileStore>,
+    pub(crate) ledger: Arc<FileLedger>,
+    pub(crate) offloader: Offloader,
+}
+
+impl House {
+    /// The parts for commands that look into what is stored.
+    pub(crate) fn build(common: &Common) -> Result<Self, Failure> {
+        Self::with(common, &LimitArgs::default())
+    }
+
+    /// The same, with limits from the command line.
+    pub(crate) fn offloading(self, limits: &LimitArgs) -> Result<Self, Failure> {
+        Self::with(&self.common, limits)
+    }
+
+    fn with(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
+        let settings = Layers::load(common, limits)?.settings;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let base = std::path::absolute(&settings.store)?;
+        let store = Arc::new(FileStore::new(&base, Lifetime::Durable, Arc::clone(&clock)));
+        let ledger = Arc::new(FileLedger::new(base.join("ledger.ndjson")));
+        let door = Door::CommandLine {
+            store_option: common.store.as_ref().map(store_option).unwrap_or_default(),
+        };
+        let offloader = Offloader::new(
+            Arc::clone(&store) as _,
+            settings.policy()?,
+            settings.tokenizer.counter(),
+            door,
+            clock,
+            Arc::clone(&ledger) as Arc<dyn Ledger>,
+        );
+        Ok(Self {
+            common: common.clone(),
+            settings,
+            store,
+            ledger,
+            offloader,
+        })
+    }
+
+    /// The budget of a page on the command line.
+    pub(crate) fn page(&self, asked: Option<u64>) -> TokenBudget {
+        let asked = asked.filter(|&tokens| tokens > 0);
+        TokenBudget::new(
+            asked
+                .or(self.settings.page_tokens)
+                .unwrap_or(COMMAND_LINE_PAGE),
+        )
+    }
+
+    /// The budget of a page in the gateway.
+    pub(crate) fn gateway_page(&self) -> TokenBudget {
+        TokenBudget::new(self.settings.page_tokens.unwrap_or(GATEWAY_PAGE))
+    }
+
+    /// The option that leads to the same store in another command.
+    pub(crate) fn store_option(&self) -> String {
+        self.common
+            .store
+            .as_ref()
+            .map(store_option)
+            .unwrap_or_default()
+    }
+
+    /// Lets go what is over age or quota and what killed writers left, unless
+    /// that was done a moment ago. Never an error: what was asked is done.
+    pub(crate) fn tidy(&self) {
+        let (Ok(max_bytes), Ok(max_age)) = (self.settings.quota(), self.settings.max_age()) else {
+            return;
+        };
+        let now = SystemClock.now();
+        let mark = self.store.base().join(".swept");
+        let swept = std::fs::metadata(&mark).and_then(|found| found.modified());
+        let recent = swept.is_ok_and(|at| {
+            now.system_time()
+                .duration_since(at)
+                .is_ok_and(|age| age < SWEEP_EVERY)
+        });
+        if recent || std::fs::write(&mark, b"").is_err() {
+            return;
+        }
+        let retention = Retention { max_bytes, max_age };
+        if let Err(error) = sweep(&*self.store, retention, now) {
+            tracing::warn!(%error, "the store could not be swept");
+        }
+        if let Err(error) = self.store.remove_leftovers(LEFTOVER) {
+            tracing::warn!(%error, "leftovers could not be removed");
+        }
+    }
+}
+
+/// The option as it is typed in a shell.
+fn store_option(path: &PathBuf) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    match text.chars().all(plain) {
+        true => format!(" --store {text}"),
+        false => format!(" --store '{}'", text.replace('\'', "'\\''")),
+    }
+}
