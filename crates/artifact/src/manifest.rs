@@ -46,6 +46,10 @@ pub struct ViewFacts {
     pub is_raw: bool,
     /// How the view was laid out.
     pub layout: Layout,
+    /// Bytes of text lines that stand before a laid-out JSON document, such as
+    /// progress notes; they are the same in the view.
+    #[serde(default)]
+    pub prelude: u64,
 }
 
 /// How a view was laid out (SPEC 2.1).
@@ -55,7 +59,7 @@ pub enum Layout {
     /// Lines as they came.
     #[default]
     AsIs,
-    /// One JSON document, a member or element a line.
+    /// One JSON document, a member or element a line, after its prelude.
     Json,
     /// Markup, broken between tags.
     Markup,

@@ -50,9 +50,10 @@ impl Artifact {
     /// The raw bytes `start..end` that the 1-based view `line` was made from;
     /// `None` for a line past the last.
     pub fn raw_range(&self, line: u64) -> io::Result<Option<(u64, u64)>> {
-        let is_same = self.manifest.facts.view.is_raw;
+        let facts = &self.manifest.facts.view;
+        let same = |is_same| if is_same { u64::MAX } else { facts.prelude };
         match &self.manifest.facts.form {
-            RawForm::Plain => raw_range(&self.view, &*self.raw, is_same, line),
+            RawForm::Plain => raw_range(&self.view, &*self.raw, same(facts.is_raw), line),
             RawForm::Parts(parts) => {
                 // Such results came through memory, so they fit into it.
                 let parts: Vec<Part> = parts
@@ -61,9 +62,9 @@ impl Artifact {
                     .collect::<io::Result<_>>()?;
                 let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
                 let text = texts.join("\n").into_bytes();
-                let is_same = self.manifest.facts.view.layout != Layout::Json
+                let is_same = facts.layout != Layout::Json
                     && text == self.view.source().bytes(0, u64::MAX)?;
-                let found = raw_range(&self.view, &text, is_same, line)?;
+                let found = raw_range(&self.view, &text, same(is_same), line)?;
                 let place = |offset| place(&parts, offset);
                 Ok(found.map(|(start, end)| (place(start), place(end))))
             }

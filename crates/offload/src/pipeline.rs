@@ -223,6 +223,7 @@ impl Offloader {
                 longest_line: index.longest_line,
                 is_raw: matches!(sanitized.view, ViewText::Raw),
                 layout: sanitized.layout,
+                prelude: sanitized.prelude,
             },
             reason,
         };

@@ -26,6 +26,8 @@ pub(crate) struct Sanitized {
     pub(crate) view: ViewText,
     pub(crate) index: LineIndex,
     pub(crate) layout: Layout,
+    /// Bytes of text before a laid-out JSON document.
+    pub(crate) prelude: u64,
 }
 
 /// Where the view is.
@@ -50,20 +52,21 @@ pub(crate) fn layout_of(kind: ContentKind) -> Layout {
 /// Makes the view. An error is the store's; the result is then lost to it, and
 /// given back with the error in it.
 pub(crate) fn sanitize(mut captured: Captured) -> Sanitized {
-    let kind = classify(captured.sample());
-    match transform(&mut captured, kind) {
-        Ok((kind, view, index, layout)) => Sanitized {
+    match transform(&mut captured) {
+        Ok(made) => Sanitized {
             captured,
-            kind,
-            view,
-            index,
-            layout,
+            kind: made.kind,
+            view: made.view,
+            index: made.index,
+            layout: made.layout,
+            prelude: made.prelude,
         },
         Err(error) => Sanitized {
-            kind,
+            kind: classify(captured.sample()),
             view: ViewText::Raw,
             index: captured.index.clone(),
             layout: Layout::AsIs,
+            prelude: 0,
             captured: lost(captured, error),
         },
     }
@@ -86,38 +89,87 @@ fn lost(captured: Captured, error: StoreError) -> Captured {
     }
 }
 
-type Made = (ContentKind, ViewText, LineIndex, Layout);
+/// A view, made.
+struct Made {
+    kind: ContentKind,
+    view: ViewText,
+    index: LineIndex,
+    layout: Layout,
+    prelude: u64,
+}
 
-fn transform(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError> {
+fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
+    let mut kind = classify(captured.sample());
     let Some(text) = captured.text()? else {
-        return Ok((kind, ViewText::Raw, captured.index.clone(), Layout::AsIs));
+        return Ok(as_is(captured, kind));
     };
-    let mut kind = kind;
-    if kind == ContentKind::Json && captured.index.longest_line > SOFT_CHARS as u64 {
-        if is_json(&*text) {
-            let made = run(
-                captured,
-                &*text,
-                Transformation::Json(JsonLayout::default()),
-            )?;
-            return Ok((kind, made.0, made.1, Layout::Json));
+    if captured.index.longest_line > SOFT_CHARS as u64
+        && let Some(prelude) = before_json(captured.sample(), kind)
+    {
+        if is_json(&*text, prelude) {
+            let layout = JsonLayout::starting_at(prelude, 0);
+            let made = run(captured, &*text, Transformation::Json(layout), prelude)?;
+            return Ok(Made {
+                kind: ContentKind::Json,
+                view: made.0,
+                index: made.1,
+                layout: Layout::Json,
+                prelude,
+            });
         }
-        kind = not_json(captured.sample());
+        if kind == ContentKind::Json {
+            kind = not_json(captured.sample());
+        }
+    }
+    if captured.scan.is_clean() {
+        return Ok(as_is(captured, kind));
     }
     let layout = layout_of(kind);
-    if !captured.scan.is_clean() {
-        let made = run(
-            captured,
-            &*text,
-            Transformation::Clean(Box::default(), layout),
-        )?;
-        return Ok((kind, made.0, made.1, layout));
-    }
+    let clean = Transformation::Clean(Box::default(), layout);
+    let (view, index) = run(captured, &*text, clean, 0)?;
+    Ok(Made {
+        view,
+        index,
+        ..as_is(captured, kind)
+    })
+}
+
+/// The text as its own view.
+fn as_is(captured: &Captured, kind: ContentKind) -> Made {
     let view = match (&captured.form, &captured.text) {
         (RawForm::Parts(_), Some(text)) => ViewText::Memory(Arc::clone(text)),
         _ => ViewText::Raw,
     };
-    Ok((kind, view, captured.index.clone(), layout))
+    Made {
+        kind,
+        view,
+        index: captured.index.clone(),
+        layout: layout_of(kind),
+        prelude: 0,
+    }
+}
+
+/// Where a JSON document seems to begin: at the start, or after some lines of
+/// notes, which commands print while they gather it.
+fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> {
+    /// Notes are few; a document far down is part of something else.
+    const LONGEST_PRELUDE: usize = 16 << 10;
+    if kind == ContentKind::Json {
+        return Some(0);
+    }
+    let head = &sample.head[..sample.head.len().min(LONGEST_PRELUDE)];
+    let starts = memchr::memchr_iter(b'\n', head).map(|newline| newline + 1);
+    let start = starts
+        .filter(|&start| matches!(head.get(start), Some(b'{' | b'[')))
+        .find(|&start| {
+            let rest = Sample {
+                head: &sample.head[start..],
+                complete: sample.complete,
+            };
+            classify(rest) == ContentKind::Json
+        })?;
+    let is_plain = memchr::memchr2(b'\r', 0x1b, &head[..start]).is_none();
+    is_plain.then_some(start as u64)
 }
 
 /// What looked like JSON at its head but is not to its end.
@@ -130,8 +182,10 @@ fn not_json(sample: Sample<'_>) -> ContentKind {
     })
 }
 
-fn is_json(text: &dyn ByteSource) -> bool {
-    let reader = BufReader::with_capacity(BLOCK, ReadRange::whole(text));
+/// Whether all of the text from `start` on is one JSON document.
+fn is_json(text: &dyn ByteSource, start: u64) -> bool {
+    let range = ReadRange::new(text, start, text.len());
+    let reader = BufReader::with_capacity(BLOCK, range);
     serde_json::from_reader::<_, IgnoredAny>(reader).is_ok()
 }
 
@@ -144,6 +198,7 @@ fn run(
     captured: &mut Captured,
     text: &dyn ByteSource,
     mut transformation: Transformation,
+    prelude: u64,
 ) -> Result<(ViewText, LineIndex), StoreError> {
     let layout = match &transformation {
         Transformation::Json(_) => Layout::Json,
@@ -156,23 +211,36 @@ fn run(
         indexed: 0,
         failed: None,
     };
-    let mut reader = ReadRange::whole(text);
+    let mut reader = ReadRange::new(text, prelude, text.len());
     let mut block = vec![0; BLOCK];
-    let copied = loop {
-        match reader.read(&mut block) {
-            Ok(0) => break transformation.finish(&mut build),
-            Ok(n) => {
-                if let Err(error) = transformation.feed(&block[..n], &mut build) {
-                    break Err(error);
+    let copied = text
+        .bytes(0, prelude)
+        .and_then(|notes| copy_lines(&notes, &mut build));
+    let copied = copied.and_then(|()| {
+        loop {
+            match reader.read(&mut block) {
+                Ok(0) => break transformation.finish(&mut build),
+                Ok(n) => {
+                    if let Err(error) = transformation.feed(&block[..n], &mut build) {
+                        break Err(error);
+                    }
                 }
+                Err(error) => break Err(error),
             }
-            Err(error) => break Err(error),
         }
-    };
-    match build.finish(copied) {
-        Ok(made) => Ok(made),
-        Err(error) => Err(error),
+    });
+    build.finish(copied)
+}
+
+/// Takes lines over into a view as they are.
+fn copy_lines(text: &[u8], sink: &mut dyn ViewSink) -> io::Result<()> {
+    let mut at = 0;
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        sink.line(at);
+        sink.text(line)?;
+        at += line.len() as u64;
     }
+    Ok(())
 }
 
 impl Transformation {

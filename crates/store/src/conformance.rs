@@ -55,6 +55,7 @@ pub fn facts_of(raw: &[u8]) -> Facts {
             longest_line: bytes,
             is_raw: true,
             layout: spillgate_artifact::Layout::AsIs,
+            prelude: 0,
         },
         reason: Reason::SizeCap,
     }

@@ -15,12 +15,12 @@ const STEP: usize = 16 << 10;
 
 /// The bytes `start..end` of `text` that the 1-based view `line` was made from.
 /// `text` is what the transformation was given: the raw bytes, or the text
-/// decoded from them. `is_same` says that the view is that text. A line that
-/// was broken in the view shares its origin with its other pieces.
+/// decoded from them; its first `same` bytes are the view's too. A line that was
+/// broken in the view shares its origin with its other pieces.
 pub fn raw_range(
     view: &View,
     text: &dyn ByteSource,
-    is_same: bool,
+    same: u64,
     line: u64,
 ) -> io::Result<Option<(u64, u64)>> {
     let Some(span) = view.lines_from(line)?.next_line()? else {
@@ -29,18 +29,21 @@ pub fn raw_range(
     if span.number != line {
         return Ok(None);
     }
-    if is_same {
+    if span.end <= same {
         return Ok(Some((span.start, span.end)));
     }
     let anchor = view.index().origin_before_line(line - 1);
+    let (offset, origin) = match anchor.offset < same {
+        true => (same, same),
+        false => (anchor.offset, anchor.origin.unwrap_or(0)),
+    };
     let mut wanted = Wanted {
         view_line: span.start,
-        written: anchor.offset,
-        start: anchor.origin.unwrap_or(0),
+        written: offset,
+        start: origin,
         end: None,
     };
-    let origin = wanted.start;
-    let mut transformation = Transformation::resume(view, anchor.offset, origin)?;
+    let mut transformation = Transformation::resume(view, offset, origin)?;
     let mut reader = ReadRange::new(text, origin, text.len());
     let mut buffer = vec![0; STEP];
     while wanted.end.is_none() {
@@ -144,14 +147,11 @@ mod tests {
                 .unwrap()
                 .unwrap();
             let shown = view.source().bytes(line.start, line.end).unwrap();
-            let (start, end) = raw_range(&view, &raw, false, number).unwrap().unwrap();
+            let (start, end) = raw_range(&view, &raw, 0, number).unwrap().unwrap();
             let range = usize::try_from(start).unwrap()..usize::try_from(end).unwrap();
             assert_eq!(show(&raw[range]), show(&shown), "line {number}");
         }
-        assert_eq!(
-            raw_range(&view, &raw, false, view.lines() + 1).unwrap(),
-            None
-        );
+        assert_eq!(raw_range(&view, &raw, 0, view.lines() + 1).unwrap(), None);
     }
 
     #[test]

@@ -21,9 +21,10 @@ const EXAMPLES: usize = 3;
 /// Characters of an example.
 const EXAMPLE_CHARS: usize = 32;
 
-/// The key tree of the first `limit` bytes.
-pub(super) fn outline(source: &dyn ByteSource, limit: u64) -> Vec<String> {
-    let reader = BufReader::with_capacity(64 << 10, ReadRange::new(source, 0, limit));
+/// The key tree of the first `limit` bytes from `start` on.
+pub(super) fn outline(source: &dyn ByteSource, start: u64, limit: u64) -> Vec<String> {
+    let range = ReadRange::new(source, start, start.saturating_add(limit));
+    let reader = BufReader::with_capacity(64 << 10, range);
     let mut parser = serde_json::Deserializer::from_reader(reader);
     let mut shape = Shape::default();
     let mut documents = 0;
@@ -286,7 +287,7 @@ mod tests {
     use super::*;
 
     fn shape(json: &str) -> String {
-        outline(&json.as_bytes().to_vec(), 1 << 20).join("\n")
+        outline(&json.as_bytes().to_vec(), 0, 1 << 20).join("\n")
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod table;
 
 use std::io;
 
-use spillgate_artifact::{ContentKind, Stats};
+use spillgate_artifact::{ContentKind, Layout, Stats};
 use spillgate_lookup::Artifact;
 use spillgate_view::View;
 
@@ -31,7 +31,11 @@ pub(crate) fn outline(artifact: &Artifact, stats: &Stats) -> io::Result<Vec<Stri
     let view = artifact.view();
     let partial = |limit: u64| view.bytes() > limit;
     if matches!(stats.kind, ContentKind::Json | ContentKind::Ndjson) {
-        let shape = json::outline(view.source(), JSON_LOOKED_AT);
+        let facts = &artifact.manifest().facts.view;
+        let mut shape = json::outline(view.source(), facts.prelude, JSON_LOOKED_AT);
+        if facts.layout == Layout::Json {
+            shape.insert(0, format!("(laid out as {} lines)", facts.lines));
+        }
         return Ok(noted(shape, partial(JSON_LOOKED_AT), JSON_LOOKED_AT));
     }
     let table = |delimiter| -> io::Result<Vec<String>> {
