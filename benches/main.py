@@ -43,6 +43,11 @@ def first_line(*command):
         return "?"
 
 
+def load():
+    """Runnable processes of the last minute: over 1 before a bench starts, others were at work here too."""
+    return f"{os.getloadavg()[0]:.2f}"
+
+
 def machine(env):
     """What one must know to compare figures: they hold for this machine and this run only."""
     with open("/proc/cpuinfo") as lines:
@@ -51,8 +56,7 @@ def machine(env):
     versions = [first_line(env.binary, "--version"), first_line("rg", "--version"), first_line("sed", "--version"), first_line("rustc", "--version")]
     if env.fastmcp_python:
         versions.append("FastMCP " + first_line(env.fastmcp_python, "-c", "import importlib.metadata as m; print(m.version('fastmcp'))"))
-    load = "{:.2f} {:.2f} {:.2f}".format(*os.getloadavg())
-    return (f"{os.cpu_count()} CPUs ({model}), {memory:.0f} GiB, Linux {platform.release()}, load at the start {load}"
+    return (f"{os.cpu_count()} CPUs ({model}), {memory:.0f} GiB, Linux {platform.release()}, load at the start {load()}"
             f"{', quick mode' if env.quick else ''}\n{'; '.join(versions)}")
 
 
@@ -63,7 +67,8 @@ def lookups(env, report, wanted):
         stored = files.Stored(env, megabytes, store)
         if "grep" in wanted:
             files.grep(env, report, stored, rounds)
-            report.attempt("grep, first page", files.first_page, env, report, stored, 3 if env.quick else 7)
+            for bench in (files.first_page, files.gateway_page):
+                report.attempt(f"grep, {bench.__name__.replace('_', ' ')}", bench, env, report, stored, 3 if env.quick else 7)
         if "read" in wanted and (env.quick or megabytes == 1024):
             report.attempt("read", files.read_end, env, report, stored, 5 if env.quick else 7)
     shutil.rmtree(store, ignore_errors=True)
@@ -93,13 +98,13 @@ def main():
     progress(head)
     try:
         for name, section in sections(env, report, given.only):
-            progress(f"{name} …")
+            progress(f"{name} … (load {load()})")
             report.attempt(name, section)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     met, missed, failed = report.tally()
     text = f"{head}\n\nRatio: how many times better spillgate is. Medians; rivals take turns in the same run.\n\n{report.markdown()}"
-    text += f"\nGoals met: {met}, missed: {missed}; failed: {failed}.\n"
+    text += f"\nGoals met: {met}, missed: {missed}; failed: {failed}. Load at the end {load()}.\n"
     with open(given.results, "w") as out:
         out.write(text)
     print(text)

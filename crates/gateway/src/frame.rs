@@ -89,6 +89,51 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_messages() {
+        let cases = [
+            (
+                r#"{"id":1,"method":"tools/call"}"#,
+                false,
+                Some("tools/call"),
+            ),
+            (
+                r#"{"id":1,"method":"tools\/call"}"#,
+                false,
+                Some("tools/call"),
+            ),
+            (r#"{"id":1,"result":null}"#, true, None),
+            (r#"{"error":{},"id":1}"#, true, None),
+            (r#"{"method":"note"}"#, false, Some("note")),
+            (r#"{"id":{},"params":[1.0,"\ud83d"]}"#, true, None),
+        ];
+        for (frame, is_response, method) in cases {
+            let all = messages(frame.as_bytes());
+            assert_eq!(all[0].is_response(), is_response, "{frame}");
+            assert_eq!(all[0].method.as_deref(), method, "{frame}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_none() {
+        let nested = "[".repeat(100_000);
+        for frame in [
+            "",
+            "\n",
+            "{",
+            "[]",
+            "[1]",
+            "\"text\"",
+            r#"{"method":1}"#,
+            &nested,
+        ] {
+            assert!(messages(frame.as_bytes()).is_empty(), "{frame:.20}");
+        }
+        assert!(messages(b"{\"id\":1,\"x\":\"\xff\"}").len() <= 1);
+        let deep = format!(r#"{{"id":1,"result":{nested}{}}}"#, "]".repeat(100_000));
+        assert!(messages(deep.as_bytes())[0].result.is_some());
+    }
+
+    #[test]
     fn a_part_is_found_in_its_frame() {
         let frame = br#"{"id": 7, "result": {"a": 1}}"#;
         let result = messages(frame)[0].result.unwrap();

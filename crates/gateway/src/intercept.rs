@@ -48,7 +48,7 @@ pub(crate) fn intercept(
     let outcome = offloader.json_result(origin, call.is_error(), raw, text.parts, text.text);
     let shown = match &outcome {
         Outcome::Inline(_) => return splice,
-        Outcome::Offloaded(offloaded) => offloaded.shown.text(),
+        Outcome::Offloaded(stored) => stored.shown.text(),
         Outcome::NotStored(lost) => {
             tracing::warn!(error = %lost.error, "an oversized result could not be stored");
             lost.shown.text()
@@ -108,7 +108,7 @@ fn replace(
         let content_span = span_in(frame, content.get());
         splice.replace(content_span, [b"[", &*kept.join(&b","[..]), b"]"].concat());
     }
-    if let Some(structured) = call.structured.filter(|value| value.get() != "null") {
+    if let Some(structured) = call.structured {
         let envelope = json!({ENVELOPE_KEY: shown}).to_string();
         splice.replace(span_in(frame, structured.get()), envelope);
     }
@@ -116,4 +116,189 @@ fn replace(
 
 fn text_block(text: &str) -> String {
     json!({"type": "text", "text": text}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use spillgate_testkit::{log, records};
+
+    use super::*;
+    use crate::fixture::{offloader, without_handles, without_previews};
+    use crate::frame::messages;
+
+    /// The frame as it leaves, and the artifact that it names.
+    fn passed_on(frame: &str) -> (String, Option<String>) {
+        let offloader = offloader();
+        let mut splice = Splice::default();
+        for envelope in messages(frame.as_bytes()) {
+            let result = envelope.result.unwrap();
+            let origin = Origin::tool("dump");
+            splice.merge(intercept(&offloader, origin, frame.as_bytes(), result));
+        }
+        let stored = offloader.store().list().unwrap();
+        let raw = stored.first().map(|listed| {
+            let artifact = offloader.artifact(listed.handle).unwrap();
+            let raw = artifact.raw().bytes(0, u64::MAX).unwrap();
+            String::from_utf8(raw).unwrap()
+        });
+        (
+            String::from_utf8(splice.apply(frame.as_bytes())).unwrap(),
+            raw,
+        )
+    }
+
+    /// What becomes of a result, its previews masked. The result is stored as it
+    /// came, or not touched at all.
+    fn becomes(result: &str) -> String {
+        let frame = format!(r#"{{"id":1,"result":{result},"x":1.0}}"#);
+        let (left, raw) = passed_on(&frame);
+        match raw {
+            Some(raw) => assert_eq!(raw, result),
+            None => assert_eq!(left, frame),
+        }
+        without_previews(&left)
+    }
+
+    fn quoted(text: &str) -> String {
+        json!(text).to_string()
+    }
+
+    fn block(text: &str) -> String {
+        format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+    }
+
+    #[test]
+    fn a_large_text_becomes_a_preview() {
+        let result = format!(r#"{{"content":[{}]}}"#, block(&log(600)));
+        let (left, raw) = passed_on(&format!(r#"{{"id":1,"result":{result}}}"#));
+        assert_eq!(raw.as_deref(), Some(&*result));
+        let message: serde_json::Value = serde_json::from_str(&left).unwrap();
+        let text = message["result"]["content"][0]["text"].as_str().unwrap();
+        assert_snapshot!(without_handles(text), @"");
+    }
+
+    #[test]
+    fn a_small_result_is_not_touched() {
+        for result in [
+            "{}",
+            "[1]",
+            "null",
+            r#"{"content":[]}"#,
+            r#"{"content":"odd"}"#,
+            r#"{"content":[{"type":"text"}],"structuredContent":null}"#,
+            r#"{"content":[{"type":"text","text":"small"}]}"#,
+        ] {
+            assert_eq!(
+                becomes(result),
+                format!(r#"{{"id":1,"result":{result},"x":1.0}}"#)
+            );
+        }
+    }
+
+    #[test]
+    fn text_and_structured_content_become_the_same() {
+        let (log, records) = (log(600), records(400));
+        let twin = format!(
+            r#"{{"content":[{}],"structuredContent":{{"content":{}}}}}"#,
+            block(&log),
+            quoted(&log)
+        );
+        assert_snapshot!(becomes(&twin), @"");
+        let same = format!(
+            r#"{{"structuredContent":{records},"content":[{}]}}"#,
+            block(&records)
+        );
+        assert_snapshot!(becomes(&same), @"");
+        let only = format!(r#"{{"structuredContent":{records}}}"#);
+        assert_snapshot!(becomes(&only), @"");
+        let empty = format!(r#"{{"content":[], "structuredContent" : {records} }}"#);
+        assert_snapshot!(becomes(&empty), @"");
+        let no_list = format!(r#"{{"content":null,"structuredContent":{records}}}"#);
+        assert_snapshot!(becomes(&no_list), @"");
+    }
+
+    #[test]
+    fn what_is_said_twice_is_counted_once() {
+        // Within the limit once, but not twice.
+        let lines: Vec<String> = log(100).lines().map(str::to_owned).collect();
+        let text = lines.join("\n");
+        let value = json!({"lines": lines, "n": 1});
+        let blocks: Vec<String> = lines.iter().map(|line| block(line)).collect();
+        for result in [
+            format!(
+                r#"{{"content":[{}],"structuredContent":{{"result":{}}}}}"#,
+                block(&text),
+                quoted(&text)
+            ),
+            format!(
+                r#"{{"content":[{}],"structuredContent":{value}}}"#,
+                block(&serde_json::to_string_pretty(&value).unwrap())
+            ),
+            format!(
+                r#"{{"content":[{}],"structuredContent":{value}}}"#,
+                blocks.join(",")
+            ),
+        ] {
+            assert!(!becomes(&result).contains("PREVIEW"), "{result}");
+        }
+        let another = format!(
+            r#"{{"content":[{}],"structuredContent":{{"result":{}}}}}"#,
+            block(&text),
+            quoted(&text.replace("batch", "bunch"))
+        );
+        assert!(becomes(&another).contains("PREVIEW"));
+    }
+
+    #[test]
+    fn other_blocks_and_members_stay() {
+        let log = log(600);
+        let (text, half) = (block(&log), block(&log[..log.len() / 2]));
+        let image = r#"{"data":"iVBORw0=","type":"image","mimeType":"image/png"}"#;
+        let noted = format!(
+            r#"{{"text":{}, "type":"text","annotations":{{"priority":1.0}}}}"#,
+            quoted(&log)
+        );
+        assert_snapshot!(becomes(&format!(r#"{{"content":[{image},{text},{image}]}}"#)), @"");
+        assert_snapshot!(becomes(&format!(r#"{{"content":[{half}, {image},{half}]}}"#)), @"");
+        let failed = format!(r#"{{"_meta":{{"x/y":1.0}},"content":[{noted}],"isError":true}}"#);
+        assert_snapshot!(becomes(&failed), @"");
+        let sloppy = format!(r#"{{"content":[{text}],"isError":"no"}}"#);
+        assert_snapshot!(becomes(&sloppy), @"");
+    }
+
+    #[test]
+    fn a_lone_surrogate_is_stored_as_it_came() {
+        let result = format!(
+            r#"{{"content":[{{"type":"text","text":"half \ud83d.\n{}"}}]}}"#,
+            r"line with some words and a number 4711\n".repeat(600)
+        );
+        let (left, raw) = passed_on(&format!(r#"{{"result":{result},"id":"\u0061"}}"#));
+        assert_eq!(raw.unwrap(), result);
+        assert!(
+            left.contains("half \u{fffd}.") && left.ends_with(r#","id":"\u0061"}"#),
+            "{left}"
+        );
+    }
+
+    #[test]
+    fn each_result_of_a_batch_is_judged_by_itself() {
+        let (large, small) = (block(&log(600)), block("small"));
+        let frame = format!(
+            r#"[{{"id":1,"result":{{"content":[{large}]}}}}, {{"id":2,"result":{{"content":[{small}]}}}}]"#
+        );
+        assert_snapshot!(without_previews(&passed_on(&frame).0), @"");
+    }
+
+    #[test]
+    fn a_marked_retrieval_passes_up_to_a_size() {
+        let marked = |lines: usize| {
+            let text = block(&log(lines));
+            becomes(&format!(
+                r#"{{"content":[{text}],"_meta":{{"{RETRIEVAL_MARK}":true}}}}"#
+            ))
+        };
+        assert!(!marked(600).contains("PREVIEW"));
+        assert!(marked(2000).contains("PREVIEW"));
+    }
 }

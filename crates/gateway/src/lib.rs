@@ -14,6 +14,8 @@
 //! ```
 
 mod error;
+#[cfg(test)]
+mod fixture;
 mod frame;
 mod intercept;
 mod listing;

@@ -33,14 +33,15 @@ struct Tool<'a> {
 }
 
 /// The changes to `frame` for the tools list `result` in it, and whether the
-/// server has tools of our names already (it is a Spillgate itself): ours are
-/// then left out, for a name must mean one tool.
-pub(crate) fn extend(frame: &[u8], result: &RawValue) -> (Splice, bool) {
+/// server has tools of our names already (it is a Spillgate itself), here or on
+/// a page before this one (`seen_before`): ours are then left out, for a name must
+/// mean one tool.
+pub(crate) fn extend(frame: &[u8], result: &RawValue, seen_before: bool) -> (Splice, bool) {
     let mut splice = Splice::default();
     let Ok(list) = serde_json::from_str::<ToolsList<'_>>(result.get()) else {
-        return (splice, false);
+        return (splice, seen_before);
     };
-    let mut has_ours = false;
+    let mut has_ours = seen_before;
     for raw in &list.tools {
         let Ok(tool) = serde_json::from_str::<Tool<'_>>(raw.get()) else {
             continue;
@@ -59,8 +60,8 @@ pub(crate) fn extend(frame: &[u8], result: &RawValue) -> (Splice, bool) {
         let ours: Vec<String> = tools::definitions().iter().map(Value::to_string).collect();
         let ours = ours.join(",");
         match list.tools.last() {
-            Some(last) => {
-                let end = span_in(frame, last.get()).end;
+            Some(final_tool) => {
+                let end = span_in(frame, final_tool.get()).end;
                 splice.replace(end..end, format!(",{ours}"));
             }
             None => {
@@ -93,15 +94,19 @@ fn widened(tool: &str, schema: &str) -> String {
         "required": [ENVELOPE_KEY],
         "additionalProperties": false,
     });
+    // The dialect is said at the root: under the newest, an older schema with
+    // tuples, say, is no schema at all.
+    let dialect = original.get("$schema");
+    let dialect = dialect.map_or_else(String::new, |uri| format!("\"$schema\":{uri},"));
     // Clients older than 2026-07-28 demand an object at the root.
     let is_object = original.get("type").is_some_and(|kind| kind == "object");
-    let root = if is_object {
+    let kind = if is_object {
         "\"type\":\"object\","
     } else {
         ""
     };
     let (schema, shared) = rooted(tool, schema, &original);
-    format!("{{{root}\"anyOf\":[{schema},{envelope}]{shared}}}")
+    format!("{{{dialect}{kind}\"anyOf\":[{schema},{envelope}]{shared}}}")
 }
 
 /// References such as `#/$defs/x` start from the root, which is another one
@@ -143,5 +148,79 @@ fn references(schema: &Value) -> Vec<&str> {
             .collect(),
         Value::Array(items) => items.iter().flat_map(references).collect(),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::frame::messages;
+
+    /// A list as the client gets it, our tools cut down to their names, and
+    /// whether it has tools of our names.
+    fn extended(result: &str, seen_before: bool) -> (String, bool) {
+        let frame = format!(r#"{{"id":1,"result":{result}}}"#);
+        let envelope = &messages(frame.as_bytes())[0];
+        let (splice, has_ours) = extend(frame.as_bytes(), envelope.result.unwrap(), seen_before);
+        let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap();
+        for tool in tools::definitions() {
+            let name = format!("<{}>", tool["name"].as_str().unwrap());
+            text = text.replace(&tool.to_string(), &name);
+        }
+        (text, has_ours)
+    }
+
+    #[test]
+    fn our_tools_come_last() {
+        let lists = [
+            r#"{"tools":[]}"#,
+            r#"{"tools": [ ],"nextCursor":null}"#,
+            r#"{"tools":[{"name":"a","x":1.0} ],"_meta":{"y":1e2}}"#,
+            r#"{"tools":[{"name":"a"}],"nextCursor":"2"}"#,
+            r#"{"tools":[{"name":"spillgate_read"}]}"#,
+            r#"{"tools":[17,{"name":"b"}]}"#,
+            r#"{"tools":"odd"}"#,
+            r#"{"task":{}}"#,
+        ];
+        let all: Vec<String> = lists
+            .into_iter()
+            .map(|list| {
+                let (text, has_ours) = extended(list, false);
+                format!("{text} {has_ours}")
+            })
+            .collect();
+        assert_snapshot!(all.join("\n"), @"");
+    }
+
+    #[test]
+    fn our_names_on_an_earlier_page_count() {
+        let (text, has_ours) = extended(r#"{"tools":[{"name":"a"}]}"#, true);
+        assert_eq!(text, r#"{"id":1,"result":{"tools":[{"name":"a"}]}}"#);
+        assert!(has_ours);
+    }
+
+    #[test]
+    fn schemas_are_widened() {
+        let schemas = [
+            r#"{"type":"object","properties":{"a":{"type":"number","maximum":1.0}}}"#,
+            r#"{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}"#,
+            r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"x":1}}}"##,
+            r##"{"properties":{"a":{"$ref":"#/definitions/n"}},"definitions":{"n":true}}"##,
+            r##"{"type":"object","properties":{"a":{"$ref":"#"}}}"##,
+            r##"{"$id":"urn:x","anyOf":[{"$ref":"#/properties/a"}],"properties":{"a":true}}"##,
+            "true",
+        ];
+        let all: Vec<String> = schemas.map(|schema| widened("get it", schema)).into();
+        assert_snapshot!(all.join("\n"), @"");
+    }
+
+    #[test]
+    fn a_widened_schema_stands_in_its_place() {
+        let tool = r#"{"name":"a","outputSchema":{"type":"object"},"x":1.0}"#;
+        let (text, _) = extended(&format!(r#"{{"tools":[{tool}]}}"#), true);
+        assert_snapshot!(text, @"");
     }
 }

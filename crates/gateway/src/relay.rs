@@ -1,9 +1,11 @@
 //! The way of a frame, in both directions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::future::ready;
 use std::io;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,13 +17,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 
-use crate::error::upstream_gone;
+use crate::error::{internal, upstream_gone};
 use crate::frame::{Envelope, key_of, messages};
 use crate::intercept::intercept;
 use crate::pending::{Asked, Pending};
 use crate::splice::Splice;
 use crate::stdio::{Frames, Output, input, output};
-use crate::upstream::{ServerCommand, Upstream};
+use crate::upstream::{Ended, ServerCommand, Upstream};
 use crate::{GatewayError, listing, tools};
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
@@ -42,26 +44,20 @@ pub struct Gateway {
 /// ends; gives the exit code for the process: 0 when the client closed, 1 when
 /// the server ended by itself, 128 + n on signal n.
 pub async fn run(gateway: Gateway) -> Result<u8, GatewayError> {
-    let (mut upstream, stdin, stdout) = Upstream::start(&gateway.server)?;
-    let relay = Arc::new(Relay {
-        gateway,
-        pending: Pending::default(),
-        client: AsyncMutex::new(output().map_err(GatewayError::Stdio)?),
-        has_ours: AtomicBool::new(false),
-        own_calls: Mutex::default(),
-        gone: Mutex::default(),
-        at_once: Arc::new(Semaphore::new(AT_ONCE)),
-    });
+    // Before the server: once it runs, a signal has to end it as well.
+    let mut signals = Signals::new().map_err(GatewayError::Stdio)?;
     let from_client = Frames::new(input().map_err(GatewayError::Stdio)?);
+    let to_client = output().map_err(GatewayError::Stdio)?;
+    let (mut upstream, stdin, stdout) = Upstream::start(&gateway.server)?;
+    let relay = Arc::new(Relay::new(gateway, to_client));
     let mut client = tokio::spawn(Arc::clone(&relay).pump_client(from_client, stdin));
     let mut server = tokio::spawn(Arc::clone(&relay).pump_server(stdout));
-    let mut signals = Signals::new().map_err(GatewayError::Stdio)?;
     let mut code = 0;
     let mut server_ended = false;
     loop {
         tokio::select! {
             signal = signals.next() => {
-                upstream.end(true).await;
+                upstream.end(ready(())).await;
                 return Ok(signal);
             }
             _ = &mut client => break,
@@ -72,20 +68,30 @@ pub async fn run(gateway: Gateway) -> Result<u8, GatewayError> {
             }
         }
     }
-    finish(upstream, server, server_ended, &mut signals).await;
+    let server = (!server_ended).then_some(server);
+    finish(upstream, server, &relay, &mut signals).await;
     Ok(code)
 }
 
-/// After the client has closed: the server may answer what is under way.
-async fn finish(upstream: Upstream, server: JoinHandle<()>, ended: bool, signals: &mut Signals) {
-    let end = async {
-        upstream.end(false).await;
-        if !ended {
+/// After the client has closed: what is under way may still be answered, unless
+/// a signal comes.
+async fn finish(
+    upstream: Upstream,
+    server: Option<JoinHandle<()>>,
+    relay: &Relay,
+    signals: &mut Signals,
+) {
+    if upstream.end(signals.next()).await == Ended::Hurried {
+        return;
+    }
+    let last_answers = async {
+        if let Some(server) = server {
             drop(server.await);
         }
+        relay.finish_own_calls().await;
     };
     tokio::select! {
-        () = end => {}
+        () = last_answers => {}
         _ = signals.next() => {}
     }
 }
@@ -123,7 +129,9 @@ struct Relay {
     /// The server has tools of our names: it is a Spillgate itself.
     has_ours: AtomicBool,
     /// Calls of our own tools that are worked on, by the key of their id.
-    own_calls: Mutex<HashMap<String, ()>>,
+    own_calls: Mutex<HashSet<String>>,
+    /// The work on them.
+    own_work: Mutex<JoinSet<()>>,
     /// How the server ended, once it has.
     gone: Mutex<Option<String>>,
     at_once: Arc<Semaphore>,
@@ -143,6 +151,19 @@ struct CancelParams<'a> {
 }
 
 impl Relay {
+    fn new(gateway: Gateway, client: Output) -> Self {
+        Self {
+            gateway,
+            pending: Pending::default(),
+            client: AsyncMutex::new(client),
+            has_ours: AtomicBool::new(false),
+            own_calls: Mutex::default(),
+            own_work: Mutex::default(),
+            gone: Mutex::default(),
+            at_once: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+
     /// Client to server, until the client closes.
     async fn pump_client(self: Arc<Self>, mut frames: Frames, server: ChildStdin) {
         let mut server = Some(server);
@@ -155,11 +176,7 @@ impl Relay {
             {
                 server = None; // it is gone: `pump_server` will say how
             }
-            let how = self
-                .gone
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone();
+            let how = locked(&self.gone).clone();
             if let Some(how) = how {
                 self.fail_pending(how).await;
             }
@@ -189,8 +206,12 @@ impl Relay {
         match envelope.method.as_deref() {
             Some("notifications/cancelled") => {
                 let params: Option<CancelParams<'_>> = envelope.params.and_then(parsed);
-                let key = params.and_then(|params| key_of(params.request));
-                key.is_some_and(|key| self.own_calls().remove(&key).is_some())
+                let Some(key) = params.and_then(|params| key_of(params.request)) else {
+                    return false;
+                };
+                // Nobody waits for its answer, and mostly none comes.
+                self.pending.take(&key);
+                locked(&self.own_calls).remove(&key)
             }
             Some("tools/call") => {
                 let Some(params) = envelope.params.and_then(parsed::<CallParams<'_>>) else {
@@ -218,24 +239,34 @@ impl Relay {
 
     /// Answers a call of one of our tools, aside from the relaying.
     fn call_own(self: &Arc<Self>, key: String, id: String, params: &CallParams<'_>) {
-        self.own_calls().insert(key.clone(), ());
+        locked(&self.own_calls).insert(key.clone());
         let relay = Arc::clone(self);
         let tool = params.name.clone();
         let arguments = params.arguments.map(ToOwned::to_owned);
-        tokio::spawn(async move {
+        let mut work = locked(&self.own_work);
+        while work.try_join_next().is_some() {}
+        work.spawn(async move {
             let Gateway {
                 offloader, page, ..
             } = relay.gateway.clone();
             let call = move || tools::call(&offloader, page, &tool, arguments.as_deref());
-            let Ok(result) = spawn_blocking(call).await else {
-                return;
+            let frame = match spawn_blocking(call).await {
+                Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
+                    .into_bytes(),
+                Err(_) => internal(&id),
             };
             // Unless it was cancelled meanwhile.
-            if relay.own_calls().remove(&key).is_some() {
-                let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n");
-                relay.to_client(frame.as_bytes()).await;
+            let is_awaited = locked(&relay.own_calls).remove(&key);
+            if is_awaited {
+                relay.to_client(&frame).await;
             }
         });
+    }
+
+    /// Waits until all calls of our own tools are answered.
+    async fn finish_own_calls(&self) {
+        let mut work = mem::take(&mut *locked(&self.own_work));
+        while work.join_next().await.is_some() {}
     }
 
     /// Server to client, until the server closes.
@@ -252,13 +283,13 @@ impl Relay {
                 continue;
             }
             let permit = Arc::clone(&self.at_once).acquire_owned().await;
-            let relay = Arc::clone(&self);
+            let (relay, frame) = (Arc::clone(&self), Arc::new(frame));
             working.spawn(async move {
-                let rewriter = Arc::clone(&relay);
-                let rewritten = spawn_blocking(move || rewriter.rewrite(frame, &answers)).await;
-                if let Ok(frame) = rewritten {
-                    relay.to_client(&frame).await;
-                }
+                let (rewriter, original) = (Arc::clone(&relay), Arc::clone(&frame));
+                let rewrite = move || rewriter.rewrite(&original, &answers);
+                // Should that fail, the client gets what the server sent.
+                let rewritten = spawn_blocking(rewrite).await.ok().flatten();
+                relay.to_client(rewritten.as_ref().unwrap_or(&frame)).await;
                 drop(permit);
             });
             while working.try_join_next().is_some() {}
@@ -306,36 +337,31 @@ impl Relay {
         })
     }
 
-    /// The frame as the client gets it.
-    fn rewrite(&self, frame: Vec<u8>, answers: &HashMap<String, Asked>) -> Vec<u8> {
+    /// The frame as the client gets it, unless that is how it came.
+    fn rewrite(&self, frame: &[u8], answers: &HashMap<String, Asked>) -> Option<Vec<u8>> {
         let mut whole = Splice::default();
-        for envelope in messages(&frame) {
+        for envelope in messages(frame) {
             let asked = envelope.key().and_then(|key| answers.get(&key));
             let (Some(asked), Some(result)) = (asked, envelope.result) else {
                 continue;
             };
-            match self.origin(asked) {
-                Some(origin) => {
-                    whole.merge(intercept(&self.gateway.offloader, origin, &frame, result));
-                }
-                None => {
-                    let (splice, has_ours) = listing::extend(&frame, result);
-                    self.has_ours.fetch_or(has_ours, Ordering::Relaxed);
-                    whole.merge(splice);
-                }
-            }
+            whole.merge(if let Some(origin) = self.origin(asked) {
+                intercept(&self.gateway.offloader, origin, frame, result)
+            } else {
+                let seen_before = self.has_ours.load(Ordering::Relaxed);
+                let (splice, has_ours) = listing::extend(frame, result, seen_before);
+                self.has_ours.fetch_or(has_ours, Ordering::Relaxed);
+                splice
+            });
         }
-        match whole.is_empty() {
-            true => frame,
-            false => whole.apply(&frame),
-        }
+        (!whole.is_empty()).then(|| whole.apply(frame))
     }
 
     /// Answers every request that the server will not answer any more.
     async fn fail_pending(&self, how: String) {
         // First, so that a request which comes now is either drained here or
         // meets this note.
-        *self.gone.lock().unwrap_or_else(PoisonError::into_inner) = Some(how.clone());
+        *locked(&self.gone) = Some(how.clone());
         for id in self.pending.drain() {
             let error = upstream_gone(&id, &self.gateway.server.name, &how);
             self.to_client(&error).await;
@@ -349,12 +375,12 @@ impl Relay {
             tracing::debug!("the client no longer reads");
         }
     }
+}
 
-    fn own_calls(&self) -> std::sync::MutexGuard<'_, HashMap<String, ()>> {
-        self.own_calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
+/// Each change under these locks is one call, so a panic elsewhere leaves what
+/// they guard whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn asked(method: &str, params: Option<&RawValue>) -> Asked {

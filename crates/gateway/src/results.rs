@@ -1,6 +1,6 @@
 //! What is in a tool's result, and where in its bytes?
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use spillgate_artifact::TextPart;
 use spillgate_view::{JsonLayout, ViewSink, decode_json_string};
@@ -10,14 +10,20 @@ use crate::frame::span_in;
 /// A `CallToolResult`, its parts still as they were sent.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CallResult<'a> {
-    #[serde(borrow, default)]
+    /// `Some` even for `null`: whatever is there is in the place of a list.
+    #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) content: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "structuredContent")]
     pub(crate) structured: Option<&'a RawValue>,
-    #[serde(default, rename = "isError")]
-    is_error: Option<bool>,
+    // As it came, for a sloppy flag must not let a large result pass.
+    #[serde(borrow, default, rename = "isError")]
+    is_error: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(deserializer).map(Some)
 }
 
 /// A block of a result's content.
@@ -50,7 +56,7 @@ impl<'a> CallResult<'a> {
     }
 
     pub(crate) fn is_error(&self) -> bool {
-        self.is_error.unwrap_or(false)
+        self.is_error.is_some_and(|flag| flag.get() == "true")
     }
 
     pub(crate) fn blocks(&self) -> Vec<Block<'a>> {
@@ -99,10 +105,8 @@ impl<'a> CallResult<'a> {
                 is_string: true,
             });
         }
-        let structured = self
-            .structured
-            .filter(|value| value.get() != "null" && !is_twin(value, blocks, &texts));
-        if let Some(value) = structured {
+        let structured = self.structured;
+        if let Some(value) = structured.filter(|value| !is_twin(value, blocks, &texts)) {
             let span = span_in(whole, value.get());
             texts.push(value.get().to_owned());
             parts.push(TextPart {
@@ -125,8 +129,14 @@ fn is_twin(structured: &RawValue, blocks: &[Block<'_>], texts: &[String]) -> boo
         serde_json::from_str(structured.get()).unwrap_or_default();
     let mut strings = blocks.iter().filter_map(|block| block.text);
     let [text] = texts else {
-        // Many blocks: each of them a string of it?
-        return !texts.is_empty() && strings.all(|string| structured.get().contains(string.get()));
+        // Many blocks: each of them a string of it, in the same order?
+        let mut rest = structured.get();
+        let is_next = |string: &RawValue| {
+            let after = rest.find(string.get()).map(|at| at + string.get().len());
+            rest = after.map_or("", |after| &rest[after..]);
+            after.is_some()
+        };
+        return !texts.is_empty() && strings.all(is_next);
     };
     let is_member = |string: &RawValue| {
         let rest: usize = members.values().map(|value| value.get().len()).sum();

@@ -16,6 +16,9 @@ const GREP: &str = "spillgate_grep";
 /// Matches on a page unless asked otherwise.
 const MATCHES: usize = 50;
 
+/// Characters of a caller's argument that an error quotes.
+const LONGEST_QUOTED: usize = 60;
+
 /// Whether a tool of that name is answered by the gateway.
 pub(crate) fn is_ours(name: &str) -> bool {
     name == READ || name == GREP
@@ -137,9 +140,10 @@ fn grep(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Resu
         .ok_or("`pattern` is missing: give a regular expression")?;
     let matches = arguments.number("max_matches")?.filter(|&n| n > 0);
     let query = GrepQuery {
-        case: match arguments.flag("ignore_case") {
-            true => Case::Insensitive,
-            false => Case::Sensitive,
+        case: if arguments.flag("ignore_case") {
+            Case::Insensitive
+        } else {
+            Case::Sensitive
         },
         before: arguments.number("before")?.unwrap_or(0),
         after: arguments.number("after")?.unwrap_or(0),
@@ -148,11 +152,23 @@ fn grep(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Resu
         ..GrepQuery::new(&pattern, arguments.budget(page)?)
     };
     let next = |start: u64| {
-        let pattern = Value::from(pattern.as_str());
-        format!("{GREP}(handle=\"{handle}\", pattern={pattern}, start={start})")
+        let pattern = again(&pattern);
+        let others = arguments.repeated(["ignore_case", "before", "after", "max_matches"]);
+        format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
     };
     let shown = offloader.present_grep(handle, &query, &next);
     shown.map(|shown| shown.text().to_owned()).map_err(told)
+}
+
+/// A pattern as the call for the next page repeats it: a long one is the
+/// caller's to repeat, for the page keeps to its budget.
+fn again(pattern: &str) -> String {
+    const LONGEST: usize = 100;
+    let quoted = Value::from(pattern).to_string();
+    if quoted.len() > LONGEST {
+        return "PATTERN".to_owned();
+    }
+    quoted
 }
 
 /// An error as the model is told it: bounded, for it may quote the caller.
@@ -206,29 +222,177 @@ impl Arguments {
         }
     }
 
+    /// Those of the named flags and numbers that are set, for another call.
+    fn repeated<const N: usize>(&self, names: [&str; N]) -> String {
+        let set = names.into_iter().filter_map(|name| {
+            let number = self
+                .number(name)
+                .ok()
+                .flatten()
+                .filter(|&number| number > 0);
+            let number = number.map(|number| format!(", {name}={number}"));
+            number.or_else(|| self.flag(name).then(|| format!(", {name}=true")))
+        });
+        set.collect()
+    }
+
     fn number(&self, name: &str) -> Result<Option<u64>, String> {
-        let not_one =
-            |given: &Value| Err(format!("`{name}` must be a whole number, not {given:.60}"));
-        match self.0.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
-            Some(given @ Value::String(text)) => match text.trim().parse() {
-                Ok(number) => Ok(Some(number)),
-                Err(_) => not_one(given),
-            },
-            Some(given @ Value::Number(number)) => {
-                let whole = number.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0);
-                match number.as_u64().or(whole.map(|n| n as u64)) {
-                    Some(number) => Ok(Some(number)),
-                    None => not_one(given),
-                }
-            }
-            Some(given) => not_one(given),
+        let given = match self.0.get(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(text)) => text.trim().to_owned(),
+            Some(other) => other.to_string(),
+        };
+        if given.is_empty() {
+            return Ok(None);
         }
+        // 3.0 is a whole number, too.
+        let whole = match given.split_once('.') {
+            Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+            _ => &given,
+        };
+        whole.parse().map(Some).map_err(|_| {
+            let quoted: String = given.chars().take(LONGEST_QUOTED).collect();
+            format!("`{name}` must be a whole number, not `{quoted}`")
+        })
     }
 
     fn budget(&self, page: TokenBudget) -> Result<TokenBudget, String> {
         let asked = self.number("max_tokens")?.filter(|&tokens| tokens > 0);
         Ok(asked.map_or(page, TokenBudget::new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use spillgate_measure::Tokenizer;
+    use spillgate_testkit::log;
+
+    use super::*;
+    use crate::fixture::{offloader, stored, without_handles};
+
+    const PAGE: TokenBudget = TokenBudget::new(2500);
+
+    /// The text of an answer; errors begin with `error: `.
+    fn answer(offloader: &Offloader, tool: &str, arguments: &Value) -> String {
+        let arguments = serde_json::value::to_raw_value(arguments).unwrap();
+        let result = call(offloader, PAGE, tool, Some(&arguments));
+        let result: Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(result["_meta"][RETRIEVAL_MARK], true);
+        let text = result["content"][0]["text"].as_str().unwrap();
+        let fault = if result["isError"] == true {
+            "error: "
+        } else {
+            ""
+        };
+        without_handles(&format!("{fault}{text}"))
+    }
+
+    #[test]
+    fn the_tools_cost_little() {
+        let [read, grep] = definitions().map(|tool| tool.to_string());
+        let tokens = Tokenizer::O200kBase
+            .counter()
+            .count(&format!("{read},{grep}"));
+        assert!(tokens <= 500, "{tokens} tokens");
+    }
+
+    #[test]
+    fn arguments_are_taken_as_they_are_meant() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &log(600)).to_string();
+        let wanted = json!({"handle": handle, "start": 501, "lines": 1});
+        let wanted = answer(&offloader, READ, &wanted);
+        assert_snapshot!(wanted, @"");
+        for given in [
+            json!({"handle": handle, "start": "501", "lines": "1"}),
+            json!({"handle": handle, "start": 501.0, "lines": " 1.0 "}),
+            json!({"handle": format!(" \"{handle}\"\n"), "start": 501, "lines": 1}),
+            json!({"handle": handle, "start": 501, "lines": 1, "max_tokens": 0, "tail": "false"}),
+            json!({"handle": handle, "start": 501, "lines": 1, "bytes": "", "why": {"a": [1]}}),
+            json!({"handle": handle, "start": 501, "lines": 1, "tail": null, "max_tokens": ""}),
+        ] {
+            assert_eq!(answer(&offloader, READ, &given), wanted, "{given}");
+        }
+        let first = answer(&offloader, READ, &json!({"handle": handle}));
+        for start in [json!(0), json!("0"), json!(null), json!(1)] {
+            let given = json!({"handle": handle, "start": start, "lines": 0});
+            assert_eq!(answer(&offloader, READ, &given), first, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &log(600)).to_string();
+        let unknown = "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/\
+                       5f3c2b1a-0000-4000-8000-000000000001";
+        let all: Vec<String> = [
+            (READ, json!({})),
+            (READ, json!([1])),
+            (READ, json!({"handle": "../../etc/passwd"})),
+            (READ, json!({"handle": unknown})),
+            (READ, json!({"handle": handle, "start": "two"})),
+            (READ, json!({"handle": handle, "start": 1.5})),
+            (READ, json!({"handle": handle, "lines": -1})),
+            (READ, json!({"handle": handle, "lines": vec![7; 500]})),
+            (READ, json!({"handle": handle, "start": 100_000})),
+            (READ, json!({"handle": handle, "bytes": "9..3"})),
+            (GREP, json!({"handle": handle})),
+            (GREP, json!({"handle": handle, "pattern": "(unclosed"})),
+            (
+                GREP,
+                json!({"handle": handle, "pattern": "x".repeat(5000) + "("}),
+            ),
+        ]
+        .iter()
+        .map(|(tool, arguments)| answer(&offloader, tool, arguments))
+        .collect();
+        assert!(
+            all.iter()
+                .all(|text| text.starts_with("error: ") && text.len() < 700)
+        );
+        assert_snapshot!(all.join("\n---\n"), @"");
+    }
+
+    #[test]
+    fn a_page_says_how_to_go_on() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &log(600)).to_string();
+        let next = |tool: &str, more: &Value| {
+            let mut arguments = more.clone();
+            arguments["handle"] = json!(handle);
+            let text = answer(&offloader, tool, &arguments);
+            text.lines().last().unwrap_or_default().to_owned()
+        };
+        let all: Vec<String> = [
+            (READ, json!({"max_tokens": 300})),
+            (READ, json!({"max_tokens": 300, "lines": "100"})),
+            (READ, json!({"max_tokens": 300, "bytes": "100..20000"})),
+            (READ, json!({"max_tokens": 300, "tail": true, "lines": 100})),
+            (GREP, json!({"pattern": "worker \"?", "max_matches": 2})),
+            (GREP, json!({"pattern": "INFO"})),
+            (
+                GREP,
+                json!({"pattern": "info", "ignore_case": true, "before": "2", "after": 0, "start": 7}),
+            ),
+            (GREP, json!({"pattern": format!("INFO|{}", "x".repeat(3000))})),
+        ]
+        .iter()
+        .map(|(tool, more)| next(tool, more))
+        .collect();
+        assert_snapshot!(all.join("\n"), @"");
+    }
+
+    #[test]
+    fn the_least_budget_gives_a_page() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &log(600)).to_string();
+        let pattern = "INFO|".repeat(20);
+        for (tool, max_tokens) in [(READ, 1), (GREP, 1), (READ, 130), (GREP, 130)] {
+            let given = json!({"handle": handle, "pattern": pattern, "max_tokens": max_tokens});
+            let text = answer(&offloader, tool, &given);
+            assert!(text.lines().last().unwrap().starts_with("next: "), "{text}");
+        }
     }
 }

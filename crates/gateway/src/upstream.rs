@@ -12,8 +12,12 @@ use tokio::time::timeout;
 use crate::GatewayError;
 
 /// How long a server may take to end after its input was closed, as the
-/// protocol asks of it, and again after SIGTERM.
+/// protocol asks of it.
 const GRACE: Duration = Duration::from_secs(4);
+
+/// The same after SIGTERM. Clients send it to the gateway and kill it two
+/// seconds later (the SDKs do), and who would end the server then?
+const TERM_GRACE: Duration = Duration::from_millis(1500);
 
 /// Larger than the default 64 KB, so that a server writes a large result in
 /// fewer turns.
@@ -28,6 +32,15 @@ pub struct ServerCommand {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+}
+
+/// How a server was waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It had all the time that it may take.
+    InTime,
+    /// The waiting was cut short.
+    Hurried,
 }
 
 /// A running server. It leads a process group of its own, so that what a
@@ -73,18 +86,21 @@ impl Upstream {
         }
     }
 
-    /// Waits for its end; asks for it, then forces it, when it does not come.
-    pub(crate) async fn end(mut self, signal_first: bool) -> Option<ExitStatus> {
-        if !signal_first && let Ok(status) = timeout(GRACE, self.child.wait()).await {
-            self.signal(Signal::TERM); // what it may have left behind
-            return status.ok();
-        }
+    /// Waits for its end until `hurry` comes; asks for it, then forces it, when
+    /// it does not come.
+    pub(crate) async fn end(mut self, hurry: impl Future) -> Ended {
+        let ended = tokio::select! {
+            _ = timeout(GRACE, self.child.wait()) => Ended::InTime,
+            _ = hurry => Ended::Hurried,
+        };
+        // Also for what it may have left behind.
         self.signal(Signal::TERM);
-        if let Ok(status) = timeout(GRACE, self.child.wait()).await {
-            return status.ok();
+        if timeout(TERM_GRACE, self.child.wait()).await.is_err() {
+            self.signal(Signal::KILL);
+            // Killed, it cannot but end.
+            let _ = self.child.wait().await;
         }
-        self.signal(Signal::KILL);
-        self.child.wait().await.ok()
+        ended
     }
 
     fn signal(&self, signal: Signal) {

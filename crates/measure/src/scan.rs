@@ -1,7 +1,5 @@
 //! What do the bytes look like as they stream by?
 
-use memchr::memchr2;
-
 /// Bytes looked at in one go, small enough to stay in the first-level cache
 /// while several passes go over them.
 const BLOCK: usize = 32 << 10;
@@ -25,7 +23,8 @@ pub struct ScanFacts {
     pub chars: u64,
     /// Invalid UTF-8 sequences: each is one U+FFFD in the view.
     pub invalid: u64,
-    /// Whether an ESC or CR byte occurs: the view will differ from the bytes.
+    /// Whether a control character other than tab and newline occurs: the view
+    /// will differ from the bytes.
     pub controls: bool,
 }
 
@@ -53,7 +52,7 @@ impl Scan {
         for block in bytes.chunks(BLOCK) {
             self.facts.bytes += block.len() as u64;
             self.facts.newlines += bytecount::count(block, b'\n') as u64;
-            self.facts.controls = self.facts.controls || memchr2(b'\r', 0x1b, block).is_some();
+            self.facts.controls = self.facts.controls || has_controls(block);
             self.characters(block);
         }
     }
@@ -120,6 +119,14 @@ impl Scan {
     }
 }
 
+/// Without an early end, so that the compiler can look at many bytes at once.
+fn has_controls(block: &[u8]) -> bool {
+    let is_control = |&byte: &u8| byte < b' ' && byte != b'\n' && byte != b'\t';
+    block
+        .iter()
+        .fold(false, |found, byte| found | is_control(byte))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -143,7 +150,9 @@ mod tests {
                 .utf8_chunks()
                 .filter(|chunk| !chunk.invalid().is_empty())
                 .count() as u64,
-            controls: bytes.iter().any(|b| [b'\r', 0x1b].contains(b)),
+            controls: bytes
+                .iter()
+                .any(|b| b.is_ascii_control() && !b"\n\t\x7f".contains(b)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What went wrong, whose fault it was and what to do.
 
 use std::io;
+use std::process::ExitCode;
 
 use serde_json::json;
 use spillgate_gateway::GatewayError;
@@ -86,6 +87,22 @@ impl Failure {
         }
         self.code
     }
+}
+
+/// Reports wrong usage, or the help that was asked for. `--json` holds for
+/// errors in the arguments too, so it is looked for among them.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().any(|argument| argument == "--json");
+    if !error.use_stderr() || !json {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let message = text.lines().next().unwrap_or_default();
+    let message = message.trim_start_matches("error: ");
+    let failure = Failure::new("usage", Fault::Caller, message)
+        .hint("`spillgate help COMMAND` shows how it is used")
+        .code(2);
+    ExitCode::from(failure.report(&Output::new(true)))
 }
 
 impl From<StoreError> for Failure {

@@ -19,7 +19,10 @@ use crate::output::Output;
 use crate::wiring::House;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return failure::usage(&error),
+    };
     let out = Output::new(args.common.json);
     let code = run(args, &out).unwrap_or_else(|failure| failure.report(&out));
     ExitCode::from(code)

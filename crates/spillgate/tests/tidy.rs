@@ -1,1 +1,238 @@
+//! The rules of the house, kept by a test so that nobody has to remember them
+//! (CONTRIBUTING.md says why each is there).
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+/// A source file may have so many lines that are not tests.
+const MOST_LINES: usize = 500;
+/// Nine in ten keep to this.
+const USUAL_LINES: usize = 400;
+/// A function, from its signature to its closing brace.
+const MOST_FUNCTION_LINES: usize = 60;
+
+/// Crates by floor; a crate depends only on floors below its own.
+const FLOORS: [(&str, u32); 9] = [
+    ("spillgate-artifact", 0),
+    ("spillgate-measure", 1),
+    ("spillgate-store", 1),
+    ("spillgate-view", 1),
+    ("spillgate-lookup", 2),
+    ("spillgate-offload", 3),
+    ("spillgate-gateway", 5),
+    ("spillgate", 6),
+    ("xtask", 6),
+];
+
+/// Licences that what we ship with may have.
+const LICENCES: [&str; 14] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "CDLA-Permissive-2.0",
+    "ISC",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+    "0BSD",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn metadata(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// All Rust files of the workspace, by their path from its root.
+fn sources() -> BTreeMap<String, String> {
+    let mut sources = BTreeMap::new();
+    let mut directories = vec![
+        root().join("crates"),
+        root().join("xtask"),
+        root().join("benches"),
+    ];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root()).unwrap().display().to_string();
+                sources.insert(name, std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    assert!(sources.len() > 50, "the sources are somewhere else now");
+    sources
+}
+
+fn is_test_file(name: &str) -> bool {
+    name.contains("/tests/") || name.contains("testkit/") || name.starts_with("benches/")
+}
+
+#[test]
+fn crates_keep_to_their_floors() {
+    let floors: BTreeMap<&str, u32> = FLOORS.into_iter().collect();
+    let mut wrong = Vec::new();
+    for package in metadata(&["--no-deps"])["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        if name == "spillgate-testkit" {
+            continue;
+        }
+        let own = *floors
+            .get(name)
+            .unwrap_or_else(|| panic!("which floor is {name} on?"));
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let on = dependency["name"].as_str().unwrap();
+            let is_dev = dependency["kind"] == "dev";
+            if is_dev || !on.starts_with("spillgate") {
+                continue;
+            }
+            if floors.get(on).is_none_or(|&floor| floor >= own) {
+                wrong.push(format!("{name} (floor {own}) depends on {on}"));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn dependencies_have_licences_that_ours_allow() {
+    let platform = "x86_64-unknown-linux-gnu";
+    let allowed: BTreeSet<&str> = LICENCES.into_iter().collect();
+    let mut wrong = Vec::new();
+    for package in metadata(&["--filter-platform", platform])["packages"]
+        .as_array()
+        .unwrap()
+    {
+        let licence = package["license"].as_str().unwrap_or("none");
+        // One of the alternatives must be allowed, with all of its parts.
+        let fits = licence.replace('/', " OR ").split(" OR ").any(|one| {
+            let one = one.trim_matches(['(', ')', ' ']);
+            one.split(" AND ")
+                .all(|part| allowed.contains(part.trim_matches(['(', ')', ' '])))
+        });
+        if !fits {
+            wrong.push(format!("{}: {licence}", package["name"]));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn files_say_what_they_are_and_keep_their_size() {
+    let mut wrong = Vec::new();
+    let mut sizes = Vec::new();
+    for (name, text) in sources() {
+        if !text.starts_with("//!") {
+            wrong.push(format!(
+                "{name}: it does not begin with what it is for (`//!`)"
+            ));
+        }
+        if is_test_file(&name) {
+            continue;
+        }
+        let lines = text.lines().count() - test_lines(&text);
+        sizes.push(lines);
+        if lines > MOST_LINES {
+            wrong.push(format!("{name}: {lines} lines; find the second noun in it"));
+        }
+    }
+    let large = sizes.iter().filter(|&&lines| lines > USUAL_LINES).count();
+    if large * 10 > sizes.len() {
+        wrong.push(format!(
+            "{large} of {} files are over {USUAL_LINES} lines",
+            sizes.len()
+        ));
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn functions_are_short_and_nothing_is_put_off() {
+    let put_off = ["TO", "DO"].concat();
+    let ignored = ["#[ig", "nore"].concat();
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        for word in [&put_off, &ignored] {
+            if text.contains(word.as_str()) {
+                wrong.push(format!("{name}: {word}"));
+            }
+        }
+        let mut functions = Functions::default();
+        functions.visit_file(&syn::parse_file(&text).unwrap());
+        for (function, lines) in functions.lines {
+            if lines > MOST_FUNCTION_LINES {
+                wrong.push(format!("{name}: `{function}` has {lines} lines"));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+/// Lines of the items of a file that are compiled for tests only.
+fn test_lines(text: &str) -> usize {
+    let file = syn::parse_file(text).unwrap();
+    let lines = |item: &syn::Item| {
+        let span = item.span();
+        span.end().line - span.start().line + 1
+    };
+    let modules = file.items.iter().filter(|item| match item {
+        syn::Item::Mod(module) => module.attrs.iter().any(is_cfg_test),
+        _ => false,
+    });
+    modules.map(lines).sum()
+}
+
+fn is_cfg_test(attribute: &syn::Attribute) -> bool {
+    let meta = attribute.meta.require_list();
+    attribute.path().is_ident("cfg") && meta.is_ok_and(|list| list.tokens.to_string() == "test")
+}
+
+/// Lengths of functions and methods.
+#[derive(Default)]
+struct Functions {
+    lines: Vec<(String, usize)>,
+}
+
+impl Functions {
+    fn note(&mut self, name: &syn::Ident, block: &syn::Block) {
+        let lines = block.span().end().line - name.span().start().line + 1;
+        self.lines.push((name.to_string(), lines));
+    }
+}
+
+impl<'ast> Visit<'ast> for Functions {
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        self.note(&function.sig.ident, &function.block);
+        visit::visit_item_fn(self, function);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        self.note(&function.sig.ident, &function.block);
+        visit::visit_impl_item_fn(self, function);
+    }
+}

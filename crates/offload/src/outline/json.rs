@@ -11,18 +11,20 @@ use std::io::BufReader;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use spillgate_artifact::{ByteSource, ReadRange};
 
+use super::Line;
+
 /// Different keys that are kept of an object: objects used as maps have
 /// thousands, and say no more after the first.
 const KEYS: usize = 40;
 /// Levels that are looked into.
 const DEPTH: usize = 8;
 /// Different values that are kept of a leaf, to show what it is like.
-const EXAMPLES: usize = 3;
+const EXAMPLES: usize = 2;
 /// Characters of an example.
-const EXAMPLE_CHARS: usize = 32;
+const EXAMPLE_CHARS: usize = 24;
 
 /// The key tree of the first `limit` bytes from `start` on.
-pub(super) fn outline(source: &dyn ByteSource, start: u64, limit: u64) -> Vec<String> {
+pub(super) fn outline(source: &dyn ByteSource, start: u64, limit: u64) -> Vec<Line> {
     let range = ReadRange::new(source, start, start.saturating_add(limit));
     let reader = BufReader::with_capacity(64 << 10, range);
     let mut parser = serde_json::Deserializer::from_reader(reader);
@@ -39,24 +41,7 @@ pub(super) fn outline(source: &dyn ByteSource, start: u64, limit: u64) -> Vec<St
         String::new()
     };
     shape.render(&mut lines, &many, 0);
-    // Shallow keys first: what has to go for want of room are the deep ones.
-    let mut ranked: Vec<(usize, usize)> = lines.iter().map(|line| line.depth).zip(0..).collect();
-    ranked.sort_by_key(|&(depth, _)| depth);
-    let mut kept: Vec<usize> = ranked
-        .into_iter()
-        .take(MAX_LINES)
-        .map(|(_, at)| at)
-        .collect();
-    kept.sort_unstable();
-    kept.into_iter().map(|at| lines[at].text.clone()).collect()
-}
-
-/// Lines of an outline: shallow ones are kept.
-const MAX_LINES: usize = 24;
-
-struct Line {
-    depth: usize,
-    text: String,
+    lines
 }
 
 /// What the values in one place have in common.
@@ -134,7 +119,7 @@ impl Shape {
             let more = if leaf.more_values { ", …" } else { "" };
             write!(text, ": {}{more}", leaf.examples.join(", ")).expect("writing to a string");
         }
-        lines.push(Line { depth, text });
+        lines.push(Line { rank: depth, text });
         for shape in [Some(self), items].into_iter().flatten() {
             shape.render_keys(lines, depth + 1);
         }
@@ -153,7 +138,7 @@ impl Shape {
         }
         if self.more_keys {
             lines.push(Line {
-                depth,
+                rank: depth,
                 text: format!("{}… more keys", "  ".repeat(depth)),
             });
         }
@@ -287,7 +272,9 @@ mod tests {
     use super::*;
 
     fn shape(json: &str) -> String {
-        outline(&json.as_bytes().to_vec(), 0, 1 << 20).join("\n")
+        let lines = outline(&json.as_bytes().to_vec(), 0, 1 << 20);
+        let texts: Vec<String> = lines.into_iter().map(|line| line.text).collect();
+        texts.join("\n")
     }
 
     #[test]
@@ -313,10 +300,10 @@ mod tests {
           level: string: "info", "warn"
           "a b"?: null
         "#);
-        assert_snapshot!(shape("[1, 2, \"x\", [3]]"), @r#"
-        array(4) of array(1)|string|number: 1, 2, "x"
+        assert_snapshot!(shape("[1, 2, \"x\", [3]]"), @"
+        array(4) of array(1)|string|number: 1, 2, …
           [][]: number: 3
-        "#);
+        ");
         assert_snapshot!(shape("{\"cut\": [{\"id\": 1}, {\"i"), @"
         object
           cut: array(1) of object

@@ -12,9 +12,11 @@ mod table;
 
 use std::io;
 
-use spillgate_artifact::{ContentKind, Layout, Stats};
+use spillgate_artifact::{ContentKind, Stats};
 use spillgate_lookup::Artifact;
 use spillgate_view::View;
+
+use crate::present::clip;
 
 /// Bytes of the view that line outlines look at.
 const LOOKED_AT: u64 = 1 << 20;
@@ -25,17 +27,39 @@ const JSON_LOOKED_AT: u64 = 16 << 20;
 /// Characters of an outline's line.
 const LINE_CHARS: usize = 160;
 
-/// The outline of an artifact, most telling lines first; none for kinds that
-/// have no shape.
-pub(crate) fn outline(artifact: &Artifact, stats: &Stats) -> io::Result<Vec<String>> {
+/// A line of an outline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// How dispensable it is: where room is short, lines of the highest rank go
+    /// first, later ones before earlier ones.
+    pub(crate) rank: usize,
+    /// Its text, indented.
+    pub(crate) text: String,
+}
+
+/// The outline of an artifact; none for kinds that have no shape.
+pub(crate) fn outline(artifact: &Artifact, stats: &Stats) -> io::Result<Vec<Line>> {
+    let mut lines = of_kind(artifact, stats)?;
+    let shown = artifact.view().lines();
+    if shown.abs_diff(stats.lines) > 1 {
+        lines.insert(0, note(format!("(laid out as {shown} lines)")));
+    }
+    for line in &mut lines {
+        line.text = format!("  {}", clip(&line.text, LINE_CHARS));
+    }
+    Ok(lines)
+}
+
+fn note(text: String) -> Line {
+    Line { rank: 0, text }
+}
+
+fn of_kind(artifact: &Artifact, stats: &Stats) -> io::Result<Vec<Line>> {
     let view = artifact.view();
     let partial = |limit: u64| view.bytes() > limit;
     if matches!(stats.kind, ContentKind::Json | ContentKind::Ndjson) {
         let facts = &artifact.manifest().facts.view;
-        let mut shape = json::outline(view.source(), facts.prelude, JSON_LOOKED_AT);
-        if facts.layout == Layout::Json {
-            shape.insert(0, format!("(laid out as {} lines)", facts.lines));
-        }
+        let shape = json::outline(view.source(), facts.prelude, JSON_LOOKED_AT);
         return Ok(noted(shape, partial(JSON_LOOKED_AT), JSON_LOOKED_AT));
     }
     let table = |delimiter| -> io::Result<Vec<String>> {
@@ -56,6 +80,7 @@ pub(crate) fn outline(artifact: &Artifact, stats: &Stats) -> io::Result<Vec<Stri
         ContentKind::Code => lines::definitions(&first_lines(view)?),
         _ => Vec::new(),
     };
+    let lines = lines.into_iter().map(note).collect();
     Ok(noted(lines, partial(LOOKED_AT), LOOKED_AT))
 }
 
@@ -81,13 +106,10 @@ fn numbered(text: &str) -> Vec<Numbered> {
     (1..).zip(text.lines().map(str::to_owned)).collect()
 }
 
-/// Says that only the beginning was looked at, where that is so, and indents.
-fn noted(mut lines: Vec<String>, partial: bool, limit: u64) -> Vec<String> {
+/// Says that only the beginning was looked at, where that is so.
+fn noted(mut lines: Vec<Line>, partial: bool, limit: u64) -> Vec<Line> {
     if partial && !lines.is_empty() {
-        lines.insert(0, format!("(of the first {} MiB)", limit >> 20));
+        lines.insert(0, note(format!("(of the first {} MiB)", limit >> 20)));
     }
-    let indented = lines
-        .iter()
-        .map(|line| format!("  {}", crate::present::clip(line, LINE_CHARS)));
-    indented.collect()
+    lines
 }

@@ -8,7 +8,7 @@ use spillgate_artifact::{ContentKind, Handle, Stats, TokenBudget};
 use spillgate_lookup::Artifact;
 
 use super::{Presenter, clip, name_in_line};
-use crate::outline::outline;
+use crate::outline::{Line, outline};
 
 /// Characters of a line of the result; wire.md allows 500 with what stands
 /// before it, but a head of five such lines says less than one of ten shorter.
@@ -29,8 +29,8 @@ pub(crate) struct Preview<'a> {
 }
 
 /// The preview within `budget`. The first line and the ways on always stand;
-/// then the shape may take half of the rest, the head two thirds of what that
-/// leaves, and the tail what is left.
+/// the shape may take half of the rest, the head two thirds of what that leaves,
+/// and the tail what is left then.
 pub(crate) fn preview(
     presenter: &Presenter,
     parts: &Preview<'_>,
@@ -39,22 +39,23 @@ pub(crate) fn preview(
     let first = first_line(parts);
     let next = next_lines(presenter, parts.handle);
     let count = |text: &str| presenter.counter.count(text);
-    let frame = count(&first) + count(&next);
-    let mut left = budget.get().saturating_sub(frame);
-    let mut section = |title: &str, lines: Vec<String>, share: u64, from_end: bool| {
-        let text = fill(title, lines, share.min(left), from_end, &count);
-        left -= count(&text).min(left);
-        (text, left)
-    };
-    let rest = budget.get().saturating_sub(frame);
+    let rest = budget.get().saturating_sub(count(&first) + count(&next));
     let shape = outline(parts.artifact, parts.stats)?;
-    let (shape, left_then) = section("shape:", shape, rest / 2, false);
-    let (head, left_then) = section("head:", head(parts)?, left_then * 2 / 3, false);
-    let shown = head.lines().count().saturating_sub(1) as u64;
-    let (tail, _) = section("tail:", tail(parts, shown)?, left_then, true);
+    let shape = section("shape:", most_telling(shape, rest / 2, &count));
+    let rest = rest.saturating_sub(count(&shape));
+    let head = filled(
+        numbered(parts, 1, HEAD_LINES)?.into_iter(),
+        rest * 2 / 3,
+        &count,
+    );
+    let unseen = head.len() as u64 + 1;
+    let head = section("head:", head);
+    let rest = rest.saturating_sub(count(&head));
+    let mut tail = filled(tail(parts, unseen)?.into_iter().rev(), rest, &count);
+    tail.reverse();
+    let tail = section("tail:", tail);
     let text = format!("{first}{shape}{head}{tail}{next}");
-    // Counts of parts may fall short of the count of the whole by a token or
-    // two where they meet.
+    // Where parts meet they may cost a token or two more than each alone.
     Ok(match count(&text) <= budget.get() {
         true => text,
         false => format!("{first}{shape}{next}"),
@@ -88,44 +89,51 @@ fn next_lines(presenter: &Presenter, handle: Handle) -> String {
     text.join("\n")
 }
 
-/// The title and as many of the lines as the share allows; nothing if that is
-/// none. `from_end` keeps the last ones.
-fn fill(
-    title: &str,
-    mut lines: Vec<String>,
+/// A title over its lines; nothing without lines.
+fn section(title: &str, lines: Vec<String>) -> String {
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("{title}\n{}\n", lines.join("\n")),
+    }
+}
+
+/// What a title costs with its newline.
+const TITLE_TOKENS: u64 = 3;
+
+/// The first lines, as many as the share allows.
+fn filled(
+    lines: impl Iterator<Item = String>,
     share: u64,
-    from_end: bool,
     count: &dyn Fn(&str) -> u64,
-) -> String {
-    if from_end {
-        lines.reverse();
-    }
-    let mut kept = Vec::new();
-    let mut cost = count(title) + 1;
-    for line in lines {
-        cost += count(&line) + 1;
-        if cost > share {
+) -> Vec<String> {
+    let mut cost = TITLE_TOKENS;
+    lines
+        .take_while(|line| {
+            cost += count(line) + 1;
+            cost <= share
+        })
+        .collect()
+}
+
+/// The lines of an outline that the share allows, the dispensable ones left
+/// out.
+fn most_telling(mut lines: Vec<Line>, share: u64, count: &dyn Fn(&str) -> u64) -> Vec<String> {
+    let mut costs: Vec<u64> = lines.iter().map(|line| count(&line.text) + 1).collect();
+    while TITLE_TOKENS + costs.iter().sum::<u64>() > share {
+        let ranks = lines.iter().map(|line| line.rank).enumerate();
+        let Some((at, _)) = ranks.max_by_key(|&(_, rank)| rank) else {
             break;
-        }
-        kept.push(line);
+        };
+        lines.remove(at);
+        costs.remove(at);
     }
-    if kept.is_empty() {
-        return String::new();
-    }
-    if from_end {
-        kept.reverse();
-    }
-    format!("{title}\n{}\n", kept.join("\n"))
+    lines.into_iter().map(|line| line.text).collect()
 }
 
-fn head(parts: &Preview<'_>) -> std::io::Result<Vec<String>> {
-    numbered(parts, 1, HEAD_LINES)
-}
-
-/// The last lines that the head has not shown.
-fn tail(parts: &Preview<'_>, shown: u64) -> std::io::Result<Vec<String>> {
+/// The last lines, from line `unseen` on: those before it stand in the head.
+fn tail(parts: &Preview<'_>, unseen: u64) -> std::io::Result<Vec<String>> {
     let total = parts.artifact.view().lines();
-    let first = (total + 1).saturating_sub(TAIL_LINES).max(shown + 1);
+    let first = (total + 1).saturating_sub(TAIL_LINES).max(unseen);
     numbered(parts, first, (total + 1).saturating_sub(first))
 }
 

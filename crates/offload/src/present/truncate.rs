@@ -45,10 +45,20 @@ pub(crate) fn not_stored(
         stats.lines,
         stats.tokens,
         stats.kind,
-        name_in_line(&error.to_string()),
+        reason(error),
     );
     let cap = limits.bytes.unwrap_or(DEFAULT_TRUNCATE_BYTES);
     within(ends, &notice, cap, limits.tokens, counter)
+}
+
+/// Why it could not be stored, as far as a model has to know: paths of the
+/// machine are for the person at the log.
+fn reason(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Full { .. } => "the disk is full",
+        StoreError::Denied { .. } => "the store may not be written",
+        _ => "the store failed",
+    }
 }
 
 /// Shrinks the cut until bytes and tokens fit.

@@ -86,8 +86,14 @@ pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
         bytesize::ByteSize(stored_bytes),
         house.store.base().display(),
     );
+    table(&mut text, &by_tool, &total);
+    out.raw(text.as_bytes())?;
+    Ok(0)
+}
+
+fn table(text: &mut String, by_tool: &BTreeMap<String, Sums>, total: &Sums) {
     row(
-        &mut text,
+        text,
         &[
             "TOOL",
             "OFFLOADED",
@@ -97,18 +103,15 @@ pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
             "SAVED",
         ],
     );
-    for (name, sums) in by_tool
-        .iter()
-        .map(|(n, s)| (n.as_str(), s))
-        .chain([("all", &total)])
-    {
+    let tools = by_tool.iter().map(|(name, sums)| (name.as_str(), sums));
+    for (name, sums) in tools.chain([("all", total)]) {
         let about = if sums.tokens_in_estimated > 0 {
             "≈"
         } else {
             ""
         };
         row(
-            &mut text,
+            text,
             &[
                 &name.escape_debug().to_string(),
                 &sums.offloaded.to_string(),
@@ -119,8 +122,6 @@ pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
             ],
         );
     }
-    out.raw(text.as_bytes())?;
-    Ok(0)
 }
 
 fn row(text: &mut String, [name, cells @ ..]: &[&str; 6]) {
