@@ -18,6 +18,11 @@ const LINE_CHARS: usize = 200;
 const HEAD_LINES: u64 = 12;
 const TAIL_LINES: u64 = 6;
 
+/// What a handle is taken to cost, whatever its digits: so that the same result
+/// always gets the same preview (prompt caches stay warm). Of a million random
+/// handles twenty cost more.
+const HANDLE_TOKENS: u64 = 60;
+
 /// What a preview is made of.
 #[derive(Debug)]
 pub(crate) struct Preview<'a> {
@@ -39,7 +44,11 @@ pub(crate) fn preview(
     let first = first_line(parts);
     let next = next_lines(presenter, parts.handle);
     let count = |text: &str| presenter.counter.count(text);
-    let rest = budget.get().saturating_sub(count(&first) + count(&next));
+    let frame = format!("{first}{next}");
+    let handle = parts.handle.to_string();
+    let handles = frame.matches(&handle).count() as u64 * HANDLE_TOKENS;
+    let frame = count(&frame.replace(&handle, "")) + handles;
+    let rest = budget.get().saturating_sub(frame);
     let shape = outline(parts.artifact, parts.stats)?;
     let shape = section("shape:", most_telling(shape, rest / 2, &count));
     let rest = rest.saturating_sub(count(&shape));

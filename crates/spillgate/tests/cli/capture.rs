@@ -129,7 +129,6 @@ fn a_log_as_a_model_sees_it() {
        4 2026-11-21T10:00:03Z INFO worker-3 processed batch id=23757 ok
        5 2026-11-21T10:00:04Z INFO worker-4 processed batch id=31676 ok
        6 2026-11-21T10:00:05Z INFO worker-5 processed batch id=39595 ok
-       7 2026-11-21T10:00:06Z INFO worker-6 processed batch id=47514 ok
     tail:
     2997 2026-11-21T10:49:56Z INFO worker-4 processed batch id=24613 ok
     2998 2026-11-21T10:49:57Z INFO worker-5 processed batch id=32532 ok

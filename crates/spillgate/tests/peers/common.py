@@ -30,7 +30,7 @@ PREVIEW_BYTES_MAX = 10_000
 WAIT = 60.0
 
 PREVIEW = re.compile(
-    r"\A\[spillgate\] (?P<tool>\S+) returned (?P<bytes>[\d,]+) bytes, .*; stored whole as "
+    r"\A\[spillgate\] (?P<tool>\S+) (?:returned|failed with) (?P<bytes>[\d,]+) bytes, .*; stored whole as "
     r"(?P<handle>session-[0-9a-f-]{36}/[0-9a-f-]{36})$",
     re.MULTILINE,
 )

@@ -87,7 +87,11 @@ class Peer:
         return line
 
     def reply(self, request: Any, timeout: float = WAIT) -> Line:
-        """The reply to the request with that id; lines before it go to `others`."""
+        """The reply to the request with that id; lines before it go to `others`. Replies may come
+        in any order, so it may be there already."""
+        if early := next((line for line in self.others if line.answers(request)), None):
+            self.others.remove(early)
+            return early
         deadline = time.monotonic() + timeout
         while (line := self.next(max(0.0, deadline - time.monotonic()))) is not None:
             if line.answers(request):
