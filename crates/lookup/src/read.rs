@@ -347,14 +347,11 @@ mod tests {
             let counter = Tokenizer::O200kBase.counter();
             let total = artifact.view().lines();
             let from = from.map(|at| text.floor_char_boundary(at));
-            let (mut span, expected) = match from {
-                Some(at) => (Span::Bytes(ByteRange { start: at as u64, end: None }), text[at..].to_owned()),
-                None => {
-                    let start = start.min(total + 1);
-                    let offset = |line| usize::try_from(artifact.view().offset_of_line(line).unwrap()).unwrap();
-                    let end = wanted.map_or(text.len(), |n| offset(start + n));
-                    (Span::Lines { start, lines: wanted }, text[offset(start)..end].to_owned())
-                }
+            let (mut span, expected) = if let Some(at) = from { (Span::Bytes(ByteRange { start: at as u64, end: None }), text[at..].to_owned()) } else {
+                let start = start.min(total + 1);
+                let offset = |line| usize::try_from(artifact.view().offset_of_line(line).unwrap()).unwrap();
+                let end = wanted.map_or(text.len(), |n| offset(start + n));
+                (Span::Lines { start, lines: wanted }, text[offset(start)..end].to_owned())
             };
             let mut joined = String::new();
             loop {

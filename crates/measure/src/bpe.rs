@@ -168,8 +168,7 @@ mod tests {
                 assert_eq!(
                     counter.count(&text),
                     oracle(tokenizer).count(text.as_str()) as u64,
-                    "{tokenizer} {:.40}",
-                    text
+                    "{tokenizer} {text:.40}"
                 );
             }
         }
@@ -181,7 +180,7 @@ mod tests {
             let counter = tokenizer.counter();
             for text in texts() {
                 let tokens = counter.count(&text);
-                assert!(!counter.exceeds(&text, tokens), "{:.40}", text);
+                assert!(!counter.exceeds(&text, tokens), "{text:.40}");
                 assert!(tokens == 0 || counter.exceeds(&text, tokens - 1));
             }
         }

@@ -31,16 +31,16 @@ could not be started. `mcp` gives 1 when the server ended by itself.";
 /// Options that every command takes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Common {
-    /// Where artifacts are stored [env: SPILLGATE_STORE]
+    /// Where artifacts are stored [env: `SPILLGATE_STORE`]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) store: Option<PathBuf>,
-    /// The configuration file [env: SPILLGATE_CONFIG]
+    /// The configuration file [env: `SPILLGATE_CONFIG`]
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     /// Print one JSON object (lists: one a line); errors too
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// What counts tokens: o200k_base, cl100k_base or heuristic [env: SPILLGATE_TOKENIZER]
+    /// What counts tokens: `o200k_base`, `cl100k_base` or heuristic [env: `SPILLGATE_TOKENIZER`]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) tokenizer: Option<Tokenizer>,
 }
@@ -48,13 +48,13 @@ pub(crate) struct Common {
 /// When a result is offloaded, and how it is shown then.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct LimitArgs {
-    /// Offload over so many tokens; 0 is no limit [env: SPILLGATE_MAX_TOKENS] [default: 2500]
+    /// Offload over so many tokens; 0 is no limit [env: `SPILLGATE_MAX_TOKENS`] [default: 2500]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// Offload over so many bytes; 0 is no limit [env: SPILLGATE_MAX_BYTES]
+    /// Offload over so many bytes; 0 is no limit [env: `SPILLGATE_MAX_BYTES`]
     #[arg(long, value_name = "N")]
     pub(crate) max_bytes: Option<u64>,
-    /// How an oversized result is shown: preview, handle or truncate [env: SPILLGATE_PROFILE]
+    /// How an oversized result is shown: preview, handle or truncate [env: `SPILLGATE_PROFILE`]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<Profile>,
 }
@@ -134,7 +134,7 @@ pub(crate) struct Read {
     /// Bytes A to before B instead of lines; either may be left out
     #[arg(long, value_name = "A..B")]
     pub(crate) bytes: Option<ByteRange>,
-    /// Tokens that the page may cost [env: SPILLGATE_PAGE_TOKENS] [default: 10000]
+    /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
     /// Write each line's number before it
@@ -167,7 +167,7 @@ pub(crate) struct Grep {
     /// Show at most so many matches; 0 is as many as fit
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) max_matches: usize,
-    /// Tokens that the page may cost [env: SPILLGATE_PAGE_TOKENS] [default: 10000]
+    /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
 }

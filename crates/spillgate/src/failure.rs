@@ -41,10 +41,10 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(kind: &'static str, fault: Fault, message: impl ToString) -> Self {
+    pub(crate) fn new(kind: &'static str, fault: Fault, message: impl Into<String>) -> Self {
         Self {
             kind,
-            message: message.to_string(),
+            message: message.into(),
             fault,
             hint: String::new(),
             code: 1,
@@ -76,13 +76,12 @@ impl Failure {
 
     /// Prints it where it belongs; gives the exit code.
     pub(crate) fn report(&self, out: &Output) -> u8 {
-        match out.json {
-            true => drop(out.object(&json!({"error": self.to_json()}))),
-            false => {
-                out.note(&format!("error: {}", self.message));
-                if !self.hint.is_empty() {
-                    out.note(&format!("hint: {}", self.hint));
-                }
+        if out.json {
+            drop(out.object(&json!({"error": self.to_json()})))
+        } else {
+            out.note(&format!("error: {}", self.message));
+            if !self.hint.is_empty() {
+                out.note(&format!("hint: {}", self.hint));
             }
         }
         self.code
@@ -126,7 +125,7 @@ impl From<StoreError> for Failure {
             ),
             _ => (Fault::Us, "look at the path it names"),
         };
-        Self::new(error.kind(), fault, error).hint(hint)
+        Self::new(error.kind(), fault, error.to_string()).hint(hint)
     }
 }
 
@@ -143,7 +142,7 @@ impl From<LookupError> for Failure {
                 "remove the artifact with `spillgate rm` and make it again",
             ),
         };
-        Self::new(error.kind(), fault, error).hint(hint)
+        Self::new(error.kind(), fault, error.to_string()).hint(hint)
     }
 }
 
@@ -152,7 +151,7 @@ impl From<RetrieveError> for Failure {
         match error {
             RetrieveError::Store(error) => error.into(),
             RetrieveError::Lookup(error) => error.into(),
-            other => Self::new("retrieval", Fault::Us, other),
+            other => Self::new("retrieval", Fault::Us, other.to_string()),
         }
     }
 }
@@ -160,15 +159,21 @@ impl From<RetrieveError> for Failure {
 impl From<GatewayError> for Failure {
     fn from(error: GatewayError) -> Self {
         match &error {
-            GatewayError::Spawn { .. } => Self::new("server_not_started", Fault::Caller, error)
-                .hint("check the command after `--`; it must start an MCP server on its standard streams"),
-            _ => Self::new("stdio", Fault::Us, error),
+            GatewayError::Spawn { .. } => Self::new(
+                "server_not_started",
+                Fault::Caller,
+                error.to_string(),
+            )
+            .hint(
+                "check the command after `--`; it must start an MCP server on its standard streams",
+            ),
+            _ => Self::new("stdio", Fault::Us, error.to_string()),
         }
     }
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::new("io", Fault::Us, error)
+        Self::new("io", Fault::Us, error.to_string())
     }
 }

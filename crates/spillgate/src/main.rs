@@ -24,12 +24,12 @@ fn main() -> ExitCode {
         Err(error) => return failure::usage(&error),
     };
     let out = Output::new(args.common.json);
-    let code = run(args, &out).unwrap_or_else(|failure| failure.report(&out));
+    let code = run(&args, &out).unwrap_or_else(|failure| failure.report(&out));
     ExitCode::from(code)
 }
 
 /// The table of contents: each command and what answers it.
-fn run(args: Args, out: &Output) -> Result<u8, Failure> {
+fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
     let house = || House::build(&args.common);
     match &args.command {
         Command::Run(run) => cmd::run::run(&house()?.offloading(&run.limits)?, run, out),
@@ -43,7 +43,7 @@ fn run(args: Args, out: &Output) -> Result<u8, Failure> {
         Command::Pin(pin) => cmd::pin::pin(&house()?, pin, out),
         Command::Stats => cmd::stats::stats(&house()?, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
-        Command::Mcp(mcp) => cmd::mcp::mcp(house()?.offloading(&mcp.limits)?, mcp),
+        Command::Mcp(mcp) => cmd::mcp::mcp(&house()?.offloading(&mcp.limits)?, mcp),
         Command::Completions(completions) => cmd::generate::completions(completions),
         Command::Man(man) => cmd::generate::man(man),
     }

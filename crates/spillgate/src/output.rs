@@ -43,6 +43,7 @@ impl Output {
 
     /// Lets `write` write to standard output. A reader that has gone is not an
     /// error: it has read what it wanted.
+    #[expect(clippy::unused_self, reason = "all printing goes through one value")]
     pub(crate) fn with(
         &self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -29,11 +29,11 @@ impl CaptureProgress {
             return;
         }
         let bar = self.bar.get_or_insert_with(ProgressBar::new_spinner);
-        let rate = bytes as f64 / elapsed.as_secs_f64();
+        let rate = u128::from(bytes) * 1000 / elapsed.as_millis().max(1);
         bar.set_message(format!(
             "{} captured, {}/s",
             HumanBytes(bytes),
-            HumanBytes(rate as u64)
+            HumanBytes(u64::try_from(rate).unwrap_or(u64::MAX))
         ));
         bar.tick();
     }

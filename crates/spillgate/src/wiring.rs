@@ -1,6 +1,6 @@
 //! Settings in, working parts out.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,7 +54,11 @@ impl House {
         let store = Arc::new(FileStore::new(&base, Lifetime::Durable, Arc::clone(&clock)));
         let ledger = Arc::new(FileLedger::new(base.join("ledger.ndjson")));
         let door = Door::CommandLine {
-            store_option: common.store.as_ref().map(store_option).unwrap_or_default(),
+            store_option: common
+                .store
+                .as_deref()
+                .map(store_option)
+                .unwrap_or_default(),
         };
         let offloader = Offloader::new(
             Arc::clone(&store) as _,
@@ -92,7 +96,7 @@ impl House {
     pub(crate) fn store_option(&self) -> String {
         self.common
             .store
-            .as_ref()
+            .as_deref()
             .map(store_option)
             .unwrap_or_default()
     }
@@ -125,7 +129,7 @@ impl House {
 }
 
 /// The option as it is typed in a shell.
-fn store_option(path: &PathBuf) -> String {
+fn store_option(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     match text.chars().all(plain) {

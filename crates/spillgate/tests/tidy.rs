@@ -1,6 +1,8 @@
 //! The rules of the house, kept by a test so that nobody has to remember them
 //! (CONTRIBUTING.md says why each is there).
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

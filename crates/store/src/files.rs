@@ -131,7 +131,7 @@ impl FileStore {
         Ok(manifest)
     }
 
-    fn listed(&self, session: SessionId, directory: &Path, name: &str) -> Option<Listed> {
+    fn listed(session: SessionId, directory: &Path, name: &str) -> Option<Listed> {
         let file: FileId = name.strip_suffix(".json")?.parse().ok()?;
         let paths = Paths::new(directory, file);
         let manifest = Self::load(Handle { session, file }, &paths).ok()?;
@@ -205,7 +205,7 @@ impl ArtifactStore for FileStore {
                 let name = entry.file_name();
                 listed.extend(
                     name.to_str()
-                        .and_then(|name| self.listed(session, &directory, name)),
+                        .and_then(|name| Self::listed(session, &directory, name)),
                 );
             }
         }

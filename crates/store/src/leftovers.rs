@@ -46,7 +46,7 @@ fn touched(path: &Path) -> Option<std::time::SystemTime> {
 fn is_leftover(directory: &Path, name: &str) -> bool {
     let id = match name.strip_prefix(DRAFT_PREFIX) {
         Some(id) => id,
-        None if name.ends_with(".json") || name.ends_with(".gone") => return false,
+        None if [".json", ".gone"].iter().any(|kept| name.ends_with(kept)) => return false,
         None => name,
     };
     let Some(id) = id.get(..36).and_then(|id| id.parse::<FileId>().ok()) else {

@@ -24,7 +24,7 @@ pub fn decode_json_string(inside: &[u8]) -> Option<String> {
 /// which each is three bytes that begin `ED A0` to `ED BF`.
 struct WtfBytes;
 
-impl<'de> serde::de::Visitor<'de> for WtfBytes {
+impl serde::de::Visitor<'_> for WtfBytes {
     type Value = Vec<u8>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -39,6 +39,9 @@ impl<'de> serde::de::Visitor<'de> for WtfBytes {
         Ok(text.as_bytes().to_vec())
     }
 }
+
+/// Bytes of a surrogate in what `serde_json` gives.
+const SURROGATE_BYTES: usize = 3;
 
 fn replace_surrogates(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
@@ -55,8 +58,7 @@ fn replace_surrogates(bytes: &[u8]) -> String {
         if !after.is_empty() {
             text.push(char::REPLACEMENT_CHARACTER);
         }
-        const SURROGATE: usize = 3;
-        rest = &after[after.len().min(SURROGATE)..];
+        rest = &after[after.len().min(SURROGATE_BYTES)..];
     }
     text
 }

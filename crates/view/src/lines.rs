@@ -50,10 +50,16 @@ fn soft_break(line: &[u8], whole: bool) -> Option<usize> {
     let hard = HARD_BYTES.min(line.len());
     let limit = limit.unwrap_or(hard).min(hard);
     let back = limit.saturating_sub(LOOK_BACK);
-    if let Some(at) = line[back..limit].iter().rposition(is_separator) {
+    if let Some(at) = line[back..limit]
+        .iter()
+        .rposition(|&byte| is_separator(byte))
+    {
         return Some(back + at + 1);
     }
-    if let Some(at) = line[limit..hard].iter().position(is_separator) {
+    if let Some(at) = line[limit..hard]
+        .iter()
+        .position(|&byte| is_separator(byte))
+    {
         return Some(limit + at + 1);
     }
     if hard == line.len() {
@@ -68,8 +74,8 @@ fn is_char_start(byte: u8) -> bool {
 }
 
 /// ASCII only, so a break after one is never inside a character.
-fn is_separator(byte: &u8) -> bool {
-    b" \t,;:/\\|?&=+-_()[]{}\"'<>".contains(byte)
+fn is_separator(byte: u8) -> bool {
+    b" \t,;:/\\|?&=+-_()[]{}\"'<>".contains(&byte)
 }
 
 #[cfg(test)]

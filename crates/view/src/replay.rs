@@ -128,13 +128,12 @@ mod tests {
 
     fn check(raw: Vec<u8>, layout: Layout, show: impl Fn(&[u8]) -> String) {
         let mut build = Build(Vec::new(), Indexer::made(layout));
-        match layout {
-            Layout::Json => JsonLayout::default().feed(&raw, &mut build).unwrap(),
-            _ => {
-                let mut sanitizer = Sanitizer::default();
-                sanitizer.feed(&raw, &mut build).unwrap();
-                sanitizer.finish(&mut build).unwrap();
-            }
+        if layout == Layout::Json {
+            JsonLayout::default().feed(&raw, &mut build).unwrap();
+        } else {
+            let mut sanitizer = Sanitizer::default();
+            sanitizer.feed(&raw, &mut build).unwrap();
+            sanitizer.finish(&mut build).unwrap();
         }
         let Build(text, indexer) = build;
         let view = View::new(std::sync::Arc::new(text), indexer.finish(), layout);

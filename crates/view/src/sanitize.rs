@@ -60,10 +60,14 @@ impl Sanitizer {
     /// A sanitizer for text that begins at byte `origin`, at a line's start.
     #[must_use]
     pub fn starting_at(origin: u64) -> Self {
-        let mut sanitizer = Self::default();
-        sanitizer.position = origin;
-        sanitizer.line.origin = origin;
-        sanitizer
+        Self {
+            position: origin,
+            line: Line {
+                origin,
+                ..Line::default()
+            },
+            ..Self::default()
+        }
     }
 
     /// Takes the next raw bytes.

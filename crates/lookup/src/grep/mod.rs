@@ -173,8 +173,9 @@ mod tests {
 
     #[test]
     fn patterns() {
+        type Lines = &'static [(u64, &'static str)];
         let artifact = artifact("one\nTwo two\nthree\n\nétwo\n");
-        let cases: [(&str, Case, &[(u64, &str)]); 7] = [
+        let cases: [(&str, Case, Lines); 7] = [
             ("two", Case::Sensitive, &[(2, "Two two"), (5, "étwo")]),
             ("two", Case::Insensitive, &[(2, "Two two"), (5, "étwo")]),
             ("^T", Case::Sensitive, &[(2, "Two two")]),

@@ -115,12 +115,11 @@ pub(super) fn page(
             true => None,
             false => filling.add(line, offset, upcoming, page.matches.is_empty())?,
         };
-        match next {
-            Some(found) => page.matches.push(found),
-            None => {
-                page.next = Some(line.number);
-                break;
-            }
+        if let Some(found) = next {
+            page.matches.push(found);
+        } else {
+            page.next = Some(line.number);
+            break;
         }
     }
     Ok(page)

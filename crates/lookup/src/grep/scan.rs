@@ -7,14 +7,15 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use spillgate_artifact::{Layout, ReadRange};
 use spillgate_view::{SOFT_CHARS, View, line_end};
 
-use super::{Found, LONGEST_HELD, Search};
+use super::{Found, Search};
 
 /// Views at least this large are searched by two threads: below, starting one
 /// costs more than it saves.
 const TWO_THREADS: u64 = 8 << 20;
 
-/// What the searcher may hold: a line, and as much again to read on.
-const HEAP: usize = 4 * LONGEST_HELD as usize;
+/// What the searcher may hold: a line of [`super::LONGEST_HELD`], and room to
+/// read on.
+const HEAP: usize = 4 << 20;
 
 /// Searches the view.
 pub(super) fn search(search: &Search<'_>) -> io::Result<Found> {

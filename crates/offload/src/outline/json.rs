@@ -162,7 +162,7 @@ fn shown_key(key: &str) -> String {
 fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(EXAMPLE_CHARS).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
-    format!("{:?}{more}", cut)
+    format!("{cut:?}{more}")
 }
 
 /// Merges one value into a shape.

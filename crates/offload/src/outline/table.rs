@@ -1,7 +1,7 @@
 //! The columns of a table.
 
 /// Rows that are looked at to tell what a column holds.
-const ROWS: usize = 200;
+const ROWS: u64 = 200;
 /// Different values that are named of a column with few of them.
 const FEW: usize = 4;
 
@@ -18,7 +18,7 @@ pub(super) fn outline(text: &str, delimiter: u8, lines: u64, partial: bool) -> V
     let mut rows = 0u64;
     for row in reader.records().map_while(Result::ok) {
         rows += 1;
-        if rows as usize > ROWS {
+        if rows > ROWS {
             continue;
         }
         for (column, value) in columns.iter_mut().zip(row.iter()) {

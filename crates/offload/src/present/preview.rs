@@ -50,7 +50,7 @@ pub(crate) fn preview(
     let frame = count(&frame.replace(&handle, "")) + handles;
     let rest = budget.get().saturating_sub(frame);
     let shape = outline(parts.artifact, parts.stats)?;
-    let shape = section("shape:", most_telling(shape, rest / 2, &count));
+    let shape = section("shape:", &most_telling(shape, rest / 2, &count));
     let rest = rest.saturating_sub(count(&shape));
     let head = filled(
         numbered(parts, 1, HEAD_LINES)?.into_iter(),
@@ -58,11 +58,11 @@ pub(crate) fn preview(
         &count,
     );
     let unseen = head.len() as u64 + 1;
-    let head = section("head:", head);
+    let head = section("head:", &head);
     let rest = rest.saturating_sub(count(&head));
     let mut tail = filled(tail(parts, unseen)?.into_iter().rev(), rest, &count);
     tail.reverse();
-    let tail = section("tail:", tail);
+    let tail = section("tail:", &tail);
     let text = format!("{first}{shape}{head}{tail}{next}");
     // Where parts meet they may cost a token or two more than each alone.
     Ok(match count(&text) <= budget.get() {
@@ -99,7 +99,7 @@ fn next_lines(presenter: &Presenter, handle: Handle) -> String {
 }
 
 /// A title over its lines; nothing without lines.
-fn section(title: &str, lines: Vec<String>) -> String {
+fn section(title: &str, lines: &[String]) -> String {
     match lines.is_empty() {
         true => String::new(),
         false => format!("{title}\n{}\n", lines.join("\n")),

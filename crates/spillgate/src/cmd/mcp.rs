@@ -16,7 +16,7 @@ const LAUNCHERS: [&str; 12] = [
     "npx", "bunx", "uvx", "uv", "node", "deno", "bun", "python", "python3", "pipx", "env", "sh",
 ];
 
-pub(crate) fn mcp(house: House, mcp: &Mcp) -> Result<u8, Failure> {
+pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
     // Standard output is the wire; what there is to say goes to standard error.
     let filter =
         EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
@@ -26,7 +26,7 @@ pub(crate) fn mcp(house: House, mcp: &Mcp) -> Result<u8, Failure> {
         .init();
     let (program, arguments) = mcp.command.split_first().expect("clap requires a command");
     let gateway = Gateway {
-        offloader: behind_the_gateway(&house)?,
+        offloader: behind_the_gateway(house)?,
         server: ServerCommand {
             name: mcp.name.clone().unwrap_or_else(|| name_of(&mcp.command)),
             program: program.clone(),

@@ -17,7 +17,7 @@ pub(crate) fn put(house: &House, put: &Put, out: &Output) -> Result<u8, Failure>
     let outcome = house
         .offloader
         .stream(origin, &mut io::stdin().lock(), &mut |bytes| {
-            progress.at(bytes)
+            progress.at(bytes);
         })
         .map_err(|error| {
             Failure::new("input", Fault::Caller, format!("standard input: {error}"))

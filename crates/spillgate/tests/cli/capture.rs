@@ -1,7 +1,7 @@
 //! Every byte that goes in comes out again, whatever it is.
 
 use insta::assert_snapshot;
-use spillgate_measure::{TokenCounter, Tokenizer};
+use spillgate_measure::Tokenizer;
 use spillgate_testkit::{log, noise, records};
 
 use crate::tool::{Tool, masked, sha256};

@@ -1,5 +1,7 @@
 //! The command line as a user meets it: one binary of tests, a module a topic.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod capture;
 mod faults;
 mod interface;

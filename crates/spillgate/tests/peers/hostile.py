@@ -7,10 +7,12 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +287,42 @@ def endings(case: Case) -> None:
         gone(case, "a server that stays", peer, children)
 
 
+def last_calls(case: Case) -> None:
+    """Calls of our own tools that are under way when the client goes are answered all the same."""
+    if not case.gated:
+        return
+    with case.session() as peer:
+        preview, _ = case.preview("last calls", peer.call(1, "surrogate", {"lines": 50_000}))
+    arguments = {"handle": handle_of(preview), "pattern": "4711$"}
+    # A server that ends at once, with its input.
+    setup = replace(case.setup, server=["cat"])
+    with Peer(setup.relayed(), case.setup.work / "last-calls.txt") as peer:
+        for number in range(6):
+            peer.start_call(number, "spillgate_grep", arguments)
+        peer.close()
+        peer.quiet(1)
+        answered = [line for line in peer.others if b'"result"' in line.raw]
+        case.equal("last calls: all are answered", len(answered), 6)
+
+
+def launched(case: Case) -> None:
+    """A server behind a launcher, as with npx: a signal after the end of input ends both."""
+    if not case.gated:
+        return
+    log = case.setup.work / "launched.log"
+    server = shlex.join([*case.setup.server, "--log", str(log), "--stubborn"])
+    setup = replace(case.setup, server=["sh", "-c", f"{server}; true"])
+    with Peer(setup.relayed(), case.setup.work / "launched.txt") as peer:
+        peer.handshake()
+        launcher = children_of(peer.process.pid)
+        processes = [*launcher, *children_of(launcher[0])]
+        case.equal("a launcher: it has a child", len(processes), 2)
+        peer.process.stdin.close()
+        time.sleep(0.3)
+        peer.process.send_signal(signal.SIGTERM)
+        gone(case, "a launcher", peer, processes)
+
+
 def gone(case: Case, name: str, peer: Peer, children: list[int]) -> None:
     """Whether the gateway ends, and its server with it."""
     case.check(f"{name}: there is a server", bool(children), children)
@@ -317,7 +355,7 @@ def wait_gone(processes: list[int]) -> bool:
 
 SCENARIOS = (
     surrogates, malformed, large, death, hanging_up, last_words, progress, cancellation,
-    colliding_ids, shapes, endings,
+    colliding_ids, shapes, endings, last_calls, launched,
 )  # fmt: skip
 
 
