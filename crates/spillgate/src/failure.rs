@@ -77,7 +77,7 @@ impl Failure {
     /// Prints it where it belongs; gives the exit code.
     pub(crate) fn report(&self, out: &Output) -> u8 {
         if out.json {
-            drop(out.object(&json!({"error": self.to_json()})))
+            drop(out.object(&json!({"error": self.to_json()})));
         } else {
             out.note(&format!("error: {}", self.message));
             if !self.hint.is_empty() {

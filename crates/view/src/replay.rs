@@ -126,16 +126,17 @@ mod tests {
         }
     }
 
-    fn check(raw: Vec<u8>, layout: Layout, show: impl Fn(&[u8]) -> String) {
+    fn check(raw: &[u8], layout: Layout, show: impl Fn(&[u8]) -> String) {
         let mut build = Build(Vec::new(), Indexer::made(layout));
         if layout == Layout::Json {
-            JsonLayout::default().feed(&raw, &mut build).unwrap();
+            JsonLayout::default().feed(raw, &mut build).unwrap();
         } else {
             let mut sanitizer = Sanitizer::default();
-            sanitizer.feed(&raw, &mut build).unwrap();
+            sanitizer.feed(raw, &mut build).unwrap();
             sanitizer.finish(&mut build).unwrap();
         }
         let Build(text, indexer) = build;
+        let source = raw.to_vec();
         let view = View::new(std::sync::Arc::new(text), indexer.finish(), layout);
         assert!(view.index().anchors.len() > 3, "the case is too small");
         for number in (1..=view.lines()).step_by(211).chain([view.lines()]) {
@@ -146,11 +147,14 @@ mod tests {
                 .unwrap()
                 .unwrap();
             let shown = view.source().bytes(line.start, line.end).unwrap();
-            let (start, end) = raw_range(&view, &raw, 0, number).unwrap().unwrap();
+            let (start, end) = raw_range(&view, &source, 0, number).unwrap().unwrap();
             let range = usize::try_from(start).unwrap()..usize::try_from(end).unwrap();
             assert_eq!(show(&raw[range]), show(&shown), "line {number}");
         }
-        assert_eq!(raw_range(&view, &raw, 0, view.lines() + 1).unwrap(), None);
+        assert_eq!(
+            raw_range(&view, &source, 0, view.lines() + 1).unwrap(),
+            None
+        );
     }
 
     #[test]
@@ -158,7 +162,7 @@ mod tests {
         let raw: String = (0..20_000)
             .map(|i| format!("\x1b[3{}m{i}\x1b[0m 10%\r{i} done\r\n", i % 8))
             .collect();
-        check(raw.into_bytes(), Layout::AsIs, |bytes| {
+        check(raw.as_bytes(), Layout::AsIs, |bytes| {
             let text = String::from_utf8_lossy(bytes);
             text.rsplit('\r')
                 .map(str::trim)
@@ -174,7 +178,7 @@ mod tests {
             .map(|i| serde_json::json!({"id": i, "tags": ["a", {"deep": [i]}], "none": []}))
             .collect();
         let raw = serde_json::to_vec(&items).unwrap();
-        check(raw, Layout::Json, |bytes| {
+        check(&raw, Layout::Json, |bytes| {
             let text = String::from_utf8_lossy(bytes);
             text.chars().filter(|c| !c.is_whitespace()).collect()
         });
