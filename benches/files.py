@@ -39,6 +39,7 @@ class Stored:
         self.handle = json.loads(output(env, [env.binary, "put", "--json", "--store", store], stdin=self.path))["handle"]
         if not self.handle:
             raise Failed(f"`put` of {self.name} gave no handle")
+        self.stored_path = os.path.join(store, self.handle)
 
     def line_count(self):
         with open(self.path, "rb") as file:
@@ -48,8 +49,9 @@ class Stored:
 def grep(env, report, stored, rounds):
     """The first page and the count of all matches, against a full count and against printing every match.
 
-    The faster of rg's two is the rival: a full count is the least that "how many are there" can cost, and rg prints
-    nothing for it. Both search the file as it lies in the page cache."""
+    The fastest of rg's three is the rival: a full count is the least that "how many are there" can cost, and rg
+    prints nothing for it. All read from the page cache, where the log and its stored copy may lie in folios of different
+    size, which costs up to half as much again; so rg counts in the log and in the very file that spillgate reads."""
     for what, pattern, option in PATTERNS:
         operation = f"grep {what}, {stored.name}"
         report.attempt(operation, one_grep, env, report, stored, rounds, operation, pattern, [option] if option else [])
@@ -64,10 +66,10 @@ def one_grep(env, report, stored, rounds, operation, pattern, options):
     if found != expected:
         raise Failed(f"wrong: {found} matches, rg counts {expected}")
     t = interleave({name: (lambda command=command: run(env, command, ok=(0, 1)).seconds) for name, command in
-                    {"ours": ours, "-c": count, "-n": lines}.items()}, rounds)
-    best = min(("-c", "-n"), key=lambda name: median(t[name]))
+                    {"ours": ours, "-c": count, "-n": lines, "copy": [*count[:-1], stored.stored_path]}.items()}, rounds)
+    best = min(("-c", "-n", "copy"), key=lambda name: median(t[name]))
     ratio = median(t[best]) / median(t["ours"])
-    rival = f"rg -c {seconds(median(t['-c']))}, rg -n {seconds(median(t['-n']))}"
+    rival = f"rg -c {seconds(median(t['-c']))} (stored copy {seconds(median(t['copy']))}), rg -n {seconds(median(t['-n']))}"
     report.row(f"{operation} ({expected:,} hits)", seconds(median(t["ours"])), rival, ratio, "≥ 1× rg", ratio >= 1,
                "within noise" if overlap(t["ours"], t[best]) else "")
 

@@ -22,13 +22,24 @@ pub(crate) struct Envelope<'a> {
 /// The messages of a frame: one, or those of a batch. Nothing for a frame that
 /// is no JSON-RPC at all, which then passes as it is.
 pub(crate) fn messages(frame: &[u8]) -> Vec<Envelope<'_>> {
-    if let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(frame) {
-        return vec![envelope];
+    let Ok(text) = std::str::from_utf8(frame) else {
+        return Vec::new();
+    };
+    if text.trim_ascii_start().starts_with('[') {
+        let batch: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+        return batch.into_iter().filter_map(object).collect();
     }
-    match frame.trim_ascii_start().first() {
-        Some(b'[') => serde_json::from_slice(frame).unwrap_or_default(),
-        _ => Vec::new(),
-    }
+    object_in(text).into_iter().collect()
+}
+
+/// An object with the members of `T`. Plain `serde` takes an array for one, too.
+pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Option<T> {
+    object_in(json.get())
+}
+
+fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+    let is_object = json.trim_ascii_start().starts_with('{');
+    is_object.then(|| serde_json::from_str(json).ok())?
 }
 
 impl Envelope<'_> {
@@ -68,13 +79,15 @@ mod tests {
 
     #[test]
     fn envelopes() {
-        let cases: [(&str, &[Option<&str>]); 8] = [
+        let cases: [(&str, &[Option<&str>]); 10] = [
             (r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#, &[Some("1")]),
             (r#"{"id":"a","result":{}}"#, &[Some("\"a\"")]),
             (r#"{"result":"\ud83d","id":"\u0061"}"#, &[Some("\"a\"")]),
             (r#"{"method":"note"}"#, &[None]),
             (r#"{"id":null,"error":{}}"#, &[None]),
             (r#" [{"id":1},{"id":2}]"#, &[Some("1"), Some("2")]),
+            (r#"[{"id":1,"result":{}}]"#, &[Some("1")]),
+            (r#"[[7],8,{"id":1}]"#, &[Some("1")]),
             ("not json", &[]),
             ("17", &[]),
         ];

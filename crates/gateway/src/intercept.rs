@@ -132,13 +132,15 @@ mod tests {
         let offloader = offloader();
         let mut splice = Splice::default();
         for envelope in messages(frame.as_bytes()) {
-            let result = envelope.result.unwrap();
+            let Some(result) = envelope.result else {
+                continue;
+            };
             let origin = Origin::tool("dump");
             splice.merge(intercept(&offloader, origin, frame.as_bytes(), result));
         }
         let stored = offloader.store().list().unwrap();
         let raw = stored.first().map(|listed| {
-            let artifact = offloader.artifact(listed.handle).unwrap();
+            let artifact = offloader.artifact(listed.manifest.handle).unwrap();
             let raw = artifact.raw().bytes(0, u64::MAX).unwrap();
             String::from_utf8(raw).unwrap()
         });
@@ -175,7 +177,34 @@ mod tests {
         assert_eq!(raw.as_deref(), Some(&*result));
         let message: serde_json::Value = serde_json::from_str(&left).unwrap();
         let text = message["result"]["content"][0]["text"].as_str().unwrap();
-        assert_snapshot!(without_handles(text), @"");
+        assert_snapshot!(without_handles(text), @r#"
+        [spillgate] dump returned 37992 bytes, 601 lines, 9498 tokens (log); stored whole as HANDLE
+        shape:
+          levels: INFO 599, ERROR 1
+          599× (line 1) #-#-#T#:#:#Z INFO worker-# processed batch id=# ok
+          1× (line 501) #-#-#T#:#:#Z ERROR worker-# code=E# disk quota exceeded on /data/vol#
+        head:
+           1 2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
+           2 2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
+           3 2026-11-21T10:00:02Z INFO worker-2 processed batch id=15838 ok
+           4 2026-11-21T10:00:03Z INFO worker-3 processed batch id=23757 ok
+           5 2026-11-21T10:00:04Z INFO worker-4 processed batch id=31676 ok
+           6 2026-11-21T10:00:05Z INFO worker-5 processed batch id=39595 ok
+           7 2026-11-21T10:00:06Z INFO worker-6 processed batch id=47514 ok
+           8 2026-11-21T10:00:07Z INFO worker-7 processed batch id=55433 ok
+           9 2026-11-21T10:00:08Z INFO worker-8 processed batch id=63352 ok
+          10 2026-11-21T10:00:09Z INFO worker-9 processed batch id=71271 ok
+          11 2026-11-21T10:00:10Z INFO worker-10 processed batch id=79190 ok
+        tail:
+         595 2026-11-21T10:09:54Z INFO worker-16 processed batch id=3745 ok
+         596 2026-11-21T10:09:55Z INFO worker-0 processed batch id=11664 ok
+         597 2026-11-21T10:09:56Z INFO worker-1 processed batch id=19583 ok
+         598 2026-11-21T10:09:57Z INFO worker-2 processed batch id=27502 ok
+         599 2026-11-21T10:09:58Z INFO worker-3 processed batch id=35421 ok
+         600 2026-11-21T10:09:59Z INFO worker-4 processed batch id=43340 ok
+        next: spillgate_grep(handle="HANDLE", pattern=REGEX)
+        next: spillgate_read(handle="HANDLE", start=LINE, lines=N)
+        "#);
     }
 
     #[test]
@@ -204,18 +233,18 @@ mod tests {
             block(&log),
             quoted(&log)
         );
-        assert_snapshot!(becomes(&twin), @"");
+        assert_snapshot!(becomes(&twin), @r#"{"id":1,"result":{"content":[{"type":"text","text":PREVIEW}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
         let same = format!(
             r#"{{"structuredContent":{records},"content":[{}]}}"#,
             block(&records)
         );
-        assert_snapshot!(becomes(&same), @"");
+        assert_snapshot!(becomes(&same), @r#"{"id":1,"result":{"structuredContent":{"spillgate":PREVIEW},"content":[{"type":"text","text":PREVIEW}]},"x":1.0}"#);
         let only = format!(r#"{{"structuredContent":{records}}}"#);
-        assert_snapshot!(becomes(&only), @"");
+        assert_snapshot!(becomes(&only), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
         let empty = format!(r#"{{"content":[], "structuredContent" : {records} }}"#);
-        assert_snapshot!(becomes(&empty), @"");
+        assert_snapshot!(becomes(&empty), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}], "structuredContent" : {"spillgate":PREVIEW} },"x":1.0}"#);
         let no_list = format!(r#"{{"content":null,"structuredContent":{records}}}"#);
-        assert_snapshot!(becomes(&no_list), @"");
+        assert_snapshot!(becomes(&no_list), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
     }
 
     #[test]
@@ -259,12 +288,12 @@ mod tests {
             r#"{{"text":{}, "type":"text","annotations":{{"priority":1.0}}}}"#,
             quoted(&log)
         );
-        assert_snapshot!(becomes(&format!(r#"{{"content":[{image},{text},{image}]}}"#)), @"");
-        assert_snapshot!(becomes(&format!(r#"{{"content":[{half}, {image},{half}]}}"#)), @"");
+        assert_snapshot!(becomes(&format!(r#"{{"content":[{image},{text},{image}]}}"#)), @r#"{"id":1,"result":{"content":[{"data":"iVBORw0=","type":"image","mimeType":"image/png"},{"type":"text","text":PREVIEW},{"data":"iVBORw0=","type":"image","mimeType":"image/png"}]},"x":1.0}"#);
+        assert_snapshot!(becomes(&format!(r#"{{"content":[{half}, {image},{half}]}}"#)), @r#"{"id":1,"result":{"content":[{"type":"text","text":PREVIEW},{"data":"iVBORw0=","type":"image","mimeType":"image/png"}]},"x":1.0}"#);
         let failed = format!(r#"{{"_meta":{{"x/y":1.0}},"content":[{noted}],"isError":true}}"#);
-        assert_snapshot!(becomes(&failed), @"");
+        assert_snapshot!(becomes(&failed), @r#"{"id":1,"result":{"_meta":{"x/y":1.0},"content":[{"text":PREVIEW, "type":"text","annotations":{"priority":1.0}}],"isError":true},"x":1.0}"#);
         let sloppy = format!(r#"{{"content":[{text}],"isError":"no"}}"#);
-        assert_snapshot!(becomes(&sloppy), @"");
+        assert_snapshot!(becomes(&sloppy), @r#"{"id":1,"result":{"content":[{"type":"text","text":PREVIEW}],"isError":"no"},"x":1.0}"#);
     }
 
     #[test]
@@ -287,7 +316,7 @@ mod tests {
         let frame = format!(
             r#"[{{"id":1,"result":{{"content":[{large}]}}}}, {{"id":2,"result":{{"content":[{small}]}}}}]"#
         );
-        assert_snapshot!(without_previews(&passed_on(&frame).0), @"");
+        assert_snapshot!(without_previews(&passed_on(&frame).0), @r#"[{"id":1,"result":{"content":[{"type":"text","text":PREVIEW}]}}, {"id":2,"result":{"content":[{"type":"text","text":"small"}]}}]"#);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::frame::span_in;
+use crate::frame::{object, span_in};
 use crate::intercept::ENVELOPE_KEY;
 use crate::splice::Splice;
 use crate::tools;
@@ -34,16 +34,16 @@ struct Tool<'a> {
 
 /// The changes to `frame` for the tools list `result` in it, and whether the
 /// server has tools of our names already (it is a Spillgate itself), here or on
-/// a page before this one (`seen_before`): ours are then left out, for a name must
-/// mean one tool.
+/// a page before this one (`seen_before`): ours are then left out, for a name
+/// must mean one tool.
 pub(crate) fn extend(frame: &[u8], result: &RawValue, seen_before: bool) -> (Splice, bool) {
     let mut splice = Splice::default();
-    let Ok(list) = serde_json::from_str::<ToolsList<'_>>(result.get()) else {
+    let Some(list) = object::<ToolsList<'_>>(result) else {
         return (splice, seen_before);
     };
     let mut has_ours = seen_before;
     for raw in &list.tools {
-        let Ok(tool) = serde_json::from_str::<Tool<'_>>(raw.get()) else {
+        let Some(tool) = object::<Tool<'_>>(raw) else {
             continue;
         };
         has_ours = has_ours || tools::is_ours(&tool.name);
@@ -81,7 +81,7 @@ fn end_of_empty_tools(frame: &[u8], result: &RawValue) -> Option<usize> {
         #[serde(borrow)]
         tools: &'a RawValue,
     }
-    let list: Tools<'_> = serde_json::from_str(result.get()).ok()?;
+    let list: Tools<'_> = object(result)?;
     Some(span_in(frame, list.tools.get()).start + 1)
 }
 
@@ -192,7 +192,16 @@ mod tests {
                 format!("{text} {has_ours}")
             })
             .collect();
-        assert_snapshot!(all.join("\n"), @"");
+        assert_snapshot!(all.join("\n"), @r#"
+        {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>]}} false
+        {"id":1,"result":{"tools": [<spillgate_read>,<spillgate_grep> ],"nextCursor":null}} false
+        {"id":1,"result":{"tools":[{"name":"a","x":1.0},<spillgate_read>,<spillgate_grep> ],"_meta":{"y":1e2}}} false
+        {"id":1,"result":{"tools":[{"name":"a"}],"nextCursor":"2"}} false
+        {"id":1,"result":{"tools":[{"name":"spillgate_read"}]}} true
+        {"id":1,"result":{"tools":[17,{"name":"b"},<spillgate_read>,<spillgate_grep>]}} false
+        {"id":1,"result":{"tools":"odd"}} false
+        {"id":1,"result":{"task":{}}} false
+        "#);
     }
 
     #[test]
@@ -214,13 +223,21 @@ mod tests {
             "true",
         ];
         let all: Vec<String> = schemas.map(|schema| widened("get it", schema)).into();
-        assert_snapshot!(all.join("\n"), @"");
+        assert_snapshot!(all.join("\n"), @r##"
+        {"type":"object","anyOf":[{"type":"object","properties":{"a":{"type":"number","maximum":1.0}}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"$schema":"http://json-schema.org/draft-07/schema#","type":"object","anyOf":[{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"type":"object","anyOf":[{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"x":1}}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}],"$defs":{"n":{"x":1}}}
+        {"anyOf":[{"properties":{"a":{"$ref":"#/definitions/n"}},"definitions":{"n":true}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}],"definitions":{"n":true}}
+        {"type":"object","anyOf":[{"$id":"urn:spillgate:output-schema:get it","properties":{"a":{"$ref":"#"}},"type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"anyOf":[{"$id":"urn:x","anyOf":[{"$ref":"#/properties/a"}],"properties":{"a":true}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"anyOf":[true,{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        "##);
     }
 
     #[test]
     fn a_widened_schema_stands_in_its_place() {
         let tool = r#"{"name":"a","outputSchema":{"type":"object"},"x":1.0}"#;
         let (text, _) = extended(&format!(r#"{{"tools":[{tool}]}}"#), true);
-        assert_snapshot!(text, @"");
+        assert_snapshot!(text, @r#"{"id":1,"result":{"tools":[{"name":"a","outputSchema":{"type":"object","anyOf":[{"type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]},"x":1.0}]}}"#);
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 
 use crate::error::{internal, upstream_gone};
-use crate::frame::{Envelope, key_of, messages};
+use crate::frame::{Envelope, key_of, messages, object};
 use crate::intercept::intercept;
 use crate::pending::{Asked, Pending};
 use crate::splice::Splice;
@@ -205,7 +205,7 @@ impl Relay {
     fn is_for_us(self: &Arc<Self>, envelope: &Envelope<'_>) -> bool {
         match envelope.method.as_deref() {
             Some("notifications/cancelled") => {
-                let params: Option<CancelParams<'_>> = envelope.params.and_then(parsed);
+                let params: Option<CancelParams<'_>> = envelope.params.and_then(object);
                 let Some(key) = params.and_then(|params| key_of(params.request)) else {
                     return false;
                 };
@@ -214,7 +214,7 @@ impl Relay {
                 locked(&self.own_calls).remove(&key)
             }
             Some("tools/call") => {
-                let Some(params) = envelope.params.and_then(parsed::<CallParams<'_>>) else {
+                let Some(params) = envelope.params.and_then(object::<CallParams<'_>>) else {
                     return false;
                 };
                 if !tools::is_ours(&params.name) || self.is_upstreams(params.arguments) {
@@ -386,7 +386,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn asked(method: &str, params: Option<&RawValue>) -> Asked {
     match method {
         "tools/list" => Asked::ToolsList,
-        "tools/call" => match params.and_then(parsed::<CallParams<'_>>) {
+        "tools/call" => match params.and_then(object::<CallParams<'_>>) {
             Some(call) => Asked::ToolsCall {
                 tool: call.name,
                 arguments: call.arguments.map(|raw| raw.get().to_owned()),
@@ -395,8 +395,4 @@ fn asked(method: &str, params: Option<&RawValue>) -> Asked {
         },
         _ => Asked::Other,
     }
-}
-
-fn parsed<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
-    serde_json::from_str(raw.get()).ok()
 }

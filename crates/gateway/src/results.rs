@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use spillgate_artifact::TextPart;
 use spillgate_view::{JsonLayout, ViewSink, decode_json_string};
 
-use crate::frame::span_in;
+use crate::frame::{object, span_in};
 
 /// A `CallToolResult`, its parts still as they were sent.
 #[derive(Debug, Deserialize)]
@@ -52,7 +52,7 @@ pub(crate) struct Text {
 
 impl<'a> CallResult<'a> {
     pub(crate) fn parse(raw: &'a RawValue) -> Option<Self> {
-        serde_json::from_str(raw.get()).ok()
+        object(raw)
     }
 
     pub(crate) fn is_error(&self) -> bool {
@@ -65,7 +65,7 @@ impl<'a> CallResult<'a> {
             .and_then(|content| serde_json::from_str(content.get()).ok())
             .unwrap_or_default();
         let block = |raw: &'a RawValue| {
-            let parsed: Option<TextBlock<'a>> = serde_json::from_str(raw.get()).ok();
+            let parsed: Option<TextBlock<'a>> = object(raw);
             let text = parsed
                 .filter(|block| block.kind == "text")
                 .and_then(|b| b.text);

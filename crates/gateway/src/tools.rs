@@ -171,16 +171,23 @@ fn again(pattern: &str) -> String {
     quoted
 }
 
-/// An error as the model is told it: bounded, for it may quote the caller.
+/// An error as the model is told it: bounded, for it may quote the caller. What
+/// is wrong with a pattern stands at the end.
 fn told(error: RetrieveError) -> String {
-    const LONGEST: usize = 600;
+    const LONGEST_END: usize = 300;
     let message = match error {
         RetrieveError::Store(spillgate_store::StoreError::Absent { handle, why }) => {
             format!("No stored tool output found for handle {handle}. {why}")
         }
         other => other.to_string(),
     };
-    message.chars().take(LONGEST).collect()
+    let length = message.chars().count();
+    if length <= 2 * LONGEST_END {
+        return message;
+    }
+    let head: String = message.chars().take(LONGEST_END).collect();
+    let tail: String = message.chars().skip(length - LONGEST_END).collect();
+    format!("{head} … {}", tail.trim_start())
 }
 
 /// A call's arguments, taken as they are meant: numbers as strings, 0 for "not
@@ -271,12 +278,10 @@ mod tests {
     use super::*;
     use crate::fixture::{offloader, stored, without_handles};
 
-    const PAGE: TokenBudget = TokenBudget::new(2500);
-
     /// The text of an answer; errors begin with `error: `.
     fn answer(offloader: &Offloader, tool: &str, arguments: &Value) -> String {
         let arguments = serde_json::value::to_raw_value(arguments).unwrap();
-        let result = call(offloader, PAGE, tool, Some(&arguments));
+        let result = call(offloader, TokenBudget::new(2500), tool, Some(&arguments));
         let result: Value = serde_json::from_str(&result).unwrap();
         assert_eq!(result["_meta"][RETRIEVAL_MARK], true);
         let text = result["content"][0]["text"].as_str().unwrap();
@@ -303,7 +308,10 @@ mod tests {
         let handle = stored(&offloader, &log(600)).to_string();
         let wanted = json!({"handle": handle, "start": 501, "lines": 1});
         let wanted = answer(&offloader, READ, &wanted);
-        assert_snapshot!(wanted, @"");
+        assert_snapshot!(wanted, @"
+        [lines 501-501 of 600]
+        2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+        ");
         for given in [
             json!({"handle": handle, "start": "501", "lines": "1"}),
             json!({"handle": handle, "start": 501.0, "lines": " 1.0 "}),
@@ -329,10 +337,8 @@ mod tests {
                        5f3c2b1a-0000-4000-8000-000000000001";
         let all: Vec<String> = [
             (READ, json!({})),
-            (READ, json!([1])),
             (READ, json!({"handle": "../../etc/passwd"})),
             (READ, json!({"handle": unknown})),
-            (READ, json!({"handle": handle, "start": "two"})),
             (READ, json!({"handle": handle, "start": 1.5})),
             (READ, json!({"handle": handle, "lines": -1})),
             (READ, json!({"handle": handle, "lines": vec![7; 500]})),
@@ -352,7 +358,35 @@ mod tests {
             all.iter()
                 .all(|text| text.starts_with("error: ") && text.len() < 700)
         );
-        assert_snapshot!(all.join("\n---\n"), @"");
+        assert_snapshot!(all.join("\n---\n"), @"
+        error: `handle` is missing: give the one that a [spillgate] message names
+        ---
+        error: `../../etc/passwd` is not a handle; handles look like session-<uuid>/<uuid>
+        ---
+        error: No stored tool output found for handle HANDLE. It was never stored here.
+        ---
+        error: `start` must be a whole number, not `1.5`
+        ---
+        error: `lines` must be a whole number, not `-1`
+        ---
+        error: `lines` must be a whole number, not `[7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7`
+        ---
+        error: line 100000 is past the end: there are 600 lines
+        ---
+        error: `9..3` is not a byte range; write START..END, for example 4096..8192 or 4096..
+        ---
+        error: `pattern` is missing: give a regular expression
+        ---
+        error: the pattern is not a valid regular expression: regex parse error:
+            (?:(unclosed)
+            ^
+        error: unclosed group
+        ---
+        error: the pattern is not a valid regular expression: regex parse error:
+            (?:xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx … xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx()
+            ^
+        error: unclosed group
+        ");
     }
 
     #[test]
@@ -381,7 +415,16 @@ mod tests {
         .iter()
         .map(|(tool, more)| next(tool, more))
         .collect();
-        assert_snapshot!(all.join("\n"), @"");
+        assert_snapshot!(all.join("\n"), @r#"
+        next: spillgate_read(handle="HANDLE", start=12)
+        next: spillgate_read(handle="HANDLE", start=12, lines=89)
+        next: spillgate_read(handle="HANDLE", bytes="817..20000")
+        next: spillgate_read(handle="HANDLE", start=512)
+        [0 of 0 matching lines]
+        next: spillgate_grep(handle="HANDLE", pattern="INFO", start=51)
+        next: spillgate_grep(handle="HANDLE", pattern="info", ignore_case=true, before=2, start=57)
+        next: spillgate_grep(handle="HANDLE", pattern=PATTERN, start=51)
+        "#);
     }
 
     #[test]

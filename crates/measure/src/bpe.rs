@@ -87,6 +87,14 @@ impl TokenCounter for Bpe {
         }
         counted > limit
     }
+
+    fn is_ready(&self) -> bool {
+        self.loaded.get().is_some()
+    }
+
+    fn prepare(&self) {
+        self.bpe();
+    }
 }
 
 /// The first place at or after `from` where both vocabularies' pre-tokenizers

@@ -17,6 +17,14 @@ pub trait TokenCounter: Send + Sync + fmt::Debug {
     /// Whether the text costs more than `limit` tokens. Stops as soon as that
     /// is certain, so the time depends on the limit and not on the text.
     fn exceeds(&self, text: &str, limit: u64) -> bool;
+
+    /// Whether counting costs no more than the text: nothing has to be loaded.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// Loads what the first count would have to wait for.
+    fn prepare(&self) {}
 }
 
 /// Which tokenizer counts (SPEC 2.2).

@@ -129,7 +129,7 @@ impl Offloader {
         reader: &mut dyn Read,
         progress: &mut dyn FnMut(u64),
     ) -> io::Result<Outcome> {
-        let captured = capture_stream(&*self.store, origin, reader, progress)?;
+        let captured = capture_stream(&*self.store, self.counter(), origin, reader, progress)?;
         Ok(self.settle(captured))
     }
 

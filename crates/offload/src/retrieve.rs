@@ -94,9 +94,8 @@ impl Offloader {
     }
 
     fn retrieved(&self, artifact: &Artifact, text: &str) {
-        // Counting loads the tokenizer, which a short page is not worth.
-        const COUNTED: usize = 4096;
-        let (shown, exact) = match text.len() > COUNTED {
+        // An entry is not worth 80 ms of loading a vocabulary.
+        let (shown, exact) = match self.counter().is_ready() {
             true => (self.counter().count(text), true),
             false => ((text.len() as u64).div_ceil(4), false),
         };

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId};
 
+use crate::ahead::{SYNC_EVERY, SyncAhead};
 use crate::files::{FileSource, Paths, create_new, to_json};
 use crate::{Draft, Part, Receipt, StoreError};
 
@@ -27,12 +28,15 @@ pub(crate) struct FileDraft {
     durable: bool,
     raw: DraftFile,
     view: Option<DraftFile>,
+    /// Brings the raw bytes to the disk while they come.
+    ahead: Option<SyncAhead>,
 }
 
 #[derive(Debug)]
 struct DraftFile {
     path: PathBuf,
     file: File,
+    bytes: u64,
 }
 
 impl FileDraft {
@@ -56,6 +60,7 @@ impl FileDraft {
             durable,
             raw,
             view: None,
+            ahead: None,
         })
     }
 
@@ -88,6 +93,11 @@ impl FileDraft {
 
     fn store(&mut self, manifest: &Manifest, index: &[u8]) -> Result<(), StoreError> {
         let paths = Paths::new(&self.directory, self.handle.file);
+        if let Some(ahead) = self.ahead.take() {
+            ahead
+                .finish()
+                .map_err(|error| StoreError::io(&self.raw.path, error))?;
+        }
         self.sync(&self.raw)?;
         if let Some(view) = &self.view {
             self.sync(view)?;
@@ -105,7 +115,17 @@ impl FileDraft {
 impl Draft for FileDraft {
     fn write(&mut self, part: Part, bytes: &[u8]) -> Result<(), StoreError> {
         match part {
-            Part::Raw => self.raw.write(bytes),
+            Part::Raw => {
+                self.raw.write(bytes)?;
+                self.raw.bytes += bytes.len() as u64;
+                if self.durable && self.ahead.is_none() && self.raw.bytes >= SYNC_EVERY {
+                    self.ahead = SyncAhead::start(&self.raw.file).ok();
+                }
+                if let Some(ahead) = &mut self.ahead {
+                    ahead.wrote(bytes.len());
+                }
+                Ok(())
+            }
             Part::View => {
                 let view = match self.view.take() {
                     Some(view) => view,
@@ -171,7 +191,11 @@ impl DraftFile {
     fn create(directory: &Path, file: FileId, suffix: &str) -> Result<Self, StoreError> {
         let path = draft_path(directory, file, suffix);
         let file = create_new(&path)?;
-        Ok(Self { path, file })
+        Ok(Self {
+            path,
+            file,
+            bytes: 0,
+        })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {

@@ -1,0 +1,63 @@
+//! What do this crate's tests share?
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use spillgate_artifact::{Handle, Origin};
+use spillgate_measure::Tokenizer;
+use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy};
+use spillgate_store::MemoryStore;
+use spillgate_testkit::StoppedClock;
+
+/// An offloader with the default limits that keeps in memory.
+pub(crate) fn offloader() -> Offloader {
+    Offloader::new(
+        Arc::new(MemoryStore::default()),
+        Policy::default(),
+        Tokenizer::Heuristic.counter(),
+        Door::Gateway,
+        Arc::new(StoppedClock::default()),
+        Arc::new(NoLedger),
+    )
+}
+
+/// The handle of `text`, stored as a tool's output.
+pub(crate) fn stored(offloader: &Offloader, text: &str) -> Handle {
+    let outcome = offloader.stream(Origin::tool("cat"), &mut text.as_bytes(), &mut |_| {});
+    match outcome.unwrap() {
+        Outcome::Offloaded(stored) => stored.receipt.handle(),
+        other => panic!("not stored: {other:?}"),
+    }
+}
+
+/// `text` with each handle, which is random, as `HANDLE`.
+pub(crate) fn without_handles(text: &str) -> String {
+    const LENGTH: usize = "session-/".len() + 2 * 36;
+    let mut masked = text.to_owned();
+    for (at, _) in text.match_indices("session-") {
+        let handle = text.get(at..at + LENGTH).unwrap_or_default();
+        if handle.parse::<Handle>().is_ok() {
+            masked = masked.replace(handle, "HANDLE");
+        }
+    }
+    masked
+}
+
+/// `frame` with each JSON string that is a preview as `PREVIEW`.
+pub(crate) fn without_previews(frame: &str) -> String {
+    let message: Value = serde_json::from_str(frame).unwrap();
+    let mut masked = frame.to_owned();
+    for preview in previews(&message) {
+        masked = masked.replace(&json!(preview).to_string(), "PREVIEW");
+    }
+    masked
+}
+
+fn previews(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) if text.starts_with("[spillgate] ") => vec![text],
+        Value::Array(items) => items.iter().flat_map(previews).collect(),
+        Value::Object(members) => members.values().flat_map(previews).collect(),
+        _ => Vec::new(),
+    }
+}
