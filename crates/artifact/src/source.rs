@@ -11,6 +11,12 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// Reads some bytes from `offset` on; 0 only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// The bytes `start..end` (cut at the end of the source) for one look over
+    /// all of them: a source that can show them without a copy does.
+    fn window(&self, start: u64, end: u64) -> io::Result<Box<dyn AsRef<[u8]>>> {
+        Ok(Box::new(self.bytes(start, end)?))
+    }
+
     /// Whether there is nothing to read.
     fn is_empty(&self) -> bool {
         self.len() == 0

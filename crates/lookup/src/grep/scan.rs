@@ -4,7 +4,7 @@ use std::io;
 
 use grep_matcher::Matcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
-use spillgate_artifact::{Layout, ReadRange};
+use spillgate_artifact::Layout;
 use spillgate_view::{SOFT_CHARS, View, line_end};
 
 use super::{Found, Search};
@@ -13,9 +13,9 @@ use super::{Found, Search};
 /// costs more than it saves.
 const TWO_THREADS: u64 = 8 << 20;
 
-/// What the searcher may hold: a line of [`super::LONGEST_HELD`], and room to
-/// read on.
-const HEAP: usize = 4 << 20;
+/// Bytes that are looked at together: enough that little is mapped twice, small
+/// enough that memory stays bounded. No line is longer: [`super::LONGEST_HELD`].
+const WINDOW: u64 = 8 << 20;
 
 /// Searches the view.
 pub(super) fn search(search: &Search<'_>) -> io::Result<Found> {
@@ -75,24 +75,38 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
         .line_number(false)
         .bom_sniffing(false)
         .binary_detection(BinaryDetection::none())
-        .heap_limit(Some(HEAP))
         .build();
+    // Each thread its own: a shared one makes them wait for each other.
+    let matcher = search.matcher.clone();
     let mut collect = Collect {
         search,
         base: start,
         found: Found::default(),
+        done: false,
     };
-    let reader = ReadRange::new(search.view.source(), start, end);
-    searcher.search_reader(search.matcher, reader, &mut collect)?;
+    while collect.base < end && !collect.done {
+        let stop = end.min(collect.base + WINDOW);
+        let window = search.view.source().window(collect.base, stop)?;
+        let bytes = (*window).as_ref();
+        // Whole lines only; none is as long as a window.
+        let cut = match stop == end {
+            true => bytes.len(),
+            false => memchr::memrchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1),
+        };
+        searcher.search_slice(&matcher, &bytes[..cut], &mut collect)?;
+        collect.base += cut as u64;
+    }
     Ok(collect.found)
 }
 
 /// Takes matching lines as the searcher finds them.
 struct Collect<'a> {
     search: &'a Search<'a>,
-    /// The byte of the view at which the searched range begins.
+    /// The byte of the view at which the searched window begins.
     base: u64,
     found: Found,
+    /// Enough was found.
+    done: bool,
 }
 
 impl Sink for Collect<'_> {
@@ -102,10 +116,12 @@ impl Sink for Collect<'_> {
         let line = matched.bytes();
         let start = self.base + matched.absolute_byte_offset();
         let is_one = line.len() <= SOFT_CHARS && self.search.view.layout() != Layout::Markup;
-        if is_one {
-            return Ok(self.search.note(&mut self.found, start));
-        }
-        self.pieces(start, line)
+        let go_on = match is_one {
+            true => self.search.note(&mut self.found, start),
+            false => self.pieces(start, line)?,
+        };
+        self.done = !go_on;
+        Ok(go_on)
     }
 }
 
