@@ -141,8 +141,15 @@ fn matcher(query: &GrepQuery<'_>) -> Result<RegexMatcher, LookupError> {
         .line_terminator(Some(b'\n'))
         .build(query.pattern)
         .map_err(|error| LookupError::BadPattern {
-            message: error.to_string(),
+            message: what_is_wrong(query.pattern).unwrap_or_else(|| error.to_string()),
         })
+}
+
+/// The fault in the pattern as it was given: the searcher's own message shows
+/// the pattern inside a group of its making.
+fn what_is_wrong(pattern: &str) -> Option<String> {
+    let fault = regex::Regex::new(pattern).err()?;
+    Some(fault.to_string())
 }
 
 #[cfg(test)]
