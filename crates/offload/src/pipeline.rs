@@ -61,6 +61,8 @@ pub struct Offloaded {
 /// A result that could not be stored.
 #[derive(Debug)]
 pub struct NotStored {
+    /// Who made it.
+    pub origin: Origin,
     /// What is shown.
     pub shown: Presentation,
     /// Its figures.
@@ -167,9 +169,9 @@ impl Offloader {
         } = plan;
         let stats = measured.stats();
         let ends = ends(&measured, &limits);
-        let (tool, sha256) = {
+        let (origin, sha256) = {
             let captured = &measured.sanitized.captured;
-            (captured.origin.tool.clone(), captured.sha256.clone())
+            (captured.origin.clone(), captured.sha256.clone())
         };
         let stored = self.put(measured, &stats, reason).and_then(|receipt| {
             let shown = self.present(&receipt, &ends, &limits)?;
@@ -179,8 +181,9 @@ impl Offloader {
             Ok(offloaded) => Outcome::Offloaded(offloaded),
             Err(error) => {
                 let counter = &*self.presenter.counter;
-                let text = not_stored(&tool, &stats, &error, &ends, &limits, counter);
+                let text = not_stored(&origin.tool, &stats, &error, &ends, &limits, counter);
                 Outcome::NotStored(NotStored {
+                    origin,
                     shown: counted(text, counter),
                     stats,
                     sha256,
@@ -295,14 +298,9 @@ impl Offloader {
                 ));
             }
             Outcome::NotStored(lost) => {
-                let origin = Origin::tool("");
-                self.ledger.record(entry(
-                    &origin,
-                    None,
-                    &lost.stats,
-                    &lost.shown,
-                    Exit::NotStored,
-                ));
+                let (stats, shown) = (&lost.stats, &lost.shown);
+                self.ledger
+                    .record(entry(&lost.origin, None, stats, shown, Exit::NotStored));
             }
         }
     }

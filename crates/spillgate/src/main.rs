@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, LimitArgs};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::House;
@@ -30,20 +30,21 @@ fn main() -> ExitCode {
 
 /// The table of contents: each command and what answers it.
 fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
-    let house = || House::build(&args.common);
+    let looking = || House::build(&args.common, &LimitArgs::default());
+    let offloading = |limits| House::build(&args.common, limits);
     match &args.command {
-        Command::Run(run) => cmd::run::run(&house()?.offloading(&run.limits)?, run, out),
-        Command::Put(put) => cmd::put::put(&house()?.offloading(&put.limits)?, put, out),
-        Command::Read(read) => cmd::read::read(&house()?, read, out),
-        Command::Grep(grep) => cmd::grep::grep(&house()?, grep, out),
-        Command::Cat(cat) => cmd::cat::cat(&house()?, cat, out),
-        Command::Ls(ls) => cmd::ls::ls(&house()?, ls, out),
-        Command::Show(show) => cmd::show::show(&house()?, show, out),
-        Command::Rm(rm) => cmd::rm::rm(&house()?, rm, out),
-        Command::Pin(pin) => cmd::pin::pin(&house()?, pin, out),
-        Command::Stats => cmd::stats::stats(&house()?, out),
+        Command::Run(run) => cmd::run::run(&offloading(&run.limits)?, run, out),
+        Command::Put(put) => cmd::put::put(&offloading(&put.limits)?, put, out),
+        Command::Read(read) => cmd::read::read(&looking()?, read, out),
+        Command::Grep(grep) => cmd::grep::grep(&looking()?, grep, out),
+        Command::Cat(cat) => cmd::cat::cat(&looking()?, cat, out),
+        Command::Ls(ls) => cmd::ls::ls(&looking()?, ls, out),
+        Command::Show(show) => cmd::show::show(&looking()?, show, out),
+        Command::Rm(rm) => cmd::rm::rm(&looking()?, rm, out),
+        Command::Pin(pin) => cmd::pin::pin(&looking()?, pin, out),
+        Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
-        Command::Mcp(mcp) => cmd::mcp::mcp(&house()?.offloading(&mcp.limits)?, mcp),
+        Command::Mcp(mcp) => cmd::mcp::mcp(&offloading(&mcp.limits)?, mcp),
         Command::Completions(completions) => cmd::generate::completions(completions),
         Command::Man(man) => cmd::generate::man(man),
     }

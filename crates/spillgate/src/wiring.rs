@@ -37,17 +37,8 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// The parts for commands that look into what is stored.
-    pub(crate) fn build(common: &Common) -> Result<Self, Failure> {
-        Self::with(common, &LimitArgs::default())
-    }
-
-    /// The same, with limits from the command line.
-    pub(crate) fn offloading(self, limits: &LimitArgs) -> Result<Self, Failure> {
-        Self::with(&self.common, limits)
-    }
-
-    fn with(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
+    /// The parts, by these arguments and the settings beneath them.
+    pub(crate) fn build(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Layers::load(common, limits)?.settings;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let base = std::path::absolute(&settings.store)?;

@@ -1,0 +1,292 @@
+//! The whole way of a result, in memory: what is promised of every message.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Origin, Timestamp};
+use spillgate_measure::Tokenizer;
+use spillgate_offload::{
+    Door, Exit, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile, Rule,
+};
+use spillgate_store::{
+    ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored,
+};
+use spillgate_testkit::{StoppedClock, log, noise, records};
+
+fn offloader(store: Arc<dyn ArtifactStore>, rule: Rule, ledger: Arc<dyn Ledger>) -> Offloader {
+    Offloader::new(
+        store,
+        Policy::new(rule, [], []).unwrap(),
+        Tokenizer::O200kBase.counter(),
+        Door::Gateway,
+        Arc::new(StoppedClock::default()),
+        ledger,
+    )
+}
+
+fn offer(offloader: &Offloader, bytes: &[u8]) -> Outcome {
+    let mut reader = bytes;
+    offloader
+        .stream(Origin::tool("tool"), &mut reader, &mut |_| {})
+        .unwrap()
+}
+
+/// A store that fails at one point, and works up to there.
+#[derive(Debug)]
+struct Failing {
+    inner: MemoryStore,
+    at: At,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum At {
+    Draft,
+    /// A write, once so many bytes have been written.
+    Write(usize),
+    Commit,
+    Open,
+}
+
+#[derive(Debug)]
+struct FailingDraft {
+    inner: Box<dyn Draft>,
+    at: At,
+    written: usize,
+}
+
+fn failure() -> StoreError {
+    StoreError::Full {
+        path: "/secret/place".into(),
+        source: std::io::ErrorKind::StorageFull.into(),
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl ArtifactStore for Failing {
+    fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
+        if self.at == At::Draft {
+            return Err(failure());
+        }
+        Ok(Box::new(FailingDraft {
+            inner: self.inner.draft()?,
+            at: self.at,
+            written: 0,
+        }))
+    }
+
+    fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
+        match self.at {
+            At::Open => Err(failure()),
+            _ => self.inner.open(handle),
+        }
+    }
+
+    fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {
+        self.inner.manifest(handle)
+    }
+
+    fn list(&self) -> Result<Vec<Listed>, StoreError> {
+        self.inner.list()
+    }
+
+    fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
+        self.inner.remove(handle, why, at)
+    }
+
+    fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
+        self.inner.pin(handle, pinned)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Draft for FailingDraft {
+    fn write(&mut self, part: Part, bytes: &[u8]) -> Result<(), StoreError> {
+        self.written += bytes.len();
+        match self.at {
+            At::Write(limit) if self.written > limit => Err(failure()),
+            _ => self.inner.write(part, bytes),
+        }
+    }
+
+    fn discard_view(&mut self) -> Result<(), StoreError> {
+        self.inner.discard_view()
+    }
+
+    fn read(&self, part: Part) -> Result<Arc<dyn ByteSource>, StoreError> {
+        self.inner.read(part)
+    }
+
+    fn commit(self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError> {
+        match self.at {
+            At::Commit => Err(failure()),
+            _ => self.inner.commit(facts, index),
+        }
+    }
+}
+
+#[test]
+fn wherever_the_store_fails_no_handle_is_shown() {
+    let inputs: [Vec<u8>; 4] = [
+        log(3000).into(),
+        log(40_000).into(),
+        records(20_000).into(),
+        "\x1b[1mbold\x1b[0m\n".repeat(60_000).into(),
+    ];
+    let places = [
+        At::Draft,
+        At::Write(0),
+        At::Write(200_000),
+        At::Write(400_000),
+        At::Commit,
+        At::Open,
+    ];
+    for (at, input) in places
+        .iter()
+        .flat_map(|at| inputs.iter().map(move |i| (at, i)))
+    {
+        let store = Arc::new(Failing {
+            inner: MemoryStore::default(),
+            at: *at,
+        });
+        let offloader = offloader(store, Rule::default(), Arc::new(NoLedger));
+        let lost = match offer(&offloader, input) {
+            Outcome::NotStored(lost) => lost,
+            // Too small for the failure to be reached.
+            Outcome::Offloaded(_) if matches!(at, At::Write(n) if *n >= input.len()) => continue,
+            other => panic!("{at:?}: {other:?}"),
+        };
+        let text = lost.shown.text();
+        assert!(!text.contains("session-"), "{at:?}: {text}");
+        assert!(!text.contains("/secret"), "{at:?}: {text}");
+        assert!(
+            text.contains("could not be stored: the disk is full"),
+            "{at:?}: {text}"
+        );
+        assert!(
+            lost.shown.tokens() <= 2500,
+            "{at:?}: {}",
+            lost.shown.tokens()
+        );
+        assert_eq!(lost.stats.bytes, input.len() as u64, "{at:?}");
+    }
+}
+
+#[test]
+fn every_exit_leaves_an_entry() {
+    #[derive(Debug, Default)]
+    struct Entries(Mutex<Vec<(Exit, u64)>>);
+
+    impl Ledger for Entries {
+        fn record(&self, entry: LedgerEntry) {
+            self.0.lock().unwrap().push((entry.exit, entry.bytes_in));
+        }
+
+        fn inline(&self, bytes: u64) {
+            self.0.lock().unwrap().push((Exit::Inline, bytes));
+        }
+    }
+
+    let ledger = Arc::new(Entries::default());
+    let store = Arc::new(MemoryStore::default());
+    let working = offloader(store, Rule::default(), Arc::clone(&ledger) as _);
+    let failing = Arc::new(Failing {
+        inner: MemoryStore::default(),
+        at: At::Commit,
+    });
+    let failing = offloader(failing, Rule::default(), Arc::clone(&ledger) as _);
+    let large = log(3000);
+    let bytes = large.len() as u64;
+    offer(&working, b"small");
+    offer(&working, large.as_bytes());
+    offer(&failing, large.as_bytes());
+    let entries = ledger.0.lock().unwrap();
+    let want = [
+        (Exit::Inline, 5),
+        (Exit::Offloaded, bytes),
+        (Exit::NotStored, bytes),
+    ];
+    assert_eq!(*entries, want);
+}
+
+#[test]
+fn the_same_result_gets_the_same_message_but_for_the_handle() {
+    for input in [
+        log(3000).into_bytes(),
+        records(900).into_bytes(),
+        noise(90_000),
+    ] {
+        let shown = || {
+            let store = Arc::new(MemoryStore::default());
+            let offloader = offloader(store, Rule::default(), Arc::new(NoLedger));
+            let Outcome::Offloaded(offloaded) = offer(&offloader, &input) else {
+                panic!("it does not fit");
+            };
+            let handle = offloaded.receipt.handle().to_string();
+            offloaded.shown.text().replace(&handle, "HANDLE")
+        };
+        let first = shown();
+        assert!((0..5).all(|_| shown() == first), "{first}");
+    }
+}
+
+fn any_result() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        (100usize..4000).prop_map(|n| log(n).into_bytes()),
+        (20usize..900).prop_map(|n| records(n).into_bytes()),
+        (2000usize..60_000).prop_map(noise),
+        "([a-z]{1,12} ){500,3000}".prop_map(String::into_bytes),
+        "(漢字かな|🚀|\\[spillgate\\] |next: |\n){900,3000}".prop_map(String::into_bytes),
+        "(a,b\n){1,2}(\"[a-z\n]{0,9}\",[0-9]{1,3}\n){900,2000}".prop_map(String::into_bytes),
+        "(<div><p>[a-z ]{0,40}</p></div>){100,400}".prop_map(String::into_bytes),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_message_is_within_its_budget_and_smaller(
+        input in any_result(),
+        preview_tokens in prop_oneof![Just(1u64), 300u64..1200],
+        max_tokens in 1u64..4000,
+        profile in prop_oneof![Just(Profile::Preview), Just(Profile::Handle), Just(Profile::Truncate)],
+    ) {
+        let counter = Tokenizer::O200kBase.counter();
+        let rule = Rule {
+            max_tokens: Some(max_tokens),
+            preview_tokens: Some(preview_tokens),
+            profile: Some(profile),
+            ..Rule::default()
+        };
+        let store = Arc::new(MemoryStore::default());
+        let offloader = offloader(Arc::clone(&store) as _, rule, Arc::new(NoLedger));
+        let outcome = offer(&offloader, &input);
+        let tokens = counter.count(&String::from_utf8_lossy(&input));
+        match outcome {
+            Outcome::Inline(fits) => {
+                let mut raw = Vec::new();
+                fits.write_raw(&mut raw).unwrap();
+                prop_assert_eq!(raw, input);
+                prop_assert!(tokens <= max_tokens || fits.is_never_worse());
+                prop_assert!(store.list().unwrap().is_empty());
+            }
+            Outcome::Offloaded(offloaded) => {
+                prop_assert!(tokens > max_tokens);
+                let shown = &offloaded.shown;
+                prop_assert_eq!(shown.tokens(), counter.count(shown.text()));
+                if profile == Profile::Preview {
+                    prop_assert!(shown.tokens() <= preview_tokens.max(300).min(tokens / 2));
+                    let ours = shown.text().lines().filter(|line| line.starts_with("[spillgate] "));
+                    prop_assert_eq!(ours.count(), 1);
+                    let next = shown.text().lines().filter(|line| line.starts_with("next: "));
+                    prop_assert_eq!(next.count(), 2);
+                }
+                let artifact = offloader.artifact(offloaded.receipt.handle()).unwrap();
+                prop_assert_eq!(artifact.raw().bytes(0, u64::MAX).unwrap(), input);
+            }
+            Outcome::NotStored(lost) => prop_assert!(false, "{:?}", lost.error),
+        }
+    }
+}
