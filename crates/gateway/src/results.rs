@@ -95,7 +95,7 @@ impl<'a> CallResult<'a> {
             let span = span_in(whole, string.get());
             // Without its quotes.
             let (start, end) = (span.start + 1, span.end - 1);
-            let Some(text) = decode_json_string(&whole[start..end]) else {
+            let Some(text) = decode_json_string(&whole[span.clone()]) else {
                 continue;
             };
             texts.push(text);

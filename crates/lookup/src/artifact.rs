@@ -84,7 +84,11 @@ impl Part {
     fn load(source: &dyn ByteSource, part: TextPart) -> io::Result<Self> {
         let raw = source.bytes(part.start, part.end)?;
         let text = match part.is_string {
-            true => decode_json_string(&raw).unwrap_or_default(),
+            true => {
+                // With the quotes that stand around it.
+                let quoted = source.bytes(part.start.saturating_sub(1), part.end + 1)?;
+                decode_json_string(&quoted).unwrap_or_default()
+            }
             false => String::from_utf8_lossy(&raw).into_owned(),
         };
         Ok(Self {
