@@ -153,7 +153,9 @@ pub(crate) mod tests {
         let store = MemoryStore::default();
         let mut facts = facts_of(raw);
         let part = |text: &[u8]| {
-            let start = raw.windows(text.len()).position(|w| w == text).unwrap() as u64;
+            let quoted = [b"\"", text, b"\""].concat();
+            let at = raw.windows(quoted.len()).position(|w| w == quoted);
+            let start = at.unwrap() as u64 + 1;
             TextPart {
                 start,
                 end: start + text.len() as u64,
