@@ -13,6 +13,12 @@ pub(crate) const RETRIEVAL_MARK: &str = "spillgate/retrieval";
 const READ: &str = "spillgate_read";
 const GREP: &str = "spillgate_grep";
 
+/// Lines that `tail` gives unless told.
+const TAIL: u64 = 40;
+
+/// No page costs more, whatever a call asks for (SPEC 2, invariant 2).
+const MOST_PAGE_TOKENS: u64 = 10_000;
+
 /// Matches on a page unless asked otherwise.
 const MATCHES: usize = 50;
 
@@ -107,7 +113,7 @@ fn read(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Resu
     let span = match bytes.transpose().map_err(|error| error.to_string())? {
         Some(range) => Span::Bytes(range),
         None if arguments.flag("tail") => Span::Tail {
-            lines: lines.unwrap_or(u64::MAX),
+            lines: lines.unwrap_or(TAIL),
         },
         None => Span::Lines {
             start: arguments.number("start")?.unwrap_or(1),
@@ -223,7 +229,10 @@ impl Arguments {
     fn flag(&self, name: &str) -> bool {
         match self.0.get(name) {
             Some(Value::Bool(set)) => *set,
-            Some(Value::String(text)) => text == "true" || text == "1",
+            Some(Value::String(text)) => {
+                let meant = text.trim().to_ascii_lowercase();
+                ["true", "1", "yes", "on"].contains(&meant.as_str())
+            }
             Some(Value::Number(number)) => number.as_u64().is_some_and(|n| n > 0),
             _ => false,
         }
@@ -265,7 +274,8 @@ impl Arguments {
 
     fn budget(&self, page: TokenBudget) -> Result<TokenBudget, String> {
         let asked = self.number("max_tokens")?.filter(|&tokens| tokens > 0);
-        Ok(asked.map_or(page, TokenBudget::new))
+        let most = MOST_PAGE_TOKENS.max(page.get());
+        Ok(asked.map_or(page, |tokens| TokenBudget::new(tokens.min(most))))
     }
 }
 

@@ -132,7 +132,13 @@ fn by_lines(text: &str, complete: bool) -> Option<ContentKind> {
         return Some(ContentKind::Log);
     }
     let (code, markdown) = (share(&CODE_LINE), share(&MARKDOWN_LINE));
-    let headed = lines.iter().any(|line| HEADING.is_match(line));
+    let headings = lines.iter().filter(|line| HEADING.is_match(line)).count();
+    // Headings have text between them; lines of comment stand together.
+    let together = text
+        .lines()
+        .zip(text.lines().skip(1))
+        .filter(|(one, next)| HEADING.is_match(one) && HEADING.is_match(next));
+    let headed = headings > 0 && together.take(LOOKED_AT).count() * 4 <= headings;
     if headed && markdown > 0.03 && code < 0.4 && markdown * 3.0 > code {
         return Some(ContentKind::Markdown);
     }
@@ -251,6 +257,10 @@ mod tests {
             ("<?xml version=\"1.0\"?><a/>", Xml),
             ("<rss version=\"2\"><channel></channel></rss>", Xml),
             ("# Title\n\nSome prose.\n\n- one\n- two\n", Markdown),
+            (
+                "# a comment\n# and more of it\n# still\nssh 22/tcp\nhttp 80/tcp\n- x\n",
+                Text,
+            ),
             (
                 "use std::fs;\n\nfn main() {\n    println!(\"x\");\n}\n",
                 Code,

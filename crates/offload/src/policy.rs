@@ -176,6 +176,7 @@ impl Limits {
 /// Rules for everything, for servers and for tools.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
+    over: Rule,
     base: Rule,
     tools: Vec<(GlobMatcher, Rule)>,
     servers: BTreeMap<String, Policy>,
@@ -196,10 +197,17 @@ impl Policy {
         // The longer pattern says more.
         tools.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
         Ok(Self {
+            over: Rule::default(),
             base,
             tools,
             servers: servers.into_iter().collect(),
         })
+    }
+
+    /// The same rules, beneath one that holds for every result.
+    #[must_use]
+    pub fn under(self, over: Rule) -> Self {
+        Self { over, ..self }
     }
 
     /// The limits for a result: a server's tool before the server, before a
@@ -220,7 +228,7 @@ impl Policy {
             .iter()
             .filter(|(glob, _)| glob.is_match(&origin.tool));
         let of_tool = matching.fold(Rule::default(), |rule, (_, wider)| rule.or(*wider));
-        of_server.or(of_tool).or(self.base)
+        self.over.or(of_server).or(of_tool).or(self.base)
     }
 }
 
@@ -328,6 +336,13 @@ mod tests {
             let limits = policy.limits(&origin(server, tool));
             assert_eq!(limits.tokens, Some(want), "{server:?} {tool}");
         }
+    }
+
+    #[test]
+    fn a_rule_for_every_result_is_over_all() {
+        let policy = Policy::new(tokens(10), [("read_*".into(), tokens(20))], []).unwrap();
+        let limits = policy.under(tokens(0)).limits(&origin(None, "read_file"));
+        assert_eq!(limits.tokens, None);
     }
 
     #[test]

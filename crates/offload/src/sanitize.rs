@@ -109,15 +109,17 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
         if is_json(&*text, prelude) {
             let layout = JsonLayout::starting_at(prelude, 0);
             let made = run(captured, &*text, Transformation::Json(layout), prelude)?;
-            return Ok(Made {
-                kind: ContentKind::Json,
-                view: made.0,
-                index: made.1,
-                layout: Layout::Json,
-                prelude,
-            });
-        }
-        if kind == ContentKind::Json {
+            kind = ContentKind::Json;
+            if let Some((view, index)) = made {
+                return Ok(Made {
+                    kind,
+                    view,
+                    index,
+                    layout: Layout::Json,
+                    prelude,
+                });
+            }
+        } else if kind == ContentKind::Json {
             kind = not_json(captured.sample());
         }
     }
@@ -126,11 +128,15 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
     }
     let layout = layout_of(kind);
     let clean = Transformation::Clean(Box::default(), layout);
-    let (view, index) = run(captured, &*text, clean, 0)?;
-    Ok(Made {
-        view,
-        index,
-        ..as_is(captured, kind)
+    let made = run(captured, &*text, clean, 0)?;
+    let as_is = as_is(captured, kind);
+    Ok(match made {
+        Some((view, index)) => Made {
+            view,
+            index,
+            ..as_is
+        },
+        None => as_is,
     })
 }
 
@@ -149,13 +155,21 @@ fn as_is(captured: &Captured, kind: ContentKind) -> Made {
     }
 }
 
+/// Stands before the text of some Windows programs.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Where a JSON document seems to begin: at the start, or after some lines of
 /// notes, which commands print while they gather it.
 fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> {
     /// Notes are few; a document far down is part of something else.
     const LONGEST_PRELUDE: usize = 16 << 10;
     if kind == ContentKind::Json {
-        return Some(0);
+        let mark = sample.head.starts_with(BYTE_ORDER_MARK);
+        return Some(if mark {
+            BYTE_ORDER_MARK.len() as u64
+        } else {
+            0
+        });
     }
     let head = &sample.head[..sample.head.len().min(LONGEST_PRELUDE)];
     let starts = memchr::memchr_iter(b'\n', head).map(|newline| newline + 1);
@@ -199,7 +213,7 @@ fn run(
     text: &dyn ByteSource,
     mut transformation: Transformation,
     prelude: u64,
-) -> Result<(ViewText, LineIndex), StoreError> {
+) -> Result<Option<(ViewText, LineIndex)>, StoreError> {
     let layout = match &transformation {
         Transformation::Json(_) => Layout::Json,
         Transformation::Clean(_, layout) => *layout,
@@ -209,6 +223,7 @@ fn run(
         indexer: Indexer::made(layout),
         buffer: Vec::with_capacity(2 * BLOCK),
         indexed: 0,
+        room: text.len().saturating_mul(MOST_GROWTH) + FREE_GROWTH,
         failed: None,
     };
     let mut reader = ReadRange::new(text, prelude, text.len());
@@ -267,8 +282,17 @@ struct Build<'a> {
     buffer: Vec<u8>,
     /// Bytes of the buffer that the indexer has seen.
     indexed: usize,
+    /// Bytes that the view may still take.
+    room: u64,
     failed: Option<StoreError>,
 }
+
+/// Laid-out JSON is some two to four times its text. Indentation makes a view
+/// of deep nesting grow with the square of the text; what would grow more than
+/// this is not laid out, or 200 KB could fill a disk.
+const MOST_GROWTH: u64 = 8;
+/// So much may be added to any text, however short.
+const FREE_GROWTH: u64 = 64 << 10;
 
 impl Build<'_> {
     fn index(&mut self) {
@@ -276,7 +300,17 @@ impl Build<'_> {
         self.indexed = self.buffer.len();
     }
 
-    fn finish(mut self, copied: io::Result<()>) -> Result<(ViewText, LineIndex), StoreError> {
+    /// The view; `None` if it would have grown out of proportion.
+    fn finish(
+        mut self,
+        copied: io::Result<()>,
+    ) -> Result<Option<(ViewText, LineIndex)>, StoreError> {
+        if copied.is_err() && self.room == 0 {
+            if let Raw::Spooled(draft) = &mut self.captured.raw {
+                draft.discard_view()?;
+            }
+            return Ok(None);
+        }
         self.index();
         if copied.is_ok() && self.is_spooled() {
             self.failed = self.spill().err().or(self.failed);
@@ -289,7 +323,7 @@ impl Build<'_> {
             true => ViewText::Spooled,
             false => ViewText::Memory(Arc::new(self.buffer)),
         };
-        Ok((view, self.indexer.finish()))
+        Ok(Some((view, self.indexer.finish())))
     }
 
     fn is_spooled(&self) -> bool {
@@ -315,6 +349,10 @@ fn unreadable(error: &io::Error) -> StoreError {
 
 impl ViewSink for Build<'_> {
     fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.room = self.room.saturating_sub(bytes.len() as u64);
+        if self.room == 0 {
+            return Err(io::Error::other("the view grows out of proportion"));
+        }
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() < BLOCK || !self.is_spooled() {
             return Ok(());

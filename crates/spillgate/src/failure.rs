@@ -44,7 +44,7 @@ impl Failure {
     pub(crate) fn new(kind: &'static str, fault: Fault, message: impl Into<String>) -> Self {
         Self {
             kind,
-            message: message.into(),
+            message: harmless(&message.into()),
             fault,
             hint: String::new(),
             code: 1,
@@ -88,20 +88,40 @@ impl Failure {
     }
 }
 
+/// A message may quote anything: without control characters but newlines, and
+/// bounded.
+fn harmless(message: &str) -> String {
+    const LONGEST: usize = 1000;
+    let mut text = String::with_capacity(message.len().min(LONGEST));
+    for c in message.chars().take(LONGEST) {
+        match c.is_control() && c != '\n' {
+            true => text.extend(c.escape_debug()),
+            false => text.push(c),
+        }
+    }
+    if message.chars().nth(LONGEST).is_some() {
+        text.push('…');
+    }
+    text
+}
+
 /// Reports wrong usage, or the help that was asked for. `--json` holds for
 /// errors in the arguments too, so it is looked for among them.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let json = std::env::args_os().any(|argument| argument == "--json");
-    if !error.use_stderr() || !json {
+    if !error.use_stderr() {
         error.exit();
     }
+    let json = std::env::args_os().any(|argument| argument == "--json");
     let text = error.render().to_string();
-    let message = text.lines().next().unwrap_or_default();
-    let message = message.trim_start_matches("error: ");
+    let text = text.trim_start_matches("error: ").trim_end();
+    let message = match json {
+        true => text.lines().next().unwrap_or_default(),
+        false => text,
+    };
     let failure = Failure::new("usage", Fault::Caller, message)
         .hint("`spillgate help COMMAND` shows how it is used")
         .code(2);
-    ExitCode::from(failure.report(&Output::new(true)))
+    ExitCode::from(failure.report(&Output::new(json)))
 }
 
 impl From<StoreError> for Failure {

@@ -10,8 +10,11 @@ mod settings;
 mod wiring;
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
+use signal_hook::consts::SIGXFSZ;
 
 use crate::args::{Args, Command, LimitArgs};
 use crate::failure::Failure;
@@ -24,8 +27,18 @@ fn main() -> ExitCode {
         Err(error) => return failure::usage(&error),
     };
     let out = Output::new(args.common.json);
+    outlive_the_file_size_limit();
     let code = run(&args, &out).unwrap_or_else(|failure| failure.report(&out));
     ExitCode::from(code)
+}
+
+/// A write over the user's limit shall fail like one on a full disk, not end the
+/// process: with a handler in place it does. What we start gets the default
+/// back.
+fn outlive_the_file_size_limit() {
+    let seen = Arc::new(AtomicBool::new(false));
+    // Without it only the message is lost.
+    drop(signal_hook::flag::register(SIGXFSZ, seen));
 }
 
 /// The table of contents: each command and what answers it.

@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use etcetera::BaseStrategy;
-use figment2::providers::{Env, Format, Serialized, Toml};
+use figment2::providers::{Format, Serialized, Toml};
 use figment2::value::Map;
 use figment2::{Figment, Metadata, Profile as Section, Provider};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Policy, Profile, Rule};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::{Failure, Fault};
+use crate::wiring::{COMMAND_LINE_PAGE, GATEWAY_PAGE};
 
 /// All settings, by the names that they have in the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -43,9 +44,11 @@ pub(crate) struct Settings {
     /// gateway and 10,000 on the command line.
     pub(crate) page_tokens: Option<u64>,
     /// Bytes that the store may hold, such as "10 GiB"; "0" is no limit.
+    #[serde(deserialize_with = "text_or_number")]
     pub(crate) quota: String,
     /// How long an output is kept after its last use, such as "30d"; "0s" is
     /// for ever.
+    #[serde(deserialize_with = "text_or_number")]
     pub(crate) max_age: String,
     /// Rules for tools, by a pattern of their name.
     #[serde(default)]
@@ -53,6 +56,23 @@ pub(crate) struct Settings {
     /// Rules for servers, by their name.
     #[serde(default)]
     pub(crate) servers: BTreeMap<String, ServerRules>,
+}
+
+/// `quota = 0` is as good as `quota = "0"`.
+fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "a text such as \"10 GiB\" or \"30d\", or a number"
+    )]
+    enum Either {
+        Text(String),
+        Number(u64),
+    }
+    Ok(match Either::deserialize(from)? {
+        Either::Text(text) => text,
+        Either::Number(number) => number.to_string(),
+    })
 }
 
 /// Rules for one server.
@@ -72,18 +92,33 @@ pub(crate) struct InForce {
     pub(crate) from: String,
 }
 
-/// Environment variables that are settings: `SPILLGATE_` and one of these.
-const FROM_ENVIRONMENT: [&str; 9] = [
-    "store",
-    "tokenizer",
-    "max_tokens",
-    "max_bytes",
-    "profile",
-    "preview_tokens",
-    "page_tokens",
-    "quota",
-    "max_age",
-];
+/// Settings that the environment may set to a text, and to a number.
+const TEXTS: [&str; 5] = ["store", "tokenizer", "profile", "quota", "max_age"];
+const NUMBERS: [&str; 4] = ["max_tokens", "max_bytes", "preview_tokens", "page_tokens"];
+
+fn variable(key: &str) -> String {
+    format!("SPILLGATE_{}", key.to_ascii_uppercase())
+}
+
+/// What the environment sets; a variable that is empty sets nothing.
+fn environment() -> Result<BTreeMap<&'static str, serde_json::Value>, Failure> {
+    let set = |key: &&'static str| {
+        let value = std::env::var_os(variable(key)).filter(|value| !value.is_empty())?;
+        Some((*key, value.to_string_lossy().into_owned()))
+    };
+    let mut values = BTreeMap::new();
+    for (key, text) in TEXTS.iter().filter_map(set) {
+        values.insert(key, serde_json::Value::from(text));
+    }
+    for (key, text) in NUMBERS.iter().filter_map(set) {
+        let number: u64 = text.trim().parse().map_err(|_| {
+            let message = format!("{} = {text:?} is not a whole number", variable(key));
+            Failure::new("config", Fault::Caller, message).hint("write a number, or unset it")
+        })?;
+        values.insert(key, serde_json::Value::from(number));
+    }
+    Ok(values)
+}
 
 /// The settings and their layers.
 #[derive(Debug)]
@@ -99,7 +134,7 @@ impl Layers {
             figment = figment.merge(Toml::file(file).search(false));
         }
         figment = figment
-            .merge(Env::prefixed("SPILLGATE_").only(&FROM_ENVIRONMENT))
+            .merge(Layer::of("environment", &environment()?))
             .merge(Layer::of("command line", &Flags::new(common, limits)));
         let settings = figment.extract().map_err(|error| wrong(&error))?;
         Ok(Self { settings, figment })
@@ -113,10 +148,28 @@ impl Layers {
             .into_iter()
             .map(|(key, value)| InForce {
                 from: self.origin(&key),
+                value: if value.is_null() {
+                    self.built_in(&key)
+                } else {
+                    value
+                },
                 key,
-                value,
             })
             .collect()
+    }
+
+    /// What holds where nothing is set.
+    fn built_in(&self, key: &str) -> serde_json::Value {
+        let limits = self.settings.base().resolve();
+        match key {
+            "max_tokens" => limits.tokens.map_or("no limit".into(), Into::into),
+            "profile" => limits.profile.to_string().into(),
+            "preview_tokens" => limits.preview.get().into(),
+            "page_tokens" => {
+                format!("{GATEWAY_PAGE} in the gateway, {COMMAND_LINE_PAGE} here").into()
+            }
+            _ => "no limit".into(),
+        }
     }
 
     fn origin(&self, key: &str) -> String {
@@ -125,24 +178,33 @@ impl Layers {
         };
         match &metadata.source {
             Some(source) => format!("{} {source}", metadata.name),
-            None if metadata.name.contains("environment") => {
-                format!("environment SPILLGATE_{}", key.to_ascii_uppercase())
-            }
+            None if metadata.name == "environment" => format!("environment {}", variable(key)),
             None => metadata.name.to_string(),
         }
     }
 }
 
 impl Settings {
-    /// The rules that results are decided by.
-    pub(crate) fn policy(&self) -> Result<Policy, Failure> {
-        let base = Rule {
+    /// The rule for results that no nearer one is for.
+    fn base(&self) -> Rule {
+        Rule {
             max_tokens: self.max_tokens,
             max_bytes: self.max_bytes,
             max_lines: self.max_lines,
             max_chars: self.max_chars,
             profile: self.profile,
             preview_tokens: self.preview_tokens,
+        }
+    }
+
+    /// The rules that results are decided by.
+    /// `flags` are over everything that a file says of tools and servers.
+    pub(crate) fn policy(&self, flags: &LimitArgs) -> Result<Policy, Failure> {
+        let over = Rule {
+            max_tokens: flags.max_tokens,
+            max_bytes: flags.max_bytes,
+            profile: flags.profile,
+            ..Rule::default()
         };
         let pattern = |error| {
             Failure::new(
@@ -157,7 +219,8 @@ impl Settings {
             let policy = Policy::new(of.rule, of.tools.clone(), []).map_err(pattern)?;
             servers.push((name.clone(), policy));
         }
-        Policy::new(base, self.tools.clone(), servers).map_err(pattern)
+        let policy = Policy::new(self.base(), self.tools.clone(), servers).map_err(pattern)?;
+        Ok(policy.under(over))
     }
 
     /// Bytes that the store may hold.
@@ -175,6 +238,9 @@ impl Settings {
 
     /// How long an artifact is kept.
     pub(crate) fn max_age(&self) -> Result<Option<Duration>, Failure> {
+        if self.max_age.trim() == "0" {
+            return Ok(None);
+        }
         let age = humantime::parse_duration(&self.max_age).map_err(|error| {
             Failure::new(
                 "config",
@@ -230,7 +296,8 @@ fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
     let named = common
         .config
         .clone()
-        .or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from));
+        .or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from))
+        .filter(|file| !file.as_os_str().is_empty());
     if let Some(file) = named {
         return match file.is_file() {
             true => Ok(Some(file)),

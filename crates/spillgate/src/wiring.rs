@@ -1,12 +1,13 @@
 //! Settings in, working parts out.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_artifact::{Clock, SystemClock, TokenBudget};
-use spillgate_offload::{Door, FileLedger, Ledger, Offloader};
-use spillgate_store::{FileStore, Lifetime, Retention, sweep};
+use spillgate_artifact::{Clock, SystemClock, Timestamp, TokenBudget};
+use spillgate_offload::{Door, FileLedger, Ledger, Offloader, Policy};
+use spillgate_store::{FileStore, Lifetime, Receipt, Retention, sweep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
@@ -14,22 +15,23 @@ use crate::settings::{Layers, Settings};
 
 /// Tokens of a page on the command line unless set: enough that an ordinary
 /// page is within it by its bytes alone and no tokenizer has to be loaded.
-const COMMAND_LINE_PAGE: u64 = 10_000;
+pub(crate) const COMMAND_LINE_PAGE: u64 = 10_000;
 
 /// Tokens of a page in the gateway unless set: some 10,000 bytes, which every
 /// client passes on whole (deps.md).
-const GATEWAY_PAGE: u64 = 2500;
+pub(crate) const GATEWAY_PAGE: u64 = 2500;
 
 /// A draft untouched for this long has no writer any more.
 const LEFTOVER: Duration = Duration::from_secs(60);
 
 /// The store is swept at most once in so long.
-const SWEEP_EVERY: Duration = Duration::from_secs(300);
+pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(300);
 
 /// The working parts of a command.
 #[derive(Debug)]
 pub(crate) struct House {
     common: Common,
+    limits: LimitArgs,
     pub(crate) settings: Settings,
     pub(crate) store: Arc<FileStore>,
     pub(crate) ledger: Arc<FileLedger>,
@@ -53,7 +55,7 @@ impl House {
         };
         let offloader = Offloader::new(
             Arc::clone(&store) as _,
-            settings.policy()?,
+            settings.policy(limits)?,
             settings.tokenizer.counter(),
             door,
             clock,
@@ -61,11 +63,17 @@ impl House {
         );
         Ok(Self {
             common: common.clone(),
+            limits: limits.clone(),
             settings,
             store,
             ledger,
             offloader,
         })
+    }
+
+    /// The rules that results are decided by.
+    pub(crate) fn policy(&self) -> Result<Policy, Failure> {
+        self.settings.policy(&self.limits)
     }
 
     /// The budget of a page on the command line.
@@ -92,31 +100,45 @@ impl House {
             .unwrap_or_default()
     }
 
-    /// Lets go what is over age or quota and what killed writers left, unless
-    /// that was done a moment ago. Never an error: what was asked is done.
-    pub(crate) fn tidy(&self) {
+    /// Lets go what is over age or quota and what killed writers left. Done at
+    /// most every few minutes, but at once after an output that is a good part
+    /// of the quota. Never an error: what was asked is done.
+    pub(crate) fn tidy(&self, stored: Option<&Receipt>) {
         let (Ok(max_bytes), Ok(max_age)) = (self.settings.quota(), self.settings.max_age()) else {
             return;
         };
         let now = SystemClock.now();
         let mark = self.store.base().join(".swept");
-        let swept = std::fs::metadata(&mark).and_then(|found| found.modified());
-        let recent = swept.is_ok_and(|at| {
-            now.system_time()
-                .duration_since(at)
-                .is_ok_and(|age| age < SWEEP_EVERY)
-        });
-        if recent || std::fs::write(&mark, b"").is_err() {
+        let bytes = stored.map_or(0, |receipt| receipt.manifest().facts.raw_bytes);
+        let is_large = max_bytes.is_some_and(|quota| bytes > quota / GOOD_PART);
+        if !is_large && is_recent(&mark, now) || touch(&mark).is_err() {
             return;
         }
         let retention = Retention { max_bytes, max_age };
-        if let Err(error) = sweep(&*self.store, retention, now) {
+        let spared = stored.map(Receipt::handle);
+        if let Err(error) = sweep(&*self.store, retention, spared, now) {
             tracing::warn!(%error, "the store could not be swept");
         }
         if let Err(error) = self.store.remove_leftovers(LEFTOVER) {
             tracing::warn!(%error, "leftovers could not be removed");
         }
     }
+}
+
+/// An output of a hundredth of the quota is worth a sweep of its own.
+const GOOD_PART: u64 = 100;
+
+fn is_recent(mark: &Path, now: Timestamp) -> bool {
+    let swept = std::fs::metadata(mark).and_then(|found| found.modified());
+    swept.is_ok_and(|at| Timestamp::new(at).age_at(now) < SWEEP_EVERY)
+}
+
+fn touch(mark: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options
+        .open(mark)?
+        .set_modified(SystemClock.now().system_time())
 }
 
 /// The option as it is typed in a shell.

@@ -24,6 +24,7 @@ pub fn run(make: &dyn Fn() -> Box<dyn ArtifactStore>) {
         tells_why_an_artifact_is_absent,
         lists_oldest_first,
         sweeps_by_age_quota_and_pin,
+        never_sweeps_what_was_just_stored,
         serves_many_threads,
     ] {
         check(&*make());
@@ -185,7 +186,7 @@ fn sweeps_by_age_quota_and_pin(store: &dyn ArtifactStore) {
         max_bytes: Some(total - 1),
         max_age: None,
     };
-    let swept = sweep(store, retention, at(100)).expect("swept");
+    let swept = sweep(store, retention, None, at(100)).expect("swept");
     assert_eq!(swept.len(), 1, "one is enough to fit the quota");
     assert_eq!(swept[0].why, Gone::Evicted);
     let retention = Retention {
@@ -193,7 +194,7 @@ fn sweeps_by_age_quota_and_pin(store: &dyn ArtifactStore) {
         max_age: Some(Duration::ZERO),
     };
     let later = Timestamp::new(at(0).system_time() + Duration::from_secs(1 << 32));
-    let swept = sweep(store, retention, later).expect("swept");
+    let swept = sweep(store, retention, None, later).expect("swept");
     assert_eq!(swept.len(), 2);
     assert!(matches!(
         why(store, c),
@@ -203,6 +204,22 @@ fn sweeps_by_age_quota_and_pin(store: &dyn ArtifactStore) {
         }
     ));
     assert!(store.open(pinned).is_ok(), "what is pinned stays");
+}
+
+fn never_sweeps_what_was_just_stored(store: &dyn ArtifactStore) {
+    let small = put(store, &[1; 500], 0).handle();
+    let large = put(store, &[2; 5000], 1).handle();
+    let retention = Retention {
+        max_bytes: Some(3000),
+        max_age: None,
+    };
+    let swept = sweep(store, retention, Some(large), at(2)).expect("swept");
+    assert_eq!(swept, [], "nothing is let go for what never fits");
+    // Later it is the first to go, not the last.
+    let swept = sweep(store, retention, None, at(3)).expect("swept");
+    assert_eq!(swept.len(), 1);
+    assert_eq!(swept[0].handle, large);
+    assert!(store.open(small).is_ok());
 }
 
 fn serves_many_threads(store: &dyn ArtifactStore) {

@@ -25,20 +25,37 @@ pub struct Swept {
     pub why: Gone,
 }
 
-/// Lets go what is too old, then the least recently used until the rest fits
-/// the quota; returns what went.
+/// Lets go what is too old, what alone is over the quota, then the least
+/// recently used until the rest fits; returns what went. `spared` is never let
+/// go: its handle was shown a moment ago.
 pub fn sweep(
     store: &dyn ArtifactStore,
     retention: Retention,
+    spared: Option<Handle>,
     now: Timestamp,
 ) -> Result<Vec<Swept>, StoreError> {
+    let quota = retention.max_bytes.unwrap_or(u64::MAX);
     let mut listed = store.list()?;
-    listed.sort_by_key(|one| one.used);
-    let mut total: u64 = listed.iter().map(|one| one.bytes).sum();
+    listed.sort_by_key(|one| (one.bytes <= quota, one.used));
+    let is_spared = |one: &Listed| Some(one.manifest.handle) == spared;
+    // Room for what is spared is not made by letting everything else go when
+    // even that would not do.
+    let counted = listed
+        .iter()
+        .filter(|one| !is_spared(one) || one.bytes <= quota);
+    let mut total: u64 = counted.map(|one| one.bytes).sum();
     let mut swept = Vec::new();
-    for one in listed.iter().filter(|one| !one.manifest.pinned) {
-        let Some(why) = due(one, total, retention, now) else {
-            continue;
+    for one in listed
+        .iter()
+        .filter(|one| !one.manifest.pinned && !is_spared(one))
+    {
+        let expired = retention
+            .max_age
+            .is_some_and(|max| one.used.age_at(now) > max);
+        let why = match (expired, total > quota) {
+            (true, _) => Gone::Expired,
+            (false, true) => Gone::Evicted,
+            (false, false) => continue,
         };
         match store.remove(one.manifest.handle, why, now) {
             Ok(()) => swept.push(Swept {
@@ -52,15 +69,4 @@ pub fn sweep(
         total = total.saturating_sub(one.bytes);
     }
     Ok(swept)
-}
-
-fn due(one: &Listed, total: u64, retention: Retention, now: Timestamp) -> Option<Gone> {
-    if retention
-        .max_age
-        .is_some_and(|max| one.used.age_at(now) > max)
-    {
-        return Some(Gone::Expired);
-    }
-    let over = retention.max_bytes.is_some_and(|max| total > max);
-    over.then_some(Gone::Evicted)
 }

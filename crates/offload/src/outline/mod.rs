@@ -41,7 +41,12 @@ pub(crate) struct Line {
 pub(crate) fn outline(artifact: &Artifact, stats: &Stats) -> io::Result<Vec<Line>> {
     let mut lines = of_kind(artifact, stats)?;
     let shown = artifact.view().lines();
-    if shown.abs_diff(stats.lines) > 1 {
+    if artifact.view().bytes() == 0 {
+        lines.insert(
+            0,
+            note("(nothing in it can be shown; the stored bytes have it)".to_owned()),
+        );
+    } else if shown.abs_diff(stats.lines) > 1 {
         lines.insert(0, note(format!("(laid out as {shown} lines)")));
     }
     for line in &mut lines {

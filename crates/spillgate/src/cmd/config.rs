@@ -12,7 +12,7 @@ use crate::settings::Layers;
 pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u8, Failure> {
     let layers = Layers::load(common, &config.limits)?;
     // What is not only read but parsed is checked here too.
-    layers.settings.policy()?;
+    layers.settings.policy(&config.limits)?;
     layers.settings.quota()?;
     layers.settings.max_age()?;
     let in_force = layers.in_force();
@@ -26,10 +26,7 @@ pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u
     }
     let mut text = String::new();
     for one in in_force {
-        let value = match one.value {
-            Value::Null => "(built-in)".to_owned(),
-            value => value.to_string(),
-        };
+        let value = one.value.to_string();
         writeln!(text, "{:<15} {value:<40} {}", one.key, one.from).expect("writing to a string");
     }
     out.raw(text.as_bytes())?;

@@ -1,6 +1,7 @@
 //! `spillgate mcp`: between an MCP client and a server.
 
 use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
 
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_gateway::{Gateway, ServerCommand};
@@ -9,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::Mcp;
 use crate::failure::Failure;
-use crate::wiring::House;
+use crate::wiring::{House, SWEEP_EVERY};
 
 /// Programs that only start another one, whose name says more.
 const LAUNCHERS: [&str; 12] = [
@@ -37,11 +38,21 @@ pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let code = runtime.block_on(spillgate_gateway::run(gateway));
+    let code = std::thread::scope(|scope| {
+        let (ended, wait) = std::sync::mpsc::channel::<()>();
+        scope.spawn(move || {
+            while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
+                house.tidy(None);
+            }
+        });
+        let code = runtime.block_on(spillgate_gateway::run(gateway));
+        drop(ended);
+        code
+    });
     // A look-up that nobody waits for any more must not keep the process.
     runtime.shutdown_background();
     house.ledger.flush_inline(SystemClock.now());
-    house.tidy();
+    house.tidy(None);
     Ok(code?)
 }
 
@@ -49,7 +60,7 @@ fn behind_the_gateway(house: &House) -> Result<Offloader, Failure> {
     let offloader = &house.offloader;
     Ok(Offloader::new(
         offloader.store().clone(),
-        house.settings.policy()?,
+        house.policy()?,
         offloader.counter().clone(),
         Door::Gateway,
         offloader.clock().clone(),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Stats};
 use spillgate_offload::Outcome;
+use spillgate_store::Receipt;
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -62,6 +63,14 @@ pub(super) fn print(outcome: &Outcome, out: &Output) -> Result<(), Failure> {
         Outcome::NotStored(lost) => out.text(lost.shown.text())?,
     }
     Ok(())
+}
+
+/// Proof that a result is stored, if it is.
+pub(super) fn receipt(outcome: &Outcome) -> Option<&Receipt> {
+    match outcome {
+        Outcome::Offloaded(offloaded) => Some(&offloaded.receipt),
+        _ => None,
+    }
 }
 
 /// Why a result was not stored although it should have been.

@@ -30,7 +30,7 @@ pub(crate) fn put(house: &House, put: &Put, out: &Output) -> Result<u8, Failure>
         true => outcome::to_json(&outcome)?,
         false => serde_json::Value::Null,
     };
-    house.tidy();
+    house.tidy(outcome::receipt(&outcome));
     match outcome::failure(outcome) {
         None if out.json => out.object(&object)?,
         None => {}

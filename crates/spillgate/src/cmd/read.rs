@@ -1,5 +1,7 @@
 //! `spillgate read`: lines or bytes of a stored output.
 
+use std::fmt::Write;
+
 use serde_json::json;
 use spillgate_lookup::{Page, ReadQuery, Span};
 
@@ -39,7 +41,7 @@ pub(crate) fn read(house: &House, read: &Read, out: &Output) -> Result<u8, Failu
         return Ok(0);
     }
     match read.number {
-        true => out.text(&numbered(&page))?,
+        true => out.text(&numbered(house, read, &page)?)?,
         false => out.text(&page.text)?,
     }
     if let Some(next) = page.next {
@@ -65,9 +67,22 @@ pub(crate) fn read(house: &House, read: &Read, out: &Output) -> Result<u8, Failu
     Ok(0)
 }
 
-fn numbered(page: &Page) -> String {
-    let lines = (page.lines.first..).zip(page.text.split_inclusive('\n'));
-    lines
-        .map(|(number, line)| format!("{number:>6} {line}"))
-        .collect()
+/// Each view line of the page on a line of its own, with its number; long lines
+/// are several.
+fn numbered(house: &House, read: &Read, page: &Page) -> Result<String, Failure> {
+    let artifact = house.offloader.artifact(read.handle)?;
+    let mut lines = artifact.view().lines_from(page.lines.first)?;
+    let (mut text, mut shown) = (String::new(), page.bytes.start);
+    while let Some(line) = lines.next_line()? {
+        let (start, end) = (shown, line.end.min(page.bytes.end.unwrap_or(u64::MAX)));
+        if start >= end {
+            break;
+        }
+        let at = |offset: u64| usize::try_from(offset - page.bytes.start).unwrap_or(usize::MAX);
+        let part = page.text.get(at(start)..at(end)).unwrap_or_default();
+        let part = part.trim_end_matches('\n');
+        writeln!(text, "{:>6} {part}", line.number).expect("writing to a string");
+        shown = end;
+    }
+    Ok(text)
 }

@@ -90,6 +90,43 @@ fn two_hundred_megabytes_of_log() {
 }
 
 #[test]
+fn a_view_does_not_grow_out_of_proportion() {
+    let tool = Tool::new();
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let wide = format!(
+        "{}{}{}",
+        "[".repeat(3000),
+        "1,".repeat(2000) + "1",
+        "]".repeat(3000)
+    );
+    for json in [deep, wide] {
+        let object = tool.json(&["put"], json.as_bytes());
+        let handle = object["handle"].as_str().unwrap();
+        let view = tool.json(&["show", handle], b"")["view"].clone();
+        assert_eq!(
+            (&view["bytes"], &view["is_raw"]),
+            (&json.len().into(), &true.into())
+        );
+    }
+    let marked = format!("\u{feff}{}", records(500));
+    let object = tool.json(&["put"], marked.as_bytes());
+    assert_eq!(object["kind"], "json");
+    assert!(object["text"].as_str().unwrap().contains("laid out as"));
+}
+
+#[test]
+fn what_cannot_be_shown_is_said_to_be_there() {
+    let tool = Tool::new();
+    let text = tool.json(&["put"], &vec![0; 50_000])["text"].clone();
+    assert!(
+        text.as_str()
+            .unwrap()
+            .contains("nothing in it can be shown"),
+        "{text}"
+    );
+}
+
+#[test]
 fn byte_limits_are_strict() {
     let tool = Tool::new();
     let text = log(400);

@@ -61,10 +61,9 @@ fn killed_while_storing() {
 }
 
 /// What `put` says when files may only grow to `blocks` of 512 bytes, as on a
-/// full disk. The shell ignores the signal that comes with the limit, and what
-/// is ignored stays so in the program that it starts.
+/// full disk.
 fn put_with_limit(tool: &Tool, blocks: u32, options: &str, input: &str) -> std::process::Output {
-    let line = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$SPILLGATE\" put {options}");
+    let line = format!("ulimit -f {blocks}; exec \"$SPILLGATE\" put {options}");
     feed(tool.shell(&line), input.as_bytes())
 }
 

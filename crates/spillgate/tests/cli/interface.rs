@@ -108,6 +108,62 @@ fn settings_come_from_flags_before_environment_before_file() {
 }
 
 #[test]
+fn a_flag_is_over_every_rule_of_the_file() {
+    let tool = Tool::new();
+    let file = tool.home().join("spillgate.toml");
+    fs::write(
+        &file,
+        "quota = 0\nmax_age = 0\n[tools.stdin]\nmax_tokens = 700\n",
+    )
+    .unwrap();
+    let file = file.to_str().unwrap();
+    let put = |more: &[&str]| {
+        let args = [&["put", "--config", file], more].concat();
+        tool.json(&args, log(60).as_bytes())["offloaded"].clone()
+    };
+    assert_eq!(put(&[]), true);
+    assert_eq!(put(&["--max-tokens", "0"]), false);
+}
+
+#[test]
+fn variables_are_texts_and_empty_ones_set_nothing() {
+    let tool = Tool::new();
+    let mut command = tool.command(&["config", "--json"]);
+    command
+        .env("SPILLGATE_STORE", "123")
+        .env("SPILLGATE_QUOTA", "5000000");
+    command
+        .env("SPILLGATE_TOKENIZER", "")
+        .env("SPILLGATE_CONFIG", "");
+    let config: Value = serde_json::from_slice(&feed(command, b"").stdout).unwrap();
+    assert_eq!(config["store"]["value"], "123");
+    assert_eq!(config["quota"]["from"], "environment SPILLGATE_QUOTA");
+    assert_eq!(config["tokenizer"]["from"], "default");
+    assert_eq!(config["max_tokens"]["value"], 2500);
+    assert_eq!(config["preview_tokens"]["value"], 600);
+    let mut command = tool.command(&["config", "--json"]);
+    command.env("SPILLGATE_MAX_BYTES", "many");
+    let wrong: Value = serde_json::from_slice(&feed(command, b"").stdout).unwrap();
+    let message = wrong["error"]["message"].as_str().unwrap();
+    assert!(message.contains("SPILLGATE_MAX_BYTES"), "{message}");
+}
+
+#[test]
+fn errors_are_bounded_and_harmless() {
+    let tool = Tool::new();
+    let long = "z".repeat(50_000);
+    for args in [
+        vec!["read", "a\u{1b}[31mb\nc"],
+        vec!["run", "/x\u{1b}[31m"],
+        vec!["read", &long],
+        vec!["run", &long],
+    ] {
+        let said = tool.run(&args, b"").stderr;
+        assert!(said.len() < 4000 && !said.contains(&0x1b), "{args:.40?}");
+    }
+}
+
+#[test]
 fn every_setting_is_in_the_reference() {
     let reference = include_str!("../../../../docs/configuration.md");
     for key in keys(&Tool::new().json(&["config"], b"")) {
@@ -188,6 +244,19 @@ fn completions_and_manual_are_there() {
             .success()
     );
     assert!(pages.join("spillgate-grep.1").is_file());
+}
+
+#[test]
+fn what_was_just_stored_is_never_evicted() {
+    let tool = Tool::new();
+    let small = tool.put(log(300).as_bytes());
+    let mut command = tool.command(&["put", "--json"]);
+    command.env("SPILLGATE_QUOTA", "100 KB");
+    let object: Value =
+        serde_json::from_slice(&feed(command, log(9000).as_bytes()).stdout).unwrap();
+    let large = object["handle"].as_str().unwrap();
+    assert!(tool.run(&["show", large], b"").status.success());
+    assert!(tool.run(&["show", &small], b"").status.success());
 }
 
 #[test]

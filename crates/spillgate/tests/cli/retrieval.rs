@@ -63,6 +63,21 @@ fn lines_from_either_end() {
 }
 
 #[test]
+fn numbered_lines_are_view_lines() {
+    let tool = Tool::new();
+    let text = format!("{}\nshort\n", "word ".repeat(450));
+    let handle = tool.put(text.repeat(40).as_bytes());
+    let args = ["read", &handle, "-n", "--start", "2", "--lines", "4"];
+    let shown = String::from_utf8(tool.run(&args, b"").stdout).unwrap();
+    let numbers: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(numbers, ["2", "3", "4", "5"]);
+    assert!(shown.lines().nth(2).unwrap().ends_with("     4 short"));
+}
+
+#[test]
 fn matches_with_context_and_pages() {
     let tool = Tool::new();
     let handle = tool.put(log(5000).as_bytes());

@@ -43,7 +43,7 @@ fn merged(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
     if !out.json {
         outcome::print(&outcome, out)?;
     }
-    house.tidy();
+    house.tidy(outcome::receipt(&outcome));
     let failure = outcome::failure(outcome);
     if out.json {
         object["exit_code"] = json!(code);
@@ -84,7 +84,9 @@ fn split(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
         outcome::print(&from_stdout, out)?;
         print_to_stderr(&from_stderr)?;
     }
-    house.tidy();
+    for outcome in [&from_stdout, &from_stderr] {
+        house.tidy(outcome::receipt(outcome));
+    }
     for failure in [from_stdout, from_stderr]
         .into_iter()
         .filter_map(outcome::failure)
