@@ -89,6 +89,8 @@ async fn finish(
             drop(server.await);
         }
         relay.finish_own_calls().await;
+        // What the server was asked last and never answered.
+        relay.fail_pending("ended".to_owned()).await;
     };
     tokio::select! {
         () = last_answers => {}

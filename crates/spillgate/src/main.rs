@@ -58,7 +58,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
         Command::Mcp(mcp) => cmd::mcp::mcp(&offloading(&mcp.limits)?, mcp),
-        Command::Completions(completions) => cmd::generate::completions(completions),
-        Command::Man(man) => cmd::generate::man(man),
+        Command::Completions(completions) => cmd::generate::completions(completions, out),
+        Command::Man(man) => cmd::generate::man(man, out),
     }
 }

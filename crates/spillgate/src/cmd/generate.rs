@@ -4,27 +4,36 @@ use std::io;
 use std::path::Path;
 
 use clap::CommandFactory;
+use serde_json::json;
 
 use crate::args::{Args, Completions, Man};
 use crate::failure::{Failure, Fault};
+use crate::output::Output;
 
-pub(crate) fn completions(completions: &Completions) -> Result<u8, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(
-        completions.shell,
-        &mut Args::command(),
-        "spillgate",
-        &mut script,
-    );
-    io::Write::write_all(&mut io::stdout(), &script)?;
+pub(crate) fn completions(completions: &Completions, out: &Output) -> Result<u8, Failure> {
+    let (shell, mut script) = (completions.shell, Vec::new());
+    clap_complete::generate(shell, &mut Args::command(), "spillgate", &mut script);
+    print(out, "script", &script)
+}
+
+pub(crate) fn man(man: &Man, out: &Output) -> Result<u8, Failure> {
+    let Some(directory) = &man.dir else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Args::command()).render(&mut page)?;
+        return print(out, "page", &page);
+    };
+    clap_mangen::generate_to(Args::command(), directory)
+        .map_err(|error| not_written(directory, &error))?;
+    if out.json {
+        out.object(&json!({"dir": directory}))?;
+    }
     Ok(0)
 }
 
-pub(crate) fn man(man: &Man) -> Result<u8, Failure> {
-    match &man.dir {
-        Some(directory) => clap_mangen::generate_to(Args::command(), directory)
-            .map_err(|error| not_written(directory, &error))?,
-        None => clap_mangen::Man::new(Args::command()).render(&mut io::stdout())?,
+fn print(out: &Output, name: &str, text: &[u8]) -> Result<u8, Failure> {
+    match out.json {
+        true => out.object(&json!({name: String::from_utf8_lossy(text)}))?,
+        false => out.raw(text)?,
     }
     Ok(0)
 }

@@ -56,6 +56,23 @@ fn members_of_json_output() {
 }
 
 #[test]
+fn json_of_what_is_not_json() {
+    let tool = Tool::new();
+    // Characters of three bytes, so that blocks end inside of one.
+    let text = "漢字\n\"quoted\"\\\u{1}".repeat(40_000);
+    let handle = tool.put(text.as_bytes());
+    let raw = tool.json(&["cat", "--raw", &handle], b"");
+    assert_eq!(
+        (&raw["text"], &raw["bytes"]),
+        (&json!(text), &json!(text.len()))
+    );
+    let view = tool.json(&["cat", &handle], b"");
+    assert_eq!(view["text"], text.replace('\u{1}', ""));
+    assert!(tool.json(&["completions", "bash"], b"")["script"].is_string());
+    assert!(tool.json(&["man"], b"")["page"].is_string());
+}
+
+#[test]
 fn figures_of_a_result() {
     let tool = Tool::new();
     let object = tool.json(&["put"], "hello wörld\n".as_bytes());
