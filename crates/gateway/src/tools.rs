@@ -124,15 +124,18 @@ fn read(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Resu
         span,
         budget: arguments.budget(page)?,
     };
-    let next = |span: Span| match span {
-        Span::Bytes(range) => format!("{READ}(handle=\"{handle}\", bytes=\"{range}\")"),
-        Span::Lines { start, lines } => {
-            let lines = lines
-                .map(|lines| format!(", lines={lines}"))
-                .unwrap_or_default();
-            format!("{READ}(handle=\"{handle}\", start={start}{lines})")
-        }
-        Span::Tail { lines } => format!("{READ}(handle=\"{handle}\", tail=true, lines={lines})"),
+    let next = |span: Span| {
+        let place = match span {
+            Span::Bytes(range) => format!("bytes=\"{range}\""),
+            Span::Lines { start, lines: None } => format!("start={start}"),
+            Span::Lines {
+                start,
+                lines: Some(lines),
+            } => format!("start={start}, lines={lines}"),
+            Span::Tail { lines } => format!("tail=true, lines={lines}"),
+        };
+        let budget = arguments.repeated(["max_tokens"]);
+        format!("{READ}(handle=\"{handle}\", {place}{budget})")
     };
     let shown = offloader.present_read(handle, query, &next);
     shown.map(|shown| shown.text().to_owned()).map_err(told)
@@ -159,7 +162,13 @@ fn grep(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Resu
     };
     let next = |start: u64| {
         let pattern = again(&pattern);
-        let others = arguments.repeated(["ignore_case", "before", "after", "max_matches"]);
+        let others = arguments.repeated([
+            "ignore_case",
+            "before",
+            "after",
+            "max_matches",
+            "max_tokens",
+        ]);
         format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
     };
     let shown = offloader.present_grep(handle, &query, &next);
@@ -425,10 +434,10 @@ mod tests {
         .map(|(tool, more)| next(tool, more))
         .collect();
         assert_snapshot!(all.join("\n"), @r#"
-        next: spillgate_read(handle="HANDLE", start=12)
-        next: spillgate_read(handle="HANDLE", start=12, lines=89)
-        next: spillgate_read(handle="HANDLE", bytes="817..20000")
-        next: spillgate_read(handle="HANDLE", start=512)
+        next: spillgate_read(handle="HANDLE", start=12, max_tokens=300)
+        next: spillgate_read(handle="HANDLE", start=12, lines=89, max_tokens=300)
+        next: spillgate_read(handle="HANDLE", bytes="817..20000", max_tokens=300)
+        next: spillgate_read(handle="HANDLE", start=512, max_tokens=300)
         [0 of 0 matching lines]
         next: spillgate_grep(handle="HANDLE", pattern="INFO", start=51)
         next: spillgate_grep(handle="HANDLE", pattern="info", ignore_case=true, before=2, start=57)
