@@ -155,6 +155,8 @@ fn table(text: &str, complete: bool) -> Option<ContentKind> {
 fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
     const ROWS: usize = 50;
     const WIDEST_NAME: usize = 64;
+    /// Prose with a comma in each line has longer "names".
+    const MOST_WORDS: usize = 4;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .from_reader(text.as_bytes());
@@ -166,7 +168,10 @@ fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
     names.dedup();
     let named = names.len() == header.len()
         && names.iter().all(|name| {
-            name.len() <= WIDEST_NAME && !name.trim().is_empty() && name.parse::<f64>().is_err()
+            let words = name.split_whitespace().count();
+            name.len() <= WIDEST_NAME
+                && (1..=MOST_WORDS).contains(&words)
+                && name.parse::<f64>().is_err()
         });
     if header.len() < 2 || !named {
         return false;
@@ -246,6 +251,10 @@ mod tests {
             ("id,name\n1,a\n2,\"b\nc\"\n", Csv),
             ("id\tname\n1\ta\n", Tsv),
             ("one, two\nthree\n", Text),
+            (
+                "the first line of all, and more\nthe second, and more\n",
+                Text,
+            ),
             ("1,2\n3,4\n", Text),
             (
                 "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",

@@ -125,7 +125,7 @@ fn table(text: &mut String, by_tool: &BTreeMap<String, Sums>, total: &Sums) {
 }
 
 fn row(text: &mut String, [name, cells @ ..]: &[&str; 6]) {
-    write!(text, "{name:<32}").expect("writing to a string");
+    write!(text, "{name:<44}").expect("writing to a string");
     for cell in cells {
         write!(text, " {cell:>11}").expect("writing to a string");
     }
