@@ -70,7 +70,7 @@ fn json(text: &str, complete: bool) -> Option<ContentKind> {
                 ends.push(documents.byte_offset());
             }
             Some(Err(error)) if error.is_eof() && !complete => break true,
-            Some(Err(_)) => return None,
+            Some(Err(_)) => return json_lines(text, complete),
             None => break false,
         }
     };
@@ -82,6 +82,24 @@ fn json(text: &str, complete: bool) -> Option<ContentKind> {
         _ if each_on_its_line => Some(ContentKind::Ndjson),
         _ => None,
     }
+}
+
+/// NDJSON with a line here and there that is none, as logs have: nine lines in
+/// ten are a document.
+fn json_lines(text: &str, complete: bool) -> Option<ContentKind> {
+    let mut lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    if !complete {
+        lines.pop(); // cut off by the sample
+    }
+    let is_document = |line: &&&str| {
+        line.trim_start().starts_with(['{', '['])
+            && serde_json::from_str::<IgnoredAny>(line).is_ok()
+    };
+    let documents = lines.iter().filter(is_document).count();
+    (documents >= 2 && documents * 10 >= lines.len() * 9).then_some(ContentKind::Ndjson)
 }
 
 /// Formats with marks that nothing else carries.
@@ -239,6 +257,7 @@ mod tests {
             ("\u{feff}[1]\n", Json),
             ("{\"a\":1}\n{\"a\":2}\n", Ndjson),
             ("{\"a\":1} {\"a\":2}", Text),
+            ("{\"a\":1}\n{broken\n", Text),
             ("{not json}", Text),
             (
                 "[2026-11-21 10:00:00] INFO up\n[2026-11-21 10:00:01] INFO up\n[2026-11-21 10:00:02] WARN x\n",
@@ -286,6 +305,12 @@ mod tests {
         for (text, want) in cases {
             assert_eq!(kind(text), want, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_bad_line_does_not_spoil_many_good_ones() {
+        let text = format!("{{\"a\":1}}\n{{broken\n{}", "{\"a\":2}\n".repeat(30));
+        assert_eq!(kind(&text), ContentKind::Ndjson);
     }
 
     #[test]

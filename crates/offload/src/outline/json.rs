@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use spillgate_artifact::{ByteSource, ReadRange};
@@ -23,24 +23,45 @@ const EXAMPLES: usize = 2;
 /// Characters of an example.
 const EXAMPLE_CHARS: usize = 24;
 
-/// The key tree of the first `limit` bytes from `start` on.
+/// The key tree of the first `limit` bytes from `start` on. What was read before
+/// the limit, or before a fault, keeps its shape.
 pub(super) fn outline(source: &dyn ByteSource, start: u64, limit: u64) -> Vec<Line> {
     let range = ReadRange::new(source, start, start.saturating_add(limit));
     let reader = BufReader::with_capacity(64 << 10, range);
-    let mut parser = serde_json::Deserializer::from_reader(reader);
     let mut shape = Shape::default();
-    let mut documents = 0;
-    // What was read before the limit, or before a fault, keeps its shape.
-    while shape.merge(&mut parser, 0).is_ok() {
-        documents += 1;
+    // The limit, or a fault, ends it; what came before is kept.
+    let _ = shape.merge(&mut serde_json::Deserializer::from_reader(reader), 0);
+    rendered(&shape, "")
+}
+
+/// The same of many documents, one a line; lines that are none are counted.
+pub(super) fn outline_of_lines(source: &dyn ByteSource, limit: u64) -> Vec<Line> {
+    let reader = BufReader::with_capacity(64 << 10, ReadRange::new(source, 0, limit));
+    let mut shape = Shape::default();
+    let (mut documents, mut others) = (0u64, 0u64);
+    for line in reader.split(b'\n').map_while(Result::ok) {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        // Looked at before it is merged: half a line would leave its keys.
+        match serde_json::from_slice::<IgnoredAny>(&line) {
+            Ok(_) => {
+                documents += 1;
+                let _ = shape.merge(&mut serde_json::Deserializer::from_slice(&line), 0);
+            }
+            Err(_) => others += 1,
+        }
     }
-    let mut lines = Vec::new();
-    let many = if documents > 1 {
-        format!("{documents} documents, each ")
-    } else {
-        String::new()
+    let others = match others {
+        0 => String::new(),
+        n => format!(" (and {n} lines that are none)"),
     };
-    shape.render(&mut lines, &many, 0);
+    rendered(&shape, &format!("{documents} documents{others}, each "))
+}
+
+fn rendered(shape: &Shape, label: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    shape.render(&mut lines, label, 0);
     lines
 }
 
@@ -272,7 +293,11 @@ mod tests {
     use super::*;
 
     fn shape(json: &str) -> String {
-        let lines = outline(&json.as_bytes().to_vec(), 0, 1 << 20);
+        let source = json.as_bytes().to_vec();
+        let lines = match json.contains('\n') {
+            true => outline_of_lines(&source, 1 << 20),
+            false => outline(&source, 0, 1 << 20),
+        };
         let texts: Vec<String> = lines.into_iter().map(|line| line.text).collect();
         texts.join("\n")
     }
@@ -300,6 +325,10 @@ mod tests {
           level: string: "info", "warn"
           "a b"?: null
         "#);
+        assert_snapshot!(shape("{\"a\":1}\n{bro\n{\"a\":2}\n"), @"
+        2 documents (and 1 lines that are none), each object
+          a: number: 1, 2
+        ");
         assert_snapshot!(shape("[1, 2, \"x\", [3]]"), @"
         array(4) of array(1)|string|number: 1, 2, …
           [][]: number: 3

@@ -64,7 +64,10 @@ fn of_kind(artifact: &Artifact, stats: &Stats) -> io::Result<Vec<Line>> {
     let partial = |limit: u64| view.bytes() > limit;
     if matches!(stats.kind, ContentKind::Json | ContentKind::Ndjson) {
         let facts = &artifact.manifest().facts.view;
-        let shape = json::outline(view.source(), facts.prelude, JSON_LOOKED_AT);
+        let shape = match stats.kind {
+            ContentKind::Ndjson => json::outline_of_lines(view.source(), JSON_LOOKED_AT),
+            _ => json::outline(view.source(), facts.prelude, JSON_LOOKED_AT),
+        };
         return Ok(noted(shape, partial(JSON_LOOKED_AT), JSON_LOOKED_AT));
     }
     let table = |delimiter| -> io::Result<Vec<String>> {
