@@ -67,13 +67,24 @@ fn standard_input_is_the_commands() {
 #[test]
 fn a_signal_is_passed_on() {
     let tool = Tool::new();
-    let script = "trap 'echo got it; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
+    let ready = tool.home().join("ready");
+    let script = format!(
+        "trap 'echo got it; exit 9' TERM; echo ready; touch {}; while :; do sleep 0.05; done",
+        ready.display()
+    );
     let mut child = tool
-        .command(&["run", "--", "sh", "-c", script])
+        .command(&["run", "--", "sh", "-c", &script])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(600));
+    let started = Instant::now();
+    while !ready.exists() {
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "it never began"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let mut text = String::new();
