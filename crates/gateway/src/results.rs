@@ -151,24 +151,56 @@ fn same_json(one: &str, other: &str) -> bool {
     if !one.trim_start().starts_with(['{', '[']) || one.len() > other.len() * 4 {
         return false;
     }
-    laid_out(one) == laid_out(other)
+    let one = laid_out(one);
+    one.is_some() && one == laid_out(other)
 }
 
-fn laid_out(json: &str) -> Vec<u8> {
-    struct Text(Vec<u8>);
+/// The text in one layout; `None` if that grows out of proportion, as it does
+/// with the square of deep nesting: two hostile texts shall not fill the memory.
+fn laid_out(json: &str) -> Option<Vec<u8>> {
+    /// Laid-out JSON is some two to four times its text.
+    const MOST_GROWTH: usize = 8;
 
-    impl ViewSink for Text {
+    struct Bounded(Vec<u8>, usize);
+
+    impl ViewSink for Bounded {
         fn text(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-            self.0.extend_from_slice(bytes);
-            Ok(())
+            if self.0.len() + bytes.len() > self.1 {
+                return Err(std::io::ErrorKind::FileTooLarge.into());
+            }
+            self.0.text(bytes)
         }
 
         fn line(&mut self, _: u64) {}
     }
 
-    let mut text = Text(Vec::with_capacity(json.len()));
-    JsonLayout::default()
-        .feed(json.as_bytes(), &mut text)
-        .expect("invariant: writing to memory does not fail");
-    text.0
+    let mut text = Bounded(Vec::with_capacity(json.len()), json.len() * MOST_GROWTH);
+    let laid_out = JsonLayout::default().feed(json.as_bytes(), &mut text);
+    laid_out.is_ok().then_some(text.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_json_in_another_layout() {
+        let cases = [
+            ("{\"a\": [1, 2]}", "{\"a\":[1,2]}", true),
+            ("{\"a\": [1, 2]}", "{\"a\":[1,3]}", false),
+            ("plain text", "{\"a\":1}", false),
+            ("[not json", "{\"a\":1}", false),
+        ];
+        for (one, other, same) in cases {
+            assert_eq!(same_json(one, other), same, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_given_up_before_it_fills_the_memory() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(laid_out(&deep), None);
+        // Nobody can say that they are the same, so both are kept.
+        assert!(!same_json(&deep, &deep));
+    }
 }

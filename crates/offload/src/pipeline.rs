@@ -16,7 +16,7 @@ use spillgate_artifact::{
 use spillgate_lookup::Artifact;
 use spillgate_measure::TokenCounter;
 use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
-use spillgate_view::{Sanitizer, ViewSink};
+use spillgate_view::Sanitizer;
 
 use crate::capture::{Captured, Raw, capture_json, capture_stream};
 use crate::ledger::{Exit, Ledger, LedgerEntry};
@@ -380,21 +380,10 @@ fn ends(measured: &Measured, limits: &Limits) -> Ends {
 
 /// A stretch of raw bytes as text without controls.
 fn readable(raw: &[u8]) -> String {
-    struct Text(Vec<u8>);
-
-    impl ViewSink for Text {
-        fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
-            self.0.extend_from_slice(bytes);
-            Ok(())
-        }
-
-        fn line(&mut self, _: u64) {}
-    }
-
-    let (mut text, mut sanitizer) = (Text(Vec::new()), Sanitizer::default());
+    let (mut text, mut sanitizer) = (Vec::new(), Sanitizer::default());
     let written = sanitizer
         .feed(raw, &mut text)
         .and_then(|()| sanitizer.finish(&mut text));
     written.expect("invariant: writing to memory does not fail");
-    String::from_utf8_lossy(&text.0).into_owned()
+    String::from_utf8_lossy(&text).into_owned()
 }

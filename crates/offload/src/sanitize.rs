@@ -269,7 +269,7 @@ impl Transformation {
     fn finish(&mut self, sink: &mut dyn ViewSink) -> io::Result<()> {
         match self {
             Self::Json(_) => Ok(()),
-            Self::Clean(sanitizer, _) => sanitizer.finish(sink).map(drop),
+            Self::Clean(sanitizer, _) => sanitizer.finish(sink),
         }
     }
 }

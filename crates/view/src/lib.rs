@@ -36,7 +36,7 @@ pub use json::JsonLayout;
 pub use json_string::{decode_json_string, raw_offset};
 pub use lines::{HARD_BYTES, SOFT_CHARS, line_end};
 pub use replay::raw_range;
-pub use sanitize::{Dropped, Sanitizer};
+pub use sanitize::Sanitizer;
 pub use view::{LineSpan, Lines, View};
 
 /// Takes what a transformation writes.
@@ -46,4 +46,14 @@ pub trait ViewSink {
 
     /// The next byte begins a line that was made from the text at `origin`.
     fn line(&mut self, origin: u64);
+}
+
+/// The text alone.
+impl ViewSink for Vec<u8> {
+    fn text(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn line(&mut self, _: u64) {}
 }

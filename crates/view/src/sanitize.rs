@@ -24,15 +24,6 @@ pub struct Sanitizer {
     returned: bool,
     /// The start of a character whose end has not come yet, at most 3 bytes.
     partial: Vec<u8>,
-    /// What the view leaves out.
-    dropped: Dropped,
-}
-
-/// What a view leaves out; the raw bytes have it still.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Dropped {
-    /// States of progress lines that were written over.
-    pub overwritten: u64,
 }
 
 /// The line being written.
@@ -89,14 +80,14 @@ impl Sanitizer {
     }
 
     /// Writes what is left, once the raw bytes have ended.
-    pub fn finish(&mut self, sink: &mut dyn ViewSink) -> io::Result<Dropped> {
+    pub fn finish(&mut self, sink: &mut dyn ViewSink) -> io::Result<()> {
         self.settle();
         self.returned_alone(sink)?;
         let shown = self.line.take_shown();
         if !shown.is_empty() {
             self.line.emit(&shown, sink)?;
         }
-        Ok(self.dropped)
+        Ok(())
     }
 
     fn write(&mut self, raw: &[u8], sink: &mut dyn ViewSink) -> io::Result<()> {
@@ -162,7 +153,6 @@ impl Sanitizer {
             return self.end_line(self.position, sink);
         }
         if !self.line.segment.is_empty() {
-            self.dropped.overwritten += u64::from(!self.line.earlier.is_empty());
             self.line.earlier = std::mem::take(&mut self.line.segment);
         }
         Ok(())

@@ -74,8 +74,6 @@ struct Shape {
     strings: u64,
     objects: u64,
     arrays: u64,
-    /// Elements of all arrays here.
-    elements: u64,
     /// Of the array with the fewest, and with the most.
     lengths: Option<(u64, u64)>,
     keys: BTreeMap<String, (usize, Shape)>,
@@ -260,7 +258,6 @@ impl<'de> Visitor<'de> for Merge<'_> {
                 Err(error) => break Err(error),
             }
         };
-        shape.elements += length;
         let (least, most) = shape.lengths.unwrap_or((length, length));
         shape.lengths = Some((least.min(length), most.max(length)));
         merged
