@@ -6,7 +6,7 @@ use spillgate_measure::TokenCounter;
 /// The longest start of `text` that costs no more than the budget: whole lines
 /// (as cut at `ends`, ascending) if at least one fits, else whole characters,
 /// and never less than one character.
-pub(crate) fn fitting(
+pub fn fitting(
     text: &str,
     ends: &[usize],
     budget: TokenBudget,

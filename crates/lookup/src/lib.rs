@@ -13,5 +13,6 @@ mod read;
 
 pub use artifact::Artifact;
 pub use error::LookupError;
+pub use fit::fitting;
 pub use grep::{Case, Context, GrepPage, GrepQuery, Match, grep};
 pub use read::{Page, ReadQuery, Span, read};

@@ -36,7 +36,6 @@ mod capture;
 mod hash;
 mod ledger;
 mod measured;
-mod outline;
 mod pipeline;
 mod policy;
 mod present;

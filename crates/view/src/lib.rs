@@ -23,6 +23,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod clip;
 mod index;
 mod json;
 mod json_string;
@@ -31,6 +32,7 @@ mod replay;
 mod sanitize;
 mod view;
 
+pub use clip::clip;
 pub use index::{Anchor, IndexError, Indexer, LineIndex};
 pub use json::JsonLayout;
 pub use json_string::{decode_json_string, raw_offset};

@@ -4,11 +4,11 @@ mod handle;
 mod preview;
 mod truncate;
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_measure::TokenCounter;
+use spillgate_view::clip;
 
 pub(crate) use handle::handle;
 pub(crate) use preview::{Preview, preview};
@@ -89,14 +89,4 @@ pub(crate) fn name_in_line(name: &str) -> String {
     const LONGEST: usize = 80;
     let clean = name.chars().map(|c| if c.is_control() { ' ' } else { c });
     clip(&clean.collect::<String>(), LONGEST)
-}
-
-/// A line cut at `longest` characters, with a mark that says how much is gone.
-pub(crate) fn clip(line: &str, longest: usize) -> String {
-    let Some((cut, _)) = line.char_indices().nth(longest) else {
-        return line.to_owned();
-    };
-    let mut clipped = line[..cut].to_owned();
-    write!(clipped, "… (+{} bytes)", line.len() - cut).expect("writing to a string");
-    clipped
 }

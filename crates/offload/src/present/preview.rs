@@ -6,9 +6,10 @@
 
 use spillgate_artifact::{ContentKind, Handle, Stats, TokenBudget};
 use spillgate_lookup::Artifact;
+use spillgate_outline::{Line, outline};
+use spillgate_view::clip;
 
-use super::{Presenter, clip, name_in_line};
-use crate::outline::{Line, outline};
+use super::{Presenter, name_in_line};
 
 /// Characters of a line of the result; wire.md allows 500 with what stands
 /// before it, but a head of five such lines says less than one of ten shorter.
@@ -49,7 +50,11 @@ pub(crate) fn preview(
     let handles = frame.matches(&handle).count() as u64 * HANDLE_TOKENS;
     let frame = count(&frame.replace(&handle, "")) + handles;
     let rest = budget.get().saturating_sub(frame);
-    let shape = outline(parts.artifact, parts.stats)?;
+    let shape = outline(
+        parts.artifact.view(),
+        &parts.artifact.manifest().facts.view,
+        parts.stats,
+    )?;
     let shape = section("shape:", &most_telling(shape, rest / 2, &count));
     let rest = rest.saturating_sub(count(&shape));
     let head = filled(

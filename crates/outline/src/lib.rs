@@ -12,11 +12,8 @@ mod table;
 
 use std::io;
 
-use spillgate_artifact::{ContentKind, Stats};
-use spillgate_lookup::Artifact;
-use spillgate_view::View;
-
-use crate::present::clip;
+use spillgate_artifact::{ContentKind, Stats, ViewFacts};
+use spillgate_view::{View, clip};
 
 /// Bytes of the view that line outlines look at.
 const LOOKED_AT: u64 = 1 << 20;
@@ -29,19 +26,19 @@ const LINE_CHARS: usize = 160;
 
 /// A line of an outline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub struct Line {
     /// How dispensable it is: where room is short, lines of the highest rank go
     /// first, later ones before earlier ones.
-    pub(crate) rank: usize,
+    pub rank: usize,
     /// Its text, indented.
-    pub(crate) text: String,
+    pub text: String,
 }
 
-/// The outline of an artifact; none for kinds that have no shape.
-pub(crate) fn outline(artifact: &Artifact, stats: &Stats) -> io::Result<Vec<Line>> {
-    let mut lines = of_kind(artifact, stats)?;
-    let shown = artifact.view().lines();
-    if artifact.view().bytes() == 0 {
+/// The outline of a stored text; none for kinds that have no shape.
+pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<Line>> {
+    let mut lines = of_kind(view, facts, stats)?;
+    let shown = view.lines();
+    if view.bytes() == 0 {
         lines.insert(
             0,
             note("(nothing in it can be shown; the stored bytes have it)".to_owned()),
@@ -59,11 +56,9 @@ fn note(text: String) -> Line {
     Line { rank: 0, text }
 }
 
-fn of_kind(artifact: &Artifact, stats: &Stats) -> io::Result<Vec<Line>> {
-    let view = artifact.view();
+fn of_kind(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<Line>> {
     let partial = |limit: u64| view.bytes() > limit;
     if matches!(stats.kind, ContentKind::Json | ContentKind::Ndjson) {
-        let facts = &artifact.manifest().facts.view;
         let shape = match stats.kind {
             ContentKind::Ndjson => json::outline_of_lines(view.source(), JSON_LOOKED_AT),
             _ => json::outline(view.source(), facts.prelude, JSON_LOOKED_AT),

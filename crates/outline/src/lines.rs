@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn headings_but_not_comments_in_fences() {
         let text = "# Title\ntext\n## Part\n```sh\n# comment\n```\n### Last\n#hash\n";
-        assert_snapshot!(headings(&super::super::numbered(text)).join("\n"), @"
+        assert_snapshot!(headings(&crate::numbered(text)).join("\n"), @"
         1: # Title
         3: ## Part
         7: ### Last
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn definitions_of_several_languages() {
         let text = "use x;\npub(crate) fn f() {\n    let y = 1;\n}\nclass A:\n    def m(self):\n        pass\nexport function g() {}\n";
-        assert_snapshot!(definitions(&super::super::numbered(text)).join("\n"), @"
+        assert_snapshot!(definitions(&crate::numbered(text)).join("\n"), @"
         2: pub(crate) fn f()
         5: class A:
         6:     def m(self):

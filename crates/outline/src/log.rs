@@ -70,7 +70,7 @@ mod tests {
                 _ => format!("2026-11-21T10:00:{i:02}Z INFO batch {i} ok\n"),
             })
             .collect();
-        assert_snapshot!(outline(&super::super::numbered(&text)).join("\n"), @"
+        assert_snapshot!(outline(&crate::numbered(&text)).join("\n"), @"
         levels: INFO 29, ERROR 1
         29× (line 1) #-#-#T#:#:#Z INFO batch # ok
         1× (line 18) #-#-#T#:#:#Z ERROR disk # full

@@ -1,0 +1,1 @@
+//! What does a jq filter give of a stored text?

@@ -1,0 +1,1 @@
+//! Which passages of a stored text answer a question?
