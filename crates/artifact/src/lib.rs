@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod file_name;
 mod handle;
 mod kind;
 mod manifest;
@@ -23,6 +24,7 @@ mod span;
 mod time;
 mod tokens;
 
+pub use file_name::{FileName, FileNameError};
 pub use handle::{FileId, Handle, HandleError, SessionId};
 pub use kind::ContentKind;
 pub use manifest::{Facts, Layout, Manifest, Reason, Stats, ViewFacts};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ContentKind, Handle, Origin, RawForm, Timestamp, Tokens};
+use crate::{ContentKind, FileName, Handle, Origin, RawForm, Timestamp, Tokens};
 
 /// The figures of a text as it came in (SPEC 2.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,4 +106,12 @@ pub struct Facts {
     pub view: ViewFacts,
     /// Why it was offloaded.
     pub reason: Reason,
+    /// Characters of the text that its message showed, where that is what
+    /// further slices start after (seed 002).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_slice: Option<u64>,
+    /// The name under which a store of files also keeps the text, for other
+    /// programs (seed 003).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_name: Option<FileName>,
 }

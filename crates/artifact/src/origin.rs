@@ -15,6 +15,10 @@ pub struct Origin {
     /// from `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
+    /// What the caller calls this call (seed 002's `tool_call_id`), where it
+    /// has a name of its own: it leads to the artifact, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
 }
 
 impl Origin {
@@ -25,6 +29,7 @@ impl Origin {
             server: None,
             tool: tool.into(),
             arguments: None,
+            call_id: None,
         }
     }
 }

@@ -336,6 +336,7 @@ impl Relay {
             server: Some(self.gateway.server.name.clone()),
             tool: tool.clone(),
             arguments: arguments.clone(),
+            call_id: None,
         })
     }
 

@@ -47,6 +47,17 @@ impl Artifact {
         &*self.raw
     }
 
+    /// The text as it came in: the raw bytes, or what lies in their parts.
+    pub fn text(&self) -> io::Result<Arc<dyn ByteSource>> {
+        match &self.manifest.facts.form {
+            RawForm::Plain => Ok(Arc::clone(&self.raw)),
+            RawForm::Parts(parts) => {
+                let parts = Part::load_all(&*self.raw, parts)?;
+                Ok(Arc::new(joined(&parts).into_bytes()))
+            }
+        }
+    }
+
     /// The raw bytes `start..end` that the 1-based view `line` was made from;
     /// `None` for a line past the last.
     pub fn raw_range(&self, line: u64) -> io::Result<Option<(u64, u64)>> {
@@ -55,13 +66,8 @@ impl Artifact {
         match &self.manifest.facts.form {
             RawForm::Plain => raw_range(&self.view, &*self.raw, same(facts.is_raw), line),
             RawForm::Parts(parts) => {
-                // Such results came through memory, so they fit into it.
-                let parts: Vec<Part> = parts
-                    .iter()
-                    .map(|part| Part::load(&*self.raw, *part))
-                    .collect::<io::Result<_>>()?;
-                let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
-                let text = texts.join("\n").into_bytes();
+                let parts = Part::load_all(&*self.raw, parts)?;
+                let text = joined(&parts).into_bytes();
                 let is_same = facts.layout != Layout::Json
                     && text == self.view.source().bytes(0, u64::MAX)?;
                 let found = raw_range(&self.view, &text, same(is_same), line)?;
@@ -81,6 +87,12 @@ struct Part {
 }
 
 impl Part {
+    /// Such results came through memory, so they fit into it.
+    fn load_all(source: &dyn ByteSource, parts: &[TextPart]) -> io::Result<Vec<Self>> {
+        let loaded = parts.iter().map(|part| Self::load(source, *part));
+        loaded.collect()
+    }
+
     fn load(source: &dyn ByteSource, part: TextPart) -> io::Result<Self> {
         let raw = source.bytes(part.start, part.end)?;
         let text = match part.is_string {
@@ -98,6 +110,11 @@ impl Part {
             is_string: part.is_string,
         })
     }
+}
+
+fn joined(parts: &[Part]) -> String {
+    let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+    texts.join("\n")
 }
 
 /// The raw byte at which byte `offset` of the joined texts is written.
@@ -144,6 +161,20 @@ pub(crate) mod tests {
         let mut draft = store.draft().unwrap();
         draft.write(Part::Raw, text.as_bytes()).unwrap();
         let receipt = draft.commit(facts, &index.to_bytes()).unwrap();
+        Artifact::open(store.open(receipt.handle()).unwrap()).unwrap()
+    }
+
+    /// An artifact of any bytes, its characters counted.
+    pub(crate) fn artifact_of(bytes: &[u8]) -> Artifact {
+        let store = MemoryStore::default();
+        let mut indexer = Indexer::as_is(Layout::AsIs);
+        indexer.feed(bytes);
+        let mut facts = facts_of(bytes);
+        facts.stats.chars = String::from_utf8_lossy(bytes).chars().count() as u64;
+        let mut draft = store.draft().unwrap();
+        draft.write(Part::Raw, bytes).unwrap();
+        let index = indexer.finish().to_bytes();
+        let receipt = draft.commit(facts, &index).unwrap();
         Artifact::open(store.open(receipt.handle()).unwrap()).unwrap()
     }
 

@@ -10,9 +10,11 @@ mod error;
 mod fit;
 mod grep;
 mod read;
+mod slice;
 
 pub use artifact::Artifact;
 pub use error::LookupError;
 pub use fit::fitting;
 pub use grep::{Case, Context, GrepPage, GrepQuery, Match, grep};
 pub use read::{Page, ReadQuery, Span, read};
+pub use slice::{Slice, slice};

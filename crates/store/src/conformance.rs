@@ -59,6 +59,8 @@ pub fn facts_of(raw: &[u8]) -> Facts {
             prelude: 0,
         },
         reason: Reason::SizeCap,
+        first_slice: None,
+        file_name: None,
     }
 }
 

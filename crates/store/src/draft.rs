@@ -13,6 +13,7 @@ use std::sync::Arc;
 use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId};
 
 use crate::ahead::{SYNC_EVERY, SyncAhead};
+use crate::alias;
 use crate::files::{FileSource, Paths, create_new, to_json};
 use crate::{Draft, Part, Receipt, StoreError};
 
@@ -107,6 +108,7 @@ impl FileDraft {
             self.raw.rename(&paths.view)?;
         }
         self.place(".lines", index, &paths.lines)?;
+        alias::link(&self.directory, &paths, &manifest.facts)?;
         self.place(".json", &to_json(manifest), &paths.manifest)?;
         self.sync_directory()
     }
@@ -161,6 +163,7 @@ impl Draft for FileDraft {
         if stored.is_err() {
             // No manifest, so no artifact; take away what was put in place.
             let paths = Paths::new(&self.directory, self.handle.file);
+            alias::unlink(&self.directory, &paths, &manifest.facts);
             for path in [&paths.manifest, &paths.lines, &paths.view, &paths.raw] {
                 drop(fs::remove_file(path));
             }

@@ -8,6 +8,7 @@
 //!     <uuid>.lines             0600   the view's line index
 //!     <uuid>.json              0600   the manifest, renamed into place last
 //!     <uuid>.gone              0600   what is remembered of one that is gone
+//!     <tool>_<time>_<hash>.txt        a link to the text, for other programs
 //!     .draft-<uuid>*           0600   in the making, locked by its writer
 //! ```
 //!
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 use spillgate_artifact::{ByteSource, Clock, FileId, Handle, Manifest, SessionId, Timestamp};
 
+use crate::alias;
 use crate::draft::FileDraft;
 use crate::tombstone::Tombstone;
 use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
@@ -221,6 +223,9 @@ impl ArtifactStore for FileStore {
         // The manifest first: without it the artifact is gone, whatever
         // happens to the rest.
         fs::remove_file(&paths.manifest).map_err(|error| StoreError::io(&paths.manifest, error))?;
+        if let Some(directory) = paths.view.parent() {
+            alias::unlink(directory, &paths, &manifest.facts);
+        }
         for part in [&paths.view, &paths.raw, &paths.lines] {
             match fs::remove_file(part) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -237,6 +242,12 @@ impl ArtifactStore for FileStore {
         let mut manifest = Self::load(handle, &paths)?;
         manifest.pinned = pinned;
         write_whole(&paths.manifest, &to_json(&manifest))
+    }
+
+    fn path(&self, manifest: &Manifest) -> Option<PathBuf> {
+        let directory = self.directory(manifest.handle.session)?;
+        let name = manifest.facts.file_name.as_ref()?;
+        Some(directory.join(name.as_str()))
     }
 }
 

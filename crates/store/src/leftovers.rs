@@ -7,6 +7,7 @@ use std::time::Duration;
 use spillgate_artifact::FileId;
 
 use crate::StoreError;
+use crate::alias;
 use crate::draft::DRAFT_PREFIX;
 use crate::files::{FileStore, entries};
 
@@ -44,6 +45,9 @@ fn touched(path: &Path) -> Option<std::time::SystemTime> {
 }
 
 fn is_leftover(directory: &Path, name: &str) -> bool {
+    if alias::is_dangling(directory, name) {
+        return true;
+    }
     let id = match name.strip_prefix(DRAFT_PREFIX) {
         Some(id) => id,
         None if [".json", ".gone"].iter().any(|kept| name.ends_with(kept)) => return false,

@@ -22,6 +22,7 @@
 //! ```
 
 mod ahead;
+mod alias;
 pub mod conformance;
 mod draft;
 mod error;
@@ -32,6 +33,7 @@ mod retention;
 mod tombstone;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Timestamp};
@@ -62,6 +64,10 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
 
     /// Exempts an artifact from quota and age, or ends the exemption.
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError>;
+
+    /// The file by which other programs can open the artifact's text, if its
+    /// manifest names one ([`Facts::file_name`]) and this store has files.
+    fn path(&self, manifest: &Manifest) -> Option<PathBuf>;
 }
 
 /// An artifact in the making. Dropped without a commit, it never was.

@@ -1,6 +1,7 @@
 //! The store that forgets: for tests and for hosts without a disk.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId, Timestamp};
@@ -107,6 +108,10 @@ impl ArtifactStore for MemoryStore {
             None => return Err(shelf.absent(handle)),
         }
         Ok(())
+    }
+
+    fn path(&self, _: &Manifest) -> Option<PathBuf> {
+        None
     }
 }
 

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_artifact::{Handle, SystemClock};
+use spillgate_artifact::{Clock, FileName, Handle, SystemClock};
 use spillgate_store::conformance::{self, facts_of};
-use spillgate_store::{ArtifactStore, FileStore, Lifetime, Part, StoreError};
+use spillgate_store::{ArtifactStore, FileStore, Gone, Lifetime, Part, StoreError};
 
 fn store_in(base: &Path) -> FileStore {
     FileStore::new(base, Lifetime::Durable, Arc::new(SystemClock))
@@ -154,4 +154,37 @@ fn a_read_only_base_is_denied() {
         matches!(error, StoreError::Denied { .. } | StoreError::Io { .. }),
         "{error:?}"
     );
+}
+
+#[test]
+fn a_named_text_can_be_opened_by_its_path_until_it_is_removed() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_in(base.path());
+    let name: FileName = "tool_20270115_080000_01234567.txt".parse().unwrap();
+    let named = |raw: &[u8], view: Option<&[u8]>| {
+        let mut draft = store.draft().unwrap();
+        draft.write(Part::Raw, raw).unwrap();
+        let mut facts = facts_of(raw);
+        facts.file_name = Some(name.clone());
+        if let Some(view) = view {
+            draft.write(Part::View, view).unwrap();
+            facts.view.is_raw = false;
+        }
+        draft.commit(facts, b"index").unwrap()
+    };
+    let first = named(b"one", None);
+    let path = store.path(first.manifest()).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"one");
+    // The newer artifact takes the name; the raw bytes are the text.
+    let second = named(b"\x1b[1mtwo", Some(b"two"));
+    assert_eq!(fs::read(&path).unwrap(), b"\x1b[1mtwo");
+    let now = SystemClock.now();
+    store.remove(first.handle(), Gone::Removed, now).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"\x1b[1mtwo");
+    store.remove(second.handle(), Gone::Removed, now).unwrap();
+    assert!(fs::symlink_metadata(&path).is_err());
+    // What a killed writer leaves leads nowhere, and goes.
+    symlink("nowhere", &path).unwrap();
+    store.remove_leftovers(Duration::ZERO).unwrap();
+    assert!(fs::symlink_metadata(&path).is_err());
 }

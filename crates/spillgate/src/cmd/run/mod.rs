@@ -122,6 +122,7 @@ fn capture(house: &House, run: &Run, mut reader: PipeReader) -> Result<Outcome, 
         server: None,
         tool: name.unwrap_or_else(|| words[0].clone()),
         arguments: Some(words.join(" ")),
+        call_id: run.call_id.clone(),
     };
     let mut progress = CaptureProgress::new();
     Ok(house

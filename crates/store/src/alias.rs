@@ -1,0 +1,60 @@
+//! Under which name can other programs open the text?
+//!
+//! The funnel (seed 003) tells a model the path of a file that `jq` and `grep`
+//! can work on. That file is a link to the stored text, in the same directory:
+//! no byte is written twice. The store itself never follows it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use spillgate_artifact::{Facts, FileId, FileName, RawForm};
+
+use crate::StoreError;
+use crate::draft::DRAFT_PREFIX;
+use crate::files::Paths;
+
+/// Makes the name that `facts` asks for, if any. One that is taken leads to the
+/// same text (its hash is part of it) and passes to the newer artifact.
+pub(crate) fn link(directory: &Path, paths: &Paths, facts: &Facts) -> Result<(), StoreError> {
+    let Some(name) = &facts.file_name else {
+        return Ok(());
+    };
+    let path = directory.join(name.as_str());
+    let draft = directory.join(format!("{DRAFT_PREFIX}{}.link", FileId::random()));
+    symlink(target(paths, facts), &draft)
+        .and_then(|()| fs::rename(&draft, &path))
+        .map_err(|error| {
+            drop(fs::remove_file(&draft));
+            StoreError::io(&path, error)
+        })
+}
+
+/// Takes the name away, unless it belongs to another artifact by now.
+pub(crate) fn unlink(directory: &Path, paths: &Paths, facts: &Facts) {
+    if let Some(name) = &facts.file_name {
+        let path = directory.join(name.as_str());
+        if fs::read_link(&path).is_ok_and(|to| to == target(paths, facts)) {
+            drop(fs::remove_file(path));
+        }
+    }
+}
+
+/// Whether a name leads nowhere: its writer was killed before the manifest.
+pub(crate) fn is_dangling(directory: &Path, name: &str) -> bool {
+    let path = directory.join(name);
+    let is_gone = |to: PathBuf| {
+        let found = fs::symlink_metadata(directory.join(to));
+        found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    name.parse::<FileName>().is_ok() && fs::read_link(path).is_ok_and(is_gone)
+}
+
+/// The file that holds the text: the raw bytes where they are text, otherwise
+/// the view.
+fn target(paths: &Paths, facts: &Facts) -> PathBuf {
+    let is_text = facts.form == RawForm::Plain && !facts.view.is_raw;
+    let text = if is_text { &paths.raw } else { &paths.view };
+    text.file_name().map(PathBuf::from).unwrap_or_default()
+}
