@@ -32,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod call_ids;
 mod capture;
 mod hash;
 mod ledger;
@@ -39,14 +40,19 @@ mod measured;
 mod pipeline;
 mod policy;
 mod present;
+mod profile;
 mod retrieve;
 mod sanitize;
 
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger};
 pub use pipeline::{NotStored, Offloaded, Offloader, Outcome};
-pub use policy::{
-    DEFAULT_MAX_TOKENS, DEFAULT_PREVIEW_TOKENS, DEFAULT_TRUNCATE_BYTES, Fits, LEAST_PREVIEW_TOKENS,
-    Limits, Policy, Profile, Rule, UnknownProfile,
+pub use policy::{DEFAULT_PREVIEW_TOKENS, Fits, LEAST_PREVIEW_TOKENS, Limits, Policy, Rule};
+pub use present::{
+    ContinuationError, Door, FUNNEL_PROMPT, ObservationSummary, Presentation, TemplateError,
+    Templates,
 };
-pub use present::{Door, Presentation};
+pub use profile::{
+    DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS, DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES,
+    Profile, REJECT_TOKENS,
+};
 pub use retrieve::RetrieveError;

@@ -74,6 +74,11 @@ impl Measured {
         &self.sanitized.captured.sha256
     }
 
+    /// Whether the tool said that it failed.
+    pub(crate) fn is_error(&self) -> bool {
+        self.sanitized.captured.is_error
+    }
+
     /// Whether the bytes were lost while they came.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self.sanitized.captured.raw, Raw::Lost { .. })

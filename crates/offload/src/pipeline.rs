@@ -11,20 +11,25 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use spillgate_artifact::{
-    Clock, Facts, Handle, Origin, ReadRange, Reason, Stats, TextPart, TokenBudget, ViewFacts,
+    Clock, Facts, FileName, Handle, Origin, ReadRange, Reason, Stats, TextPart, TokenBudget,
+    ViewFacts,
 };
-use spillgate_lookup::Artifact;
+use spillgate_lookup::{Artifact, LookupError, slice};
 use spillgate_measure::TokenCounter;
 use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
 use spillgate_view::Sanitizer;
 
+use crate::RetrieveError;
+use crate::call_ids::CallIds;
 use crate::capture::{Captured, Raw, capture_json, capture_stream};
 use crate::ledger::{Exit, Ledger, LedgerEntry};
 use crate::measured::{Measured, measure};
-use crate::policy::{Decision, Fits, Limits, Plan, Policy, Profile, decide};
+use crate::policy::{Decision, Fits, Limits, Plan, Policy, decide};
 use crate::present::{
-    Door, Ends, Presentation, Presenter, Preview, handle, not_stored, preview, truncate,
+    Door, Ends, ObservationSummary, Presentation, Presenter, Preview, first, funnel, handle,
+    not_stored, parts, preview, reject, truncate,
 };
+use crate::profile::{DEFAULT_MAX_BYTES, DEFAULT_SLICE_CHARS, Profile};
 use crate::sanitize::{ViewText, sanitize};
 
 /// Results in, messages out: what every rim calls.
@@ -35,6 +40,7 @@ pub struct Offloader {
     presenter: Presenter,
     clock: Arc<dyn Clock>,
     ledger: Arc<dyn Ledger>,
+    call_ids: Arc<CallIds>,
 }
 
 /// What came of a result.
@@ -90,7 +96,31 @@ impl Offloader {
             presenter: Presenter { counter, door },
             clock,
             ledger,
+            call_ids: Arc::default(),
         }
+    }
+
+    /// The same, which names results by short numbers where their callers give
+    /// them no id (`continuation.short_ids`).
+    #[must_use]
+    pub fn with_short_ids(self, short: bool) -> Self {
+        let call_ids = Arc::new(CallIds::new(short));
+        Self { call_ids, ..self }
+    }
+
+    /// The rules that results are decided by.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The artifact that a caller means by the id of a call, a short id or a
+    /// handle.
+    #[must_use]
+    pub fn by_call_id(&self, id: &str) -> Option<Handle> {
+        let handle = id.parse().ok();
+        let stored = handle.filter(|&handle| self.store.manifest(handle).is_ok());
+        stored.or_else(|| self.call_ids.find(id, &*self.store))
     }
 
     /// The store that results go to.
@@ -173,7 +203,8 @@ impl Offloader {
             let captured = &measured.sanitized.captured;
             (captured.origin.clone(), captured.sha256.clone())
         };
-        let stored = self.put(measured, &stats, reason).and_then(|receipt| {
+        let stored = self.put(measured, &stats, reason, &limits);
+        let stored = stored.and_then(|receipt| {
             let shown = self.present(&receipt, &ends, &limits)?;
             Ok(Offloaded { shown, receipt })
         });
@@ -184,7 +215,7 @@ impl Offloader {
                 let text = not_stored(&origin.tool, &stats, &error, &ends, &limits, counter);
                 Outcome::NotStored(NotStored {
                     origin,
-                    shown: counted(text, counter),
+                    shown: Presentation::bounded(text, counter),
                     stats,
                     sha256,
                     error,
@@ -199,9 +230,14 @@ impl Offloader {
         measured: Measured,
         stats: &Stats,
         reason: Reason,
+        limits: &Limits,
     ) -> Result<Receipt, StoreError> {
         let sanitized = measured.sanitized;
-        let captured = sanitized.captured;
+        let mut captured = sanitized.captured;
+        captured.origin.call_id = self.call_ids.name(&captured.origin, &*self.store);
+        let created = self.clock.now();
+        let file_name = (limits.profile == Profile::Funnel)
+            .then(|| FileName::of(&captured.origin.tool, created, &captured.sha256));
         let mut draft = match captured.raw {
             Raw::Memory(bytes) => drafted(&*self.store, &bytes)?,
             Raw::Spooled(draft) => draft,
@@ -212,7 +248,7 @@ impl Offloader {
         }
         let index = sanitized.index;
         let facts = Facts {
-            created: self.clock.now(),
+            created,
             origin: captured.origin,
             mime: None,
             is_error: captured.is_error,
@@ -229,8 +265,15 @@ impl Offloader {
                 prelude: sanitized.prelude,
             },
             reason,
+            first_slice: (limits.profile == Profile::Continuation).then(|| slice_chars(limits)),
+            file_name,
         };
-        draft.commit(facts, &index.to_bytes())
+        let call_id = facts.origin.call_id.clone();
+        let receipt = draft.commit(facts, &index.to_bytes())?;
+        if let Some(call_id) = call_id {
+            self.call_ids.note(call_id, receipt.handle());
+        }
+        Ok(receipt)
     }
 
     /// Present: renders what is shown of a stored result.
@@ -245,29 +288,67 @@ impl Offloader {
         let text = match limits.profile {
             Profile::Handle => handle(&facts.stats, receipt.handle()),
             Profile::Truncate => truncate(ends, limits, counter),
-            Profile::Preview => self.preview(receipt, limits)?,
+            Profile::Reject => {
+                let ways = self.presenter.door.next(receipt.handle(), facts.stats.kind);
+                reject(&facts.origin.tool, &facts.stats, limits, &ways)
+            }
+            _ => {
+                let damaged = |error: String| StoreError::Damaged {
+                    path: receipt.handle().to_string().into(),
+                    what: error,
+                };
+                let artifact = Artifact::open(self.store.open(receipt.handle())?);
+                let artifact = artifact.map_err(|error| damaged(error.to_string()))?;
+                self.look_into(&artifact, limits)
+                    .map_err(|error| damaged(error.to_string()))?
+            }
         };
-        Ok(counted(text, counter))
+        Ok(Presentation::bounded(text, counter))
     }
 
-    fn preview(&self, receipt: &Receipt, limits: &Limits) -> Result<String, StoreError> {
-        let facts = &receipt.manifest().facts;
+    /// Renders what needs a look into the stored text.
+    fn look_into(&self, artifact: &Artifact, limits: &Limits) -> Result<String, RetrieveError> {
+        let manifest = artifact.manifest();
+        let facts = &manifest.facts;
+        if limits.profile == Profile::Continuation {
+            let slice = slice(artifact, 0, slice_chars(limits))?;
+            let handle = manifest.handle.to_string();
+            let id = facts.origin.call_id.as_ref().unwrap_or(&handle);
+            return Ok(first(&slice, id));
+        }
+        if limits.profile == Profile::Funnel {
+            let summary = self.summary(artifact)?;
+            return Ok(funnel(artifact, &summary)?);
+        }
         let half = TokenBudget::new(facts.stats.tokens.count / 2);
-        let stored = self.store.open(receipt.handle())?;
-        let damaged = |error: String| StoreError::Damaged {
-            path: receipt.handle().to_string().into(),
-            what: error,
-        };
-        let artifact = Artifact::open(stored).map_err(|error| damaged(error.to_string()))?;
-        let parts = Preview {
+        let budget = limits.preview.min(half);
+        let subject = Preview {
             tool: &facts.origin.tool,
-            handle: receipt.handle(),
+            handle: manifest.handle,
             stats: &facts.stats,
             is_error: facts.is_error,
-            artifact: &artifact,
+            artifact,
         };
-        preview(&self.presenter, &parts, limits.preview.min(half))
-            .map_err(|error| damaged(error.to_string()))
+        if let Profile::Template(name) = &limits.profile {
+            let parts = parts(&self.presenter, &subject, budget)?;
+            let counter = &*self.presenter.counter;
+            let templates = self.policy.templates();
+            if let Some(text) = templates.render(name, manifest, parts, budget, counter) {
+                return Ok(text);
+            }
+        }
+        Ok(preview(&self.presenter, &subject, budget)?)
+    }
+
+    /// The receipt of seed 003's funnel for a stored artifact.
+    pub fn summary(&self, artifact: &Artifact) -> Result<ObservationSummary, RetrieveError> {
+        let manifest = artifact.manifest();
+        let path = self.store.path(manifest);
+        let saved_to = path.map_or_else(
+            || manifest.handle.to_string(),
+            |path| path.display().to_string(),
+        );
+        Ok(ObservationSummary::of(artifact, saved_to).map_err(LookupError::Io)?)
     }
 
     fn account(&self, outcome: &Outcome) {
@@ -306,21 +387,21 @@ impl Offloader {
     }
 
     /// Opens a stored artifact.
-    pub fn artifact(&self, handle: Handle) -> Result<Artifact, crate::RetrieveError> {
+    pub fn artifact(&self, handle: Handle) -> Result<Artifact, RetrieveError> {
         Ok(Artifact::open(self.store.open(handle)?)?)
     }
+}
+
+/// Characters of a slice in the `continuation` profile: the limit itself, as in
+/// the seed.
+fn slice_chars(limits: &Limits) -> u64 {
+    limits.chars.unwrap_or(DEFAULT_SLICE_CHARS)
 }
 
 fn drafted(store: &dyn ArtifactStore, raw: &[u8]) -> Result<Box<dyn Draft>, StoreError> {
     let mut draft = store.draft()?;
     draft.write(Part::Raw, raw)?;
     Ok(draft)
-}
-
-/// A message whose renderer has kept it within its budget.
-fn counted(text: String, counter: &dyn TokenCounter) -> Presentation {
-    Presentation::new(text, TokenBudget::new(u64::MAX), counter)
-        .expect("invariant: nothing is over the largest budget")
 }
 
 impl Fits {
@@ -360,9 +441,7 @@ impl Fits {
 fn ends(measured: &Measured, limits: &Limits) -> Ends {
     let captured = &measured.sanitized.captured;
     let bytes = captured.scan.bytes;
-    let wanted = limits
-        .bytes
-        .unwrap_or(crate::policy::DEFAULT_TRUNCATE_BYTES);
+    let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
     let (head, tail) = match (captured.text(), &captured.raw) {
         (Ok(Some(text)), _) => {
             let read = |start, end| text.bytes(start, end).unwrap_or_default();

@@ -4,78 +4,25 @@
 //! same decision.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use globset::{Glob, GlobMatcher};
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Origin, Reason, TokenBudget};
 
 use crate::measured::Measured;
-
-/// Tokens over which a result is offloaded unless configured otherwise. Codex
-/// cuts the middle of results over about 10 KB, which is some 2,500 tokens
-/// (deps.md): what passes whole through Spillgate shall arrive whole.
-pub const DEFAULT_MAX_TOKENS: u64 = 2500;
+use crate::present::{TemplateError, Templates, estimated_tokens};
+use crate::profile::{Profile, Sizes};
 
 /// Tokens of a preview unless configured otherwise (wire.md).
 pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
-
-/// Byte cap of the `truncate` profile unless a byte limit is set (ai-agent's
-/// `toolResponseMaxBytes`).
-pub const DEFAULT_TRUNCATE_BYTES: u64 = 12_288;
 
 /// The least that a preview needs: its first line and two ways on, each with
 /// the handle's some 50 tokens.
 pub const LEAST_PREVIEW_TOKENS: u64 = 300;
 
-/// How an oversized result is shown (SPEC 2.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Profile {
-    /// Handle, figures, shape, head and tail, and what to call next.
-    #[default]
-    Preview,
-    /// The exact three lines of seed 001.
-    Handle,
-    /// The middle cut out, down to a byte cap.
-    Truncate,
-}
-
-impl Profile {
-    /// All of them, for help texts.
-    pub const ALL: [Self; 3] = [Self::Preview, Self::Handle, Self::Truncate];
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Preview => "preview",
-            Self::Handle => "handle",
-            Self::Truncate => "truncate",
-        })
-    }
-}
-
-impl FromStr for Profile {
-    type Err = UnknownProfile;
-
-    fn from_str(name: &str) -> Result<Self, UnknownProfile> {
-        let mut known = Self::ALL.into_iter();
-        known
-            .find(|profile| profile.to_string() == name)
-            .ok_or_else(|| UnknownProfile(name.chars().take(40).collect()))
-    }
-}
-
-/// No profile has that name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown profile `{0}`; known are preview, handle and truncate")]
-pub struct UnknownProfile(String);
-
 /// Rules as they are written: for everything, a server or a tool. What is not
 /// set is inherited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
     /// Offload results of more tokens; 0 is no limit.
@@ -116,36 +63,38 @@ impl Rule {
     #[must_use]
     pub fn resolve(self) -> Limits {
         let on = |limit: Option<u64>| limit.filter(|&limit| limit > 0);
-        // A limit of any kind that somebody set takes the place of the default.
-        let unset = [
+        let set = [
             self.max_tokens,
             self.max_bytes,
             self.max_lines,
             self.max_chars,
-        ]
-        .iter()
-        .all(Option::is_none);
-        Limits {
-            tokens: if unset {
-                Some(DEFAULT_MAX_TOKENS)
-            } else {
-                on(self.max_tokens)
+        ];
+        let profile = self.profile.unwrap_or_default();
+        // A limit of any kind that somebody set takes the place of the
+        // profile's own.
+        let sizes = match set.iter().all(Option::is_none) {
+            true => profile.default_sizes(),
+            false => Sizes {
+                tokens: on(self.max_tokens),
+                bytes: on(self.max_bytes),
+                lines: on(self.max_lines),
+                chars: on(self.max_chars),
             },
-            bytes: on(self.max_bytes),
-            lines: on(self.max_lines),
-            chars: on(self.max_chars),
-            profile: self.profile.unwrap_or_default(),
-            preview: TokenBudget::new(
-                self.preview_tokens
-                    .unwrap_or(DEFAULT_PREVIEW_TOKENS)
-                    .max(LEAST_PREVIEW_TOKENS),
-            ),
+        };
+        let preview = self.preview_tokens.unwrap_or(DEFAULT_PREVIEW_TOKENS);
+        Limits {
+            tokens: sizes.tokens,
+            bytes: sizes.bytes,
+            lines: sizes.lines,
+            chars: sizes.chars,
+            profile,
+            preview: TokenBudget::new(preview.max(LEAST_PREVIEW_TOKENS)),
         }
     }
 }
 
 /// The limits in force for one result; `None` is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Most tokens.
     pub tokens: Option<u64>,
@@ -180,6 +129,7 @@ pub struct Policy {
     base: Rule,
     tools: Vec<(GlobMatcher, Rule)>,
     servers: BTreeMap<String, Policy>,
+    templates: Templates,
 }
 
 impl Policy {
@@ -201,7 +151,40 @@ impl Policy {
             base,
             tools,
             servers: servers.into_iter().collect(),
+            templates: Templates::default(),
         })
+    }
+
+    /// The same rules, with the templates that their profiles may name. An
+    /// error names one that there is not.
+    pub fn with_templates(self, templates: Templates) -> Result<Self, TemplateError> {
+        for rule in self.rules() {
+            rule.profile
+                .iter()
+                .try_for_each(|one| templates.check(one))?;
+        }
+        Ok(Self { templates, ..self })
+    }
+
+    /// The templates that profiles may name.
+    #[must_use]
+    pub fn templates(&self) -> &Templates {
+        &self.templates
+    }
+
+    /// Whether any rule shows results by that profile.
+    #[must_use]
+    pub fn uses(&self, profile: &Profile) -> bool {
+        self.rules()
+            .iter()
+            .any(|rule| rule.profile.as_ref() == Some(profile))
+    }
+
+    fn rules(&self) -> Vec<&Rule> {
+        let of_tools = self.tools.iter().map(|(_, rule)| rule);
+        let of_servers = self.servers.values().flat_map(Self::rules);
+        let own = [&self.over, &self.base];
+        own.into_iter().chain(of_tools).chain(of_servers).collect()
     }
 
     /// The same rules, beneath one that holds for every result.
@@ -227,8 +210,9 @@ impl Policy {
             .tools
             .iter()
             .filter(|(glob, _)| glob.is_match(&origin.tool));
-        let of_tool = matching.fold(Rule::default(), |rule, (_, wider)| rule.or(*wider));
-        self.over.or(of_server).or(of_tool).or(self.base)
+        let of_tool = matching.fold(Rule::default(), |rule, (_, wider)| rule.or(wider.clone()));
+        let over = self.over.clone();
+        over.or(of_server).or(of_tool).or(self.base.clone())
     }
 }
 
@@ -267,12 +251,13 @@ pub(crate) fn decide(measured: Measured, limits: Limits) -> Decision {
         })
     };
     if !measured.is_lost() {
-        if !is_oversized(&measured, &limits) {
+        // Seed 001 has failed results never offloaded.
+        let is_exempt = limits.profile == Profile::Handle && measured.is_error();
+        if is_exempt || !is_oversized(&measured, &limits) {
             return inline(measured, false);
         }
-        // A preview takes at most half of the tokens, and has a least size.
-        let is_preview = limits.profile == Profile::Preview;
-        if is_preview && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
+        // What is shown takes at most half of the tokens, and has a least size.
+        if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
             return inline(measured, true);
         }
     }
@@ -287,17 +272,21 @@ pub(crate) fn decide(measured: Measured, limits: Limits) -> Decision {
 fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
     let scan = measured.sanitized.captured.scan;
     let over = |limit: Option<u64>, size: u64| limit.is_some_and(|limit| size > limit);
+    // Seed 004 estimates; its limit is 100,003 bytes and not a count.
+    let over_tokens = |limit| match limits.profile {
+        Profile::Reject => estimated_tokens(scan.bytes) > limit,
+        _ => measured.exceeds_tokens(limit),
+    };
     over(limits.bytes, scan.bytes)
         || over(limits.lines, scan.lines())
         || over(limits.chars, scan.chars)
-        || limits
-            .tokens
-            .is_some_and(|limit| measured.exceeds_tokens(limit))
+        || limits.tokens.is_some_and(over_tokens)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::DEFAULT_MAX_TOKENS;
 
     fn tokens(max: u64) -> Rule {
         Rule {
@@ -357,7 +346,7 @@ mod tests {
             max_bytes: Some(7),
             ..Rule::default()
         };
-        assert_eq!(limits(bytes), (None, Some(7)));
+        assert_eq!(limits(bytes.clone()), (None, Some(7)));
         assert_eq!(limits(bytes.or(tokens(9))), (Some(9), Some(7)));
     }
 

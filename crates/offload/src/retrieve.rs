@@ -2,13 +2,14 @@
 
 use spillgate_artifact::{Handle, TokenBudget, Tokens};
 use spillgate_lookup::{
-    Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, Span, grep, read,
+    Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, Span, grep, read, slice,
 };
 use spillgate_store::StoreError;
 
 use crate::Offloader;
 use crate::ledger::{Exit, LedgerEntry};
-use crate::present::Presentation;
+use crate::present::{ContinuationError, Presentation, later};
+use crate::profile::DEFAULT_SLICE_CHARS;
 
 /// Tokens that the first and the last line of a page may cost beside its text.
 const FRAME_TOKENS: u64 = 120;
@@ -23,6 +24,13 @@ pub enum RetrieveError {
     /// The artifact could not be looked into.
     #[error(transparent)]
     Lookup(#[from] LookupError),
+}
+
+/// An io error while looking is one of the artifact.
+impl From<std::io::Error> for RetrieveError {
+    fn from(error: std::io::Error) -> Self {
+        LookupError::from(error).into()
+    }
 }
 
 impl Offloader {
@@ -81,6 +89,35 @@ impl Offloader {
         Ok(self.framed(text, page.next.map(next), query.budget))
     }
 
+    /// Seed 002's `get_continuation`: the slice of a result from character
+    /// `offset` on, as it was typed; from the end of what its message showed
+    /// where none is given. Entered into the ledger.
+    pub fn continuation(
+        &self,
+        id: &str,
+        offset: Option<&str>,
+    ) -> Result<Presentation, ContinuationError> {
+        let unknown = || ContinuationError::UnknownId {
+            id: id.chars().take(200).collect(),
+        };
+        let handle = self.by_call_id(id).ok_or_else(unknown)?;
+        let artifact = self.artifact(handle)?;
+        let facts = &artifact.manifest().facts;
+        let length = facts.first_slice.unwrap_or(DEFAULT_SLICE_CHARS);
+        let offset = match offset {
+            Some(text) => whole_number(text).ok_or(ContinuationError::BadOffset)?,
+            None => length,
+        };
+        let slice = match slice(&artifact, offset, length) {
+            Err(LookupError::PastEnd { .. }) => return Err(ContinuationError::PastEnd),
+            slice => slice.map_err(RetrieveError::from)?,
+        };
+        let text = later(&slice, id);
+        self.retrieved(&artifact, &text);
+        // Bounded by its characters, as the seed has it.
+        Ok(Presentation::bounded(text, &**self.counter()))
+    }
+
     fn framed(&self, mut text: String, next: Option<String>, budget: TokenBudget) -> Presentation {
         if let Some(next) = next {
             if !text.ends_with('\n') {
@@ -111,6 +148,16 @@ impl Offloader {
             bytes_in: 0,
         });
     }
+}
+
+/// A number as models write it: `4000`, ` 4000 `, `4000.0`.
+fn whole_number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let whole = match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+        _ => text,
+    };
+    whole.parse().ok()
 }
 
 fn within_frame(query: ReadQuery) -> ReadQuery {

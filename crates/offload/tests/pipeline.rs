@@ -256,19 +256,22 @@ proptest! {
         input in any_result(),
         preview_tokens in prop_oneof![Just(1u64), 300u64..1200],
         max_tokens in 1u64..4000,
-        profile in prop_oneof![Just(Profile::Preview), Just(Profile::Handle), Just(Profile::Truncate)],
+        profile in prop::sample::select(Profile::BUILT_IN.to_vec()),
     ) {
         let counter = Tokenizer::O200kBase.counter();
         let rule = Rule {
             max_tokens: Some(max_tokens),
             preview_tokens: Some(preview_tokens),
-            profile: Some(profile),
+            profile: Some(profile.clone()),
             ..Rule::default()
         };
         let store = Arc::new(MemoryStore::default());
         let offloader = offloader(Arc::clone(&store) as _, rule, Arc::new(NoLedger));
         let outcome = offer(&offloader, &input);
-        let tokens = counter.count(&String::from_utf8_lossy(&input));
+        let tokens = match profile {
+            Profile::Reject => input.len() as u64 / 4, // seed 004 estimates
+            _ => counter.count(&String::from_utf8_lossy(&input)),
+        };
         match outcome {
             Outcome::Inline(fits) => {
                 let mut raw = Vec::new();

@@ -1,22 +1,34 @@
 //! Present: what does the model see instead?
 
+mod continuation;
+mod door;
+mod funnel;
 mod handle;
 mod preview;
+mod reject;
+mod template;
 mod truncate;
 
 use std::sync::Arc;
 
-use spillgate_artifact::{Handle, TokenBudget};
+use spillgate_artifact::TokenBudget;
 use spillgate_measure::TokenCounter;
 use spillgate_view::clip;
 
+pub use continuation::ContinuationError;
+pub(crate) use continuation::{first, later};
+pub use door::Door;
+pub(crate) use funnel::funnel;
+pub use funnel::{FUNNEL_PROMPT, ObservationSummary};
 pub(crate) use handle::handle;
-pub(crate) use preview::{Preview, preview};
+pub(crate) use preview::{Preview, parts, preview};
+pub(crate) use reject::{estimated_tokens, reject};
+pub use template::{TemplateError, Templates};
 pub(crate) use truncate::{Ends, not_stored, truncate};
 
 /// Text for a model, counted after rendering and within its budget. The only
-/// form in which rims accept model-bound text; [`Presentation::new`] is the only
-/// way to make one (SPEC 2, invariant 2).
+/// form in which rims accept model-bound text; only this crate bounds a text by
+/// other means than [`Presentation::new`] (SPEC 2, invariant 2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Presentation {
     text: String,
@@ -30,6 +42,12 @@ impl Presentation {
         (tokens <= budget.get()).then_some(Self { text, tokens })
     }
 
+    /// A text whose renderer has bounded it by other means than a count.
+    pub(crate) fn bounded(text: String, counter: &dyn TokenCounter) -> Self {
+        let tokens = counter.count(&text);
+        Self { text, tokens }
+    }
+
     /// The text.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -40,40 +58,6 @@ impl Presentation {
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.tokens
-    }
-}
-
-/// The retrieval tools that the reader of a message can reach: a message names
-/// no others (SPEC 2, invariant 6).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Door {
-    /// The command line, with the option that leads to the store if it is not
-    /// the default one.
-    CommandLine {
-        /// ` --store DIR`, or empty.
-        store_option: String,
-    },
-    /// The gateway's own tools.
-    Gateway,
-    /// None: an embedding program shows its own.
-    Library,
-}
-
-impl Door {
-    /// One line for each retrieval tool.
-    #[must_use]
-    pub fn next(&self, handle: Handle) -> Vec<String> {
-        match self {
-            Self::CommandLine { store_option } => vec![
-                format!("spillgate grep {handle} REGEX{store_option}"),
-                format!("spillgate read {handle} --start LINE --lines N{store_option}"),
-            ],
-            Self::Gateway => vec![
-                format!("spillgate_grep(handle=\"{handle}\", pattern=REGEX)"),
-                format!("spillgate_read(handle=\"{handle}\", start=LINE, lines=N)"),
-            ],
-            Self::Library => Vec::new(),
-        }
     }
 }
 

@@ -34,45 +34,78 @@ pub(crate) struct Preview<'a> {
     pub(crate) artifact: &'a Artifact,
 }
 
-/// The preview within `budget`. The first line and the ways on always stand;
-/// the shape may take half of the rest, the head two thirds of what that leaves,
-/// and the tail what is left then.
+/// The parts of a preview, each within its share of the budget.
+#[derive(Debug, Clone)]
+pub(crate) struct Parts {
+    /// What it is and where it is stored.
+    pub(crate) first: String,
+    /// The outline's lines.
+    pub(crate) shape: Vec<String>,
+    /// The first lines, numbered.
+    pub(crate) head: Vec<String>,
+    /// The last lines, numbered.
+    pub(crate) tail: Vec<String>,
+    /// The ways on.
+    pub(crate) next: Vec<String>,
+}
+
+/// The preview within `budget`.
 pub(crate) fn preview(
     presenter: &Presenter,
-    parts: &Preview<'_>,
+    subject: &Preview<'_>,
     budget: TokenBudget,
 ) -> std::io::Result<String> {
-    let first = first_line(parts);
-    let next = next_lines(presenter, parts.handle);
+    let parts = parts(presenter, subject, budget)?;
+    let shape = section("shape:", &parts.shape);
+    let head = section("head:", &parts.head);
+    let tail = section("tail:", &parts.tail);
+    let (first, next) = (parts.first, next_lines(&parts.next));
+    let text = format!("{first}{shape}{head}{tail}{next}");
+    // Where parts meet they may cost a token or two more than each alone.
+    Ok(match presenter.counter.count(&text) <= budget.get() {
+        true => text,
+        false => format!("{first}{shape}{next}"),
+    })
+}
+
+/// The first line and the ways on always stand; the shape may take half of the
+/// rest, the head two thirds of what that leaves, and the tail what is left
+/// then.
+pub(crate) fn parts(
+    presenter: &Presenter,
+    subject: &Preview<'_>,
+    budget: TokenBudget,
+) -> std::io::Result<Parts> {
+    let first = first_line(subject);
+    let next = presenter.door.next(subject.handle, subject.stats.kind);
     let count = |text: &str| presenter.counter.count(text);
-    let frame = format!("{first}{next}");
-    let handle = parts.handle.to_string();
+    let frame = format!("{first}{}", next_lines(&next));
+    let handle = subject.handle.to_string();
     let handles = frame.matches(&handle).count() as u64 * HANDLE_TOKENS;
     let frame = count(&frame.replace(&handle, "")) + handles;
     let rest = budget.get().saturating_sub(frame);
     let shape = outline(
-        parts.artifact.view(),
-        &parts.artifact.manifest().facts.view,
-        parts.stats,
+        subject.artifact.view(),
+        &subject.artifact.manifest().facts.view,
+        subject.stats,
     )?;
-    let shape = section("shape:", &most_telling(shape, rest / 2, &count));
-    let rest = rest.saturating_sub(count(&shape));
+    let shape = most_telling(shape, rest / 2, &count);
+    let rest = rest.saturating_sub(count(&section("shape:", &shape)));
     let head = filled(
-        numbered(parts, 1, HEAD_LINES)?.into_iter(),
+        numbered(subject, 1, HEAD_LINES)?.into_iter(),
         rest * 2 / 3,
         &count,
     );
     let unseen = head.len() as u64 + 1;
-    let head = section("head:", &head);
-    let rest = rest.saturating_sub(count(&head));
-    let mut tail = filled(tail(parts, unseen)?.into_iter().rev(), rest, &count);
+    let rest = rest.saturating_sub(count(&section("head:", &head)));
+    let mut tail = filled(self::tail(subject, unseen)?.into_iter().rev(), rest, &count);
     tail.reverse();
-    let tail = section("tail:", &tail);
-    let text = format!("{first}{shape}{head}{tail}{next}");
-    // Where parts meet they may cost a token or two more than each alone.
-    Ok(match count(&text) <= budget.get() {
-        true => text,
-        false => format!("{first}{shape}{next}"),
+    Ok(Parts {
+        first,
+        shape,
+        head,
+        tail,
+        next,
     })
 }
 
@@ -97,10 +130,9 @@ fn first_line(parts: &Preview<'_>) -> String {
     )
 }
 
-fn next_lines(presenter: &Presenter, handle: Handle) -> String {
-    let lines = presenter.door.next(handle);
-    let text: Vec<String> = lines.iter().map(|line| format!("next: {line}")).collect();
-    text.join("\n")
+fn next_lines(ways: &[String]) -> String {
+    let lines: Vec<String> = ways.iter().map(|way| format!("next: {way}")).collect();
+    lines.join("\n")
 }
 
 /// A title over its lines; nothing without lines.

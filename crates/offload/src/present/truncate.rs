@@ -5,7 +5,8 @@ use spillgate_measure::TokenCounter;
 use spillgate_store::StoreError;
 
 use super::name_in_line;
-use crate::policy::{DEFAULT_TRUNCATE_BYTES, Limits};
+use crate::policy::Limits;
+use crate::profile::DEFAULT_MAX_BYTES;
 
 /// Less room than this holds nothing but the notices themselves.
 const LEAST_BYTES: usize = 256;
@@ -24,7 +25,7 @@ pub(crate) struct Ends {
 /// The text with its middle cut out so that all of it, notices included, keeps
 /// to the cap (wire.md, truncation).
 pub(crate) fn truncate(ends: &Ends, limits: &Limits, counter: &dyn TokenCounter) -> String {
-    let cap = limits.bytes.unwrap_or(DEFAULT_TRUNCATE_BYTES);
+    let cap = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
     within(ends, "", cap, limits.tokens, counter)
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn not_stored(
         stats.kind,
         reason(error),
     );
-    let cap = limits.bytes.unwrap_or(DEFAULT_TRUNCATE_BYTES);
+    let cap = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
     within(ends, &notice, cap, limits.tokens, counter)
 }
 

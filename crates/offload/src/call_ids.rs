@@ -1,0 +1,76 @@
+//! By which name does a caller ask for more of a result?
+//!
+//! Seed 002's `get_continuation` takes a `tool_call_id`. That is the id that the
+//! caller gave the call, or a short number (models corrupt long ids), or the
+//! handle. Whatever it is, it stands in the manifest, so that it outlives this
+//! process.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use spillgate_artifact::{Handle, Origin};
+use spillgate_store::{ArtifactStore, Listed};
+
+/// The names that this process gave or was given.
+#[derive(Debug, Default)]
+pub(crate) struct CallIds {
+    short: bool,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    handles: HashMap<String, Handle>,
+    /// The last short id; 0 before the first.
+    last: Option<u64>,
+}
+
+impl CallIds {
+    /// Names by number those whose callers give them no name, if `short`.
+    pub(crate) fn new(short: bool) -> Self {
+        Self {
+            short,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The name for a new result, if it is to have one beside its handle.
+    pub(crate) fn name(&self, origin: &Origin, store: &dyn ArtifactStore) -> Option<String> {
+        if origin.call_id.is_some() || !self.short {
+            return origin.call_id.clone();
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = known.last.unwrap_or_else(|| highest(store));
+        known.last = Some(last + 1);
+        Some((last + 1).to_string())
+    }
+
+    /// Notes that a name leads to an artifact.
+    pub(crate) fn note(&self, name: String, handle: Handle) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.handles.insert(name, handle);
+    }
+
+    /// The artifact of that name: this process's before the newest stored one.
+    pub(crate) fn find(&self, name: &str, store: &dyn ArtifactStore) -> Option<Handle> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.handles.get(name).copied();
+        known.or_else(|| {
+            let is_named = |one: &Listed| id_of(one) == Some(name);
+            let listed = store.list().unwrap_or_default();
+            let newest = listed.iter().rev().find(|one| is_named(one))?;
+            Some(newest.manifest.handle)
+        })
+    }
+}
+
+fn id_of(listed: &Listed) -> Option<&str> {
+    listed.manifest.facts.origin.call_id.as_deref()
+}
+
+/// The highest number that is taken as a name in the store.
+fn highest(store: &dyn ArtifactStore) -> u64 {
+    let listed = store.list().unwrap_or_default();
+    let numbers = listed.iter().filter_map(|one| id_of(one)?.parse().ok());
+    numbers.max().unwrap_or(0)
+}

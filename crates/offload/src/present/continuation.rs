@@ -1,0 +1,113 @@
+//! The `continuation` profile: seed 002's slices and markers, byte for byte
+//! (wire.md).
+
+use serde_json::json;
+use spillgate_lookup::Slice;
+
+/// The first slice, with the way to more.
+pub(crate) fn first(slice: &Slice, id: &str) -> String {
+    let Slice {
+        text, end, total, ..
+    } = slice;
+    format!(
+        "{text}\n\n[truncated — showing {end}/{total} chars. \
+         Call get_continuation with tool_call_id=\"{id}\" to read more]"
+    )
+}
+
+/// A later slice, with the way to more where there is more.
+pub(crate) fn later(slice: &Slice, id: &str) -> String {
+    let Slice {
+        text,
+        start,
+        end,
+        total,
+    } = slice;
+    match total - end {
+        0 => text.clone(),
+        remaining => format!(
+            "{text}\n\n[truncated — showing {start}-{end}/{total} chars. \
+             {remaining} chars remaining. \
+             Call get_continuation with tool_call_id=\"{id}\" offset={end} to read more]"
+        ),
+    }
+}
+
+/// Why there is no further slice.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContinuationError {
+    /// No stored result has that name.
+    #[error("No cached result for tool_call_id '{id}'")]
+    UnknownId {
+        /// What was asked for, cut at 200 characters.
+        id: String,
+    },
+    /// The text ends before that character.
+    #[error("Offset beyond end of result")]
+    PastEnd,
+    /// The offset is no number of a character.
+    #[error("offset must be a non-negative integer")]
+    BadOffset,
+    /// The stored text could not be read.
+    #[error(transparent)]
+    Retrieve(#[from] crate::RetrieveError),
+}
+
+impl ContinuationError {
+    /// The error as seed 002's tool gives it: a JSON object in a text.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // With a space after the colon, as wire.md and the seed's `json.dumps`
+        // have it.
+        format!("{{\"error\": {}}}", json!(self.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn of(text: &str, start: u64, total: u64) -> Slice {
+        Slice {
+            text: text.to_owned(),
+            start,
+            end: start + text.chars().count() as u64,
+            total,
+        }
+    }
+
+    #[test]
+    fn markers() {
+        assert_snapshot!(first(&of("abc", 0, 10), "call_1"), @r#"
+        abc
+
+        [truncated — showing 3/10 chars. Call get_continuation with tool_call_id="call_1" to read more]
+        "#);
+        assert_snapshot!(later(&of("äöü", 3, 10), "call_1"), @r#"
+        äöü
+
+        [truncated — showing 3-6/10 chars. 4 chars remaining. Call get_continuation with tool_call_id="call_1" offset=6 to read more]
+        "#);
+        assert_eq!(later(&of("last", 6, 10), "call_1"), "last");
+    }
+
+    #[test]
+    fn errors() {
+        let unknown = ContinuationError::UnknownId {
+            id: "a\"b".to_owned(),
+        };
+        let all = [
+            unknown,
+            ContinuationError::PastEnd,
+            ContinuationError::BadOffset,
+        ];
+        assert_snapshot!(all.map(|error| error.to_json()).join("\n"), @r#"
+        {"error": "No cached result for tool_call_id 'a\"b'"}
+        {"error": "Offset beyond end of result"}
+        {"error": "offset must be a non-negative integer"}
+        "#);
+    }
+}

@@ -1,0 +1,131 @@
+//! The `reject` profile: an error that teaches, and no partial data (seed 004,
+//! sections 4 and 5; wire.md).
+
+use spillgate_artifact::Stats;
+
+use crate::policy::Limits;
+use crate::profile::REJECT_TOKENS;
+
+/// Bytes that the RFC takes a token for (seed 004, 3.3). Only these messages
+/// and this profile's decision use it.
+pub(crate) const BYTES_PER_TOKEN: u64 = 4;
+
+/// The RFC's estimate of a text's tokens.
+pub(crate) fn estimated_tokens(bytes: u64) -> u64 {
+    bytes / BYTES_PER_TOKEN
+}
+
+/// The error for a result of `tool`. `ways` are the retrieval tools that the
+/// reader can reach, where the tool itself has no way to ask for less.
+pub(crate) fn reject(tool: &str, stats: &Stats, limits: &Limits, ways: &[String]) -> String {
+    let tokens = estimated_tokens(stats.bytes);
+    let most = limits
+        .tokens
+        .or(limits.bytes.map(estimated_tokens))
+        .unwrap_or(REJECT_TOKENS);
+    match tool {
+        "read_file" => format!(
+            "Error: File content (~{tokens} tokens) exceeds maximum allowed tokens ({most}). \
+             Please use offset and limit parameters to read specific portions of the file, \
+             or use grep_content to search for specific content."
+        ),
+        "execute_shell" | "shell" => format!(
+            "Error: Command output (~{tokens} tokens) exceeds maximum allowed. \
+             Please pipe output through head/tail/grep, \
+             or redirect to a file and read specific portions."
+        ),
+        "grep_content" => format!(
+            "Error: Search returned ~{tokens} tokens of matches. \
+             Please use a more specific pattern or limit results with max_results parameter."
+        ),
+        "web_fetch" => format!(
+            "Error: Page content (~{tokens} tokens) exceeds maximum allowed tokens ({most}). \
+             Please use save_to parameter to save content to a file, \
+             then use grep_content to search it."
+        ),
+        "glob_files" => format!(
+            "Error: File list (~{tokens} tokens) exceeds maximum allowed tokens ({most}). \
+             Please use a more specific pattern."
+        ),
+        _ => {
+            let exceeded = exceeded(stats, limits, most);
+            let stored = match ways {
+                [] => String::new(),
+                ways => format!(", or look into what was stored: {}", ways.join("; ")),
+            };
+            format!(
+                "Error: Tool output (~{tokens} tokens) exceeds maximum allowed {exceeded}. \
+                 Please ask the tool for less{stored}."
+            )
+        }
+    }
+}
+
+/// Which limit it is over.
+fn exceeded(stats: &Stats, limits: &Limits, most_tokens: u64) -> String {
+    let over = |limit: Option<u64>, size: u64, unit: &str| {
+        let limit = limit.filter(|&limit| size > limit)?;
+        Some(format!("{unit} ({limit})"))
+    };
+    let is_over_tokens = estimated_tokens(stats.bytes) > most_tokens;
+    let tokens = is_over_tokens.then(|| format!("tokens ({most_tokens})"));
+    tokens
+        .or_else(|| over(limits.bytes, stats.bytes, "bytes"))
+        .or_else(|| over(limits.lines, stats.lines, "lines"))
+        .or_else(|| over(limits.chars, stats.chars, "characters"))
+        .unwrap_or_else(|| format!("tokens ({most_tokens})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use spillgate_artifact::{ContentKind, Tokens};
+
+    use super::*;
+    use crate::policy::Rule;
+    use crate::profile::Profile;
+
+    fn rejected(tool: &str, rule: &Rule) -> String {
+        let stats = Stats {
+            bytes: 200_000,
+            lines: 900,
+            chars: 200_000,
+            tokens: Tokens::exact(7),
+            kind: ContentKind::Text,
+        };
+        let rule = Rule {
+            profile: Some(Profile::Reject),
+            ..rule.clone()
+        };
+        reject(tool, &stats, &rule.resolve(), &["look()".to_owned()])
+    }
+
+    #[test]
+    fn each_tool_has_its_own_way_out() {
+        let tools = [
+            "read_file",
+            "execute_shell",
+            "grep_content",
+            "web_fetch",
+            "glob_files",
+            "list_issues",
+        ];
+        let all: Vec<String> = tools
+            .iter()
+            .map(|tool| rejected(tool, &Rule::default()))
+            .collect();
+        assert_snapshot!(all.join("\n"), @"
+        Error: File content (~50000 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.
+        Error: Command output (~50000 tokens) exceeds maximum allowed. Please pipe output through head/tail/grep, or redirect to a file and read specific portions.
+        Error: Search returned ~50000 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
+        Error: Page content (~50000 tokens) exceeds maximum allowed tokens (25000). Please use save_to parameter to save content to a file, then use grep_content to search it.
+        Error: File list (~50000 tokens) exceeds maximum allowed tokens (25000). Please use a more specific pattern.
+        Error: Tool output (~50000 tokens) exceeds maximum allowed tokens (25000). Please ask the tool for less, or look into what was stored: look().
+        ");
+        let lines = Rule {
+            max_lines: Some(50),
+            ..Rule::default()
+        };
+        assert_snapshot!(rejected("list_issues", &lines), @"Error: Tool output (~50000 tokens) exceeds maximum allowed tokens (25000). Please ask the tool for less, or look into what was stored: look().");
+    }
+}

@@ -1,0 +1,220 @@
+//! The user's own words: templates in minijinja (Jinja2's language).
+//!
+//! A template gets the result's figures and the same parts that a preview is
+//! made of. What it renders keeps to the preview's token budget: first the
+//! tail, the head and the shape give way, then the text is cut.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use spillgate_artifact::{ContentKind, Manifest, Origin, Stats, TokenBudget, Tokens};
+use spillgate_lookup::fitting;
+use spillgate_measure::TokenCounter;
+
+use super::preview::Parts;
+use crate::profile::Profile;
+
+/// Steps that rendering may take: a loop over everything a template is given
+/// takes some hundreds.
+const FUEL: u64 = 50_000;
+
+/// Tokens of the line that says a text was cut.
+const CUT_TOKENS: u64 = 20;
+
+/// The user's templates, by the name by which a rule's profile asks for them.
+#[derive(Debug, Clone, Default)]
+pub struct Templates {
+    environment: Arc<Environment<'static>>,
+    sources: Arc<BTreeMap<String, String>>,
+}
+
+/// A template cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplateError {
+    /// It has the name of a built-in profile.
+    #[error("the template `{0}` has the name of a built-in profile; call it something else")]
+    Taken(String),
+    /// It is no template, or names a value that there is not.
+    #[error("the template `{name}` is wrong: {message}")]
+    Wrong {
+        /// Its name.
+        name: String,
+        /// What is wrong and in which line.
+        message: String,
+    },
+    /// A rule asks for a profile that is neither built in nor a template.
+    #[error("unknown profile `{name}`; known are {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+}
+
+impl Templates {
+    /// Checks `sources`: each is rendered once with made-up values, so that a
+    /// misspelt one is found now and not when a result is lost for it.
+    pub fn new(sources: BTreeMap<String, String>) -> Result<Self, TemplateError> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| AutoEscape::None); // it is no HTML
+        environment.set_fuel(Some(FUEL));
+        let templates = Self {
+            environment: Arc::new(environment),
+            sources: Arc::new(sources),
+        };
+        for (name, source) in &*templates.sources {
+            if Profile::from(name.as_str()) != Profile::Template(name.as_str().into()) {
+                return Err(TemplateError::Taken(name.clone()));
+            }
+            let rendered = templates.environment.render_str(source, example());
+            rendered.map_err(|error| TemplateError::Wrong {
+                name: name.clone(),
+                message: told(&error),
+            })?;
+        }
+        Ok(templates)
+    }
+
+    /// Whether `profile` can be shown: it is built in, or one of these.
+    pub(crate) fn check(&self, profile: &Profile) -> Result<(), TemplateError> {
+        match profile {
+            Profile::Template(name) if !self.sources.contains_key(&**name) => {
+                let built_in = Profile::BUILT_IN.map(|profile| profile.to_string());
+                let known = built_in.iter().chain(self.sources.keys());
+                let known: Vec<&str> = known.map(String::as_str).collect();
+                Err(TemplateError::Unknown {
+                    name: name.chars().take(40).collect(),
+                    known: known.join(", "),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the template `name` says of a result; `None` if it fails.
+    pub(crate) fn render(
+        &self,
+        name: &str,
+        manifest: &Manifest,
+        mut parts: Parts,
+        budget: TokenBudget,
+        counter: &dyn TokenCounter,
+    ) -> Option<String> {
+        let source = self.sources.get(name)?;
+        let give_way: [fn(&mut Parts); 4] = [
+            |_| {},
+            |parts| parts.tail.clear(),
+            |parts| parts.head.clear(),
+            |parts| parts.shape.clear(),
+        ];
+        let mut text = String::new();
+        for give in give_way {
+            give(&mut parts);
+            let facts = &manifest.facts;
+            let handle = manifest.handle.to_string();
+            let values = values(&facts.origin, &facts.stats, facts.is_error, &handle, &parts);
+            text = self.environment.render_str(source, values).ok()?;
+            if !counter.exceeds(&text, budget.get()) {
+                return Some(text);
+            }
+        }
+        let room = budget.less(CUT_TOKENS);
+        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+        text.truncate(fitting(&text, &ends, room, counter));
+        text.push_str("\n[cut: the template is over its token budget]");
+        Some(text)
+    }
+}
+
+/// What a template can name; docs/profiles.md lists it.
+fn values(origin: &Origin, stats: &Stats, is_error: bool, handle: &str, parts: &Parts) -> Value {
+    context! {
+        tool => origin.tool.clone(),
+        server => origin.server.clone(),
+        arguments => origin.arguments.clone(),
+        handle => handle,
+        is_error => is_error,
+        bytes => stats.bytes,
+        lines => stats.lines,
+        chars => stats.chars,
+        tokens => stats.tokens.count,
+        tokens_exact => stats.tokens.exact,
+        kind => stats.kind.to_string(),
+        shape => parts.shape.clone(),
+        head => parts.head.clone(),
+        tail => parts.tail.clone(),
+        next => parts.next.clone(),
+    }
+}
+
+fn example() -> Value {
+    let origin = Origin {
+        server: Some("server".to_owned()),
+        arguments: Some("{}".to_owned()),
+        ..Origin::tool("tool")
+    };
+    let stats = Stats {
+        bytes: 1,
+        lines: 1,
+        chars: 1,
+        tokens: Tokens::exact(1),
+        kind: ContentKind::Text,
+    };
+    let line = || vec!["line".to_owned()];
+    let parts = Parts {
+        first: String::new(),
+        shape: line(),
+        head: line(),
+        tail: line(),
+        next: line(),
+    };
+    values(&origin, &stats, false, "session/file", &parts)
+}
+
+/// What is wrong and where.
+fn told(error: &minijinja::Error) -> String {
+    let what = error
+        .detail()
+        .map_or_else(|| error.kind().to_string(), str::to_owned);
+    match error.line() {
+        Some(line) => format!("{what} (line {line})"),
+        None => what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn wrong(name: &str, source: &str) -> String {
+        let sources = BTreeMap::from([(name.to_owned(), source.to_owned())]);
+        Templates::new(sources).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_wrong_template_is_found_at_once() {
+        let all = [
+            wrong("mine", "{{ handle }"),
+            wrong("mine", "{{ handel }}"),
+            wrong("mine", "one\ntwo {% for x in shape %}"),
+            wrong(
+                "mine",
+                "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+            ),
+            wrong("preview", "x"),
+        ];
+        assert_snapshot!(all.join("\n"), @"
+        the template `mine` is wrong: unexpected `}`, expected end of variable block (line 1)
+        the template `mine` is wrong: undefined value (line 1)
+        the template `mine` is wrong: unexpected end of input, expected end of block (line 2)
+        the template `mine` is wrong: engine ran out of fuel (line 1)
+        the template `preview` has the name of a built-in profile; call it something else
+        ");
+    }
+}
