@@ -5,15 +5,20 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Origin};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy};
+use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Rule};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
 
 /// An offloader with the default limits that keeps in memory.
 pub(crate) fn offloader() -> Offloader {
+    offloader_with(Rule::default())
+}
+
+/// The same with one rule for all results.
+pub(crate) fn offloader_with(rule: Rule) -> Offloader {
     Offloader::new(
         Arc::new(MemoryStore::default()),
-        Policy::default(),
+        Policy::new(rule, [], []).unwrap(),
         Tokenizer::Heuristic.counter(),
         Door::Gateway,
         Arc::new(StoppedClock::default()),

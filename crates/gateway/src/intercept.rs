@@ -8,7 +8,7 @@
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
-use spillgate_offload::{Offloader, Outcome};
+use spillgate_offload::{Offloader, Outcome, Profile};
 
 use crate::frame::span_in;
 use crate::results::{Block, CallResult};
@@ -55,20 +55,33 @@ pub(crate) fn intercept(
         }
     };
     replace(&mut splice, frame, &call, &blocks, shown);
-    if let (None, Some(place)) = (call.content, whole.iter().position(|&b| b == b'{')) {
+    let mut members = String::new();
+    if call.content.is_none() {
         // No content at all: clients that show nothing else get some.
-        let at = span_in(frame, result.get()).start + place + 1;
-        let comma = if whole[place + 1..].trim_ascii_start().starts_with(b"}") {
-            ""
-        } else {
-            ","
-        };
-        splice.replace(
-            at..at,
-            format!("\"content\":[{}]{comma}", text_block(shown)),
-        );
+        members.push_str(&format!("\"content\":[{}],", text_block(shown)));
     }
+    if limits.profile == Profile::Reject && !call.is_error() {
+        // An error is what seed 004 returns.
+        match call.is_error {
+            Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
+            None => members.push_str("\"isError\":true,"),
+        }
+    }
+    insert_members(&mut splice, frame, result, members);
     splice
+}
+
+/// Puts members, each followed by a comma, at the front of an object.
+fn insert_members(splice: &mut Splice, frame: &[u8], object: &RawValue, mut members: String) {
+    let text = object.get();
+    let Some(brace) = text.find('{').filter(|_| !members.is_empty()) else {
+        return;
+    };
+    if text[brace + 1..].trim_ascii_start().starts_with('}') {
+        members.pop(); // nothing follows
+    }
+    let at = span_in(frame, text).start + brace + 1;
+    splice.replace(at..at, members);
 }
 
 fn is_retrieval(call: &CallResult<'_>, bytes: u64) -> bool {
@@ -195,6 +208,7 @@ mod tests {
            9 2026-11-21T10:00:08Z INFO worker-8 processed batch id=63352 ok
           10 2026-11-21T10:00:09Z INFO worker-9 processed batch id=71271 ok
           11 2026-11-21T10:00:10Z INFO worker-10 processed batch id=79190 ok
+          12 2026-11-21T10:00:11Z INFO worker-11 processed batch id=87109 ok
         tail:
          595 2026-11-21T10:09:54Z INFO worker-16 processed batch id=3745 ok
          596 2026-11-21T10:09:55Z INFO worker-0 processed batch id=11664 ok
@@ -202,8 +216,8 @@ mod tests {
          598 2026-11-21T10:09:57Z INFO worker-2 processed batch id=27502 ok
          599 2026-11-21T10:09:58Z INFO worker-3 processed batch id=35421 ok
          600 2026-11-21T10:09:59Z INFO worker-4 processed batch id=43340 ok
-        next: spillgate_grep(handle="HANDLE", pattern=REGEX)
-        next: spillgate_read(handle="HANDLE", start=LINE, lines=N)
+        next: spillgate_search(handle="HANDLE", words=WORDS)
+        next: or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)
         "#);
     }
 

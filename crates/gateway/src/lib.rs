@@ -13,12 +13,14 @@
 //!            └───────────────────────────────┘
 //! ```
 
+mod capabilities;
 mod error;
 #[cfg(test)]
 mod fixture;
 mod frame;
 mod intercept;
 mod listing;
+mod own;
 mod pending;
 mod relay;
 mod results;
@@ -28,5 +30,6 @@ mod tools;
 mod upstream;
 
 pub use error::GatewayError;
+pub use own::ListTools;
 pub use relay::{Gateway, run};
 pub use upstream::ServerCommand;

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::frame::{object, span_in};
 use crate::intercept::ENVELOPE_KEY;
+use crate::own::OwnTools;
 use crate::splice::Splice;
-use crate::tools;
 
 #[derive(Deserialize)]
 struct ToolsList<'a> {
@@ -32,21 +32,19 @@ struct Tool<'a> {
     output_schema: Option<&'a RawValue>,
 }
 
-/// The changes to `frame` for the tools list `result` in it, and whether the
-/// server has tools of our names already (it is a Spillgate itself), here or on
-/// a page before this one (`seen_before`): ours are then left out, for a name
-/// must mean one tool.
-pub(crate) fn extend(frame: &[u8], result: &RawValue, seen_before: bool) -> (Splice, bool) {
+/// The changes to `frame` for the tools list `result` in it, and our
+/// definitions if they are among them. A server that has tools of our names is a
+/// Spillgate itself: ours are then left out, here and on later pages.
+pub(crate) fn extend(frame: &[u8], result: &RawValue, own: &OwnTools) -> (Splice, Option<String>) {
     let mut splice = Splice::default();
     let Some(list) = object::<ToolsList<'_>>(result) else {
-        return (splice, seen_before);
+        return (splice, None);
     };
-    let mut has_ours = seen_before;
     for raw in &list.tools {
         let Some(tool) = object::<Tool<'_>>(raw) else {
             continue;
         };
-        has_ours = has_ours || tools::is_ours(&tool.name);
+        own.note_servers(&tool.name);
         if let Some(schema) = tool.output_schema {
             splice.replace(
                 span_in(frame, schema.get()),
@@ -56,22 +54,22 @@ pub(crate) fn extend(frame: &[u8], result: &RawValue, seen_before: bool) -> (Spl
     }
     // Ours come last, so after the last page.
     let is_last = list.next_cursor.is_none_or(|cursor| cursor.get() == "null");
-    if is_last && !has_ours {
-        let ours: Vec<String> = tools::definitions().iter().map(Value::to_string).collect();
-        let ours = ours.join(",");
-        match list.tools.last() {
-            Some(final_tool) => {
-                let end = span_in(frame, final_tool.get()).end;
-                splice.replace(end..end, format!(",{ours}"));
-            }
-            None => {
-                if let Some(end) = end_of_empty_tools(frame, result) {
-                    splice.replace(end..end, ours);
-                }
+    let ours = own.listed();
+    if !is_last || ours.is_empty() {
+        return (splice, None);
+    }
+    match list.tools.last() {
+        Some(final_tool) => {
+            let end = span_in(frame, final_tool.get()).end;
+            splice.replace(end..end, format!(",{ours}"));
+        }
+        None => {
+            if let Some(end) = end_of_empty_tools(frame, result) {
+                splice.replace(end..end, ours.clone());
             }
         }
     }
-    (splice, has_ours)
+    (splice, Some(ours))
 }
 
 /// Where the first element of an empty `tools` array would stand.
@@ -155,22 +153,30 @@ fn references(schema: &Value) -> Vec<&str> {
 mod tests {
     use insta::assert_snapshot;
 
-    use super::*;
-    use crate::frame::messages;
+    use spillgate_offload::{Profile, Rule};
 
-    /// A list as the client gets it, our tools cut down to their names, and
-    /// whether it has tools of our names.
-    fn extended(result: &str, seen_before: bool) -> (String, bool) {
+    use super::*;
+    use crate::fixture::{offloader, offloader_with};
+    use crate::frame::messages;
+    use crate::own::ListTools;
+    use crate::tools::definitions;
+
+    fn own() -> OwnTools {
+        OwnTools::new(&offloader(), ListTools::Always)
+    }
+
+    /// A list as the client gets it, our tools cut down to their names.
+    fn extended(result: &str, own: &OwnTools) -> String {
         let frame = format!(r#"{{"id":1,"result":{result}}}"#);
         let envelope = &messages(frame.as_bytes())[0];
-        let (splice, has_ours) = extend(frame.as_bytes(), envelope.result.unwrap(), seen_before);
+        let (splice, _) = extend(frame.as_bytes(), envelope.result.unwrap(), own);
         let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
         serde_json::from_str::<Value>(&text).unwrap();
-        for tool in tools::definitions() {
+        for tool in definitions(true) {
             let name = format!("<{}>", tool["name"].as_str().unwrap());
             text = text.replace(&tool.to_string(), &name);
         }
-        (text, has_ours)
+        text
     }
 
     #[test]
@@ -185,30 +191,55 @@ mod tests {
             r#"{"tools":"odd"}"#,
             r#"{"task":{}}"#,
         ];
-        let all: Vec<String> = lists
-            .into_iter()
-            .map(|list| {
-                let (text, has_ours) = extended(list, false);
-                format!("{text} {has_ours}")
-            })
-            .collect();
-        assert_snapshot!(all.join("\n"), @r#"
-        {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>]}} false
-        {"id":1,"result":{"tools": [<spillgate_read>,<spillgate_grep> ],"nextCursor":null}} false
-        {"id":1,"result":{"tools":[{"name":"a","x":1.0},<spillgate_read>,<spillgate_grep> ],"_meta":{"y":1e2}}} false
-        {"id":1,"result":{"tools":[{"name":"a"}],"nextCursor":"2"}} false
-        {"id":1,"result":{"tools":[{"name":"spillgate_read"}]}} true
-        {"id":1,"result":{"tools":[17,{"name":"b"},<spillgate_read>,<spillgate_grep>]}} false
-        {"id":1,"result":{"tools":"odd"}} false
-        {"id":1,"result":{"task":{}}} false
+        assert_snapshot!(lists.map(|list| extended(list, &own())).join("\n"), @r#"
+        {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
+        {"id":1,"result":{"tools": [<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search> ],"nextCursor":null}}
+        {"id":1,"result":{"tools":[{"name":"a","x":1.0},<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search> ],"_meta":{"y":1e2}}}
+        {"id":1,"result":{"tools":[{"name":"a"}],"nextCursor":"2"}}
+        {"id":1,"result":{"tools":[{"name":"spillgate_read"}]}}
+        {"id":1,"result":{"tools":[17,{"name":"b"},<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
+        {"id":1,"result":{"tools":"odd"}}
+        {"id":1,"result":{"task":{}}}
         "#);
     }
 
     #[test]
     fn our_names_on_an_earlier_page_count() {
-        let (text, has_ours) = extended(r#"{"tools":[{"name":"a"}]}"#, true);
+        let own = own();
+        extended(
+            r#"{"tools":[{"name":"spillgate_grep"}],"nextCursor":"2"}"#,
+            &own,
+        );
+        let text = extended(r#"{"tools":[{"name":"a"}]}"#, &own);
         assert_eq!(text, r#"{"id":1,"result":{"tools":[{"name":"a"}]}}"#);
-        assert!(has_ours);
+    }
+
+    #[test]
+    fn they_may_wait_until_something_is_stored() {
+        let own = OwnTools::new(&offloader(), ListTools::WhenStored);
+        let list = r#"{"tools":[]}"#;
+        let before = extended(list, &own);
+        assert!(own.note_stored() && !own.note_stored(), "announced once");
+        assert_snapshot!(format!("{before}\n{}", extended(list, &own)), @r#"
+        {"id":1,"result":{"tools":[]}}
+        {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
+        "#);
+    }
+
+    #[test]
+    fn get_continuation_is_listed_where_its_profile_is_used() {
+        let rule = Rule {
+            profile: Some(Profile::Continuation),
+            ..Rule::default()
+        };
+        let own = || OwnTools::new(&offloader_with(rule.clone()), ListTools::Always);
+        let ours = extended(r#"{"tools":[]}"#, &own());
+        // A server's own tool of that name keeps it.
+        let theirs = extended(r#"{"tools":[{"name":"get_continuation"}]}"#, &own());
+        assert_snapshot!(format!("{ours}\n{theirs}"), @r#"
+        {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>,<get_continuation>]}}
+        {"id":1,"result":{"tools":[{"name":"get_continuation"},<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
+        "#);
     }
 
     #[test]
@@ -237,7 +268,9 @@ mod tests {
     #[test]
     fn a_widened_schema_stands_in_its_place() {
         let tool = r#"{"name":"a","outputSchema":{"type":"object"},"x":1.0}"#;
-        let (text, _) = extended(&format!(r#"{{"tools":[{tool}]}}"#), true);
+        let own = own();
+        own.note_servers("spillgate_read");
+        let text = extended(&format!(r#"{{"tools":[{tool}]}}"#), &own);
         assert_snapshot!(text, @r#"{"id":1,"result":{"tools":[{"name":"a","outputSchema":{"type":"object","anyOf":[{"type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]},"x":1.0}]}}"#);
     }
 }

@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// What a request asked for, as far as its answer may have to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Asked {
+    /// `initialize` or `server/discover`.
+    Capabilities,
     /// `tools/list`.
     ToolsList,
     /// `tools/call`.

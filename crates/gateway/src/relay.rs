@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::future::ready;
 use std::io;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
@@ -20,11 +19,12 @@ use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use crate::error::{internal, upstream_gone};
 use crate::frame::{Envelope, key_of, messages, object};
 use crate::intercept::intercept;
+use crate::own::{LIST_CHANGED, ListTools, OwnTools};
 use crate::pending::{Asked, Pending};
 use crate::splice::Splice;
 use crate::stdio::{Frames, Output, input, output};
 use crate::upstream::{Ended, ServerCommand, Upstream};
-use crate::{GatewayError, listing, tools};
+use crate::{GatewayError, capabilities, listing, tools};
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
 const AT_ONCE: usize = 4;
@@ -38,6 +38,8 @@ pub struct Gateway {
     pub server: ServerCommand,
     /// Tokens of a page of a stored result, unless a call asks otherwise.
     pub page: TokenBudget,
+    /// When the gateway's own tools are listed.
+    pub list_tools: ListTools,
 }
 
 /// Relays between the process's standard streams and the server until either
@@ -128,8 +130,7 @@ struct Relay {
     gateway: Gateway,
     pending: Pending,
     client: AsyncMutex<Output>,
-    /// The server has tools of our names: it is a Spillgate itself.
-    has_ours: AtomicBool,
+    own: OwnTools,
     /// Calls of our own tools that are worked on, by the key of their id.
     own_calls: Mutex<HashSet<String>>,
     /// The work on them.
@@ -155,10 +156,10 @@ struct CancelParams<'a> {
 impl Relay {
     fn new(gateway: Gateway, client: Output) -> Self {
         Self {
+            own: OwnTools::new(&gateway.offloader, gateway.list_tools),
             gateway,
             pending: Pending::default(),
             client: AsyncMutex::new(client),
-            has_ours: AtomicBool::new(false),
             own_calls: Mutex::default(),
             own_work: Mutex::default(),
             gone: Mutex::default(),
@@ -219,7 +220,7 @@ impl Relay {
                 let Some(params) = envelope.params.and_then(object::<CallParams<'_>>) else {
                     return false;
                 };
-                if !tools::is_ours(&params.name) || self.is_upstreams(params.arguments) {
+                if !self.own.has(&params.name) || self.is_upstreams(params.arguments) {
                     return false;
                 }
                 let (Some(id), Some(key)) = (envelope.id, envelope.key()) else {
@@ -235,7 +236,7 @@ impl Relay {
     /// Whether a call of our tool is for another Spillgate behind this one.
     fn is_upstreams(&self, arguments: Option<&RawValue>) -> bool {
         let store = self.gateway.offloader.store();
-        self.has_ours.load(Ordering::Relaxed)
+        self.own.server_is_one()
             && tools::handle_of(arguments).is_none_or(|handle| store.manifest(handle).is_err())
     }
 
@@ -286,11 +287,17 @@ impl Relay {
             }
             let permit = Arc::clone(&self.at_once).acquire_owned().await;
             let (relay, frame) = (Arc::clone(&self), Arc::new(frame));
+            let is_call = answers
+                .values()
+                .any(|asked| matches!(asked, Asked::ToolsCall { .. }));
             working.spawn(async move {
                 let (rewriter, original) = (Arc::clone(&relay), Arc::clone(&frame));
                 let rewrite = move || rewriter.rewrite(&original, &answers);
                 // Should that fail, the client gets what the server sent.
                 let rewritten = spawn_blocking(rewrite).await.ok().flatten();
+                if rewritten.is_some() && is_call && relay.own.note_stored() {
+                    relay.to_client(LIST_CHANGED).await;
+                }
                 relay.to_client(rewritten.as_ref().unwrap_or(&frame)).await;
                 drop(permit);
             });
@@ -309,6 +316,7 @@ impl Relay {
             };
             match self.pending.take(&key) {
                 Some(Asked::Other) | None => {}
+                Some(Asked::Capabilities) if !self.own.is_announced() => {}
                 Some(asked) if self.may_change(&asked, frame) => {
                     answers.insert(key, asked);
                 }
@@ -324,7 +332,7 @@ impl Relay {
                 let limits = self.gateway.offloader.limits(&origin);
                 !limits.admit_any(frame.len() as u64)
             }
-            None => *asked == Asked::ToolsList,
+            None => *asked == Asked::ToolsList || self.own.is_announced(),
         }
     }
 
@@ -348,16 +356,23 @@ impl Relay {
             let (Some(asked), Some(result)) = (asked, envelope.result) else {
                 continue;
             };
-            whole.merge(if let Some(origin) = self.origin(asked) {
-                intercept(&self.gateway.offloader, origin, frame, result)
-            } else {
-                let seen_before = self.has_ours.load(Ordering::Relaxed);
-                let (splice, has_ours) = listing::extend(frame, result, seen_before);
-                self.has_ours.fetch_or(has_ours, Ordering::Relaxed);
-                splice
+            whole.merge(match (self.origin(asked), asked) {
+                (Some(origin), _) => intercept(&self.gateway.offloader, origin, frame, result),
+                (None, Asked::Capabilities) => capabilities::announce(frame, result),
+                (None, _) => self.list(frame, result),
             });
         }
         (!whole.is_empty()).then(|| whole.apply(frame))
+    }
+
+    /// The changes to a list of tools, whose cost is entered.
+    fn list(&self, frame: &[u8], result: &RawValue) -> Splice {
+        let (splice, ours) = listing::extend(frame, result, &self.own);
+        if let Some(ours) = ours {
+            let server = Some(self.gateway.server.name.clone());
+            self.gateway.offloader.listed(server, &ours);
+        }
+        splice
     }
 
     /// Answers every request that the server will not answer any more.
@@ -388,6 +403,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn asked(method: &str, params: Option<&RawValue>) -> Asked {
     match method {
+        "initialize" | "server/discover" => Asked::Capabilities,
         "tools/list" => Asked::ToolsList,
         "tools/call" => match params.and_then(object::<CallParams<'_>>) {
             Some(call) => Asked::ToolsCall {

@@ -17,7 +17,7 @@ pub(crate) struct CallResult<'a> {
     pub(crate) structured: Option<&'a RawValue>,
     // As it came, for a sloppy flag must not let a large result pass.
     #[serde(borrow, default, rename = "isError")]
-    is_error: Option<&'a RawValue>,
+    pub(crate) is_error: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
 }

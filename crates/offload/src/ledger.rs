@@ -37,12 +37,35 @@ pub struct LedgerEntry {
     pub handle: Option<Handle>,
     /// How it left.
     pub exit: Exit,
-    /// Tokens that came in; zero for a retrieval.
+    /// Tokens that came in; none for a retrieval.
     pub tokens_in: Tokens,
     /// Tokens that a model was shown.
-    pub tokens_shown: u64,
+    pub tokens_shown: Tokens,
     /// Bytes that came in; zero for a retrieval.
     pub bytes_in: u64,
+    /// Results that the entry stands for.
+    pub results: u64,
+    /// Microseconds that we took, from the result's end to the message.
+    #[serde(default)]
+    pub micros: u64,
+}
+
+impl LedgerEntry {
+    /// An entry of one result without figures yet.
+    pub(crate) fn new(at: Timestamp, exit: Exit) -> Self {
+        Self {
+            at,
+            server: None,
+            tool: String::new(),
+            handle: None,
+            exit,
+            tokens_in: Tokens::exact(0),
+            tokens_shown: Tokens::exact(0),
+            bytes_in: 0,
+            results: 1,
+            micros: 0,
+        }
+    }
 }
 
 /// How something left the pipeline.
@@ -55,8 +78,11 @@ pub enum Exit {
     NotStored,
     /// A page of a stored artifact.
     Retrieved,
-    /// Results that passed through, summed up: `tokens_shown` is their number.
+    /// Results that passed through, summed up.
     Inline,
+    /// Definitions of our own tools, listed for a client: the fixed cost of
+    /// having us.
+    Listed,
 }
 
 /// Keeps no account.
@@ -111,15 +137,13 @@ impl FileLedger {
         let results = self.inline_results.swap(0, Ordering::Relaxed);
         let bytes = self.inline_bytes.swap(0, Ordering::Relaxed);
         if results > 0 {
+            let tokens = Tokens::estimated(bytes.div_ceil(4));
             self.record(LedgerEntry {
-                at,
-                server: None,
-                tool: String::new(),
-                handle: None,
-                exit: Exit::Inline,
-                tokens_in: Tokens::estimated(bytes.div_ceil(4)),
-                tokens_shown: results,
+                tokens_in: tokens,
+                tokens_shown: tokens,
                 bytes_in: bytes,
+                results,
+                ..LedgerEntry::new(at, Exit::Inline)
             });
         }
     }

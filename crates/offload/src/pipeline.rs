@@ -11,8 +11,8 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use spillgate_artifact::{
-    Clock, Facts, FileName, Handle, Origin, ReadRange, Reason, Stats, TextPart, TokenBudget,
-    ViewFacts,
+    Clock, Facts, FileName, Handle, Origin, ReadRange, Reason, Stats, TextPart, Timestamp,
+    TokenBudget, Tokens, ViewFacts,
 };
 use spillgate_lookup::{Artifact, LookupError, slice};
 use spillgate_measure::TokenCounter;
@@ -180,6 +180,7 @@ impl Offloader {
     }
 
     fn settle(&self, captured: Captured) -> Outcome {
+        let begun = self.clock.now();
         let limits = self.policy.limits(&captured.origin);
         let sanitized = sanitize(captured);
         let measured = measure(sanitized, Arc::clone(&self.presenter.counter));
@@ -187,7 +188,7 @@ impl Offloader {
             Decision::Inline(fits) => Outcome::Inline(fits),
             Decision::Offload(plan) => self.offload(plan),
         };
-        self.account(&outcome);
+        self.account(&outcome, begun);
         outcome
     }
 
@@ -351,37 +352,33 @@ impl Offloader {
         Ok(ObservationSummary::of(artifact, saved_to).map_err(LookupError::Io)?)
     }
 
-    fn account(&self, outcome: &Outcome) {
-        let entry =
-            |origin: &Origin, handle, stats: &Stats, shown: &Presentation, exit| LedgerEntry {
-                at: self.clock.now(),
-                server: origin.server.clone(),
-                tool: origin.tool.clone(),
-                handle,
-                exit,
-                tokens_in: stats.tokens,
-                tokens_shown: shown.tokens(),
-                bytes_in: stats.bytes,
-            };
+    /// Enters an outcome that was worked on since `begun`.
+    fn account(&self, outcome: &Outcome, begun: Timestamp) {
+        let now = self.clock.now();
+        let took = begun.age_at(now).as_micros();
+        let entry = |origin: &Origin, stats: &Stats, shown: &Presentation, exit| LedgerEntry {
+            server: origin.server.clone(),
+            tool: origin.tool.clone(),
+            tokens_in: stats.tokens,
+            tokens_shown: Tokens::exact(shown.tokens()),
+            bytes_in: stats.bytes,
+            micros: u64::try_from(took).unwrap_or(u64::MAX),
+            ..LedgerEntry::new(now, exit)
+        };
         match outcome {
             Outcome::Inline(fits) => self
                 .ledger
                 .inline(fits.measured.sanitized.captured.scan.bytes),
             Outcome::Offloaded(Offloaded { shown, receipt }) => {
                 let facts = &receipt.manifest().facts;
-                let handle = Some(receipt.handle());
-                self.ledger.record(entry(
-                    &facts.origin,
-                    handle,
-                    &facts.stats,
-                    shown,
-                    Exit::Offloaded,
-                ));
+                self.ledger.record(LedgerEntry {
+                    handle: Some(receipt.handle()),
+                    ..entry(&facts.origin, &facts.stats, shown, Exit::Offloaded)
+                });
             }
             Outcome::NotStored(lost) => {
-                let (stats, shown) = (&lost.stats, &lost.shown);
-                self.ledger
-                    .record(entry(&lost.origin, None, stats, shown, Exit::NotStored));
+                let entry = entry(&lost.origin, &lost.stats, &lost.shown, Exit::NotStored);
+                self.ledger.record(entry);
             }
         }
     }
@@ -405,6 +402,12 @@ fn drafted(store: &dyn ArtifactStore, raw: &[u8]) -> Result<Box<dyn Draft>, Stor
 }
 
 impl Fits {
+    /// Who made it.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.measured.sanitized.captured.origin
+    }
+
     /// Its figures.
     #[must_use]
     pub fn stats(&self) -> Stats {

@@ -130,22 +130,33 @@ impl Offloader {
             .expect("invariant: the page keeps to its budget and the frame to its own")
     }
 
+    /// Enters what a model is told of our own tools: `definitions` stand in each
+    /// of its requests.
+    pub fn listed(&self, server: Option<String>, definitions: &str) {
+        self.ledger().record(LedgerEntry {
+            server,
+            tokens_shown: self.cost(definitions),
+            ..LedgerEntry::new(self.clock().now(), Exit::Listed)
+        });
+    }
+
+    /// What a text costs; estimated where counting would first load a
+    /// vocabulary (80 ms).
+    fn cost(&self, text: &str) -> Tokens {
+        match self.counter().is_ready() {
+            true => Tokens::exact(self.counter().count(text)),
+            false => Tokens::estimated((text.len() as u64).div_ceil(4)),
+        }
+    }
+
     fn retrieved(&self, artifact: &Artifact, text: &str) {
-        // An entry is not worth 80 ms of loading a vocabulary.
-        let (shown, exact) = match self.counter().is_ready() {
-            true => (self.counter().count(text), true),
-            false => ((text.len() as u64).div_ceil(4), false),
-        };
         let manifest = artifact.manifest();
         self.ledger().record(LedgerEntry {
-            at: self.clock().now(),
             server: manifest.facts.origin.server.clone(),
             tool: manifest.facts.origin.tool.clone(),
             handle: Some(manifest.handle),
-            exit: Exit::Retrieved,
-            tokens_in: Tokens { count: 0, exact },
-            tokens_shown: shown,
-            bytes_in: 0,
+            tokens_shown: self.cost(text),
+            ..LedgerEntry::new(self.clock().now(), Exit::Retrieved)
         });
     }
 }

@@ -54,7 +54,8 @@ pub(crate) struct LimitArgs {
     /// Offload over so many bytes; 0 is no limit [env: `SPILLGATE_MAX_BYTES`]
     #[arg(long, value_name = "N")]
     pub(crate) max_bytes: Option<u64>,
-    /// How an oversized result is shown: preview, handle or truncate [env: `SPILLGATE_PROFILE`]
+    /// How an oversized result is shown: preview, handle, continuation, funnel, reject, truncate or
+    /// the name of a template of yours [env: `SPILLGATE_PROFILE`]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<Profile>,
 }
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     Read(Read),
     /// Find lines that match a regular expression in a stored output
     Grep(Grep),
+    /// Read the next characters of an output that the continuation profile cut
+    Continue(Continue),
     /// Print a stored output whole
     Cat(Cat),
     /// List what is stored
@@ -85,6 +88,8 @@ pub(crate) enum Command {
     Config(Config),
     /// Stand between an MCP client and a server, on standard input and output
     Mcp(Mcp),
+    /// Print a section for a system prompt
+    Prompt(Prompt),
     /// Print completions for a shell
     Completions(Completions),
     /// Print the manual page, or write all of them to a directory
@@ -95,6 +100,9 @@ pub(crate) enum Command {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    /// What you call this call: `continue` takes it in the place of the handle
+    #[arg(long = "id", value_name = "ID")]
+    pub(crate) call_id: Option<String>,
     /// Keep standard output and standard error apart instead of interleaving them
     #[arg(long)]
     pub(crate) split: bool,
@@ -116,6 +124,9 @@ pub(crate) struct Put {
     /// What made the output, for messages and rules
     #[arg(long, value_name = "NAME", default_value = "stdin")]
     pub(crate) tool: String,
+    /// What you call this call: `continue` takes it in the place of the handle
+    #[arg(long = "id", value_name = "ID")]
+    pub(crate) call_id: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -170,6 +181,15 @@ pub(crate) struct Grep {
     /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Continue {
+    /// The id that the marker names, or a handle
+    pub(crate) id: String,
+    /// The first character, from 0 [default: where the first slice ended]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) offset: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -235,6 +255,19 @@ pub(crate) struct Mcp {
         value_hint = ValueHint::CommandWithArguments
     )]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Prompt {
+    /// Which one
+    pub(crate) section: PromptSection,
+}
+
+/// Sections for a system prompt.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum PromptSection {
+    /// How to work with the messages of the funnel profile
+    Funnel,
 }
 
 #[derive(Debug, clap::Args)]

@@ -4,6 +4,7 @@
 mod args;
 mod cmd;
 mod failure;
+mod layers;
 mod output;
 mod progress;
 mod settings;
@@ -50,6 +51,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Put(put) => cmd::put::put(&offloading(&put.limits)?, put, out),
         Command::Read(read) => cmd::read::read(&looking()?, read, out),
         Command::Grep(grep) => cmd::grep::grep(&looking()?, grep, out),
+        Command::Continue(more) => cmd::more::more(&looking()?, more, out),
         Command::Cat(cat) => cmd::cat::cat(&looking()?, cat, out),
         Command::Ls(ls) => cmd::ls::ls(&looking()?, ls, out),
         Command::Show(show) => cmd::show::show(&looking()?, show, out),
@@ -58,6 +60,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
         Command::Mcp(mcp) => cmd::mcp::mcp(&offloading(&mcp.limits)?, mcp),
+        Command::Prompt(prompt) => cmd::prompt::prompt(prompt, out),
         Command::Completions(completions) => cmd::generate::completions(completions, out),
         Command::Man(man) => cmd::generate::man(man, out),
     }

@@ -1,24 +1,18 @@
-//! Which settings are in force, and where does each come from?
-//!
-//! Defaults, then the configuration file, then the environment, then flags: the
-//! later one wins.
+//! Which settings are there, and what follows from them?
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use etcetera::BaseStrategy;
-use figment2::providers::{Format, Serialized, Toml};
-use figment2::value::Map;
-use figment2::{Figment, Metadata, Profile as Section, Provider};
 use serde::{Deserialize, Deserializer, Serialize};
+use spillgate_gateway::ListTools;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Policy, Profile, Rule};
+use spillgate_offload::{Policy, Profile, Rule, TemplateError, Templates};
 
-use crate::args::{Common, LimitArgs};
+use crate::args::LimitArgs;
 use crate::failure::{Failure, Fault};
-use crate::wiring::{COMMAND_LINE_PAGE, GATEWAY_PAGE};
 
 /// All settings, by the names that they have in the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -56,6 +50,23 @@ pub(crate) struct Settings {
     /// Rules for servers, by their name.
     #[serde(default)]
     pub(crate) servers: BTreeMap<String, ServerRules>,
+    /// The user's own words for an oversized result, by the name by which
+    /// `profile` asks for them.
+    #[serde(default)]
+    pub(crate) templates: BTreeMap<String, String>,
+    /// The `continuation` profile.
+    #[serde(default)]
+    pub(crate) continuation: Continuation,
+    /// When the gateway lists its own tools.
+    pub(crate) list_tools: ListTools,
+}
+
+/// Settings of the `continuation` profile.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Continuation {
+    /// Names results "1", "2", … instead of by their handle.
+    pub(crate) short_ids: bool,
 }
 
 /// `quota = 0` is as good as `quota = "0"`.
@@ -84,115 +95,15 @@ pub(crate) struct ServerRules {
     tools: BTreeMap<String, Rule>,
 }
 
-/// One setting as it is in force.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct InForce {
-    pub(crate) key: String,
-    pub(crate) value: serde_json::Value,
-    pub(crate) from: String,
-}
-
-/// Settings that the environment may set to a text, and to a number.
-const TEXTS: [&str; 5] = ["store", "tokenizer", "profile", "quota", "max_age"];
-const NUMBERS: [&str; 4] = ["max_tokens", "max_bytes", "preview_tokens", "page_tokens"];
-
-fn variable(key: &str) -> String {
-    format!("SPILLGATE_{}", key.to_ascii_uppercase())
-}
-
-/// What the environment sets; a variable that is empty sets nothing.
-fn environment() -> Result<BTreeMap<&'static str, serde_json::Value>, Failure> {
-    let set = |key: &&'static str| {
-        let value = std::env::var_os(variable(key)).filter(|value| !value.is_empty())?;
-        Some((*key, value.to_string_lossy().into_owned()))
-    };
-    let mut values = BTreeMap::new();
-    for (key, text) in TEXTS.iter().filter_map(set) {
-        values.insert(key, serde_json::Value::from(text));
-    }
-    for (key, text) in NUMBERS.iter().filter_map(set) {
-        let number: u64 = text.trim().parse().map_err(|_| {
-            let message = format!("{} = {text:?} is not a whole number", variable(key));
-            Failure::new("config", Fault::Caller, message).hint("write a number, or unset it")
-        })?;
-        values.insert(key, serde_json::Value::from(number));
-    }
-    Ok(values)
-}
-
-/// The settings and their layers.
-#[derive(Debug)]
-pub(crate) struct Layers {
-    pub(crate) settings: Settings,
-    figment: Figment,
-}
-
-impl Layers {
-    pub(crate) fn load(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
-        let mut figment = Figment::from(Layer::of("default", &defaults()?));
-        if let Some(file) = config_file(common)? {
-            figment = figment.merge(Toml::file(file).search(false));
-        }
-        figment = figment
-            .merge(Layer::of("environment", &environment()?))
-            .merge(Layer::of("command line", &Flags::new(common, limits)));
-        let settings = figment.extract().map_err(|error| wrong(&error))?;
-        Ok(Self { settings, figment })
-    }
-
-    /// Every setting with where it comes from.
-    pub(crate) fn in_force(&self) -> Vec<InForce> {
-        let values = serde_json::to_value(&self.settings).unwrap_or_default();
-        let members = values.as_object().cloned().unwrap_or_default();
-        members
-            .into_iter()
-            .map(|(key, value)| InForce {
-                from: self.origin(&key),
-                value: if value.is_null() {
-                    self.built_in(&key)
-                } else {
-                    value
-                },
-                key,
-            })
-            .collect()
-    }
-
-    /// What holds where nothing is set.
-    fn built_in(&self, key: &str) -> serde_json::Value {
-        let limits = self.settings.base().resolve();
-        match key {
-            "max_tokens" => limits.tokens.map_or("no limit".into(), Into::into),
-            "profile" => limits.profile.to_string().into(),
-            "preview_tokens" => limits.preview.get().into(),
-            "page_tokens" => {
-                format!("{GATEWAY_PAGE} in the gateway, {COMMAND_LINE_PAGE} here").into()
-            }
-            _ => "no limit".into(),
-        }
-    }
-
-    fn origin(&self, key: &str) -> String {
-        let Some(metadata) = self.figment.find_metadata(key) else {
-            return "default".to_owned();
-        };
-        match &metadata.source {
-            Some(source) => format!("{} {source}", metadata.name),
-            None if metadata.name == "environment" => format!("environment {}", variable(key)),
-            None => metadata.name.to_string(),
-        }
-    }
-}
-
 impl Settings {
     /// The rule for results that no nearer one is for.
-    fn base(&self) -> Rule {
+    pub(crate) fn base(&self) -> Rule {
         Rule {
             max_tokens: self.max_tokens,
             max_bytes: self.max_bytes,
             max_lines: self.max_lines,
             max_chars: self.max_chars,
-            profile: self.profile,
+            profile: self.profile.clone(),
             preview_tokens: self.preview_tokens,
         }
     }
@@ -203,7 +114,7 @@ impl Settings {
         let over = Rule {
             max_tokens: flags.max_tokens,
             max_bytes: flags.max_bytes,
-            profile: flags.profile,
+            profile: flags.profile.clone(),
             ..Rule::default()
         };
         let pattern = |error| {
@@ -216,11 +127,19 @@ impl Settings {
         };
         let mut servers = Vec::new();
         for (name, of) in &self.servers {
-            let policy = Policy::new(of.rule, of.tools.clone(), []).map_err(pattern)?;
+            let policy = Policy::new(of.rule.clone(), of.tools.clone(), []).map_err(pattern)?;
             servers.push((name.clone(), policy));
         }
         let policy = Policy::new(self.base(), self.tools.clone(), servers).map_err(pattern)?;
-        Ok(policy.under(over))
+        let template = |error: TemplateError| {
+            Failure::new("config", Fault::Caller, error.to_string())
+                .hint("`profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name")
+        };
+        let templates = Templates::new(self.templates.clone()).map_err(template)?;
+        policy
+            .under(over)
+            .with_templates(templates)
+            .map_err(template)
     }
 
     /// Bytes that the store may hold.
@@ -253,7 +172,7 @@ impl Settings {
     }
 }
 
-fn defaults() -> Result<Settings, Failure> {
+pub(crate) fn defaults() -> Result<Settings, Failure> {
     Ok(Settings {
         store: state_directory()?,
         tokenizer: Tokenizer::default(),
@@ -268,10 +187,13 @@ fn defaults() -> Result<Settings, Failure> {
         max_age: "30d".to_owned(),
         tools: BTreeMap::new(),
         servers: BTreeMap::new(),
+        templates: BTreeMap::new(),
+        continuation: Continuation::default(),
+        list_tools: ListTools::default(),
     })
 }
 
-fn directories() -> Result<impl BaseStrategy, Failure> {
+pub(crate) fn directories() -> Result<impl BaseStrategy, Failure> {
     etcetera::choose_base_strategy().map_err(|error| {
         Failure::new(
             "no_home",
@@ -288,89 +210,4 @@ fn state_directory() -> Result<PathBuf, Failure> {
         .state_dir()
         .unwrap_or_else(|| directories.data_dir());
     Ok(state.join("spillgate"))
-}
-
-/// The file that was named, which must exist, or the user's, which need not. A
-/// file in the working directory is never read unasked: it may be a stranger's.
-fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
-    let named = common
-        .config
-        .clone()
-        .or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from))
-        .filter(|file| !file.as_os_str().is_empty());
-    if let Some(file) = named {
-        return match file.is_file() {
-            true => Ok(Some(file)),
-            false => Err(missing(&file)),
-        };
-    }
-    let users = directories()?.config_dir().join("spillgate/spillgate.toml");
-    Ok(users.is_file().then_some(users))
-}
-
-fn missing(file: &Path) -> Failure {
-    let message = format!("there is no configuration file {}", file.display());
-    Failure::new("config", Fault::Caller, message).hint("check --config and SPILLGATE_CONFIG")
-}
-
-fn wrong(error: &figment2::Error) -> Failure {
-    let messages: Vec<String> = error
-        .clone()
-        .into_iter()
-        .map(|one| one.to_string())
-        .collect();
-    Failure::new("config", Fault::Caller, messages.join("; "))
-        .hint("`spillgate config` shows the settings and where each comes from")
-}
-
-/// What the flags say; what they leave open stays out of the layer.
-#[derive(Debug, Clone, Serialize)]
-struct Flags {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    store: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokenizer: Option<Tokenizer>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    profile: Option<Profile>,
-}
-
-impl Flags {
-    fn new(common: &Common, limits: &LimitArgs) -> Self {
-        Self {
-            store: common.store.clone(),
-            tokenizer: common.tokenizer,
-            max_tokens: limits.max_tokens,
-            max_bytes: limits.max_bytes,
-            profile: limits.profile,
-        }
-    }
-}
-
-/// A layer of values under a name that people know it by.
-struct Layer<T> {
-    name: &'static str,
-    values: Serialized<T>,
-}
-
-impl<T: Serialize + Clone> Layer<T> {
-    fn of(name: &'static str, values: &T) -> Self {
-        Self {
-            name,
-            values: Serialized::defaults(values.clone()),
-        }
-    }
-}
-
-impl<T: Serialize> Provider for Layer<T> {
-    fn metadata(&self) -> Metadata {
-        Metadata::named(self.name)
-    }
-
-    fn data(&self) -> figment2::error::Result<Map<Section, figment2::value::Dict>> {
-        self.values.data()
-    }
 }

@@ -11,7 +11,8 @@ use spillgate_store::{FileStore, Lifetime, Receipt, Retention, sweep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
-use crate::settings::{Layers, Settings};
+use crate::layers::Layers;
+use crate::settings::Settings;
 
 /// Tokens of a page on the command line unless set: enough that an ordinary
 /// page is within it by its bytes alone and no tokenizer has to be loaded.
@@ -60,7 +61,8 @@ impl House {
             door,
             clock,
             Arc::clone(&ledger) as Arc<dyn Ledger>,
-        );
+        )
+        .with_short_ids(settings.continuation.short_ids);
         Ok(Self {
             common: common.clone(),
             limits: limits.clone(),

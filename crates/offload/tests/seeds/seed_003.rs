@@ -94,7 +94,7 @@ fn search_results_are_counted() {
     let results: Vec<String> = (0..101)
         .map(|i| {
             format!(
-                r#"{{"file":"src/f{}.py","line":{i},"match":"TODO"}}"#,
+                r#"{{"file":"src/f{}.py","line":{i},"match":"def main"}}"#,
                 i % 32
             )
         })
@@ -107,7 +107,7 @@ fn search_results_are_counted() {
       - Files: 32 files
     ");
     let grep: String = (0..101)
-        .map(|i| format!("src/f{}.py:{i}:# TODO\n", i % 32))
+        .map(|i| format!("src/f{}.py:{i}:# def main\n", i % 32))
         .collect();
     assert_snapshot!(first_lines(&receipt(&grep), 4), @"
     📊 LARGE OUTPUT DETECTED:

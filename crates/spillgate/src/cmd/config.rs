@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{Common, Config};
 use crate::failure::Failure;
+use crate::layers::Layers;
 use crate::output::Output;
-use crate::settings::Layers;
 
 pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u8, Failure> {
     let layers = Layers::load(common, &config.limits)?;

@@ -34,6 +34,7 @@ pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
             arguments: arguments.to_vec(),
         },
         page: house.gateway_page(),
+        list_tools: house.settings.list_tools,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -65,7 +66,8 @@ fn behind_the_gateway(house: &House) -> Result<Offloader, Failure> {
         Door::Gateway,
         offloader.clock().clone(),
         offloader.ledger().clone(),
-    ))
+    )
+    .with_short_ids(house.settings.continuation.short_ids))
 }
 
 /// What a server is called: its program, or what a launcher was told to start.

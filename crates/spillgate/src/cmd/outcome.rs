@@ -2,15 +2,16 @@
 
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Stats};
-use spillgate_offload::Outcome;
+use spillgate_offload::{Outcome, Profile};
 use spillgate_store::Receipt;
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::wiring::House;
 
 /// The members that `put --json` and `run --json` print for a result.
-pub(super) fn to_json(outcome: &Outcome) -> Result<Value, Failure> {
-    Ok(match outcome {
+pub(super) fn to_json(house: &House, outcome: &Outcome) -> Result<Value, Failure> {
+    let mut object = match outcome {
         Outcome::Inline(fits) => {
             let mut raw = Vec::new();
             fits.write_raw(&mut raw)?;
@@ -29,7 +30,31 @@ pub(super) fn to_json(outcome: &Outcome) -> Result<Value, Failure> {
             let text = lost.shown.text();
             object(None, &lost.stats, &lost.sha256, Some("store_failed"), text)
         }
-    })
+    };
+    tool_result(house, outcome, &mut object)?;
+    Ok(object)
+}
+
+/// Adds seed 003's `ToolResult` where its profile is in force.
+fn tool_result(house: &House, outcome: &Outcome, object: &mut Value) -> Result<(), Failure> {
+    let (origin, summary) = match outcome {
+        Outcome::Inline(fits) => (fits.origin(), None),
+        Outcome::Offloaded(stored) => {
+            let artifact = house.offloader.artifact(stored.receipt.handle())?;
+            let summary = house.offloader.summary(&artifact)?;
+            (&stored.receipt.manifest().facts.origin, Some(summary))
+        }
+        Outcome::NotStored(lost) => (&lost.origin, None),
+    };
+    if house.offloader.limits(origin).profile == Profile::Funnel {
+        object["status"] = json!("success");
+        object["output"] = object["text"].clone();
+        object["error"] = Value::Null;
+        object["cost"] = Value::Null;
+        object["duration_ms"] = Value::Null;
+        object["summary"] = json!(summary);
+    }
+    Ok(())
 }
 
 fn object(

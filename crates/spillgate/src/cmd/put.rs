@@ -13,7 +13,10 @@ use crate::wiring::House;
 
 pub(crate) fn put(house: &House, put: &Put, out: &Output) -> Result<u8, Failure> {
     let mut progress = CaptureProgress::new();
-    let origin = Origin::tool(&put.tool);
+    let origin = Origin {
+        call_id: put.call_id.clone(),
+        ..Origin::tool(&put.tool)
+    };
     let outcome = house
         .offloader
         .stream(origin, &mut io::stdin().lock(), &mut |bytes| {
@@ -27,7 +30,7 @@ pub(crate) fn put(house: &House, put: &Put, out: &Output) -> Result<u8, Failure>
         outcome::print(&outcome, out)?;
     }
     let mut object = match out.json {
-        true => outcome::to_json(&outcome)?,
+        true => outcome::to_json(house, &outcome)?,
         false => serde_json::Value::Null,
     };
     house.tidy(outcome::receipt(&outcome));

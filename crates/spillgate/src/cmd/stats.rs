@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use serde_json::json;
+use spillgate_artifact::Tokens;
 use spillgate_offload::{Exit, LedgerEntry};
 use spillgate_store::ArtifactStore;
 
@@ -26,33 +27,56 @@ struct Sums {
     tokens_in_estimated: u64,
     tokens_shown: u64,
     tokens_retrieved: u64,
-    /// In − shown − retrieved; negative when it cost more than it saved.
+    /// How many of `tokens_retrieved` were extrapolated.
+    tokens_retrieved_estimated: u64,
+    /// What our own tools' definitions cost, once a list that has them.
+    tokens_schema: u64,
+    tokens_schema_estimated: u64,
+    /// In − shown − retrieved − schema; negative when it cost more than it
+    /// saved.
     tokens_saved: i64,
+    /// The average time from a result's end to its message.
+    milliseconds: f64,
+    #[serde(skip)]
+    micros: u64,
 }
 
 impl Sums {
     fn add(&mut self, entry: &LedgerEntry) {
+        let estimated = |tokens: Tokens| if tokens.exact { 0 } else { tokens.count };
+        let shown = entry.tokens_shown;
         match entry.exit {
-            Exit::Offloaded => self.offloaded += 1,
-            Exit::NotStored => self.not_stored += 1,
             Exit::Retrieved => {
                 self.retrievals += 1;
-                self.tokens_retrieved += entry.tokens_shown;
-                return self.balance();
+                self.tokens_retrieved += shown.count;
+                self.tokens_retrieved_estimated += estimated(shown);
             }
-            Exit::Inline => return,
+            Exit::Listed => {
+                self.tokens_schema += shown.count;
+                self.tokens_schema_estimated += estimated(shown);
+            }
+            Exit::Inline => {}
+            Exit::Offloaded | Exit::NotStored => {
+                match entry.exit {
+                    Exit::Offloaded => self.offloaded += 1,
+                    _ => self.not_stored += 1,
+                }
+                self.tokens_in += entry.tokens_in.count;
+                self.tokens_in_estimated += estimated(entry.tokens_in);
+                self.tokens_shown += shown.count;
+                self.micros += entry.micros;
+                let results = self.offloaded + self.not_stored;
+                self.milliseconds = (self.micros / results.max(1)) as f64 / 1000.0;
+            }
         }
-        self.tokens_in += entry.tokens_in.count;
-        if !entry.tokens_in.exact {
-            self.tokens_in_estimated += entry.tokens_in.count;
-        }
-        self.tokens_shown += entry.tokens_shown;
-        self.balance();
+        let spent = self.tokens_shown + self.tokens_retrieved + self.tokens_schema;
+        self.tokens_saved = self.tokens_in.cast_signed() - spent.cast_signed();
     }
 
-    fn balance(&mut self) {
-        let spent = self.tokens_shown + self.tokens_retrieved;
-        self.tokens_saved = self.tokens_in.cast_signed() - spent.cast_signed();
+    /// Whether anything in the balance was extrapolated.
+    fn is_estimate(&self) -> bool {
+        self.tokens_in_estimated + self.tokens_retrieved_estimated + self.tokens_schema_estimated
+            > 0
     }
 }
 
@@ -60,15 +84,22 @@ pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
     let entries = house.ledger.entries()?;
     let listed = house.store.list()?;
     let stored_bytes: u64 = listed.iter().map(|one| one.bytes).sum();
-    let (mut total, mut by_tool) = (Sums::default(), BTreeMap::<String, Sums>::new());
+    let mut total = Sums::default();
+    let (mut by_tool, mut by_server) = (ByName::new(), ByName::new());
     for entry in entries.iter().filter(|entry| entry.exit != Exit::Inline) {
         total.add(entry);
-        let server = entry.server.as_ref().map(|name| format!("{name}/"));
-        let name = format!("{}{}", server.unwrap_or_default(), entry.tool);
-        by_tool.entry(name).or_default().add(entry);
+        let server = entry.server.as_deref();
+        if let Some(server) = server {
+            by_server.entry(server.to_owned()).or_default().add(entry);
+        }
+        if entry.exit != Exit::Listed {
+            let of_server = server.map(|name| format!("{name}/")).unwrap_or_default();
+            let name = format!("{of_server}{}", entry.tool);
+            by_tool.entry(name).or_default().add(entry);
+        }
     }
     let inline = entries.iter().filter(|entry| entry.exit == Exit::Inline);
-    let inline: u64 = inline.map(|entry| entry.tokens_shown).sum();
+    let inline: u64 = inline.map(|entry| entry.results).sum();
     if out.json {
         out.object(&json!({
             "store": house.store.base(),
@@ -77,6 +108,7 @@ pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
             "passed_through": inline,
             "total": total,
             "tools": by_tool,
+            "servers": by_server,
         }))?;
         return Ok(0);
     }
@@ -86,48 +118,65 @@ pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
         bytesize::ByteSize(stored_bytes),
         house.store.base().display(),
     );
-    table(&mut text, &by_tool, &total);
+    table(&mut text, "TOOL", &by_tool);
+    if !by_server.is_empty() {
+        text.push('\n');
+        table(&mut text, "SERVER", &by_server);
+    }
+    text.push('\n');
+    table(&mut text, "ALL", &ByName::from([("all".to_owned(), total)]));
     out.raw(text.as_bytes())?;
     Ok(0)
 }
 
-fn table(text: &mut String, by_tool: &BTreeMap<String, Sums>, total: &Sums) {
+type ByName = BTreeMap<String, Sums>;
+
+fn table(text: &mut String, title: &str, sums: &ByName) {
     row(
         text,
         &[
-            "TOOL",
+            title,
             "OFFLOADED",
             "TOKENS IN",
             "SHOWN",
             "READ LATER",
+            "OUR TOOLS",
             "SAVED",
+            "MS EACH",
         ],
     );
-    let tools = by_tool.iter().map(|(name, sums)| (name.as_str(), sums));
-    for (name, sums) in tools.chain([("all", total)]) {
-        let about = if sums.tokens_in_estimated > 0 {
-            "≈"
-        } else {
-            ""
+    for (name, sums) in sums {
+        // What was extrapolated is marked, here as in messages.
+        let figure = |estimated: bool, value: String| match estimated {
+            true => format!("≈{value}"),
+            false => value,
         };
         row(
             text,
             &[
                 &name.escape_debug().to_string(),
                 &sums.offloaded.to_string(),
-                &format!("{about}{}", sums.tokens_in),
+                &figure(sums.tokens_in_estimated > 0, sums.tokens_in.to_string()),
                 &sums.tokens_shown.to_string(),
-                &sums.tokens_retrieved.to_string(),
-                &format!("{about}{}", sums.tokens_saved),
+                &figure(
+                    sums.tokens_retrieved_estimated > 0,
+                    sums.tokens_retrieved.to_string(),
+                ),
+                &figure(
+                    sums.tokens_schema_estimated > 0,
+                    sums.tokens_schema.to_string(),
+                ),
+                &figure(sums.is_estimate(), sums.tokens_saved.to_string()),
+                &format!("{:.1}", sums.milliseconds),
             ],
         );
     }
 }
 
-fn row(text: &mut String, [name, cells @ ..]: &[&str; 6]) {
-    write!(text, "{name:<44}").expect("writing to a string");
+fn row(text: &mut String, [name, cells @ ..]: &[&str; 8]) {
+    write!(text, "{name:<36}").expect("writing to a string");
     for cell in cells {
-        write!(text, " {cell:>11}").expect("writing to a string");
+        write!(text, " {cell:>10}").expect("writing to a string");
     }
     text.push('\n');
 }

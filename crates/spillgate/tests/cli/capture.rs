@@ -166,13 +166,15 @@ fn a_log_as_a_model_sees_it() {
        4 2026-11-21T10:00:03Z INFO worker-3 processed batch id=23757 ok
        5 2026-11-21T10:00:04Z INFO worker-4 processed batch id=31676 ok
        6 2026-11-21T10:00:05Z INFO worker-5 processed batch id=39595 ok
+       7 2026-11-21T10:00:06Z INFO worker-6 processed batch id=47514 ok
     tail:
+    2996 2026-11-21T10:49:55Z INFO worker-3 processed batch id=16694 ok
     2997 2026-11-21T10:49:56Z INFO worker-4 processed batch id=24613 ok
     2998 2026-11-21T10:49:57Z INFO worker-5 processed batch id=32532 ok
     2999 2026-11-21T10:49:58Z INFO worker-6 processed batch id=40451 ok
     3000 2026-11-21T10:49:59Z INFO worker-7 processed batch id=48370 ok
-    next: spillgate grep HANDLE REGEX
-    next: spillgate read HANDLE --start LINE --lines N
+    next: spillgate search HANDLE WORDS
+    next: or, likewise: grep HANDLE REGEX, read HANDLE --start LINE --lines N
     ");
 }
 
@@ -215,8 +217,8 @@ fn json_as_a_model_sees_it() {
     6503     }
     6504   ]
     6505 }
-    next: spillgate grep HANDLE REGEX
-    next: spillgate read HANDLE --start LINE --lines N
+    next: spillgate query HANDLE JQ_FILTER
+    next: or, likewise: search HANDLE WORDS, grep HANDLE REGEX, read HANDLE --start LINE --lines N
     "#);
 }
 
@@ -228,7 +230,7 @@ fn noise_as_a_model_sees_it() {
     assert_snapshot!(masked(object["text"].as_str().unwrap(), handle), @"
     [spillgate] stdin returned 100000 bytes, 425 lines, 76574 tokens (binary); stored whole as HANDLE
     next: spillgate grep HANDLE REGEX
-    next: spillgate read HANDLE --start LINE --lines N
+    next: or, likewise: read HANDLE --start LINE --lines N
     ");
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 
 use serde_json::json;
-use spillgate_artifact::Origin;
+use spillgate_artifact::{Clock, Origin, SystemClock};
 use spillgate_offload::Outcome;
 
 use super::outcome;
@@ -33,13 +33,20 @@ pub(crate) fn run(house: &House, run: &Run, out: &Output) -> Result<u8, Failure>
 
 fn merged(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
     let (reader, writer) = wide_pipe()?;
+    let begun = SystemClock.now();
     let running = Running::start(&run.command, writer.try_clone()?, writer)?;
     let outcome = capture(house, run, reader)?;
     let code = running.wait()?;
+    let took = begun.age_at(SystemClock.now());
     let mut object = match out.json {
-        true => outcome::to_json(&outcome)?,
+        true => outcome::to_json(house, &outcome)?,
         false => json!(null),
     };
+    if object.get("duration_ms").is_some() {
+        let status = if code == 0 { "success" } else { "failure" };
+        object["status"] = json!(status);
+        object["duration_ms"] = json!(took.as_millis());
+    }
     if !out.json {
         outcome::print(&outcome, out)?;
     }
@@ -76,8 +83,8 @@ fn split(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
     let code = running.wait()?;
     if out.json {
         out.object(&json!({
-            "stdout": outcome::to_json(&from_stdout)?,
-            "stderr": outcome::to_json(&from_stderr)?,
+            "stdout": outcome::to_json(house, &from_stdout)?,
+            "stderr": outcome::to_json(house, &from_stderr)?,
             "exit_code": code,
         }))?;
     } else {

@@ -1,78 +1,30 @@
-//! The gateway's own tools: read and grep in what was stored.
+//! The gateway's own tools: looking into what was stored.
+
+mod arguments;
+mod definitions;
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use spillgate_artifact::{ByteRange, Handle, TokenBudget};
 use spillgate_lookup::{Case, GrepQuery, ReadQuery, Span};
 use spillgate_offload::{Offloader, RetrieveError};
+
+use arguments::{Arguments, quoted};
+pub(crate) use definitions::{CONTINUE, definitions};
+use definitions::{GREP, QUERY, READ, SEARCH};
 
 /// Marks results of ours, so that a Spillgate in front of this one does not
 /// offload a retrieval (SPEC 2, invariant 5).
 pub(crate) const RETRIEVAL_MARK: &str = "spillgate/retrieval";
 
-const READ: &str = "spillgate_read";
-const GREP: &str = "spillgate_grep";
+/// How the names of our tools begin; `get_continuation` is the seed's.
+pub(crate) const PREFIX: &str = "spillgate_";
 
 /// Lines that `tail` gives unless told.
 const TAIL: u64 = 40;
 
-/// No page costs more, whatever a call asks for (SPEC 2, invariant 2).
-const MOST_PAGE_TOKENS: u64 = 10_000;
-
 /// Matches on a page unless asked otherwise.
 const MATCHES: usize = 50;
-
-/// Characters of a caller's argument that an error quotes.
-const LONGEST_QUOTED: usize = 60;
-
-/// Whether a tool of that name is answered by the gateway.
-pub(crate) fn is_ours(name: &str) -> bool {
-    name == READ || name == GREP
-}
-
-/// The tools as `tools/list` shows them; at most 500 tokens together (SPEC 4.1).
-pub(crate) fn definitions() -> [Value; 2] {
-    let handle = json!({"type": "string", "description": "from a [spillgate] message"});
-    let budget = json!({"type": "integer"});
-    [
-        json!({
-            "name": READ,
-            "description": "Read lines or bytes of a tool output that was stored because of its size.",
-            "inputSchema": {
-                "type": "object",
-                "properties": {
-                    "handle": handle,
-                    "start": {"type": "integer", "description": "first line, from 1"},
-                    "lines": {"type": "integer"},
-                    "tail": {"type": "boolean", "description": "the last lines instead"},
-                    "bytes": {"type": "string", "description": "A..B instead of lines"},
-                    "max_tokens": budget,
-                },
-                "required": ["handle"],
-            },
-            "annotations": {"readOnlyHint": true},
-        }),
-        json!({
-            "name": GREP,
-            "description": "Find lines that match a regular expression in a stored tool output.",
-            "inputSchema": {
-                "type": "object",
-                "properties": {
-                    "handle": handle,
-                    "pattern": {"type": "string"},
-                    "ignore_case": {"type": "boolean"},
-                    "before": {"type": "integer", "description": "context lines"},
-                    "after": {"type": "integer"},
-                    "start": {"type": "integer", "description": "first line, from 1"},
-                    "max_matches": {"type": "integer"},
-                    "max_tokens": budget,
-                },
-                "required": ["handle", "pattern"],
-            },
-            "annotations": {"readOnlyHint": true},
-        }),
-    ]
-}
 
 /// The handle that a call names, if it is one.
 pub(crate) fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
@@ -89,8 +41,10 @@ pub(crate) fn call(
 ) -> String {
     let arguments = Arguments::parse(arguments);
     let answer = match tool {
+        READ => read(offloader, page, &arguments),
         GREP => grep(offloader, page, &arguments),
-        _ => read(offloader, page, &arguments),
+        CONTINUE => more(offloader, &arguments),
+        _ => Err(unknown(tool)),
     };
     let is_error = answer.is_err();
     let text = answer.unwrap_or_else(|message| message);
@@ -102,6 +56,23 @@ pub(crate) fn call(
         result["isError"] = json!(true);
     }
     result.to_string()
+}
+
+fn unknown(tool: &str) -> String {
+    let known = [READ, GREP, QUERY, SEARCH].join(", ");
+    format!("there is no tool `{}`; there are {known}", quoted(tool))
+}
+
+/// Seed 002's tool: the next slice, or an error in its own JSON.
+fn more(offloader: &Offloader, arguments: &Arguments) -> Result<String, String> {
+    let id = arguments
+        .text("tool_call_id")
+        .or_else(|| arguments.text("id"));
+    let offset = arguments.spelled("offset");
+    let shown = offloader.continuation(&id.unwrap_or_default(), offset.as_deref());
+    shown
+        .map(|shown| shown.text().to_owned())
+        .map_err(|error| error.to_json())
 }
 
 fn read(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Result<String, String> {
@@ -205,93 +176,9 @@ fn told(error: RetrieveError) -> String {
     format!("{head} … {}", tail.trim_start())
 }
 
-/// A call's arguments, taken as they are meant: numbers as strings, 0 for "not
-/// set", and arguments that nobody declared are all seen from models (SPEC 2.6).
-struct Arguments(Map<String, Value>);
-
-impl Arguments {
-    fn parse(arguments: Option<&RawValue>) -> Self {
-        let parsed = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        Self(match parsed {
-            Some(Value::Object(members)) => members,
-            _ => Map::new(),
-        })
-    }
-
-    fn handle(&self) -> Result<Handle, String> {
-        let text = self
-            .text("handle")
-            .ok_or("`handle` is missing: give the one that a [spillgate] message names")?;
-        text.parse()
-            .map_err(|error: spillgate_artifact::HandleError| error.to_string())
-    }
-
-    fn text(&self, name: &str) -> Option<String> {
-        match self.0.get(name)? {
-            Value::String(text) if text.is_empty() => None,
-            Value::String(text) => Some(text.clone()),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        }
-    }
-
-    fn flag(&self, name: &str) -> bool {
-        match self.0.get(name) {
-            Some(Value::Bool(set)) => *set,
-            Some(Value::String(text)) => {
-                let meant = text.trim().to_ascii_lowercase();
-                ["true", "1", "yes", "on"].contains(&meant.as_str())
-            }
-            Some(Value::Number(number)) => number.as_u64().is_some_and(|n| n > 0),
-            _ => false,
-        }
-    }
-
-    /// Those of the named flags and numbers that are set, for another call.
-    fn repeated<const N: usize>(&self, names: [&str; N]) -> String {
-        let set = names.into_iter().filter_map(|name| {
-            let number = self
-                .number(name)
-                .ok()
-                .flatten()
-                .filter(|&number| number > 0);
-            let number = number.map(|number| format!(", {name}={number}"));
-            number.or_else(|| self.flag(name).then(|| format!(", {name}=true")))
-        });
-        set.collect()
-    }
-
-    fn number(&self, name: &str) -> Result<Option<u64>, String> {
-        let given = match self.0.get(name) {
-            None | Some(Value::Null) => return Ok(None),
-            Some(Value::String(text)) => text.trim().to_owned(),
-            Some(other) => other.to_string(),
-        };
-        if given.is_empty() {
-            return Ok(None);
-        }
-        // 3.0 is a whole number, too.
-        let whole = match given.split_once('.') {
-            Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
-            _ => &given,
-        };
-        whole.parse().map(Some).map_err(|_| {
-            let quoted: String = given.chars().take(LONGEST_QUOTED).collect();
-            format!("`{name}` must be a whole number, not `{quoted}`")
-        })
-    }
-
-    fn budget(&self, page: TokenBudget) -> Result<TokenBudget, String> {
-        let asked = self.number("max_tokens")?.filter(|&tokens| tokens > 0);
-        let most = MOST_PAGE_TOKENS.max(page.get());
-        Ok(asked.map_or(page, |tokens| TokenBudget::new(tokens.min(most))))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use spillgate_measure::Tokenizer;
     use spillgate_testkit::log;
 
     use super::*;
@@ -310,15 +197,6 @@ mod tests {
             ""
         };
         without_handles(&format!("{fault}{text}"))
-    }
-
-    #[test]
-    fn the_tools_cost_little() {
-        let [read, grep] = definitions().map(|tool| tool.to_string());
-        let tokens = Tokenizer::O200kBase
-            .counter()
-            .count(&format!("{read},{grep}"));
-        assert!(tokens <= 500, "{tokens} tokens");
     }
 
     #[test]

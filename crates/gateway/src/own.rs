@@ -1,0 +1,102 @@
+//! Which tools has the gateway itself, and does the client see them?
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use spillgate_offload::{Offloader, Profile};
+
+use crate::tools::{CONTINUE, PREFIX, definitions};
+
+/// When the gateway lists its own tools (SPEC 4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListTools {
+    /// From the start: the list never changes, so prompt caches stay warm.
+    #[default]
+    Always,
+    /// Once this gateway has stored something (the seed's rule). They answer
+    /// before that, too: a handle may be from an earlier session.
+    WhenStored,
+}
+
+/// The notice that a client fetches the list again upon.
+pub(crate) const LIST_CHANGED: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n";
+
+/// The gateway's own tools.
+#[derive(Debug)]
+pub(crate) struct OwnTools {
+    /// Whether any rule uses the profile that needs `get_continuation`.
+    continuation: bool,
+    list: ListTools,
+    /// The server has tools of our names: it is a Spillgate itself.
+    server_is_one: AtomicBool,
+    /// The server has a tool called `get_continuation`.
+    server_continues: AtomicBool,
+    /// Something was stored.
+    stored: AtomicBool,
+}
+
+impl OwnTools {
+    pub(crate) fn new(offloader: &Offloader, list: ListTools) -> Self {
+        Self {
+            continuation: offloader.policy().uses(&Profile::Continuation),
+            list,
+            server_is_one: AtomicBool::new(false),
+            server_continues: AtomicBool::new(false),
+            stored: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether calls of a tool of that name are answered here, unless the
+    /// server has it as well.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match name {
+            CONTINUE => self.continuation && !self.server_continues.load(Ordering::Relaxed),
+            _ => name.starts_with(PREFIX),
+        }
+    }
+
+    /// Whether the server has our tools, too.
+    pub(crate) fn server_is_one(&self) -> bool {
+        self.server_is_one.load(Ordering::Relaxed)
+    }
+
+    /// Notes the name of one of the server's tools: a name must mean one tool,
+    /// so ours of that name goes.
+    pub(crate) fn note_servers(&self, name: &str) {
+        let flag = match name {
+            CONTINUE => &self.server_continues,
+            _ if name.starts_with(PREFIX) => &self.server_is_one,
+            _ => return,
+        };
+        flag.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that something was stored; whether the client is to be told that
+    /// the list has changed.
+    pub(crate) fn note_stored(&self) -> bool {
+        let first = !self.stored.swap(true, Ordering::Relaxed);
+        first && self.is_announced()
+    }
+
+    /// Whether the list may change.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.list == ListTools::WhenStored
+    }
+
+    /// The definitions that the client's list ends with, as JSON; empty while
+    /// there are none.
+    pub(crate) fn listed(&self) -> String {
+        let is_due = !self.is_announced() || self.stored.load(Ordering::Relaxed);
+        if !is_due || self.server_is_one() {
+            return String::new();
+        }
+        let tools: Vec<String> = definitions(self.has(CONTINUE))
+            .iter()
+            .map(Value::to_string)
+            .collect();
+        tools.join(",")
+    }
+}

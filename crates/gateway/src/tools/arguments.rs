@@ -1,0 +1,105 @@
+//! What does a model mean by the arguments that it sends?
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use spillgate_artifact::{Handle, TokenBudget};
+
+/// No page costs more, whatever a call asks for (SPEC 2, invariant 2).
+const MOST_PAGE_TOKENS: u64 = 10_000;
+
+/// Characters of a caller's argument that an error quotes.
+const LONGEST_QUOTED: usize = 60;
+
+/// A call's arguments, taken as they are meant: numbers as strings, 0 for "not
+/// set", and arguments that nobody declared are all seen from models (SPEC 2.6).
+pub(super) struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    pub(super) fn parse(arguments: Option<&RawValue>) -> Self {
+        let parsed = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        Self(match parsed {
+            Some(Value::Object(members)) => members,
+            _ => Map::new(),
+        })
+    }
+
+    pub(super) fn handle(&self) -> Result<Handle, String> {
+        let text = self
+            .text("handle")
+            .ok_or("`handle` is missing: give the one that a [spillgate] message names")?;
+        text.parse()
+            .map_err(|error: spillgate_artifact::HandleError| error.to_string())
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        match self.0.get(name)? {
+            Value::String(text) if text.is_empty() => None,
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn flag(&self, name: &str) -> bool {
+        match self.0.get(name) {
+            Some(Value::Bool(set)) => *set,
+            Some(Value::String(text)) => {
+                let meant = text.trim().to_ascii_lowercase();
+                ["true", "1", "yes", "on"].contains(&meant.as_str())
+            }
+            Some(Value::Number(number)) => number.as_u64().is_some_and(|n| n > 0),
+            _ => false,
+        }
+    }
+
+    /// Those of the named flags and numbers that are set, for another call.
+    pub(super) fn repeated<const N: usize>(&self, names: [&str; N]) -> String {
+        let set = names.into_iter().filter_map(|name| {
+            let number = self
+                .number(name)
+                .ok()
+                .flatten()
+                .filter(|&number| number > 0);
+            let number = number.map(|number| format!(", {name}={number}"));
+            number.or_else(|| self.flag(name).then(|| format!(", {name}=true")))
+        });
+        set.collect()
+    }
+
+    /// A value as it was written, without the quotes of a string; `None` where
+    /// nothing is meant by it.
+    pub(super) fn spelled(&self, name: &str) -> Option<String> {
+        let given = match self.0.get(name)? {
+            Value::Null => return None,
+            Value::String(text) => text.trim().to_owned(),
+            other => other.to_string(),
+        };
+        Some(given).filter(|given| !given.is_empty())
+    }
+
+    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, String> {
+        let Some(given) = self.spelled(name) else {
+            return Ok(None);
+        };
+        // 3.0 is a whole number, too.
+        let whole = match given.split_once('.') {
+            Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+            _ => &given,
+        };
+        whole
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("`{name}` must be a whole number, not `{}`", quoted(&given)))
+    }
+
+    pub(super) fn budget(&self, page: TokenBudget) -> Result<TokenBudget, String> {
+        let asked = self.number("max_tokens")?.filter(|&tokens| tokens > 0);
+        let most = MOST_PAGE_TOKENS.max(page.get());
+        Ok(asked.map_or(page, |tokens| TokenBudget::new(tokens.min(most))))
+    }
+}
+
+/// What a caller sent, as far as an error repeats it.
+pub(super) fn quoted(given: &str) -> String {
+    given.chars().take(LONGEST_QUOTED).collect()
+}

@@ -1,0 +1,216 @@
+//! Which layer says what?
+//!
+//! Defaults, then the configuration file, then the environment, then flags: the
+//! later one wins.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use figment2::providers::{Format, Serialized, Toml};
+use figment2::value::Map;
+use figment2::{Figment, Metadata, Profile as Section, Provider};
+use serde::Serialize;
+use spillgate_measure::Tokenizer;
+use spillgate_offload::Profile;
+
+use crate::args::{Common, LimitArgs};
+use crate::failure::{Failure, Fault};
+use crate::settings::{Settings, defaults, directories};
+use crate::wiring::{COMMAND_LINE_PAGE, GATEWAY_PAGE};
+
+/// One setting as it is in force.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct InForce {
+    pub(crate) key: String,
+    pub(crate) value: serde_json::Value,
+    pub(crate) from: String,
+}
+
+/// Settings that the environment may set to a text, and to a number.
+const TEXTS: [&str; 6] = [
+    "store",
+    "tokenizer",
+    "profile",
+    "quota",
+    "max_age",
+    "list_tools",
+];
+const NUMBERS: [&str; 4] = ["max_tokens", "max_bytes", "preview_tokens", "page_tokens"];
+
+fn variable(key: &str) -> String {
+    format!("SPILLGATE_{}", key.to_ascii_uppercase())
+}
+
+/// What the environment sets; a variable that is empty sets nothing.
+fn environment() -> Result<BTreeMap<&'static str, serde_json::Value>, Failure> {
+    let set = |key: &&'static str| {
+        let value = std::env::var_os(variable(key)).filter(|value| !value.is_empty())?;
+        Some((*key, value.to_string_lossy().into_owned()))
+    };
+    let mut values = BTreeMap::new();
+    for (key, text) in TEXTS.iter().filter_map(set) {
+        values.insert(key, serde_json::Value::from(text));
+    }
+    for (key, text) in NUMBERS.iter().filter_map(set) {
+        let number: u64 = text.trim().parse().map_err(|_| {
+            let message = format!("{} = {text:?} is not a whole number", variable(key));
+            Failure::new("config", Fault::Caller, message).hint("write a number, or unset it")
+        })?;
+        values.insert(key, serde_json::Value::from(number));
+    }
+    Ok(values)
+}
+
+/// The settings and their layers.
+#[derive(Debug)]
+pub(crate) struct Layers {
+    pub(crate) settings: Settings,
+    figment: Figment,
+}
+
+impl Layers {
+    pub(crate) fn load(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
+        let mut figment = Figment::from(Layer::of("default", &defaults()?));
+        if let Some(file) = config_file(common)? {
+            figment = figment.merge(Toml::file(file).search(false));
+        }
+        figment = figment
+            .merge(Layer::of("environment", &environment()?))
+            .merge(Layer::of("command line", &Flags::new(common, limits)));
+        let settings = figment.extract().map_err(|error| wrong(&error))?;
+        Ok(Self { settings, figment })
+    }
+
+    /// Every setting with where it comes from.
+    pub(crate) fn in_force(&self) -> Vec<InForce> {
+        let values = serde_json::to_value(&self.settings).unwrap_or_default();
+        let members = values.as_object().cloned().unwrap_or_default();
+        members
+            .into_iter()
+            .map(|(key, value)| InForce {
+                from: self.origin(&key),
+                value: if value.is_null() {
+                    self.built_in(&key)
+                } else {
+                    value
+                },
+                key,
+            })
+            .collect()
+    }
+
+    /// What holds where nothing is set.
+    fn built_in(&self, key: &str) -> serde_json::Value {
+        let limits = self.settings.base().resolve();
+        let limit = |limit: Option<u64>| limit.map_or("no limit".into(), Into::into);
+        match key {
+            "max_tokens" => limit(limits.tokens),
+            "max_bytes" => limit(limits.bytes),
+            "max_lines" => limit(limits.lines),
+            "max_chars" => limit(limits.chars),
+            "profile" => limits.profile.to_string().into(),
+            "preview_tokens" => limits.preview.get().into(),
+            "page_tokens" => {
+                format!("{GATEWAY_PAGE} in the gateway, {COMMAND_LINE_PAGE} here").into()
+            }
+            _ => "no limit".into(),
+        }
+    }
+
+    fn origin(&self, key: &str) -> String {
+        let Some(metadata) = self.figment.find_metadata(key) else {
+            return "default".to_owned();
+        };
+        match &metadata.source {
+            Some(source) => format!("{} {source}", metadata.name),
+            None if metadata.name == "environment" => format!("environment {}", variable(key)),
+            None => metadata.name.to_string(),
+        }
+    }
+}
+
+/// The file that was named, which must exist, or the user's, which need not. A
+/// file in the working directory is never read unasked: it may be a stranger's.
+fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
+    let named = common
+        .config
+        .clone()
+        .or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from))
+        .filter(|file| !file.as_os_str().is_empty());
+    if let Some(file) = named {
+        return match file.is_file() {
+            true => Ok(Some(file)),
+            false => Err(missing(&file)),
+        };
+    }
+    let users = directories()?.config_dir().join("spillgate/spillgate.toml");
+    Ok(users.is_file().then_some(users))
+}
+
+fn missing(file: &Path) -> Failure {
+    let message = format!("there is no configuration file {}", file.display());
+    Failure::new("config", Fault::Caller, message).hint("check --config and SPILLGATE_CONFIG")
+}
+
+fn wrong(error: &figment2::Error) -> Failure {
+    let messages: Vec<String> = error
+        .clone()
+        .into_iter()
+        .map(|one| one.to_string())
+        .collect();
+    Failure::new("config", Fault::Caller, messages.join("; "))
+        .hint("`spillgate config` shows the settings and where each comes from")
+}
+
+/// What the flags say; what they leave open stays out of the layer.
+#[derive(Debug, Clone, Serialize)]
+struct Flags {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokenizer: Option<Tokenizer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Profile>,
+}
+
+impl Flags {
+    fn new(common: &Common, limits: &LimitArgs) -> Self {
+        Self {
+            store: common.store.clone(),
+            tokenizer: common.tokenizer,
+            max_tokens: limits.max_tokens,
+            max_bytes: limits.max_bytes,
+            profile: limits.profile.clone(),
+        }
+    }
+}
+
+/// A layer of values under a name that people know it by.
+struct Layer<T> {
+    name: &'static str,
+    values: Serialized<T>,
+}
+
+impl<T: Serialize + Clone> Layer<T> {
+    fn of(name: &'static str, values: &T) -> Self {
+        Self {
+            name,
+            values: Serialized::defaults(values.clone()),
+        }
+    }
+}
+
+impl<T: Serialize> Provider for Layer<T> {
+    fn metadata(&self) -> Metadata {
+        Metadata::named(self.name)
+    }
+
+    fn data(&self) -> figment2::error::Result<Map<Section, figment2::value::Dict>> {
+        self.values.data()
+    }
+}
