@@ -5,6 +5,7 @@
 mod capture;
 mod faults;
 mod interface;
+mod profiles;
 mod retrieval;
 mod run;
 mod tool;
