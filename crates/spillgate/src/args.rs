@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Read(Read),
     /// Find lines that match a regular expression in a stored output
     Grep(Grep),
+    /// Filter a stored output with jq: JSON, lines of JSON, tables, text
+    Query(Query),
     /// Print a stored output whole
     Cat(Cat),
     /// List what is stored
@@ -167,6 +169,30 @@ pub(crate) struct Grep {
     /// Show at most so many matches; 0 is as many as fit
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) max_matches: usize,
+    /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Query {
+    /// What to look into
+    pub(crate) handle: Handle,
+    /// A jq filter
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) filter: String,
+    /// Print strings without quotes
+    #[arg(short, long)]
+    pub(crate) raw_output: bool,
+    /// Give the filter all documents, lines or rows as one array
+    #[arg(short, long)]
+    pub(crate) slurp: bool,
+    /// Show results from this one on, counted from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) start: u64,
+    /// Leave out so many bytes of the first of them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) byte: u64,
     /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,

@@ -9,6 +9,7 @@ pub(crate) mod mcp;
 mod outcome;
 pub(crate) mod pin;
 pub(crate) mod put;
+pub(crate) mod query;
 pub(crate) mod read;
 pub(crate) mod rm;
 pub(crate) mod run;
