@@ -1,5 +1,6 @@
 //! How are stored bytes read, wherever they are?
 
+use std::fs::File;
 use std::io::{self, Read};
 
 /// Bytes that can be read at any offset, by several readers at once: a file,
@@ -15,6 +16,12 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// all of them: a source that can show them without a copy does.
     fn window(&self, start: u64, end: u64) -> io::Result<Box<dyn AsRef<[u8]>>> {
         Ok(Box::new(self.bytes(start, end)?))
+    }
+
+    /// The file that holds these bytes and no others, where there is one: another
+    /// process can read it without a copy.
+    fn file(&self) -> Option<&File> {
+        None
     }
 
     /// Whether there is nothing to read.

@@ -2,8 +2,9 @@
 
 use spillgate_artifact::{Handle, TokenBudget, Tokens};
 use spillgate_lookup::{
-    Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, Span, grep, read, slice,
+    Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, Span, fitting, grep, read, slice,
 };
+use spillgate_query::{Engine, Query, QueryError, QueryNext, QueryPage, query};
 use spillgate_store::StoreError;
 
 use crate::Offloader;
@@ -13,6 +14,9 @@ use crate::profile::DEFAULT_SLICE_CHARS;
 
 /// Tokens that the first and the last line of a page may cost beside its text.
 const FRAME_TOKENS: u64 = 120;
+
+/// Tokens of a frame that the notes on a page may cost; they can quote anything.
+const NOTE_TOKENS: u64 = 100;
 
 /// A retrieval could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +28,9 @@ pub enum RetrieveError {
     /// The artifact could not be looked into.
     #[error(transparent)]
     Lookup(#[from] LookupError),
+    /// The filter could not be answered.
+    #[error(transparent)]
+    Query(#[from] QueryError),
 }
 
 /// An io error while looking is one of the artifact.
@@ -47,6 +54,20 @@ impl Offloader {
         let artifact = self.artifact(handle)?;
         let page = grep(&artifact, query, &**self.counter())?;
         self.retrieved(&artifact, &page.render());
+        Ok(page)
+    }
+
+    /// A page of a jq filter's results for a stored artifact, entered into the
+    /// ledger.
+    pub fn query(
+        &self,
+        handle: Handle,
+        asked: &Query<'_>,
+        engine: &Engine,
+    ) -> Result<QueryPage, RetrieveError> {
+        let artifact = self.artifact(handle)?;
+        let page = query(&artifact, asked, engine, &**self.counter())?;
+        self.retrieved(&artifact, &page.text);
         Ok(page)
     }
 
@@ -116,6 +137,47 @@ impl Offloader {
         self.retrieved(&artifact, &text);
         // Bounded by its characters, as the seed has it.
         Ok(Presentation::bounded(text, &**self.counter()))
+    }
+
+    /// [`Offloader::query`] as one message: which results these are, their
+    /// lines, what is to be said of them, and the call for the next page,
+    /// written by `next`.
+    pub fn present_query(
+        &self,
+        handle: Handle,
+        asked: &Query<'_>,
+        engine: &Engine,
+        next: &dyn Fn(QueryNext) -> String,
+    ) -> Result<Presentation, RetrieveError> {
+        let inner = Query {
+            budget: asked.budget.less(FRAME_TOKENS),
+            ..*asked
+        };
+        let page = self.query(handle, &inner, engine)?;
+        let total = page
+            .total
+            .map_or("many".to_owned(), |total| total.to_string());
+        let mut text = match page.results {
+            0 => format!("[no result of {total}]\n"),
+            results => format!(
+                "[results {}-{} of {total}, counted from 0]\n",
+                asked.start,
+                asked.start + results - 1
+            ),
+        };
+        text.push_str(&page.text);
+        let missing = page.missing.iter().map(ToString::to_string);
+        let notes: Vec<String> = page.notes.iter().cloned().chain(missing).collect();
+        if !notes.is_empty() {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            let notes = format!("note: {}", notes.join("; "));
+            let budget = TokenBudget::new(NOTE_TOKENS);
+            let end = fitting(&notes, &[], budget, &**self.counter());
+            text.push_str(&notes[..end]);
+        }
+        Ok(self.framed(text, page.next.map(next), asked.budget))
     }
 
     fn framed(&self, mut text: String, next: Option<String>, budget: TokenBudget) -> Presentation {

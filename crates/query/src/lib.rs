@@ -1,1 +1,20 @@
 //! What does a jq filter give of a stored text?
+//!
+//! [`query`] runs a filter over an artifact and gives a page of its results.
+//! Filters and documents come from outside, so they meet in a child process
+//! with limits of memory and time, which sees the stored bytes and nothing else
+//! ([`Engine`], [`child_main`]): a filter that never ends, a document of a
+//! million brackets or a result of ten gigabytes end that process, with an
+//! error that says so.
+
+mod child;
+mod engine;
+mod error;
+mod page;
+mod protocol;
+mod source;
+
+pub use child::child_main;
+pub use engine::{Child, Engine, QueryLimits};
+pub use error::QueryError;
+pub use page::{MissingPath, Query, QueryNext, QueryPage, query};

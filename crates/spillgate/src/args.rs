@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Read(Read),
     /// Find lines that match a regular expression in a stored output
     Grep(Grep),
+    /// Filter a stored output with jq: JSON, lines of JSON, tables, text
+    Query(Query),
     /// Read the next characters of an output that the continuation profile cut
     Continue(Continue),
     /// Print a stored output whole
@@ -190,6 +192,30 @@ pub(crate) struct Continue {
     /// The first character, from 0 [default: where the first slice ended]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) offset: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Query {
+    /// What to look into
+    pub(crate) handle: Handle,
+    /// A jq filter
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) filter: String,
+    /// Print strings without quotes
+    #[arg(short, long)]
+    pub(crate) raw_output: bool,
+    /// Give the filter all documents, lines or rows as one array
+    #[arg(short, long)]
+    pub(crate) slurp: bool,
+    /// Show results from this one on, counted from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) start: u64,
+    /// Leave out so many bytes of the first of them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) byte: u64,
+    /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]

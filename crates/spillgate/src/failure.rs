@@ -7,6 +7,7 @@ use serde_json::json;
 use spillgate_gateway::GatewayError;
 use spillgate_lookup::LookupError;
 use spillgate_offload::RetrieveError;
+use spillgate_query::QueryError;
 use spillgate_store::StoreError;
 
 use crate::output::Output;
@@ -166,11 +167,22 @@ impl From<LookupError> for Failure {
     }
 }
 
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
+        let fault = match error.is_callers() {
+            true => Fault::Caller,
+            false => Fault::Us,
+        };
+        Self::new(error.kind(), fault, error.to_string()).hint(error.hint())
+    }
+}
+
 impl From<RetrieveError> for Failure {
     fn from(error: RetrieveError) -> Self {
         match error {
             RetrieveError::Store(error) => error.into(),
             RetrieveError::Lookup(error) => error.into(),
+            RetrieveError::Query(error) => error.into(),
             other => Self::new("retrieval", Fault::Us, other.to_string()),
         }
     }

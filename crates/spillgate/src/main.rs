@@ -23,6 +23,13 @@ use crate::output::Output;
 use crate::wiring::House;
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments
+        .next()
+        .is_some_and(|first| first == cmd::query::CHILD)
+    {
+        return ExitCode::from(cmd::query::child(arguments));
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return failure::usage(&error),
@@ -51,6 +58,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Put(put) => cmd::put::put(&offloading(&put.limits)?, put, out),
         Command::Read(read) => cmd::read::read(&looking()?, read, out),
         Command::Grep(grep) => cmd::grep::grep(&looking()?, grep, out),
+        Command::Query(query) => cmd::query::query(&looking()?, query, out),
         Command::Continue(more) => cmd::more::more(&looking()?, more, out),
         Command::Cat(cat) => cmd::cat::cat(&looking()?, cat, out),
         Command::Ls(ls) => cmd::ls::ls(&looking()?, ls, out),

@@ -302,7 +302,7 @@ fn map(file: &File, start: u64, length: usize) -> io::Result<memmap2::Mmap> {
 
 /// A stored file, read at any offset.
 #[derive(Debug)]
-pub(crate) struct FileSource {
+pub struct FileSource {
     file: File,
     len: u64,
 }
@@ -313,7 +313,8 @@ impl FileSource {
         Self::of(file, path)
     }
 
-    pub(crate) fn of(file: File, path: &Path) -> Result<Self, StoreError> {
+    /// The bytes of an open file; `path` is named in errors.
+    pub fn of(file: File, path: &Path) -> Result<Self, StoreError> {
         let found = file
             .metadata()
             .map_err(|error| StoreError::io(path, error))?;
@@ -340,6 +341,10 @@ impl ByteSource for FileSource {
             return Ok(Box::new(self.bytes(start, end)?));
         }
         Ok(Box::new(map(&self.file, start, length)?))
+    }
+
+    fn file(&self) -> Option<&File> {
+        Some(&self.file)
     }
 }
 

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Timestamp};
 
 pub use error::{Absent, StoreError};
-pub use files::{FileStore, Lifetime};
+pub use files::{FileSource, FileStore, Lifetime};
 pub use memory::MemoryStore;
 pub use retention::{Retention, Swept, sweep};
 pub use tombstone::Gone;

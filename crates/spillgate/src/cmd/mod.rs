@@ -11,6 +11,7 @@ mod outcome;
 pub(crate) mod pin;
 pub(crate) mod prompt;
 pub(crate) mod put;
+pub(crate) mod query;
 pub(crate) mod read;
 pub(crate) mod rm;
 pub(crate) mod run;

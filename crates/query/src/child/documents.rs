@@ -1,0 +1,129 @@
+//! Which documents does the data hold?
+
+use jaq_json::{Val, read};
+use memchr::memchr;
+use spillgate_artifact::Layout;
+use spillgate_view::line_end;
+
+use super::table::Table;
+use super::text::too_deep;
+use crate::protocol::Format;
+
+/// One document of the data.
+pub(crate) enum Document<'a> {
+    /// A line that is not too deep; whether it is JSON is not known yet.
+    Text(&'a [u8]),
+    /// A value that was read.
+    Value(Val),
+    /// What should have been one, and why it is none.
+    Bad(String),
+}
+
+/// The documents of the data, one after the other; what cannot be read is
+/// counted and left out.
+pub(crate) struct Documents<'a> {
+    rest: Box<dyn Iterator<Item = Document<'a>> + 'a>,
+    /// Documents seen, the bad ones too.
+    pub(crate) seen: u64,
+    /// Those that could not be read.
+    pub(crate) bad: u64,
+    /// The first of them, from 1, and what is wrong with it.
+    pub(crate) first_bad: Option<(u64, String)>,
+}
+
+impl<'a> Documents<'a> {
+    /// The documents of `data`; lines deeper than `depth` are bad.
+    pub(crate) fn new(data: &'a [u8], format: Format, depth: usize) -> Self {
+        let rest: Box<dyn Iterator<Item = Document<'a>> + 'a> = match format {
+            Format::Json => Box::new(values(data)),
+            Format::Ndjson => Box::new(lines(data, depth)),
+            Format::Table { delimiter } => {
+                let rows = Table::new(data, delimiter).rows();
+                Box::new(rows.map(|row| row.map_or_else(Document::Bad, Document::Value)))
+            }
+            Format::Lines { layout } => Box::new(view_lines(data, layout)),
+        };
+        Self {
+            rest,
+            seen: 0,
+            bad: 0,
+            first_bad: None,
+        }
+    }
+
+    /// The next one, as it lies there.
+    pub(crate) fn next_document(&mut self) -> Option<Document<'a>> {
+        loop {
+            self.seen += 1;
+            match self.rest.next() {
+                Some(Document::Bad(why)) => self.is_bad(why),
+                Some(document) => return Some(document),
+                None => {
+                    self.seen -= 1;
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The next one, read.
+    pub(crate) fn next_value(&mut self) -> Option<Val> {
+        loop {
+            match self.next_document()? {
+                Document::Value(value) => return Some(value),
+                Document::Text(text) => match read::parse_single(text) {
+                    Ok(value) => return Some(value),
+                    Err(error) => self.is_bad(error.to_string()),
+                },
+                Document::Bad(_) => {}
+            }
+        }
+    }
+
+    /// The one that was given last could not be read.
+    pub(crate) fn is_bad(&mut self, why: String) {
+        self.bad += 1;
+        self.first_bad.get_or_insert((self.seen, why));
+    }
+}
+
+/// The values of one text after the other; an error ends them.
+fn values(data: &[u8]) -> impl Iterator<Item = Document<'_>> {
+    let mut values = Some(read::parse_many(data));
+    std::iter::from_fn(move || match values.as_mut()?.next()? {
+        Ok(value) => Some(Document::Value(value)),
+        Err(error) => {
+            values = None;
+            Some(Document::Bad(error.to_string()))
+        }
+    })
+}
+
+/// The lines that are not blank.
+fn lines(data: &[u8], depth: usize) -> impl Iterator<Item = Document<'_>> {
+    let mut rest = data;
+    let lines = std::iter::from_fn(move || {
+        let end = memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
+        let (line, after) = rest.split_at(end);
+        rest = after;
+        (!line.is_empty()).then(|| line.trim_ascii())
+    });
+    let document = move |line| match too_deep(line, depth) {
+        Some(_) => Document::Bad(format!("nests deeper than {depth} levels")),
+        None => Document::Text(line),
+    };
+    lines.filter(|line| !line.is_empty()).map(document)
+}
+
+/// View lines as strings, without their newlines.
+fn view_lines(data: &[u8], layout: Layout) -> impl Iterator<Item = Document<'_>> {
+    let mut rest = data;
+    std::iter::from_fn(move || {
+        let end = line_end(rest, layout, true)?;
+        let (line, after) = rest.split_at(end);
+        rest = after;
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        Some(Document::Value(Val::utf8_str(line.to_vec())))
+    })
+}

@@ -1,0 +1,202 @@
+//! How is a jq filter compiled and run?
+//!
+//! By jaq, with all of its library but what looks outside: the environment, the
+//! clock, the time zone, files, the end of the process.
+
+use std::fmt::{self, Write};
+
+use jaq_core::load::{self, Arena, File, Loader, span};
+use jaq_core::native::{Fun, bome, run, v};
+use jaq_core::{Compiler, Ctx, DataT, Error, Lut, Vars, compile, data, unwrap_valr};
+use jaq_json::{Val, write};
+use jaq_std::input::{self, HasInputs, Inputs, RcIter};
+
+use super::lazy::Stop;
+use crate::protocol::Refusal;
+
+/// Functions of jaq's that look outside.
+const OUTSIDE: [&str; 4] = ["env", "now", "localtime", "strflocaltime"];
+
+/// Characters of a message: it may quote a whole document.
+const LONGEST_MESSAGE: usize = 300;
+
+/// What filters run on: the inputs that are still to come.
+pub(crate) struct Kind;
+
+impl DataT for Kind {
+    type V<'a> = Val;
+    type Data<'a> = &'a Data<'a>;
+}
+
+/// What a running filter can reach.
+pub(crate) struct Data<'a> {
+    lut: &'a Lut<Kind>,
+    inputs: Inputs<'a, Val>,
+}
+
+impl<'a> data::HasLut<'a, Kind> for &'a Data<'a> {
+    fn lut(&self) -> &'a Lut<Kind> {
+        self.lut
+    }
+}
+
+impl<'a> HasInputs<'a, Val> for &'a Data<'a> {
+    fn inputs(&self) -> Inputs<'a, Val> {
+        self.inputs
+    }
+}
+
+/// A compiled filter.
+pub(crate) struct Jq(jaq_core::Filter<Kind>);
+
+impl Jq {
+    /// Compiles a filter, or says what is wrong with it and where.
+    pub(crate) fn compile(filter: &str) -> Result<Self, Refusal> {
+        let own = load::parse(include_str!("defs.jq"), |parser| parser.defs())
+            .expect("invariant: our own definitions are jq");
+        let defs = jaq_core::defs()
+            .chain(jaq_std::defs())
+            .chain(jaq_json::defs())
+            .chain(own);
+        let arena = Arena::default();
+        let file = File {
+            code: filter,
+            path: (),
+        };
+        let refusal = |(message, part): (String, &str)| Refusal::Filter {
+            message,
+            at: span(filter, part).start.min(filter.len()),
+        };
+        let modules = Loader::new(defs)
+            .load(&arena, file)
+            .map_err(|errors| refusal(not_parsed(errors, filter)))?;
+        let compiled = Compiler::default()
+            .with_funs(funs())
+            .compile(modules)
+            .map_err(|errors| refusal(not_compiled(errors, filter)))?;
+        Ok(Self(compiled))
+    }
+
+    /// Gives `each` the results for `value`, until it has enough of them or the
+    /// filter fails; `inputs` is what `input` and `inputs` take from.
+    pub(crate) fn run(
+        &self,
+        value: Val,
+        inputs: &mut dyn Iterator<Item = Val>,
+        each: &mut dyn FnMut(Val) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let inputs = RcIter::new(inputs.map(Ok));
+        let data = Data {
+            lut: &self.0.lut,
+            inputs: &inputs,
+        };
+        let context = Ctx::<Kind>::new(&data, Vars::new([]));
+        for result in self.0.id.run((context, value)).map(unwrap_valr) {
+            each(result.map_err(|error| Stop::Error(cut(&error)))?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The functions that a filter may call.
+fn funs() -> impl Iterator<Item = Fun<Kind>> {
+    let inside = jaq_std::funs::<Kind>().filter(|fun| !OUTSIDE.contains(&fun.0) && fun.0 != "halt");
+    let refused = [
+        run::<Kind>(("env", v(0), |_| bome(Err(outside("env"))))),
+        run::<Kind>(("now", v(0), |_| bome(Err(outside("now"))))),
+        run::<Kind>(("localtime", v(0), |_| bome(Err(outside("localtime"))))),
+        run::<Kind>(("strflocaltime", v(1), |_| {
+            bome(Err(outside("strflocaltime")))
+        })),
+        run::<Kind>(("halt", v(1), |_| bome(Err(outside("halt"))))),
+    ];
+    let input = input::funs::<Kind>()
+        .into_vec()
+        .into_iter()
+        .map(run::<Kind>);
+    jaq_core::funs::<Kind>()
+        .chain(inside)
+        .chain(jaq_json::funs())
+        .chain(refused)
+        .chain(input)
+}
+
+fn outside(name: &str) -> Error<Val> {
+    Error::str(format_args!(
+        "{name} is not available: a filter sees the stored output and nothing else"
+    ))
+}
+
+/// What is wrong with a filter, and the part of it that is.
+type Fault<'a> = (String, &'a str);
+
+fn not_parsed<'a>(errors: load::Errors<&'a str, ()>, filter: &'a str) -> Fault<'a> {
+    use load::Error::{Io, Lex, Parse};
+    let first = errors.into_iter().next();
+    let fault = first.and_then(|(_, error)| match error {
+        Io(errors) => errors.into_iter().next().map(|(path, _)| {
+            let message = "modules are not available".to_owned();
+            (message, path)
+        }),
+        Lex(errors) => errors
+            .into_iter()
+            .next()
+            .map(|(expected, found)| (format!("{} expected", expected.as_str()), found)),
+        Parse(errors) => errors
+            .into_iter()
+            .next()
+            .map(|(expected, found)| (format!("{} expected", expected.as_str()), found)),
+    });
+    fault.unwrap_or_else(|| ("not understood".to_owned(), filter))
+}
+
+fn not_compiled<'a>(errors: compile::Errors<&'a str, ()>, filter: &'a str) -> Fault<'a> {
+    use compile::Undefined::Filter;
+    let mut faults = errors.into_iter().flat_map(|(_, errors)| errors);
+    let Some((name, undefined)) = faults.next() else {
+        return ("not understood".to_owned(), filter);
+    };
+    let message = match (name, undefined) {
+        ("$ENV", _) => {
+            "$ENV is not available: a filter sees the stored output and nothing else".to_owned()
+        }
+        (name, Filter(0)) => format!("there is no {name}"),
+        (name, Filter(arity)) => format!("there is no {name} with {arity} arguments"),
+        (name, other) => format!("there is no {} {name}", other.as_str()),
+    };
+    (message, name)
+}
+
+/// The text of a value: JSON without white space, or a string's own text.
+pub(crate) fn render(value: &Val, raw: bool) -> Vec<u8> {
+    let mut text = Vec::new();
+    match value {
+        Val::TStr(string) | Val::BStr(string) if raw => text.extend_from_slice(string),
+        value => write::write(&mut text, &write::Pp::default(), 0, value)
+            .expect("invariant: memory takes what is written"),
+    }
+    text
+}
+
+/// A message that quotes no more than a little.
+pub(crate) fn cut(message: &dyn fmt::Display) -> String {
+    let mut cut = Cut(String::new(), LONGEST_MESSAGE);
+    // It ends with an error when it is full, which is what it is for.
+    if write!(cut, "{message}").is_err() {
+        cut.0.push('…');
+    }
+    cut.0
+}
+
+/// Takes so many characters.
+struct Cut(String, usize);
+
+impl Write for Cut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for char in text.chars() {
+            self.1 = self.1.checked_sub(1).ok_or(fmt::Error)?;
+            self.0.push(char);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Which values stand at a path?
+//!
+//! The path is followed in the bytes of a valid document; what it does not lead
+//! to is skipped, not parsed. The answers are jaq's: of keys that stand twice
+//! the last counts, `null` has every key, what cannot be entered is an error.
+
+use std::ops::ControlFlow;
+
+use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
+
+use super::plan::{Part, Step};
+
+/// Why a walk ended early.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The visitor has seen enough.
+    Enough,
+    /// The path cannot be followed: jq's message.
+    Error(String),
+}
+
+/// Sees each value at the path, as it is written.
+pub(crate) type Visit<'v> = &'v mut dyn FnMut(&str) -> ControlFlow<Stop>;
+
+/// The value of a document; `None` if it is not one JSON document in UTF-8.
+pub(crate) fn document(json: &[u8]) -> Option<LazyValue<'_>> {
+    sonic_rs::from_slice(json).ok()
+}
+
+/// Visits the values at `steps` from `value` on.
+pub(crate) fn walk(value: LazyValue<'_>, steps: &[Step], visit: Visit<'_>) -> ControlFlow<Stop> {
+    let Some((step, rest)) = steps.split_first() else {
+        return visit(value.as_raw_str());
+    };
+    let kind = value.get_type();
+    match (&step.part, kind) {
+        (Part::Key(key), JsonType::Object) => match member(value, key) {
+            Some(found) => walk(found, rest, visit),
+            None => absent(rest, visit),
+        },
+        (Part::Index(at), JsonType::Array) => match element(value, *at) {
+            Some(found) => walk(found, rest, visit),
+            None => absent(rest, visit),
+        },
+        (Part::Key(_) | Part::Index(_), JsonType::Null) | (Part::Index(_), JsonType::Object) => {
+            absent(rest, visit)
+        }
+        (Part::Each, JsonType::Array) => {
+            for element in value.into_array_iter().into_iter().flatten() {
+                let Ok(element) = element else { break };
+                walk(element, rest, visit)?;
+            }
+            ControlFlow::Continue(())
+        }
+        (Part::Each, JsonType::Object) => {
+            for value in members(value) {
+                walk(value, rest, visit)?;
+            }
+            ControlFlow::Continue(())
+        }
+        _ if step.optional => ControlFlow::Continue(()),
+        (part, _) => ControlFlow::Break(Stop::Error(refusal(&value, part))),
+    }
+}
+
+/// `null` stands where nothing does.
+fn absent(rest: &[Step], visit: Visit<'_>) -> ControlFlow<Stop> {
+    walk(
+        document(b"null").expect("invariant: null is JSON"),
+        rest,
+        visit,
+    )
+}
+
+/// The member that counts.
+pub(crate) fn member<'a>(object: LazyValue<'a>, key: &str) -> Option<LazyValue<'a>> {
+    let members = object.into_object_iter()?.map_while(Result::ok);
+    members
+        .filter(|(name, _)| name == key)
+        .last()
+        .map(|(_, value)| value)
+}
+
+/// The element at `at`, from the end if that is negative.
+pub(crate) fn element(array: LazyValue<'_>, at: i64) -> Option<LazyValue<'_>> {
+    let from_start = match usize::try_from(at) {
+        Ok(at) => at,
+        Err(_) => {
+            let length = array.clone().into_array_iter()?.count();
+            length.checked_sub(usize::try_from(at.unsigned_abs()).ok()?)?
+        }
+    };
+    array.into_array_iter()?.nth(from_start)?.ok()
+}
+
+/// The members of an object in order: a key that stands twice has its first
+/// place and its last value.
+fn members(object: LazyValue<'_>) -> Vec<LazyValue<'_>> {
+    let mut places = std::collections::HashMap::new();
+    let mut values = Vec::new();
+    let members = object.into_object_iter().into_iter().flatten();
+    for (name, value) in members.map_while(Result::ok) {
+        let place = *places.entry(name).or_insert(values.len());
+        match values.get_mut(place) {
+            Some(earlier) => *earlier = value,
+            None => values.push(value),
+        }
+    }
+    values
+}
+
+/// What a value is, in jq's words.
+pub(crate) fn name_of(value: &LazyValue<'_>) -> &'static str {
+    match value.get_type() {
+        JsonType::Null => "null",
+        JsonType::Boolean => "boolean",
+        JsonType::Number => "number",
+        JsonType::String => "string",
+        JsonType::Array => "array",
+        JsonType::Object => "object",
+    }
+}
+
+/// What jq says of a step that cannot be taken.
+fn refusal(value: &LazyValue<'_>, part: &Part) -> String {
+    let name = name_of(value);
+    match part {
+        Part::Key(key) => format!("cannot index {name} with {key:?}"),
+        Part::Index(_) => format!("cannot index {name} with number"),
+        Part::Each => format!("cannot iterate over {name}"),
+    }
+}

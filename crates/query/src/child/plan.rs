@@ -1,0 +1,280 @@
+//! Which part of a filter is a plain path?
+//!
+//! `.items[].name` needs no jq, and of `.items[] | select(.x > 5)` only the
+//! part behind the bar does, one item at a time. So a filter is cut at its
+//! outermost bars: a path, which is followed in the bytes (`lazy`), and the
+//! rest, which is jq's. `P | F` is the same as `F` on each result of `P`, and
+//! `[P | F]` and `P | map(F)` only gather; everything else is left whole.
+
+use jaq_core::load::lex::{Lexer, StrPart, Tok, Token};
+use jaq_core::load::span;
+
+/// A step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) part: Part,
+    /// Whether a `?` stands behind it: then it gives nothing where it fails.
+    pub(crate) optional: bool,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// `.key`
+    Key(String),
+    /// `.[3]`, `.[-1]`
+    Index(i64),
+    /// `.[]`
+    Each,
+}
+
+/// A filter in parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan<'a> {
+    /// The path at its front.
+    pub(crate) steps: Vec<Step>,
+    /// What is done with each value at the path; `None` gives it as it is.
+    pub(crate) each: Option<&'a str>,
+    /// Whether those results are gathered in an array, and what is done with
+    /// that.
+    pub(crate) gather: Option<Option<&'a str>>,
+}
+
+/// The plan for a filter, `None` when no path stands at its front. The filter
+/// is known to be jq.
+pub(crate) fn plan(filter: &str) -> Option<Plan<'_>> {
+    let tokens = Lexer::new(filter).lex().ok()?;
+    let mut plan = Plan {
+        steps: Vec::new(),
+        each: None,
+        gather: None,
+    };
+    let mut rest = tokens.as_slice();
+    let mut bars = 0;
+    loop {
+        let Some((steps, after)) = path(rest) else {
+            break;
+        };
+        plan.steps.extend(steps);
+        rest = after;
+        bars += 1;
+        if rest.is_empty() {
+            return Some(plan);
+        }
+    }
+    if !plan.steps.iter().any(|step| step.part == Part::Each)
+        && let Some((inner, then)) = gathered(rest)
+    {
+        let mut steps = plan.steps.clone();
+        let each = match inner {
+            Inner::Path(inner) => {
+                let (more, after) = path(inner)?;
+                steps.extend(more);
+                text(filter, after)
+            }
+            Inner::Map(inner) => {
+                steps.push(Step {
+                    part: Part::Each,
+                    optional: false,
+                });
+                text(filter, inner)
+            }
+        };
+        return Some(Plan {
+            steps,
+            each,
+            gather: Some(text(filter, then)),
+        });
+    }
+    (bars > 0 && !plan.steps.is_empty()).then(|| Plan {
+        each: text(filter, rest),
+        ..plan
+    })
+}
+
+/// What stands in a `[…]` or `map(…)`.
+enum Inner<'t, 'a> {
+    Path(&'t [Token<&'a str>]),
+    Map(&'t [Token<&'a str>]),
+}
+
+/// `[path…]` or `map(…)` at the front, and what stands behind its bar.
+fn gathered<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Inner<'t, 'a>, &'t [Token<&'a str>])> {
+    let (inner, rest) = match tokens {
+        [Token(text, Tok::Block(inner)), rest @ ..] if text.starts_with('[') => {
+            let (_, inner) = inner.split_last()?;
+            path(inner)?;
+            (Inner::Path(inner), rest)
+        }
+        [
+            Token("map", Tok::Word),
+            Token(text, Tok::Block(inner)),
+            rest @ ..,
+        ] if text.starts_with('(') => {
+            let (_, inner) = inner.split_last()?;
+            // `map(f; g)` is somebody else's.
+            let is_one = !inner.iter().any(|token| is_symbol(token, ";"));
+            (Inner::Map(is_one.then_some(inner)?), rest)
+        }
+        _ => return None,
+    };
+    Some((inner, behind_bar(rest)?))
+}
+
+/// A path at the front that ends with the filter or a bar, and what stands
+/// behind that.
+fn path<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Vec<Step>, &'t [Token<&'a str>])> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut rest = tokens;
+    let step = |part| Step {
+        part,
+        optional: false,
+    };
+    match tokens.first()? {
+        Token(name, Tok::Sym) if name.starts_with('.') && *name != ".." => {}
+        _ => return None,
+    }
+    loop {
+        rest = match rest {
+            [Token(".", Tok::Sym), Token(_, Tok::Str(parts)), after @ ..] => {
+                steps.push(step(Part::Key(string(parts)?)));
+                after
+            }
+            [Token(".", Tok::Sym), Token(_, Tok::Block(_)), ..] => &rest[1..],
+            // The input itself: only at the front, and nothing hangs on it.
+            [Token(".", Tok::Sym), after @ ..] if steps.is_empty() => {
+                return Some((steps, behind_bar(after)?));
+            }
+            [Token(name, Tok::Sym), after @ ..] if name.len() > 1 && name.starts_with('.') => {
+                let key = name[1..].to_owned();
+                steps.push(step(Part::Key((key != ".").then_some(key)?)));
+                after
+            }
+            [Token(text, Tok::Block(inner)), after @ ..] if text.starts_with('[') => {
+                steps.push(step(bracket(inner)?));
+                after
+            }
+            [Token("?", Tok::Sym), after @ ..] => {
+                steps.last_mut()?.optional = true;
+                after
+            }
+            _ => return Some((steps, behind_bar(rest)?)),
+        };
+    }
+}
+
+/// What stands behind the bar; nothing where the filter ends.
+fn behind_bar<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<&'t [Token<&'a str>]> {
+    match tokens {
+        [] => Some(tokens),
+        [bar, rest @ ..] if is_symbol(bar, "|") && !rest.is_empty() => Some(rest),
+        _ => None,
+    }
+}
+
+fn is_symbol(token: &Token<&str>, symbol: &str) -> bool {
+    matches!(token, Token(text, Tok::Sym) if *text == symbol)
+}
+
+fn bracket(inner: &[Token<&str>]) -> Option<Part> {
+    let number = |digits: &str| -> Option<i64> {
+        let is_plain = digits.len() < 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_plain.then(|| digits.parse().ok()).flatten()
+    };
+    match inner {
+        [Token("]", _)] => Some(Part::Each),
+        [Token(_, Tok::Str(parts)), Token("]", _)] => Some(Part::Key(string(parts)?)),
+        [Token(digits, Tok::Num), Token("]", _)] => Some(Part::Index(number(digits)?)),
+        [minus, Token(digits, Tok::Num), Token("]", _)] if is_symbol(minus, "-") => {
+            Some(Part::Index(-number(digits)?))
+        }
+        _ => None,
+    }
+}
+
+/// The string of a literal in which nothing is filled in.
+fn string(parts: &[StrPart<&str, Token<&str>>]) -> Option<String> {
+    let part = |part: &StrPart<&str, Token<&str>>| match part {
+        StrPart::Str(text) => Some((*text).to_owned()),
+        StrPart::Char(char) => Some(char.to_string()),
+        StrPart::Term(_) => None,
+    };
+    parts.iter().map(part).collect()
+}
+
+/// The text of these tokens; `None` for none.
+fn text<'a>(filter: &'a str, tokens: &[Token<&'a str>]) -> Option<&'a str> {
+    let (first, last) = (tokens.first()?, tokens.last()?);
+    Some(&filter[span(filter, first.as_str()).start..span(filter, last.as_str()).end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(filter: &str) -> String {
+        let Some(plan) = plan(filter) else {
+            return "whole".to_owned();
+        };
+        let steps: String = plan
+            .steps
+            .iter()
+            .map(|step| {
+                let part = match &step.part {
+                    Part::Key(key) => format!(".{key}"),
+                    Part::Index(at) => format!("[{at}]"),
+                    Part::Each => "[]".to_owned(),
+                };
+                part + if step.optional { "?" } else { "" }
+            })
+            .collect();
+        let each = plan
+            .each
+            .map_or(String::new(), |each| format!(" each {each}"));
+        let gather = plan.gather.map_or(String::new(), |then| {
+            format!(" gather {}", then.unwrap_or("."))
+        });
+        format!("{steps}{each}{gather}")
+    }
+
+    #[test]
+    fn filters_are_cut_at_their_outermost_bars() {
+        let cases = [
+            (".", ""),
+            (".a.b[3].c", ".a.b[3].c"),
+            (".[\"a b\"]?.\"c\\n\"", ".a b?.c\n"),
+            (".items[].name", ".items[].name"),
+            (".a[-1] | .b", ".a[-1].b"),
+            (".a | .b | length", ".a.b each length"),
+            (
+                ".a[] | select(.b > 1) | .c",
+                ".a[] each select(.b > 1) | .c",
+            ),
+            (
+                "[.a[] | select(.b)] | length # all",
+                ".a[] each select(.b) gather length",
+            ),
+            ("[.a[].b]", ".a[].b gather ."),
+            (".a | map(.b, .c) | add", ".a[] each .b, .c gather add"),
+            ("map(.b)", "[] each .b gather ."),
+            (".a[] | [.b[]]", ".a[] each [.b[]]"),
+            (".a, .b", "whole"),
+            (".a as $x | $x", "whole"),
+            (".a // .b | .c", "whole"),
+            (".a = 1 | .c", "whole"),
+            (".a |= 1", "whole"),
+            (".. | .a?", "whole"),
+            (".a[1:2] | .b", "whole"),
+            (".a[.b]", "whole"),
+            (".\"a\\(1)\"", "whole"),
+            ("def f: .a; .b | f", "whole"),
+            ("[.a, .b] | length", "whole"),
+            ("length", "whole"),
+            ("if .a then .b else .c end | .d", "whole"),
+            (".[1.5]", "whole"),
+        ];
+        for (filter, want) in cases {
+            assert_eq!(shown(filter), want, "{filter}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What objects are the rows of a table?
+//!
+//! Keys are the header's cells. A column in which every cell that is not empty
+//! is a JSON number holds numbers, written as they were, and `null` where a
+//! cell is empty; every other column holds strings. So `.price > 5` compares
+//! numbers, and `01234` stays a postcode.
+
+use std::collections::HashSet;
+
+use jaq_json::{Map, Val, read};
+
+/// The header of a table and what its columns hold.
+pub(crate) struct Table<'a> {
+    text: &'a [u8],
+    delimiter: u8,
+    names: Vec<Val>,
+    numeric: Vec<bool>,
+}
+
+impl<'a> Table<'a> {
+    /// Looks at all of a table.
+    pub(crate) fn new(text: &'a [u8], delimiter: u8) -> Self {
+        let mut reader = reader(text, delimiter);
+        let header = reader.byte_headers().cloned().unwrap_or_default();
+        let names = names(&header).into_iter().map(Val::from).collect();
+        let mut numeric = vec![true; header.len()];
+        let mut seen = vec![false; header.len()];
+        let mut row = csv::ByteRecord::new();
+        while reader.read_byte_record(&mut row).unwrap_or(false) {
+            let columns = row.iter().zip(&mut numeric).zip(&mut seen);
+            for ((cell, numeric), seen) in columns.filter(|((cell, _), _)| !cell.is_empty()) {
+                *numeric = *numeric && is_number(cell);
+                *seen = true;
+            }
+        }
+        let numeric = numeric
+            .iter()
+            .zip(seen)
+            .map(|(&numeric, seen)| numeric && seen);
+        Self {
+            text,
+            delimiter,
+            names,
+            numeric: numeric.collect(),
+        }
+    }
+
+    /// The rows; one that cannot be read as what is wrong with it.
+    pub(crate) fn rows(self) -> impl Iterator<Item = Result<Val, String>> + 'a {
+        let rows = reader(self.text, self.delimiter).into_byte_records();
+        rows.map(move |row| {
+            row.map(|row| self.object(&row))
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    fn object(&self, row: &csv::ByteRecord) -> Val {
+        let mut object = Map::default();
+        for (at, name) in self.names.iter().enumerate() {
+            let value = match (row.get(at), self.numeric[at]) {
+                (None, _) => Val::Null,
+                (Some([]), true) => Val::Null,
+                (Some(cell), true) => read::parse_single(cell).unwrap_or_default(),
+                (Some(cell), false) => Val::utf8_str(cell.to_vec()),
+            };
+            object.insert(name.clone(), value);
+        }
+        for (at, cell) in row.iter().enumerate().skip(self.names.len()) {
+            object.insert(
+                Val::from(format!("column {}", at + 1)),
+                Val::utf8_str(cell.to_vec()),
+            );
+        }
+        Val::obj(object)
+    }
+}
+
+fn reader(text: &[u8], delimiter: u8) -> csv::Reader<&[u8]> {
+    let mut builder = csv::ReaderBuilder::new();
+    builder.delimiter(delimiter).flexible(true);
+    builder.from_reader(text)
+}
+
+/// A name for each column, no two the same.
+fn names(header: &csv::ByteRecord) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let mut names = Vec::new();
+    for (at, cell) in header.iter().enumerate() {
+        let cell = String::from_utf8_lossy(cell.trim_ascii()).into_owned();
+        let unnamed = cell.is_empty() || taken.contains(&cell);
+        let name = match unnamed {
+            true => format!("column {}", at + 1),
+            false => cell,
+        };
+        taken.insert(name.clone());
+        names.push(name);
+    }
+    names
+}
+
+/// Whether a cell is a number as JSON writes them.
+fn is_number(cell: &[u8]) -> bool {
+    matches!(cell.first(), Some(b'-' | b'0'..=b'9'))
+        && cell.last().is_some_and(u8::is_ascii_digit)
+        && serde_json::from_slice::<serde_json::Number>(cell).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_numbers_hold_numbers() {
+        let text = b"id,price,code,,id\n1,1.50,007,x,7\n22,,8,y\n3,-2e3,9,\"a,\"\"b\"\"\",,9\n";
+        let rows: Vec<String> = Table::new(text, b',')
+            .rows()
+            .map(|row| row.unwrap().to_string())
+            .collect();
+        insta::assert_snapshot!(rows.join("\n"), @"");
+    }
+}

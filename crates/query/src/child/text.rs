@@ -1,0 +1,131 @@
+//! Is a JSON text fit to be parsed?
+
+use std::borrow::Cow;
+
+use memchr::{memchr2, memmem};
+
+/// The byte at which a text nests deeper than `limit`; `None` if it does not.
+/// Brackets in strings do not count. Parsers recurse, so this comes first.
+pub(crate) fn too_deep(json: &[u8], limit: usize) -> Option<usize> {
+    // No deeper than it has bytes.
+    if json.len() <= limit {
+        return None;
+    }
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(&byte) = json.get(at) {
+        at += 1;
+        match byte {
+            b'"' => at += string_length(&json[at..]),
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > limit {
+                    return Some(at - 1);
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Bytes up to and with the quote that ends a string.
+fn string_length(text: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        // Most strings are shorter than a search is worth.
+        let near = text[at..]
+            .iter()
+            .take(16)
+            .position(|&b| b == b'"' || b == b'\\');
+        let found = near.or_else(|| {
+            let far = (at + 16).min(text.len());
+            memchr2(b'"', b'\\', &text[far..]).map(|found| far - at + found)
+        });
+        match found {
+            Some(found) if text[at + found] == b'"' => return at + found + 1,
+            Some(found) => at += found + 2,
+            None => return text.len(),
+        }
+        if at >= text.len() {
+            return text.len();
+        }
+    }
+}
+
+/// The text with U+FFFD for each escaped half of a surrogate pair that stands
+/// alone: JavaScript servers send such, parsers refuse them (SPEC 2.1).
+pub(crate) fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
+    let mut fixed = Cow::Borrowed(json);
+    let mut after = 0;
+    for at in memmem::find_iter(json, b"\\u") {
+        let Some(high) = unit(json, at).filter(|_| at >= after && is_escape(json, at)) else {
+            continue;
+        };
+        let is_half = match high {
+            0xd800..=0xdbff => match unit(json, at + 6) {
+                Some(0xdc00..=0xdfff) => {
+                    after = at + 12;
+                    false
+                }
+                _ => true,
+            },
+            0xdc00..=0xdfff => true,
+            _ => false,
+        };
+        if is_half {
+            fixed.to_mut()[at + 2..at + 6].copy_from_slice(b"fffd");
+        }
+    }
+    fixed
+}
+
+/// The code unit that `\uXXXX` at `at` stands for.
+fn unit(json: &[u8], at: usize) -> Option<u16> {
+    let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// Whether the backslash at `at` is not itself escaped.
+fn is_escape(json: &[u8], at: usize) -> bool {
+    let before = json[..at].iter().rev().take_while(|&&b| b == b'\\').count();
+    before.is_multiple_of(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_is_that_of_brackets_outside_strings() {
+        let deep = |json: &str, limit| too_deep(json.as_bytes(), limit);
+        assert_eq!(deep("[[[]]]", 3), None);
+        assert_eq!(deep("[[[]]]", 2), Some(2));
+        assert_eq!(deep(r#"{"a":[{}],"b":[{}]}"#, 3), None);
+        assert_eq!(
+            deep(r#"["[[[[","\"[[[\\","{{{{{{{{{{{{{{{{{{{{{{{{{{{{"]"#, 1),
+            None
+        );
+        assert_eq!(deep(r#"["[[[[","a\\"[[]]"#, 2), Some(13));
+        let unended = format!("[\"{}\\", "x".repeat(40));
+        assert_eq!(deep(&unended, 1), None);
+    }
+
+    #[test]
+    fn lone_halves_become_replacement_characters() {
+        let cases = [
+            (r#""\ud83d\ude80""#, r#""\ud83d\ude80""#),
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (
+                r#""\ud83d\ud83d\ude80\ude80""#,
+                r#""\ufffd\ud83d\ude80\ufffd""#,
+            ),
+            (r#""\\ud83d \\\ud83d""#, r#""\\ud83d \\\ufffd""#),
+            (r#""\u00e9\u"#, r#""\u00e9\u"#),
+        ];
+        for (json, want) in cases {
+            assert_eq!(without_lone_surrogates(json.as_bytes()), want.as_bytes());
+        }
+    }
+}

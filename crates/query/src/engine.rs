@@ -1,0 +1,247 @@
+//! How is the child process started, watched and ended?
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use spillgate_artifact::ByteSource;
+
+use crate::QueryError;
+use crate::protocol::{Message, Request};
+use crate::source::Source;
+
+/// Bytes of what the child says last that are looked at.
+const LAST_WORDS: u64 = 4096;
+
+/// The program that runs filters: one that calls [`child_main`](crate::child_main)
+/// with the argument behind `arguments`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Child {
+    /// The program, most often the one that runs.
+    pub program: PathBuf,
+    /// The arguments that make it a child.
+    pub arguments: Vec<OsString>,
+}
+
+/// What a filter may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryLimits {
+    /// Bytes of memory beside the data. jaq's values take some nine times the
+    /// bytes of their JSON.
+    pub memory: u64,
+    /// Time of the processor, in whole seconds.
+    pub cpu: Duration,
+    /// Time on the clock.
+    pub wall: Duration,
+    /// How long results behind the page are counted.
+    pub counting: Duration,
+    /// Results behind the page that are counted.
+    pub counted: u64,
+    /// Levels that a document may nest.
+    pub depth: usize,
+}
+
+impl Default for QueryLimits {
+    /// 2 GiB, which is enough for a document of 200 MB; 10 s; a second and a
+    /// million results for the count; 512 levels.
+    fn default() -> Self {
+        Self {
+            memory: 2 << 30,
+            cpu: Duration::from_secs(10),
+            wall: Duration::from_secs(10),
+            counting: Duration::from_secs(1),
+            counted: 1_000_000,
+            depth: 512,
+        }
+    }
+}
+
+/// What runs filters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    /// The program.
+    pub child: Child,
+    /// What a filter may cost it.
+    pub limits: QueryLimits,
+}
+
+impl Engine {
+    /// An engine of this child with the ordinary limits.
+    #[must_use]
+    pub fn new(child: Child) -> Self {
+        Self {
+            child,
+            limits: QueryLimits::default(),
+        }
+    }
+
+    /// Gives `take` what the child says, up to its end or that of the time for
+    /// counting. The child is gone when this returns.
+    pub(crate) fn run(
+        &self,
+        request: &Request,
+        source: &Source<'_>,
+        take: &mut dyn FnMut(Message),
+    ) -> Result<(), QueryError> {
+        let mut running = self.start(request, source)?;
+        let mut lines = Lines {
+            bytes: Vec::new(),
+            // A byte of text is at most six of JSON.
+            limit: request.window * 6 + (64 << 10),
+        };
+        let mut deadline = Instant::now() + self.limits.wall;
+        let mut full = false;
+        loop {
+            let Some(more) = running.read(deadline)? else {
+                return match full {
+                    true => Ok(()),
+                    false => Err(QueryError::Timeout {
+                        limit: self.limits.wall,
+                    }),
+                };
+            };
+            if more.is_empty() {
+                return match full {
+                    true => Ok(()),
+                    false => Err(self.diagnosis(running)?),
+                };
+            }
+            for message in lines.feed(more)? {
+                let is_last = matches!(message, Message::End(_) | Message::Refused(_));
+                if matches!(message, Message::Full) && !full {
+                    full = true;
+                    deadline = deadline.min(Instant::now() + self.limits.counting);
+                }
+                take(message);
+                if is_last {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn start(&self, request: &Request, source: &Source<'_>) -> Result<Running, QueryError> {
+        let request = serde_json::to_string(request).map_err(io::Error::from)?;
+        let (stdin, data) = match source.bytes.file() {
+            // The child reads the same file; nothing is copied.
+            Some(file) => (Stdio::from(file.try_clone()?), None),
+            None => (Stdio::piped(), Some(whole(source.bytes)?)),
+        };
+        let mut child = Command::new(&self.child.program)
+            .args(&self.child.arguments)
+            .arg(request)
+            .env_clear()
+            .current_dir("/")
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(QueryError::Spawn)?;
+        if let (Some(mut stdin), Some(data)) = (child.stdin.take(), data) {
+            // It ends with the child, which reads all or goes away.
+            std::thread::spawn(move || drop(stdin.write_all(&data)));
+        }
+        let out = child.stdout.take().expect("invariant: it is piped");
+        Ok(Running { child, out })
+    }
+
+    /// Why the child ended without its last message.
+    fn diagnosis(&self, mut running: Running) -> io::Result<QueryError> {
+        let status = running.child.wait()?;
+        let mut words = Vec::new();
+        if let Some(stderr) = running.child.stderr.take() {
+            stderr.take(LAST_WORDS).read_to_end(&mut words)?;
+        }
+        let words = String::from_utf8_lossy(&words);
+        let is_signal = |signal: Signal| status.signal() == Some(signal.as_raw());
+        Ok(if words.contains("overflowed its stack") {
+            QueryError::Recursed
+        } else if words.contains("memory allocation of") || words.contains("capacity overflow") {
+            QueryError::Memory {
+                limit: self.limits.memory,
+            }
+        } else if is_signal(Signal::XCPU) {
+            QueryError::Timeout {
+                limit: self.limits.cpu,
+            }
+        } else {
+            QueryError::Died {
+                how: how(status, words.trim()),
+            }
+        })
+    }
+}
+
+fn whole(source: &dyn ByteSource) -> io::Result<Vec<u8>> {
+    source.bytes(0, u64::MAX)
+}
+
+fn how(status: ExitStatus, words: &str) -> String {
+    let mut how = status.to_string();
+    if !words.is_empty() {
+        how.push_str(": ");
+        how.extend(words.chars().take(200));
+    }
+    how
+}
+
+/// A child that is killed, and waited for, when it is let go.
+#[derive(Debug)]
+struct Running {
+    child: std::process::Child,
+    out: std::process::ChildStdout,
+}
+
+impl Running {
+    /// Some of what it says; nothing at its end, `None` when time is up.
+    fn read(&mut self, deadline: Instant) -> io::Result<Option<Vec<u8>>> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+        let mut waited = [PollFd::new(&self.out, PollFlags::IN)];
+        match poll(&mut waited, Some(&timeout)) {
+            Ok(0) => return Ok(None),
+            Err(rustix::io::Errno::INTR) => return self.read(deadline),
+            ready => ready?,
+        };
+        let mut bytes = vec![0; 64 << 10];
+        let n = self.out.read(&mut bytes)?;
+        bytes.truncate(n);
+        Ok(Some(bytes))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when it is gone already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Messages, put together from what comes in.
+struct Lines {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Lines {
+    fn feed(&mut self, more: Vec<u8>) -> Result<Vec<Message>, QueryError> {
+        self.bytes.extend(more);
+        let strange = |how: String| QueryError::Died { how };
+        if self.bytes.len() > self.limit {
+            return Err(strange("it said more than it was asked for".to_owned()));
+        }
+        let end = self.bytes.iter().rposition(|&byte| byte == b'\n');
+        let rest = self.bytes.split_off(end.map_or(0, |newline| newline + 1));
+        let lines = std::mem::replace(&mut self.bytes, rest);
+        let messages = serde_json::Deserializer::from_slice(&lines).into_iter();
+        messages
+            .collect::<Result<_, _>>()
+            .map_err(|error| strange(format!("it said what is no answer: {error}")))
+    }
+}

@@ -1,0 +1,166 @@
+//! Why did a filter give nothing?
+
+use std::io;
+use std::time::Duration;
+
+use crate::page::MissingPath;
+
+/// A filter could not be answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The filter is no jq; the place is marked.
+    #[error("the filter is not valid jq: {message}\n  {line}\n  {mark}")]
+    BadFilter {
+        /// What is wrong with it.
+        message: String,
+        /// The line of the filter in which it is.
+        line: String,
+        /// As many blanks as stand before the place in that line, and a `^`.
+        mark: String,
+    },
+    /// The filter is longer than any that a person or a model would write.
+    #[error("the filter has {bytes} bytes; {limit} are the most")]
+    FilterTooLong {
+        /// Its bytes.
+        bytes: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The filter's path leads nowhere, and so it failed.
+    #[error("{message}: {missing}")]
+    NoSuchPath {
+        /// What jq says.
+        message: String,
+        /// Where the path ends, and what is there.
+        missing: MissingPath,
+    },
+    /// The filter failed before it gave a result.
+    #[error("the filter failed on document {document}: {message}")]
+    Failed {
+        /// What jq says.
+        message: String,
+        /// On which document, from 1.
+        document: u64,
+    },
+    /// The stored text is not what jq filters.
+    #[error("the stored output is not JSON: {message}")]
+    NotJson {
+        /// What is wrong, and where.
+        message: String,
+    },
+    /// There are not so many results.
+    #[error("result {asked} is past the end: there are {total} results, counted from 0")]
+    PastEnd {
+        /// What was asked for.
+        asked: u64,
+        /// How many there are.
+        total: u64,
+    },
+    /// The document nests deeper than filters may look.
+    #[error("the stored document nests deeper than {limit} levels (at byte {at})")]
+    TooDeep {
+        /// How many levels there may be.
+        limit: usize,
+        /// Where the limit is passed, from the start of the document.
+        at: u64,
+    },
+    /// The filter, or what it made, recursed until the stack was full.
+    #[error("the filter recursed too deeply")]
+    Recursed,
+    /// The filter took too long.
+    #[error("the filter was stopped after {limit:?}")]
+    Timeout {
+        /// How long it might take.
+        limit: Duration,
+    },
+    /// The filter wanted too much memory.
+    #[error("the filter wanted more than {} MiB of memory", limit >> 20)]
+    Memory {
+        /// How many bytes it might have.
+        limit: u64,
+    },
+    /// The process that ran the filter ended without an answer.
+    #[error("the process that ran the filter ended without an answer: {how}")]
+    Died {
+        /// By which signal or with which code, and what it said last.
+        how: String,
+    },
+    /// The process that runs filters could not be started.
+    #[error("the process that runs filters could not be started: {0}")]
+    Spawn(io::Error),
+    /// The stored bytes could not be read or passed on.
+    #[error("the stored output could not be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl QueryError {
+    /// The kind, as a short word for `--json` and logs.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::BadFilter { .. } | Self::FilterTooLong { .. } => "bad_filter",
+            Self::NoSuchPath { .. } => "no_such_path",
+            Self::Failed { .. } => "filter_failed",
+            Self::NotJson { .. } => "not_json",
+            Self::PastEnd { .. } => "past_end",
+            Self::TooDeep { .. } | Self::Recursed => "too_deep",
+            Self::Timeout { .. } => "timeout",
+            Self::Memory { .. } => "out_of_memory",
+            Self::Died { .. } | Self::Spawn(_) => "query_process",
+            Self::Io(_) => "store_io",
+        }
+    }
+
+    /// Whether the caller can mend it.
+    #[must_use]
+    pub fn is_callers(&self) -> bool {
+        !matches!(self, Self::Died { .. } | Self::Spawn(_) | Self::Io(_))
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::BadFilter { .. } => "filters are jq: .items[] | select(.price > 5) | .name",
+            Self::FilterTooLong { .. } => "ask for less at a time",
+            Self::NoSuchPath { .. } => "take a key that is there; `keys` lists them",
+            Self::Failed { .. } => {
+                "look at one value first, as in `.items[0]`; `?` behind a step leaves out what fails"
+            }
+            Self::NotJson { .. } => "read it as text: by lines or with a regular expression",
+            Self::PastEnd { .. } => "ask for a result before the end",
+            Self::TooDeep { .. } => "read it as text: by lines or with a regular expression",
+            Self::Recursed => "let the filter's recursion end sooner",
+            Self::Timeout { .. } => {
+                "begin with a path, as in `.items[] | …`, take a part with `limit(100; …)`, and see that recursion ends"
+            }
+            Self::Memory { .. } => {
+                "begin with a path, as in `.items[] | …`: then one value at a time is held"
+            }
+            Self::Died { .. } => "try again; if it happens again, read the output as text",
+            Self::Spawn(_) => "see whether the program may start processes",
+            Self::Io(_) => "remove the output from the store and make it again",
+        }
+    }
+}
+
+/// The error for a filter that is wrong at byte `at`.
+pub(crate) fn bad_filter(filter: &str, message: String, at: usize) -> QueryError {
+    /// Characters that are shown before and behind the place.
+    const AROUND: usize = 40;
+    let at = filter.floor_char_boundary(at);
+    let start = filter[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = filter[at..]
+        .find('\n')
+        .map_or(filter.len(), |newline| at + newline);
+    let before: Vec<char> = filter[start..at].chars().collect();
+    let shown = &before[before.len().saturating_sub(AROUND)..];
+    let after = filter[at..end].chars().take(AROUND);
+    let line = shown.iter().copied().chain(after);
+    QueryError::BadFilter {
+        message,
+        line: line.map(|c| if c == '\t' { ' ' } else { c }).collect(),
+        mark: format!("{}^", " ".repeat(shown.len())),
+    }
+}

@@ -1,0 +1,37 @@
+//! Which bytes of an artifact does a filter see, and as what?
+
+use spillgate_artifact::{ByteSource, ContentKind, Layout, RawForm};
+use spillgate_lookup::Artifact;
+
+use crate::protocol::Format;
+
+/// The bytes `from..` of a source, which hold documents of one format.
+pub(crate) struct Source<'a> {
+    pub(crate) bytes: &'a dyn ByteSource,
+    pub(crate) from: u64,
+    pub(crate) format: Format,
+}
+
+/// What filters are run on: the view, but for a JSON document that was laid
+/// out for reading; its raw bytes are the same document and fewer.
+pub(crate) fn source(artifact: &Artifact) -> Source<'_> {
+    let facts = &artifact.manifest().facts;
+    let layout = facts.view.layout;
+    let format = match facts.stats.kind {
+        _ if layout == Layout::Json => Format::Json,
+        ContentKind::Json => Format::Json,
+        ContentKind::Ndjson => Format::Ndjson,
+        ContentKind::Csv => Format::Table { delimiter: b',' },
+        ContentKind::Tsv => Format::Table { delimiter: b'\t' },
+        _ => Format::Lines { layout },
+    };
+    let bytes = match (layout, &facts.form) {
+        (Layout::Json, RawForm::Plain) => artifact.raw(),
+        _ => artifact.view().source(),
+    };
+    Source {
+        bytes,
+        from: facts.view.prelude,
+        format,
+    }
+}
