@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_artifact::{Origin, TokenBudget};
 use spillgate_offload::Offloader;
+use spillgate_query::Engine;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,6 +24,7 @@ use crate::own::{LIST_CHANGED, ListTools, OwnTools};
 use crate::pending::{Asked, Pending};
 use crate::splice::Splice;
 use crate::stdio::{Frames, Output, input, output};
+use crate::tools::Tools;
 use crate::upstream::{Ended, ServerCommand, Upstream};
 use crate::{GatewayError, capabilities, listing, tools};
 
@@ -40,6 +42,18 @@ pub struct Gateway {
     pub page: TokenBudget,
     /// When the gateway's own tools are listed.
     pub list_tools: ListTools,
+    /// What runs jq filters.
+    pub engine: Engine,
+}
+
+impl Gateway {
+    fn tools(&self) -> Tools {
+        Tools {
+            offloader: self.offloader.clone(),
+            page: self.page,
+            engine: self.engine.clone(),
+        }
+    }
 }
 
 /// Relays between the process's standard streams and the server until either
@@ -249,10 +263,8 @@ impl Relay {
         let mut work = locked(&self.own_work);
         while work.try_join_next().is_some() {}
         work.spawn(async move {
-            let Gateway {
-                offloader, page, ..
-            } = relay.gateway.clone();
-            let call = move || tools::call(&offloader, page, &tool, arguments.as_deref());
+            let tools = relay.gateway.tools();
+            let call = move || tools.call(&tool, arguments.as_deref());
             let frame = match spawn_blocking(call).await {
                 Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
                     .into_bytes(),

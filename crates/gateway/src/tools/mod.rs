@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use spillgate_artifact::{ByteRange, Handle, TokenBudget};
 use spillgate_lookup::{Case, GrepQuery, ReadQuery, Span};
 use spillgate_offload::{Offloader, RetrieveError};
+use spillgate_query::{Engine, Query, QueryNext};
+use spillgate_search::SearchQuery;
 
 use arguments::{Arguments, quoted};
 pub(crate) use definitions::{CONTINUE, definitions};
@@ -31,51 +33,33 @@ pub(crate) fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
     Arguments::parse(arguments).handle().ok()
 }
 
-/// The result of a call of one of our tools, as JSON. `page` is what a page may
-/// cost unless the call says otherwise.
-pub(crate) fn call(
-    offloader: &Offloader,
-    page: TokenBudget,
-    tool: &str,
-    arguments: Option<&RawValue>,
-) -> String {
-    let arguments = Arguments::parse(arguments);
-    let answer = match tool {
-        READ => read(offloader, page, &arguments),
-        GREP => grep(offloader, page, &arguments),
-        CONTINUE => more(offloader, &arguments),
-        _ => Err(unknown(tool)),
-    };
-    let is_error = answer.is_err();
-    let text = answer.unwrap_or_else(|message| message);
-    let mut result = json!({
-        "content": [{"type": "text", "text": text}],
-        "_meta": {RETRIEVAL_MARK: true},
-    });
-    if is_error {
-        result["isError"] = json!(true);
+/// What the tools work with.
+#[derive(Debug, Clone)]
+pub(crate) struct Tools {
+    /// What stores, and finds again.
+    pub(crate) offloader: Offloader,
+    /// What a page may cost unless a call says otherwise.
+    pub(crate) page: TokenBudget,
+    /// What runs jq filters.
+    pub(crate) engine: Engine,
+}
+
+impl Tools {
+    /// The result of a call of one of our tools, as JSON.
+    pub(crate) fn call(&self, tool: &str, arguments: Option<&RawValue>) -> String {
+        let arguments = Arguments::parse(arguments);
+        let answer = match tool {
+            READ => self.read(&arguments),
+            GREP => self.grep(&arguments),
+            QUERY => self.query(&arguments),
+            SEARCH => self.search(&arguments),
+            CONTINUE => self.more(&arguments),
+            _ => Err(unknown(tool)),
+        };
+        result_of(answer)
     }
-    result.to_string()
-}
 
-fn unknown(tool: &str) -> String {
-    let known = [READ, GREP, QUERY, SEARCH].join(", ");
-    format!("there is no tool `{}`; there are {known}", quoted(tool))
-}
-
-/// Seed 002's tool: the next slice, or an error in its own JSON.
-fn more(offloader: &Offloader, arguments: &Arguments) -> Result<String, String> {
-    let id = arguments
-        .text("tool_call_id")
-        .or_else(|| arguments.text("id"));
-    let offset = arguments.spelled("offset");
-    let shown = offloader.continuation(&id.unwrap_or_default(), offset.as_deref());
-    shown
-        .map(|shown| shown.text().to_owned())
-        .map_err(|error| error.to_json())
-}
-
-fn read(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Result<String, String> {
+fn read(&self, arguments: &Arguments) -> Result<String, String> {
     let handle = arguments.handle()?;
     let lines = arguments.number("lines")?.filter(|&lines| lines > 0);
     let bytes = arguments
@@ -93,7 +77,7 @@ fn read(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Resu
     };
     let query = ReadQuery {
         span,
-        budget: arguments.budget(page)?,
+        budget: arguments.budget(self.page)?,
     };
     let next = |span: Span| {
         let place = match span {
@@ -108,11 +92,11 @@ fn read(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Resu
         let budget = arguments.repeated(["max_tokens"]);
         format!("{READ}(handle=\"{handle}\", {place}{budget})")
     };
-    let shown = offloader.present_read(handle, query, &next);
+    let shown = self.offloader.present_read(handle, query, &next);
     shown.map(|shown| shown.text().to_owned()).map_err(told)
 }
 
-fn grep(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Result<String, String> {
+fn grep(&self, arguments: &Arguments) -> Result<String, String> {
     let handle = arguments.handle()?;
     let pattern = arguments
         .text("pattern")
@@ -129,10 +113,10 @@ fn grep(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Resu
         after: arguments.number("after")?.unwrap_or(0),
         start: arguments.number("start")?.unwrap_or(1),
         max_matches: matches.map_or(MATCHES, |n| usize::try_from(n).unwrap_or(usize::MAX)),
-        ..GrepQuery::new(&pattern, arguments.budget(page)?)
+        ..GrepQuery::new(&pattern, arguments.budget(self.page)?)
     };
     let next = |start: u64| {
-        let pattern = again(&pattern);
+        let pattern = again(&pattern, "PATTERN");
         let others = arguments.repeated([
             "ignore_case",
             "before",
@@ -142,17 +126,87 @@ fn grep(offloader: &Offloader, page: TokenBudget, arguments: &Arguments) -> Resu
         ]);
         format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
     };
-    let shown = offloader.present_grep(handle, &query, &next);
+    let shown = self.offloader.present_grep(handle, &query, &next);
     shown.map(|shown| shown.text().to_owned()).map_err(told)
 }
 
-/// A pattern as the call for the next page repeats it: a long one is the
-/// caller's to repeat, for the page keeps to its budget.
-fn again(pattern: &str) -> String {
+fn query(&self, arguments: &Arguments) -> Result<String, String> {
+    let handle = arguments.handle()?;
+    let filter = arguments
+        .text("filter")
+        .or_else(|| arguments.text("query"))
+        .ok_or("`filter` is missing: give a jq filter such as `.items[] | .name`")?;
+    let asked = Query {
+        start: arguments.number("start")?.unwrap_or(0),
+        byte: arguments.number("byte")?.unwrap_or(0),
+        raw: arguments.flag("raw"),
+        ..Query::new(&filter, arguments.budget(self.page)?)
+    };
+    let next = |next: QueryNext| {
+        let filter = again(&filter, "FILTER");
+        let others = arguments.repeated(["raw", "max_tokens"]);
+        let byte = match next.byte {
+            0 => String::new(),
+            byte => format!(", byte={byte}"),
+        };
+        let start = next.start;
+        format!("{QUERY}(handle=\"{handle}\", filter={filter}{others}, start={start}{byte})")
+    };
+    let shown = self.offloader.present_query(handle, &asked, &self.engine, &next);
+    shown.map(|shown| shown.text().to_owned()).map_err(told)
+}
+
+fn search(&self, arguments: &Arguments) -> Result<String, String> {
+    let handle = arguments.handle()?;
+    let words = ["words", "query", "question"]
+        .into_iter()
+        .find_map(|name| arguments.text(name))
+        .ok_or("`words` are missing: give words or a question")?;
+    let asked = SearchQuery::new(&words, arguments.budget(self.page)?);
+    let shown = self.offloader.present_search(handle, &asked);
+    shown.map(|shown| shown.text().to_owned()).map_err(told)
+}
+
+/// Seed 002's tool: the next slice, or an error in its own JSON.
+fn more(&self, arguments: &Arguments) -> Result<String, String> {
+    let id = arguments
+        .text("tool_call_id")
+        .or_else(|| arguments.text("id"));
+    let offset = arguments.spelled("offset");
+    let shown = self.offloader.continuation(&id.unwrap_or_default(), offset.as_deref());
+    shown
+        .map(|shown| shown.text().to_owned())
+        .map_err(|error| error.to_json())
+}
+
+}
+
+/// An answer, or what is wrong, as a tool's result.
+fn result_of(answer: Result<String, String>) -> String {
+    let is_error = answer.is_err();
+    let text = answer.unwrap_or_else(|message| message);
+    let mut result = json!({
+        "content": [{"type": "text", "text": text}],
+        "_meta": {RETRIEVAL_MARK: true},
+    });
+    if is_error {
+        result["isError"] = json!(true);
+    }
+    result.to_string()
+}
+
+fn unknown(tool: &str) -> String {
+    let known = [READ, GREP, QUERY, SEARCH].join(", ");
+    format!("there is no tool `{}`; there are {known}", quoted(tool))
+}
+
+/// A pattern or a filter as the call for the next page repeats it: a long one is
+/// the caller's to repeat, for the page keeps to its budget.
+fn again(pattern: &str, name: &str) -> String {
     const LONGEST: usize = 100;
     let quoted = Value::from(pattern).to_string();
     if quoted.len() > LONGEST {
-        return "PATTERN".to_owned();
+        return name.to_owned();
     }
     quoted
 }
@@ -187,7 +241,7 @@ mod tests {
     /// The text of an answer; errors begin with `error: `.
     fn answer(offloader: &Offloader, tool: &str, arguments: &Value) -> String {
         let arguments = serde_json::value::to_raw_value(arguments).unwrap();
-        let result = call(offloader, TokenBudget::new(2500), tool, Some(&arguments));
+        let result = tools(offloader).call(tool, Some(&arguments));
         let result: Value = serde_json::from_str(&result).unwrap();
         assert_eq!(result["_meta"][RETRIEVAL_MARK], true);
         let text = result["content"][0]["text"].as_str().unwrap();

@@ -35,6 +35,7 @@ pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
         },
         page: house.gateway_page(),
         list_tools: house.settings.list_tools,
+        engine: super::query::engine()?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
