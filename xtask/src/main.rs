@@ -3,6 +3,7 @@
 mod bench;
 mod ci;
 mod command;
+mod eval;
 mod peers;
 mod python;
 mod report;
@@ -19,6 +20,7 @@ usage: cargo xtask <command>
 
   test    install the peers, then run everything that continuous integration runs
   peers   only install the real MCP clients and servers into .peers/
+  eval    ask the questions of ../shared/data (or --data DIR) of their documents; --details names the misses
   bench   install the peers, then run benches/run.sh (further arguments go to it)
 ";
 
@@ -42,6 +44,7 @@ fn dispatch() -> Result<ExitCode> {
     match (command.as_str(), rest.as_slice()) {
         ("test", []) => ci::test(&mut report)?,
         ("peers", []) => peers::install(&mut report)?,
+        ("eval", _) => eval::run(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {
             report::say(USAGE)?;

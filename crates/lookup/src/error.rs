@@ -12,6 +12,9 @@ pub enum LookupError {
         /// What is wrong with it and where.
         message: String,
     },
+    /// The caller's question has no word in it.
+    #[error("the question has no word to look for")]
+    EmptyQuestion,
     /// The caller asked for a place behind the end.
     #[error("{unit} {asked} is past the end: there are {total} {unit}s")]
     PastEnd {
@@ -36,6 +39,7 @@ impl LookupError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::BadPattern { .. } => "bad_pattern",
+            Self::EmptyQuestion => "empty_question",
             Self::PastEnd { .. } => "past_end",
             Self::Index(_) => "store_damaged",
             Self::Io(_) => "store_io",
@@ -45,6 +49,9 @@ impl LookupError {
     /// Whether the caller can mend it.
     #[must_use]
     pub fn is_callers(&self) -> bool {
-        matches!(self, Self::BadPattern { .. } | Self::PastEnd { .. })
+        matches!(
+            self,
+            Self::BadPattern { .. } | Self::EmptyQuestion | Self::PastEnd { .. }
+        )
     }
 }

@@ -1,0 +1,221 @@
+//! Which of the places that were found are kept while the text streams by?
+//!
+//! How much a term counts is known only at the end. So places are kept by the
+//! set of terms that they hold: among places with the same terms, the better
+//! one is the better one whatever the terms turn out to be worth.
+
+use std::collections::HashMap;
+
+use crate::question::{MOST_TERMS, Terms};
+
+/// Places kept for one set of terms: more than a page has room for.
+const KEPT: usize = 96;
+/// Sets of terms kept. Beyond, those with the fewest terms go.
+const SETS: usize = 512;
+/// Places of one template kept for one set of terms.
+const KEPT_ALIKE: usize = 48;
+
+/// A place that may answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Place {
+    /// Bytes of the view.
+    pub start: u64,
+    /// The byte after its last one.
+    pub end: u64,
+    /// The terms in it, and in the keys that it lies under.
+    pub terms: Terms,
+    /// How good it is among places of the same terms.
+    pub rank: f32,
+    /// What it looks like when digits do not count.
+    pub template: u64,
+    /// What is known of a place in JSON.
+    pub json: Option<Box<crate::json::Node>>,
+}
+
+/// What a scan found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    sets: HashMap<Terms, Vec<Place>>,
+    /// Sets of fewer terms are not taken any more.
+    fewest: u32,
+    /// Units in which each term stands.
+    pub units_with: [u64; MOST_TERMS],
+    /// Needles that were seen, even where they are no term.
+    pub units: u64,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self {
+            sets: HashMap::new(),
+            fewest: 0,
+            units_with: [0; MOST_TERMS],
+            units: 0,
+        }
+    }
+}
+
+impl Found {
+    /// Whether no place was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// Counts a unit that holds `terms`.
+    pub(crate) fn count(&mut self, terms: Terms, units: u64) {
+        let mut left = terms;
+        while left != 0 {
+            self.units_with[left.trailing_zeros() as usize] += units;
+            left &= left - 1;
+        }
+    }
+
+    /// Whether a place would be kept; asked before its costlier parts are made.
+    pub(crate) fn wants(&self, terms: Terms, rank: f32) -> bool {
+        match self.sets.get(&terms) {
+            Some(places) if places.len() < KEPT => true,
+            Some(places) => places.last().is_some_and(|last| rank > last.rank),
+            None => terms != 0 && terms.count_ones() >= self.fewest,
+        }
+    }
+
+    /// Keeps a place if it is good enough. Of equal ones the first stays.
+    pub(crate) fn keep(&mut self, place: Place) {
+        if !self.wants(place.terms, place.rank) {
+            return;
+        }
+        let places = self.sets.entry(place.terms).or_default();
+        let alike = places.iter().filter(|one| one.template == place.template);
+        if alike.clone().count() >= KEPT_ALIKE {
+            if alike.last().is_none_or(|last| last.rank >= place.rank) {
+                return;
+            }
+            let last = places
+                .iter()
+                .rposition(|one| one.template == place.template);
+            places.remove(last.expect("invariant: there are some"));
+        }
+        let at = places.partition_point(|one| one.rank >= place.rank);
+        places.insert(at, place);
+        places.truncate(KEPT);
+        if self.sets.len() > SETS {
+            self.shed();
+        }
+    }
+
+    /// Takes in what was found in a later part.
+    pub(crate) fn merge(&mut self, later: Self) {
+        self.units += later.units;
+        for (mine, others) in self.units_with.iter_mut().zip(later.units_with) {
+            *mine += others;
+        }
+        let mut places: Vec<Place> = later.sets.into_values().flatten().collect();
+        places.sort_by_key(|place| place.start);
+        for place in places {
+            self.keep(place);
+        }
+    }
+
+    /// All kept places, in the order of the text.
+    pub(crate) fn into_places(self) -> Vec<Place> {
+        let mut places: Vec<Place> = self.sets.into_values().flatten().collect();
+        places.sort_by_key(|place| (place.start, place.end));
+        places
+    }
+
+    /// Drops the half of the sets with the fewest terms.
+    fn shed(&mut self) {
+        let mut sets: Vec<(u32, Terms)> = self
+            .sets
+            .keys()
+            .map(|&set| (set.count_ones(), set))
+            .collect();
+        sets.sort_unstable();
+        for (terms, set) in &sets[..sets.len() / 2] {
+            self.fewest = self.fewest.max(*terms);
+            self.sets.remove(set);
+        }
+    }
+}
+
+/// A hash of a text without its digits: equal for lines of one template.
+pub(crate) fn template(text: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut mix = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let mut words = text.split(|byte| !byte.is_ascii_alphanumeric()).peekable();
+    let mut at = 0;
+    while let Some(word) = words.next() {
+        // A word with a digit in it is a number, a time, an id.
+        match word.iter().any(u8::is_ascii_digit) {
+            true => mix(b'0'),
+            false => word.iter().for_each(|&byte| mix(byte)),
+        }
+        at += word.len();
+        if words.peek().is_some() {
+            mix(text[at]);
+            at += 1;
+        }
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(start: u64, terms: Terms, rank: f32, template: u64) -> Place {
+        Place {
+            start,
+            end: start + 1,
+            terms,
+            rank,
+            template,
+            json: None,
+        }
+    }
+
+    #[test]
+    fn the_best_of_each_set_stay() {
+        let mut found = Found::default();
+        for at in 0..1000 {
+            found.keep(place(at, 1, 1.0, at));
+        }
+        found.keep(place(5000, 1, 2.0, 1));
+        found.keep(place(6000, 2, 0.1, 1));
+        let starts: Vec<u64> = found
+            .into_places()
+            .iter()
+            .map(|place| place.start)
+            .collect();
+        let mut want: Vec<u64> = (0..KEPT as u64 - 1).collect();
+        want.extend([5000, 6000]);
+        assert_eq!(starts, want);
+    }
+
+    #[test]
+    fn one_template_does_not_take_all_places() {
+        let mut found = Found::default();
+        for at in 0..1000 {
+            found.keep(place(at, 1, 2.0, 7));
+        }
+        found.keep(place(5000, 1, 1.0, 8));
+        assert_eq!(found.into_places().len(), KEPT_ALIKE + 1);
+    }
+
+    #[test]
+    fn sets_are_bounded() {
+        let mut found = Found::default();
+        for terms in 1..100_000 {
+            found.keep(place(terms, terms, 1.0, 0));
+        }
+        let places = found.into_places();
+        assert!(places.len() <= SETS + 1);
+        assert!(places.iter().any(|place| place.terms.count_ones() >= 15));
+    }
+
+    #[test]
+    fn templates() {
+        assert_eq!(template(b"job 17 took 3ms"), template(b"job 9 took 12ms"));
+        assert_ne!(template(b"job 17 took 3ms"), template(b"job 17 lost 3ms"));
+    }
+}

@@ -1,0 +1,517 @@
+//! Which members of a JSON document may answer?
+//!
+//! The view has a member or element a line, so its indentation is its structure:
+//! one pass over the lines follows it without a parser. What a key says, it says
+//! of everything below it. Two kinds of places come of it: a *leaf* with the
+//! path that leads to it (identity in the path), and a *record*, the object or
+//! array in which leaves with different terms meet (identity in a sibling).
+
+use std::io;
+
+use memchr::memchr;
+use spillgate_artifact::Layout;
+use spillgate_view::{SOFT_CHARS, View};
+
+use crate::found::{Found, Place};
+use crate::matcher::{Hit, KnownWords, Matcher};
+use crate::question::Terms;
+use crate::scan::{WINDOW, line_around, whole_lines};
+
+/// Deeper containers are not told apart from the one at this depth.
+const DEEPEST: usize = 256;
+/// Leaves with hits that a record remembers.
+const LEAVES: usize = 12;
+/// In a larger container the meeting of terms says nothing.
+const LARGEST_RECORD: u64 = 256 << 10;
+/// Objects around a leaf that are remembered.
+const AROUND: usize = 4;
+/// A path through a longer key is not told.
+const LONGEST_KEY: usize = 1000;
+/// Stands in a path that is not told; no JSON key has this byte in it.
+const UNTOLD: char = '\0';
+/// A usual leaf with its path, in bytes.
+pub(crate) const USUAL_LEAF: f64 = 120.0;
+
+/// What is known of a place in JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    /// The path as jq writes it; empty before the document.
+    pub path: String,
+    /// Leaves with hits inside, if it is a record.
+    pub leaves: Vec<Leaf>,
+    /// Objects that it lies in, the nearest first: first byte, and how much of
+    /// the path is theirs.
+    pub around: Vec<(u64, usize)>,
+    /// A leaf beside it that says what the object is.
+    pub identity: Option<Leaf>,
+}
+
+/// A line, or a view line of a long one, with hits.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Leaf {
+    /// Its first byte in the view.
+    pub start: u64,
+    /// The byte after its last one.
+    pub end: u64,
+    /// The terms on it and above it.
+    pub terms: Terms,
+    /// Its path.
+    pub path: String,
+}
+
+/// Collects the places in a view in JSON layout. `prelude` bytes of notes stand
+/// before the document.
+pub(crate) fn scan(view: &View, prelude: u64, matcher: &Matcher) -> io::Result<Found> {
+    let mut walk = Walk {
+        prelude,
+        frames: Vec::new(),
+        found: Found::default(),
+        within_line: false,
+    };
+    let mut known = KnownWords::default();
+    let mut base = 0;
+    while base < view.bytes() {
+        let stop = view.bytes().min(base + WINDOW);
+        let window = view.source().window(base, stop)?;
+        let bytes = (*window).as_ref();
+        let cut = match stop == view.bytes() {
+            true => bytes.len(),
+            false => whole_lines(bytes, Layout::Json),
+        };
+        walk.window(base, &bytes[..cut], matcher, &mut known);
+        base += cut as u64;
+    }
+    while !walk.frames.is_empty() {
+        walk.close(view.bytes());
+    }
+    Ok(walk.found)
+}
+
+/// How much longer texts dilute a hit: gently, for a record may be much longer
+/// than a leaf and still be one thing.
+pub(crate) fn dilution(bytes: usize) -> f64 {
+    1.0 + 0.3 * (1.0 + bytes as f64 / USUAL_LEAF).log2()
+}
+
+/// The way through a document.
+struct Walk {
+    prelude: u64,
+    /// The open containers.
+    frames: Vec<Frame>,
+    found: Found,
+    /// The window before ended inside a line.
+    within_line: bool,
+}
+
+/// An open object or array.
+#[derive(Debug, Default)]
+struct Frame {
+    /// First byte of its line.
+    start: u64,
+    is_array: bool,
+    /// Members or elements so far.
+    children: u64,
+    /// Its key as written, quotes included; empty in an array.
+    key: String,
+    /// Its place in an array.
+    index: u64,
+    /// Terms of its key.
+    own: Terms,
+    /// Terms of its key and of those above.
+    inherited: Terms,
+    /// Terms below it.
+    below: Terms,
+    hits: u32,
+    /// Leaves in it.
+    leaf_count: u64,
+    /// The most terms in one child.
+    widest: u32,
+    leaves: Vec<Leaf>,
+    identity: Option<Leaf>,
+}
+
+/// A line of the view, without its newline.
+#[derive(Clone, Copy)]
+struct Line<'t> {
+    start: u64,
+    text: &'t [u8],
+    /// Where in the window it begins.
+    at: usize,
+}
+
+impl Walk {
+    fn window(&mut self, base: u64, text: &[u8], matcher: &Matcher, known: &mut KnownWords) {
+        let mut hits = matcher.hits(text, known);
+        let mut next = hits.next();
+        let mut at = 0;
+        let mut of_line = Vec::new();
+        while at < text.len() {
+            let end = memchr(b'\n', &text[at..]).map_or(text.len(), |newline| at + newline);
+            of_line.clear();
+            while let Some(hit) = next.filter(|hit| hit.at < end) {
+                of_line.push(hit);
+                next = hits.next();
+            }
+            let line = Line {
+                start: base + at as u64,
+                text: &text[at..end],
+                at,
+            };
+            if self.within_line || line.start < self.prelude {
+                self.leaf(line, &of_line, text, None);
+            } else {
+                self.line(line, &of_line, text);
+            }
+            self.within_line = end == text.len();
+            at = end + 1;
+        }
+    }
+
+    fn line(&mut self, line: Line<'_>, hits: &[Hit], window: &[u8]) {
+        let indent = line.text.iter().take_while(|byte| **byte == b' ').count();
+        let body = &line.text[indent..];
+        let depth = (indent / 2).min(DEEPEST);
+        let closes = matches!(body.first(), Some(b'}' | b']'));
+        while self.frames.len() > depth + usize::from(closes) {
+            self.close(line.start);
+        }
+        if closes {
+            if self.frames.len() == depth + 1 {
+                self.close(line.start + line.text.len() as u64 + 1);
+            }
+            return;
+        }
+        let key = self.enter(body);
+        let key_end = line.at + indent + key;
+        match body.last() {
+            Some(b'{' | b'[') if depth < DEEPEST => {
+                let own = terms_of(hits.iter().filter(|hit| hit.at < key_end));
+                self.open(line.start, own, &body[..key], body.ends_with(b"["));
+                // Nothing but a key stands on such a line.
+            }
+            _ => self.leaf(line, hits, window, Some(&body[..key])),
+        }
+    }
+
+    /// Counts a child of the innermost container; gives the length of its key.
+    fn enter(&mut self, body: &[u8]) -> usize {
+        let Some(parent) = self.frames.last_mut() else {
+            return 0;
+        };
+        parent.children += 1;
+        match parent.is_array {
+            true => 0,
+            false => string_end(body).unwrap_or(0),
+        }
+    }
+
+    fn open(&mut self, start: u64, own: Terms, key: &[u8], is_array: bool) {
+        let above = self.frames.last();
+        let frame = Frame {
+            start,
+            is_array,
+            key: String::from_utf8_lossy(&key[..key.len().min(LONGEST_KEY + 1)]).into_owned(),
+            index: above.map_or(0, |parent| parent.children.saturating_sub(1)),
+            own,
+            inherited: own | above.map_or(0, |parent| parent.inherited),
+            ..Frame::default()
+        };
+        self.frames.push(frame);
+    }
+
+    /// A line that is a value, or a part of one.
+    fn leaf(&mut self, line: Line<'_>, hits: &[Hit], window: &[u8], key: Option<&[u8]>) {
+        self.found.units += 1;
+        if let Some(parent) = self.frames.last_mut() {
+            parent.leaf_count += 1;
+        }
+        let is_identity = key.is_some_and(names_its_object)
+            && self
+                .frames
+                .last()
+                .is_some_and(|parent| parent.identity.is_none());
+        if hits.is_empty() && !is_identity {
+            return;
+        }
+        let inherited = self.frames.last().map_or(0, |parent| parent.inherited);
+        self.found.count(terms_of(hits.iter()) & !inherited, 1);
+        for (start, end, of_piece) in pieces(line, hits, window) {
+            self.piece(start, end, of_piece, inherited, key);
+        }
+        if is_identity && line.text.len() <= SOFT_CHARS {
+            let path = self.path(key);
+            let end = line.start + line.text.len() as u64 + 1;
+            if let Some(parent) = self.frames.last_mut() {
+                parent.identity = Some(Leaf {
+                    start: line.start,
+                    end,
+                    terms: inherited,
+                    path,
+                });
+            }
+        }
+    }
+
+    fn piece(&mut self, start: u64, end: u64, hits: &[Hit], inherited: Terms, key: Option<&[u8]>) {
+        let own = terms_of(hits.iter());
+        let terms = own | inherited;
+        let count = u32::try_from(hits.len()).unwrap_or(u32::MAX);
+        let rank = rank(count, terms, end - start);
+        let is_new = self
+            .frames
+            .last()
+            .is_some_and(|parent| is_telling(&parent.leaves, terms));
+        let is_wanted = self.found.wants(terms, rank);
+        if is_new || is_wanted {
+            let path = self.path(key);
+            if is_wanted {
+                self.found
+                    .keep(self.place(start, end, terms, rank, path.clone(), Vec::new()));
+            }
+            let leaf = Leaf {
+                start,
+                end,
+                terms,
+                path,
+            };
+            if let Some(parent) = self.frames.last_mut() {
+                remember(&mut parent.leaves, leaf);
+            }
+        }
+        if let Some(parent) = self.frames.last_mut() {
+            parent.below |= own;
+            parent.hits = parent.hits.saturating_add(count);
+            parent.widest = parent.widest.max(terms.count_ones());
+        }
+    }
+
+    /// The innermost container ends before byte `end`.
+    fn close(&mut self, end: u64) {
+        let Some(frame) = self.frames.pop() else {
+            return;
+        };
+        let above = self.frames.last().map_or(0, |parent| parent.inherited);
+        self.found.count(frame.own & !above, frame.leaf_count);
+        let terms = frame.inherited | frame.below;
+        let bytes = end - frame.start;
+        let meets = terms.count_ones() > frame.widest && bytes <= LARGEST_RECORD;
+        if (frame.below != 0 || frame.own != 0) && meets {
+            let rank = rank(frame.hits, terms, bytes);
+            if self.found.wants(terms, rank) {
+                // Its own name is the last step of the path.
+                self.frames.push(frame);
+                let path = self.path(None);
+                let Some(frame) = self.frames.pop() else {
+                    return;
+                };
+                let mut place =
+                    self.place(frame.start, end, terms, rank, path, frame.leaves.clone());
+                if let Some(node) = &mut place.json {
+                    node.identity.clone_from(&frame.identity);
+                }
+                self.found.keep(place);
+                self.hand_up(frame, terms);
+                return;
+            }
+        }
+        self.hand_up(frame, terms);
+    }
+
+    /// What a container found belongs to the one around it, too.
+    fn hand_up(&mut self, frame: Frame, terms: Terms) {
+        let Some(parent) = self.frames.last_mut() else {
+            return;
+        };
+        parent.leaf_count += frame.leaf_count;
+        parent.hits = parent.hits.saturating_add(frame.hits);
+        if frame.below | frame.own != 0 {
+            parent.below |= frame.below | frame.own;
+            parent.widest = parent.widest.max(terms.count_ones());
+        }
+        for leaf in frame.leaves {
+            remember(&mut parent.leaves, leaf);
+        }
+    }
+
+    fn place(
+        &self,
+        start: u64,
+        end: u64,
+        terms: Terms,
+        rank: f32,
+        path: String,
+        leaves: Vec<Leaf>,
+    ) -> Place {
+        let mut around = Vec::new();
+        for (depth, frame) in self.frames.iter().enumerate().rev() {
+            if frame.start < start && !frame.is_array && around.len() < AROUND {
+                around.push((frame.start, path_of(&self.frames[..=depth]).len()));
+            }
+        }
+        Place {
+            start,
+            end,
+            terms,
+            rank,
+            template: template(&self.frames, &path),
+            json: Some(Box::new(Node {
+                path,
+                leaves,
+                around,
+                identity: self
+                    .frames
+                    .last()
+                    .and_then(|parent| parent.identity.clone()),
+            })),
+        }
+    }
+
+    /// The path of a line with `key` in the innermost container; of that
+    /// container itself, without a line.
+    fn path(&self, key: Option<&[u8]>) -> String {
+        let mut path = path_of(&self.frames);
+        if let (Some(key), Some(parent)) = (key, self.frames.last()) {
+            match parent.is_array {
+                true => step_index(&mut path, parent.children.saturating_sub(1)),
+                false => step_key(&mut path, &String::from_utf8_lossy(key)),
+            }
+        }
+        if path.contains(UNTOLD) {
+            path.clear();
+        } else if path.is_empty() && (key.is_some() || !self.frames.is_empty()) {
+            path.push('.');
+        }
+        path
+    }
+}
+
+/// How good a place is among those with the same terms.
+fn rank(hits: u32, terms: Terms, bytes: u64) -> f32 {
+    let most = terms.count_ones() + 2;
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    (f64::from(hits.min(most)) / dilution(bytes)) as f32
+}
+
+fn terms_of<'h>(hits: impl Iterator<Item = &'h Hit>) -> Terms {
+    hits.fold(0, |terms, hit| terms | hit.terms)
+}
+
+/// Whether a leaf with `terms` says more than each of the others.
+fn is_telling(leaves: &[Leaf], terms: Terms) -> bool {
+    leaves.iter().all(|leaf| terms & !leaf.terms != 0)
+}
+
+/// Keeps the leaves that have something to say that no other has.
+fn remember(leaves: &mut Vec<Leaf>, leaf: Leaf) {
+    if is_telling(leaves, leaf.terms) {
+        leaves.retain(|other| other.terms & !leaf.terms != 0);
+        leaves.push(leaf);
+        leaves.truncate(LEAVES);
+    }
+}
+
+/// A line's view lines with hits.
+fn pieces<'h>(line: Line<'_>, hits: &'h [Hit], window: &[u8]) -> Vec<(u64, u64, &'h [Hit])> {
+    let end = line.start + line.text.len() as u64 + 1;
+    if line.text.len() <= SOFT_CHARS {
+        return match hits.is_empty() {
+            true => Vec::new(),
+            false => vec![(line.start, end, hits)],
+        };
+    }
+    let mut pieces = Vec::new();
+    let (mut from, mut floor) = (0, line.at);
+    while let Some(first) = hits.get(from) {
+        let (start, stop) = line_around(window, first.at, floor, Layout::Json);
+        let count = hits[from..]
+            .iter()
+            .take_while(|hit| hit.at < stop)
+            .count()
+            .max(1);
+        let base = line.start - line.at as u64;
+        pieces.push((
+            base + start as u64,
+            base + stop as u64,
+            &hits[from..from + count],
+        ));
+        from += count;
+        floor = stop;
+    }
+    pieces
+}
+
+/// The length of the JSON string that `text` begins with, quotes included.
+fn string_end(text: &[u8]) -> Option<usize> {
+    if text.first() != Some(&b'"') {
+        return None;
+    }
+    let mut at = 1;
+    loop {
+        match text.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+/// Whether a member with this key says which thing its object is.
+fn names_its_object(key: &[u8]) -> bool {
+    let key = key
+        .strip_prefix(b"\"")
+        .and_then(|key| key.strip_suffix(b"\""))
+        .unwrap_or(key);
+    let is = |names: &[&str]| {
+        names
+            .iter()
+            .any(|name| key.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    is(&[
+        "id", "name", "title", "key", "uuid", "slug", "label", "symbol", "code", "username",
+        "login", "sku",
+    ]) || key.ends_with(b"_id")
+        || key.ends_with(b"_name")
+        || key.ends_with(b"Id")
+        || key.ends_with(b"Name")
+}
+
+fn path_of(frames: &[Frame]) -> String {
+    let mut path = String::new();
+    for pair in frames.windows(2) {
+        match pair[0].is_array {
+            true => step_index(&mut path, pair[1].index),
+            false => step_key(&mut path, &pair[1].key),
+        }
+    }
+    path
+}
+
+fn step_index(path: &mut String, index: u64) {
+    if path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(&format!("[{index}]"));
+}
+
+/// `key` is a JSON string, quotes included, which jq reads as it is.
+fn step_key(path: &mut String, key: &str) {
+    let name = key.trim_matches('"');
+    let is_plain = !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    path.push('.');
+    match is_plain && key.len() == name.len() + 2 {
+        true => path.push_str(name),
+        false if key.len() <= LONGEST_KEY => path.push_str(key),
+        false => path.push(UNTOLD),
+    }
+}
+
+/// The same for members of the same name in elements of one array.
+fn template(frames: &[Frame], path: &str) -> u64 {
+    let last = path.rfind(['.', '[']).map_or(path, |at| &path[at..]);
+    let depth = frames.len().to_string();
+    crate::found::template(format!("{depth} {last}").as_bytes())
+}

@@ -1,0 +1,324 @@
+//! Where in a text do the terms of a question stand?
+//!
+//! One automaton stops at what may be a term; the word around it is then looked
+//! at. So a text costs one scan, and only places that may count cost more.
+
+use std::collections::HashMap;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+
+use crate::question::{Question, Term, Terms};
+use crate::words::{Stems, camel_parts, is_word_byte};
+
+/// A word stem is recognised by its first bytes.
+const NEEDLE_BYTES: usize = 16;
+
+/// A word is looked at so far on either side of what was found in it.
+const WORD_BYTES: usize = 128;
+
+/// Finds the terms of a question.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    needles: AhoCorasick,
+    by_stem: HashMap<String, Terms>,
+    /// Identifiers and pairs by the needle that finds them.
+    phrases: Vec<Phrase>,
+    stems: Stems,
+}
+
+/// What a needle says beside the word that it begins.
+#[derive(Debug, Clone, Copy, Default)]
+struct Phrase {
+    /// Where it stands between word boundaries.
+    loose: Terms,
+    /// Where it is no part of a longer identifier.
+    whole: Terms,
+    /// Anywhere.
+    pair: Terms,
+}
+
+/// A place where terms stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// Its first byte.
+    pub at: usize,
+    /// Which terms.
+    pub terms: Terms,
+    /// The needle that found it.
+    pub needle: usize,
+}
+
+impl Matcher {
+    /// Looks for all needles of `question` but those that `skipped` names.
+    pub(crate) fn new(question: &Question, skipped: &[usize]) -> Self {
+        let number = |term: Term| question.terms.iter().position(|known| *known == term);
+        let bit = |term: Term| number(term).map_or(0, |at| 1 << at);
+        let mut patterns = Vec::new();
+        let mut phrases = Vec::new();
+        for (at, needle) in question.needles.iter().enumerate() {
+            let phrase = Phrase {
+                loose: bit(Term::Phrase(needle.clone())),
+                whole: bit(Term::Whole(needle.clone())),
+                pair: bit(Term::Pair(needle.clone())),
+            };
+            let is_word = phrase.loose | phrase.pair == 0;
+            let text = match is_word {
+                true => &needle[..needle.floor_char_boundary(NEEDLE_BYTES)],
+                false => needle,
+            };
+            // A needle that is skipped keeps its number: it matches nothing.
+            let text = if skipped.contains(&at) {
+                "\0\0\0\0"
+            } else {
+                text
+            };
+            patterns.push(text.to_owned());
+            phrases.push(phrase);
+        }
+        let needles = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(&patterns)
+            .expect("invariant: at most a few hundred patterns of bounded length");
+        let by_stem = question.by_stem.iter();
+        Self {
+            needles,
+            by_stem: by_stem.map(|(stem, &at)| (stem.clone(), 1 << at)).collect(),
+            phrases,
+            stems: Stems::new(),
+        }
+    }
+
+    /// The terms in a text, front to back.
+    pub(crate) fn hits<'t>(&'t self, text: &'t [u8], known: &'t mut KnownWords) -> Hits<'t> {
+        Hits {
+            matcher: self,
+            text,
+            at: 0,
+            known,
+        }
+    }
+
+    /// What the needle that stands at `start..end` says.
+    fn phrase(&self, needle: usize, text: &[u8], start: usize, end: usize) -> Terms {
+        let phrase = self.phrases[needle];
+        let mut terms = phrase.pair;
+        if phrase.loose | phrase.whole == 0 {
+            return terms;
+        }
+        let is_word = |at: Option<usize>| {
+            at.and_then(|at| text.get(at))
+                .is_some_and(|&b| is_word_byte(b))
+        };
+        let joins = |at: Option<usize>| {
+            at.and_then(|at| text.get(at))
+                .is_some_and(|b| b"-_.".contains(b))
+        };
+        if is_word(start.checked_sub(1)) || is_word(Some(end)) {
+            return terms;
+        }
+        terms |= phrase.loose;
+        let goes_on = joins(start.checked_sub(1)) && is_word(start.checked_sub(2))
+            || joins(Some(end)) && is_word(Some(end + 1));
+        if !goes_on {
+            terms |= phrase.whole;
+        }
+        terms
+    }
+
+    /// The terms that a word is.
+    fn word(&self, word: &[u8]) -> Terms {
+        let Ok(word) = std::str::from_utf8(word) else {
+            return 0;
+        };
+        let of = |part: &str| {
+            self.by_stem
+                .get(&self.stems.stem(part))
+                .copied()
+                .unwrap_or(0)
+        };
+        let parts = camel_parts(word);
+        let parts_are = match parts.len() {
+            1 => 0,
+            _ => parts.into_iter().fold(0, |terms, part| terms | of(part)),
+        };
+        parts_are | of(word)
+    }
+}
+
+/// The terms in a text.
+#[derive(Debug)]
+pub(crate) struct Hits<'t> {
+    matcher: &'t Matcher,
+    text: &'t [u8],
+    at: usize,
+    known: &'t mut KnownWords,
+}
+
+impl Hits<'_> {
+    /// The next place where a needle stands, whether it is a term there or not.
+    pub(crate) fn next_raw(&mut self) -> Option<Hit> {
+        let input = Input::new(self.text).range(self.at..);
+        let found = self.matcher.needles.find(input)?;
+        let (start, end) = (found.start(), found.end());
+        let needle = found.pattern().as_usize();
+        let phrase = self.matcher.phrase(needle, self.text, start, end);
+        if self.matcher.phrases[needle].pair != 0 {
+            // Pairs overlap by a character.
+            let first = self.text[start + 1..end]
+                .iter()
+                .position(|byte| byte & 0xc0 != 0x80);
+            self.at = start + 1 + first.unwrap_or(end - start - 1);
+            return Some(Hit {
+                at: start,
+                terms: phrase,
+                needle,
+            });
+        }
+        let floor = start.saturating_sub(WORD_BYTES);
+        let before = self.text[floor..start]
+            .iter()
+            .rev()
+            .take_while(|b| is_word_byte(**b));
+        let word_start = start - before.count();
+        let ceiling = self.text.len().min(start + WORD_BYTES);
+        let after = self.text[start..ceiling]
+            .iter()
+            .take_while(|b| is_word_byte(**b));
+        let word_end = start + after.count();
+        let word = &self.text[word_start..word_end];
+        let terms = phrase | self.known.terms(word, self.matcher);
+        self.at = word_end.max(start + 1);
+        Some(Hit {
+            at: start,
+            terms,
+            needle,
+        })
+    }
+}
+
+impl Iterator for Hits<'_> {
+    type Item = Hit;
+
+    fn next(&mut self) -> Option<Hit> {
+        loop {
+            let hit = self.next_raw()?;
+            if hit.terms != 0 {
+                return Some(hit);
+            }
+        }
+    }
+}
+
+/// Words whose terms are known: few different words make up most of a text.
+#[derive(Debug)]
+pub(crate) struct KnownWords(Vec<Known>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    word: [u8; KNOWN_BYTES],
+    length: u8,
+    terms: Terms,
+}
+
+/// Longer words are not remembered.
+const KNOWN_BYTES: usize = 23;
+/// A power of two.
+const KNOWN: usize = 1024;
+
+impl Default for KnownWords {
+    fn default() -> Self {
+        Self(vec![Known::default(); KNOWN])
+    }
+}
+
+impl KnownWords {
+    fn terms(&mut self, word: &[u8], matcher: &Matcher) -> Terms {
+        if word.is_empty() || word.len() > KNOWN_BYTES {
+            return matcher.word(word);
+        }
+        let hash = word.iter().fold(0x811c_9dc5_u32, |hash, &byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        });
+        let known = &mut self.0[(hash ^ hash >> 15) as usize % KNOWN];
+        if &known.word[..usize::from(known.length)] != word {
+            known.word[..word.len()].copy_from_slice(word);
+            known.length = u8::try_from(word.len()).unwrap_or(0);
+            known.terms = matcher.word(word);
+        }
+        known.terms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(question: &str, text: &str) -> Vec<(usize, String)> {
+        let question = Question::new(question).unwrap();
+        let matcher = Matcher::new(&question, &[]);
+        let mut known = KnownWords::default();
+        let name = |terms: Terms| {
+            let set = (0..question.terms.len()).filter(|at| terms >> at & 1 == 1);
+            let names = set.map(|at| match &question.terms[at] {
+                Term::Word(word) => word.clone(),
+                Term::Phrase(phrase) => format!("\"{phrase}\""),
+                Term::Whole(whole) => format!("={whole}"),
+                Term::Pair(pair) => format!("*{pair}*"),
+            });
+            names.collect::<Vec<_>>().join(" ")
+        };
+        let hits: Vec<Hit> = matcher.hits(text.as_bytes(), &mut known).collect();
+        hits.into_iter()
+            .map(|hit| (hit.at, name(hit.terms)))
+            .collect()
+    }
+
+    #[test]
+    fn cases() {
+        let cases: [(&str, &str, &[(usize, &str)]); 9] = [
+            (
+                "shards",
+                "Shard sharded sharding",
+                &[(0, "shard"), (6, "shard"), (14, "shard")],
+            ),
+            ("art", "start art", &[(6, "art")]),
+            ("happy", "HAPPINESS", &[(0, "happi")]),
+            (
+                "a-b9",
+                "a-b9 a-b9-c xa-b9",
+                &[
+                    (0, "=a-b9 \"a-b9\" a"),
+                    (2, "b9"),
+                    (5, "\"a-b9\" a"),
+                    (7, "b9"),
+                    (15, "b9"),
+                ],
+            ),
+            ("pointer", "NullPointerException", &[(4, "pointer")]),
+            (
+                "NullPointer",
+                "null pointer",
+                &[(0, "null"), (5, "pointer")],
+            ),
+            (
+                "日本語",
+                "これは日本語です",
+                &[(9, "*日本*"), (12, "*本語*")],
+            ),
+            ("Über", "über ÜBER", &[(0, "über"), (6, "über")]),
+            (".*[", "anything", &[]),
+        ];
+        for (question, text, want) in cases {
+            let Some(_) = Question::new(question) else {
+                continue;
+            };
+            let want: Vec<_> = want
+                .iter()
+                .map(|(at, terms)| (*at, (*terms).to_owned()))
+                .collect();
+            assert_eq!(found(question, text), want, "{question}");
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! What does the answer look like, within the budget?
+
+use std::io;
+
+use serde::Serialize;
+use spillgate_artifact::{Layout, LineRange, TokenBudget};
+use spillgate_lookup::fitting;
+use spillgate_measure::TokenCounter;
+use spillgate_view::{View, line_end};
+
+use crate::Blocks;
+use crate::rank::Ranked;
+
+/// Candidates that did not fit before the page counts as full.
+const MOST_MISSES: usize = 12;
+/// A place of a template that was shown `n` times counts for `1 / (1 + n / this)`:
+/// the same line with other numbers does not crowd out other lines.
+const ALIKE: f64 = 6.0;
+/// Tokens of the marks and line number of a line that is cut, beside its path.
+const AROUND_CUT: u64 = 24;
+
+/// The passages that answer a question, as far as the budget goes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchPage {
+    /// Best first. None overlaps or touches another.
+    pub passages: Vec<Passage>,
+    /// Identifiers of the question that occur nowhere in the text.
+    pub absent: Vec<String>,
+    /// The first line of a table whose rows are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+    /// Tokens of [`SearchPage::render`], counted.
+    pub tokens: u64,
+}
+
+/// Lines that may answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Passage {
+    /// Its view lines.
+    pub lines: LineRange,
+    /// Its path as jq writes it, where the view is a JSON document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The lines, byte for byte the view's, without the last newline. A part
+    /// of one line where that line alone would go over the budget.
+    pub text: String,
+    /// How well it answers: higher is better. Comparable within a page only.
+    pub score: f64,
+    /// Whether `text` is a part of its line.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
+    /// Where in `text` its view lines end: a long line is several of them.
+    #[serde(skip)]
+    ends: Vec<usize>,
+}
+
+impl SearchPage {
+    /// The page as a model sees it: `12:line`, a JSON path above its lines, `--`
+    /// between passages of several lines.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        if !self.absent.is_empty() {
+            text.push_str(&absent_line(&self.absent));
+        }
+        if self.passages.is_empty() {
+            text.push_str(NOTHING);
+            return text;
+        }
+        if let Some(header) = &self.header {
+            text.push_str(&format!("1:{header}\n"));
+        }
+        let mut above: Option<&Passage> = None;
+        for passage in &self.passages {
+            let is_block = |one: &Passage| one.path.is_some() || one.lines.first < one.lines.last;
+            if above.is_some_and(|above| is_block(above) || is_block(passage)) {
+                text.push_str("--\n");
+            }
+            passage.render(&mut text);
+            above = Some(passage);
+        }
+        text
+    }
+}
+
+const NOTHING: &str = "No passage: none of these words is in the text. Ask with fewer or other words, or grep for a part of a word.\n";
+
+fn absent_line(absent: &[String]) -> String {
+    format!("Not in the text: {}\n", absent.join(", "))
+}
+
+impl Passage {
+    fn render(&self, text: &mut String) {
+        if let Some(path) = &self.path {
+            text.push_str(path);
+            text.push('\n');
+        }
+        let first = self.lines.first;
+        if self.is_cut {
+            text.push_str(&format!("{first}:…{}…\n", self.text));
+            return;
+        }
+        let mut start = 0;
+        for (number, &end) in (first..).zip(&self.ends) {
+            let line = self.text[start..end].trim_end_matches('\n');
+            text.push_str(&format!("{number}:{line}\n"));
+            start = end;
+        }
+    }
+}
+
+/// Where the view lines of a text end that begins where a view line does.
+fn line_ends(text: &str, layout: Layout) -> Vec<usize> {
+    let (mut ends, mut at) = (Vec::new(), 0);
+    while let Some(length) = line_end(&text.as_bytes()[at..], layout, true) {
+        at = text.floor_char_boundary(at + length);
+        ends.push(at);
+    }
+    ends
+}
+
+/// Lines of the view, by their bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    /// First byte.
+    pub start: u64,
+    /// The byte after its last one.
+    pub end: u64,
+    /// Path, in JSON.
+    pub path: Option<String>,
+    /// How well it answers.
+    pub score: f64,
+    /// Where in the view its first hit stands.
+    pub hit: u64,
+}
+
+/// Fills a page.
+pub(crate) struct Filling<'a> {
+    pub view: &'a View,
+    pub budget: TokenBudget,
+    pub counter: &'a dyn TokenCounter,
+    pub page: SearchPage,
+    /// The blocks shown, in the order of the page.
+    blocks: Vec<Block>,
+    /// Tokens of the page's parts, added up: no less than the page costs but
+    /// for what merges at the seams.
+    spent: u64,
+}
+
+impl<'a> Filling<'a> {
+    pub(crate) fn new(
+        view: &'a View,
+        budget: TokenBudget,
+        counter: &'a dyn TokenCounter,
+        mut absent: Vec<String>,
+        header: Option<String>,
+    ) -> Self {
+        let is_too_dear = |text: &str| counter.exceeds(text, budget.get() / 4);
+        while !absent.is_empty() && is_too_dear(&absent_line(&absent)) {
+            absent.pop();
+        }
+        let header = header.filter(|header| !is_too_dear(header));
+        let mut spent = 0;
+        if !absent.is_empty() {
+            spent += counter.count(&absent_line(&absent));
+        }
+        if let Some(header) = &header {
+            spent += counter.count(header) + 3;
+        }
+        let page = SearchPage {
+            passages: Vec::new(),
+            absent,
+            header,
+            tokens: 0,
+        };
+        Self {
+            view,
+            budget,
+            counter,
+            page,
+            blocks: Vec::new(),
+            spent,
+        }
+    }
+
+    /// Shows the places, best first, as `blocks` says what to show of one.
+    pub(crate) fn fill(&mut self, ranked: Vec<Ranked>, blocks: Blocks<'_>) -> io::Result<()> {
+        let mut misses = 0;
+        for one in in_turn(ranked) {
+            let ways = blocks(&one, self.blocks.is_empty())?;
+            if !self.show(ways)? {
+                misses += 1;
+            }
+            if misses > MOST_MISSES || self.spent >= self.budget.get() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a place the first way that has room.
+    fn show(&mut self, ways: Vec<Vec<Block>>) -> io::Result<bool> {
+        let last = ways.len().saturating_sub(1);
+        for (at, way) in ways.into_iter().enumerate() {
+            let mut is_shown = false;
+            for block in way {
+                is_shown |= self.add(block, at == last)?;
+            }
+            if is_shown {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Shows a block if it fits; the first one is cut until it does, where there
+    /// `is_no_other` way. Gives whether it is shown now.
+    fn add(&mut self, block: Block, is_no_other: bool) -> io::Result<bool> {
+        if self
+            .blocks
+            .iter()
+            .any(|one| one.start <= block.start && block.end <= one.end)
+        {
+            return Ok(true);
+        }
+        let (merged, touched) = self.merged(&block);
+        let passage = self.passage(&merged)?;
+        let before: u64 = touched
+            .iter()
+            .map(|&at| self.cost(&self.page.passages[at]))
+            .sum();
+        let cost = self.cost(&passage);
+        if self.spent + cost > self.budget.get() + before {
+            if !self.blocks.is_empty() || !is_no_other {
+                return Ok(false);
+            }
+            let cut = self.cut(&block)?;
+            self.spent += self.cost(&cut);
+            self.blocks.push(block);
+            self.page.passages.push(cut);
+            return Ok(true);
+        }
+        self.spent = self.spent + cost - before;
+        let place = touched.first().copied();
+        for &at in touched.iter().rev() {
+            self.blocks.remove(at);
+            self.page.passages.remove(at);
+        }
+        let place = place.unwrap_or(self.blocks.len());
+        self.blocks.insert(place, merged);
+        self.page.passages.insert(place, passage);
+        Ok(true)
+    }
+
+    /// The page, counted. What the parts cost less than the whole goes.
+    pub(crate) fn finish(mut self) -> SearchPage {
+        while self.counter.exceeds(&self.page.render(), self.budget.get()) {
+            if self.page.passages.pop().is_none() {
+                self.page.absent.clear();
+                break;
+            }
+        }
+        self.page.tokens = self.counter.count(&self.page.render());
+        self.page
+    }
+
+    /// A block with those that it overlaps or touches, and which these are.
+    fn merged(&self, block: &Block) -> (Block, Vec<usize>) {
+        let mut merged = block.clone();
+        let mut touched = Vec::new();
+        for (at, one) in self.blocks.iter().enumerate() {
+            if one.start <= block.end && block.start <= one.end {
+                touched.push(at);
+                let is_inside = block.start <= one.start && one.end <= block.end;
+                if !is_inside && one.path != block.path {
+                    merged.path = common_path(merged.path, one.path.as_deref());
+                }
+                merged.start = merged.start.min(one.start);
+                merged.end = merged.end.max(one.end);
+                merged.score = merged.score.max(one.score);
+            }
+        }
+        (merged, touched)
+    }
+
+    fn cost(&self, passage: &Passage) -> u64 {
+        let mut text = String::new();
+        passage.render(&mut text);
+        if passage.path.is_some() || passage.lines.first < passage.lines.last {
+            text.push_str("--\n");
+        }
+        self.counter.count(&text)
+    }
+
+    fn passage(&self, block: &Block) -> io::Result<Passage> {
+        let bytes = self.view.source().bytes(block.start, block.end)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
+        let mut ends = line_ends(&text, self.view.layout());
+        if ends.is_empty() {
+            ends.push(0); // an empty line
+        }
+        Ok(Passage {
+            lines: LineRange {
+                first: self.view.line_of_offset(block.start)?,
+                last: self
+                    .view
+                    .line_of_offset(block.end.saturating_sub(1).max(block.start))?,
+            },
+            path: block.path.clone(),
+            text,
+            score: block.score,
+            is_cut: false,
+            ends,
+        })
+    }
+
+    /// As much of the line with the first hit as the budget holds.
+    fn cut(&self, block: &Block) -> io::Result<Passage> {
+        /// Bytes before the hit that are shown for what it belongs to.
+        const LEAD: u64 = 40;
+        let Some(line) = self.view.line_at(block.hit)? else {
+            return self.passage(block);
+        };
+        let whole = Block {
+            start: line.start,
+            end: line.end,
+            ..block.clone()
+        };
+        let mut passage = self.passage(&whole)?;
+        if self.spent + self.cost(&passage) <= self.budget.get() {
+            return Ok(passage);
+        }
+        let path_cost = passage
+            .path
+            .as_deref()
+            .map_or(0, |path| self.counter.count(path));
+        if path_cost > self.budget.get() / 2 {
+            passage.path = None;
+        }
+        let path_cost = passage
+            .path
+            .as_deref()
+            .map_or(0, |path| self.counter.count(path));
+        let room = self.budget.less(self.spent + path_cost + AROUND_CUT);
+        let at = usize::try_from(block.hit.saturating_sub(line.start + LEAD)).unwrap_or(0);
+        let at = passage.text.floor_char_boundary(at);
+        let taken = fitting(&passage.text[at..], &[], room, self.counter);
+        passage.text = passage.text[at..at + taken].to_owned();
+        passage.is_cut = true;
+        Ok(passage)
+    }
+}
+
+/// The best first, each template less and less the more often it came.
+fn in_turn(ranked: Vec<Ranked>) -> Vec<Ranked> {
+    let mut times: std::collections::HashMap<u64, f64> = std::collections::HashMap::new();
+    let mut turns: Vec<(f64, Ranked)> = Vec::with_capacity(ranked.len());
+    for one in ranked {
+        let seen = times.entry(one.place.template).or_default();
+        turns.push((one.score / (1.0 + *seen / ALIKE), one));
+        *seen += 1.0;
+    }
+    turns.sort_by(|a, b| b.0.total_cmp(&a.0));
+    turns.into_iter().map(|(_, one)| one).collect()
+}
+
+/// The container that two paths share.
+fn common_path(one: Option<String>, other: Option<&str>) -> Option<String> {
+    let (one, other) = (one?, other?);
+    let (mine, others) = (steps(&one), steps(other));
+    let shared = mine
+        .iter()
+        .zip(&others)
+        .take_while(|(a, b)| one[a.0..a.1] == other[b.0..b.1]);
+    Some(match shared.last() {
+        Some((last, _)) => one[..last.1].to_owned(),
+        None => ".".to_owned(),
+    })
+}
+
+/// The steps of a path, each with its dot or bracket.
+fn steps(path: &str) -> Vec<(usize, usize)> {
+    let (mut steps, mut start) = (Vec::new(), 0);
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, byte) in path.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => is_quoted = !is_quoted,
+            b'.' | b'[' if !is_quoted && at > start && &path[start..at] != "." => {
+                steps.push((start, at));
+                start = at;
+            }
+            _ => {}
+        }
+    }
+    steps.push((start, path.len()));
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_share_whole_steps() {
+        let cases = [
+            (".a.b", ".a.c", ".a"),
+            (".a.b", ".a.bc", ".a"),
+            (".a[1].b", ".a[1].c[2]", ".a[1]"),
+            (".a[1]", ".a[12]", ".a"),
+            (r#".x."a.b".c"#, r#".x."a.b".d"#, r#".x."a.b""#),
+            (r#".x."a.b""#, r#".x."a.c""#, ".x"),
+            (".[0].a", ".[0].b", ".[0]"),
+            (".a", ".b", "."),
+        ];
+        for (one, other, want) in cases {
+            assert_eq!(
+                common_path(Some(one.to_owned()), Some(other)).unwrap(),
+                want,
+                "{one} {other}"
+            );
+        }
+    }
+}

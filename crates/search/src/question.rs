@@ -1,0 +1,316 @@
+//! What is asked for?
+//!
+//! A question becomes *terms*: the stems of its words, its identifiers as wholes
+//! (`foo_bar-3`, `a.b.c`), and pairs of characters in scripts without spaces.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::words::{Stems, camel_parts, is_stop_word, is_unspaced};
+
+/// Terms that are looked for at most, so that a set of them is a `u64`; of
+/// longer questions the first distinct ones count.
+pub(crate) const MOST_TERMS: usize = 64;
+
+/// Bytes of a question that are looked at: far more than anyone asks.
+const LONGEST_QUESTION: usize = 64 << 10;
+
+/// Longer identifiers are data that was pasted in: only their words count.
+const LONGEST_IDENTIFIER: usize = 128;
+
+/// Letters and digits, held together by what identifiers are held together by.
+static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[\p{L}\p{M}\p{N}]+(?:[-_.:/@]+[\p{L}\p{M}\p{N}]+)*")
+        .expect("invariant: the pattern is valid")
+});
+
+/// Words that ask why something went wrong. Compared by stem.
+const FAILURE_WORDS: &str = "fail failed failure error errors broke broken break crash crashed wrong problem exception abort aborted panic bug issue fault";
+
+/// Words that go with them and name nothing: what failed is the whole text.
+const GENERIC_WORDS: &str = "build job test tests run running ci pipeline command compile compilation task workflow step process \
+    program script log output cause causes caused reason root explain go went come this it execution install installation deploy main";
+
+/// A set of terms by their number.
+pub(crate) type Terms = u64;
+
+/// What a term is compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Term {
+    /// A word by its stem.
+    Word(String),
+    /// An identifier of several words, lower case, wherever it stands between
+    /// word boundaries.
+    Phrase(String),
+    /// The same where it is not part of a longer identifier.
+    Whole(String),
+    /// Two characters of a script without spaces, anywhere.
+    Pair(String),
+}
+
+/// A question, taken apart.
+#[derive(Debug)]
+pub(crate) struct Question {
+    /// What to look for.
+    pub terms: Vec<Term>,
+    /// How much each counts.
+    pub weights: Vec<f64>,
+    /// What a scan has to stop at, with the term that it stands for.
+    pub needles: Vec<String>,
+    /// Term of each stem.
+    pub by_stem: HashMap<String, usize>,
+    /// Identifiers as they were written: what can be told to be absent.
+    pub identifiers: Vec<String>,
+    /// Whether it asks why something went wrong, and for nothing else.
+    pub is_about_failure: bool,
+    /// The question in lower case, a space on either side of each word.
+    pub spaced: String,
+}
+
+impl Question {
+    /// Takes a question apart; `None` if there is no word in it.
+    pub(crate) fn new(text: &str) -> Option<Self> {
+        let text = &text[..text.floor_char_boundary(LONGEST_QUESTION)];
+        let tokens: Vec<&str> = TOKEN.find_iter(text).map(|found| found.as_str()).collect();
+        if tokens.is_empty() {
+            return None;
+        }
+        let mut parsed = Self {
+            terms: Vec::new(),
+            weights: Vec::new(),
+            needles: Vec::new(),
+            by_stem: HashMap::new(),
+            identifiers: Vec::new(),
+            is_about_failure: false,
+            spaced: spaced(text),
+        };
+        let stems = Stems::new();
+        // Stop words count only where there is nothing else.
+        for stops_count in [false, true] {
+            for token in &tokens {
+                parsed.token(token, &stems, stops_count);
+            }
+            if !parsed.terms.is_empty() {
+                break;
+            }
+        }
+        parsed.is_about_failure = is_about_failure(&tokens, &stems);
+        Some(parsed)
+    }
+
+    /// A question that consists of the given words, by their stems.
+    pub(crate) fn of_words(words: &str) -> Self {
+        let mut question = Self::new("x").expect("invariant: it has a word");
+        question.terms.clear();
+        question.weights.clear();
+        question.needles.clear();
+        question.by_stem.clear();
+        let stems = Stems::new();
+        for word in words.split_ascii_whitespace() {
+            question.word(word, &stems, 1.0);
+        }
+        question
+    }
+
+    fn token(&mut self, token: &str, stems: &Stems, stops_count: bool) {
+        let words: Vec<&str> = token
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .collect();
+        let is_compound = words.len() > 1 && token.len() <= LONGEST_IDENTIFIER;
+        if is_identifier(token) && token.len() <= LONGEST_IDENTIFIER {
+            let known = self.identifiers.iter().any(|known| known == token);
+            if !known && self.identifiers.len() < MOST_TERMS {
+                self.identifiers.push(token.to_owned());
+            }
+        }
+        if is_compound {
+            let lower = token.to_lowercase();
+            self.add(Term::Whole(lower.clone()), 0.5);
+            self.add(Term::Phrase(lower.clone()), 1.0);
+            self.needles.push(lower);
+        }
+        for word in words {
+            if word.chars().any(is_unspaced) {
+                self.pairs(word);
+            } else if is_compound || stops_count || !is_stop_word(&word.to_lowercase()) {
+                self.word(word, stems, if is_compound { 0.5 } else { 1.0 });
+            }
+        }
+    }
+
+    fn word(&mut self, word: &str, stems: &Stems, weight: f64) {
+        let parts = camel_parts(word);
+        if parts.len() > 1 {
+            for part in &parts {
+                self.stem(part, stems, weight / 2.0);
+            }
+        }
+        self.stem(word, stems, weight);
+    }
+
+    fn stem(&mut self, word: &str, stems: &Stems, weight: f64) {
+        let stem = stems.stem(word);
+        let lower = word.to_lowercase();
+        if let Some(number) = self.add(Term::Word(stem.clone()), weight) {
+            // Words of one stem begin alike up to a `y` that became an `i`.
+            let alike = lower.chars().zip(stem.chars()).take_while(|(a, b)| a == b);
+            let alike: String = alike.map(|(a, _)| a).collect();
+            let shorter = alike.trim_end_matches(['i', 'y', 'e']);
+            let has_digit = alike.bytes().any(|byte| byte.is_ascii_digit());
+            let needle = if shorter.len() < 3 || has_digit {
+                &alike
+            } else {
+                shorter
+            };
+            self.needles.push(needle.to_owned());
+            // The scan folds ASCII case only.
+            let capital: String = word.chars().take(needle.chars().count()).collect();
+            if !needle.is_ascii() && capital != needle {
+                self.needles.push(capital);
+            }
+            self.by_stem.insert(stem, number);
+        }
+    }
+
+    fn pairs(&mut self, word: &str) {
+        let chars: Vec<char> = word.chars().collect();
+        for pair in chars.windows(2.min(chars.len())) {
+            let pair: String = pair.iter().collect();
+            if self.add(Term::Pair(pair.clone()), 1.0).is_some() {
+                self.needles.push(pair);
+            }
+        }
+    }
+
+    /// The number of a term if it is new and there is room for it.
+    fn add(&mut self, term: Term, weight: f64) -> Option<usize> {
+        if let Some(at) = self.terms.iter().position(|known| *known == term) {
+            self.weights[at] = self.weights[at].max(weight);
+            return None;
+        }
+        if self.terms.len() == MOST_TERMS {
+            return None;
+        }
+        self.terms.push(term);
+        self.weights.push(weight);
+        Some(self.terms.len() - 1)
+    }
+}
+
+/// Whether something that is written like this is a name and no word: then its
+/// absence says that the text knows nothing of it.
+fn is_identifier(token: &str) -> bool {
+    let has_digit = token.chars().any(|char| char.is_ascii_digit());
+    let letters = token.chars().filter(|char| char.is_alphanumeric()).count();
+    let is_camel = token
+        .as_bytes()
+        .windows(2)
+        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let is_path = token.contains("::") || token.contains('_') || token.contains('@');
+    letters >= 5 && (has_digit || is_camel || is_path)
+}
+
+fn is_about_failure(tokens: &[&str], stems: &Stems) -> bool {
+    let set = |words: &str| -> BTreeSet<String> {
+        let words = words.split_ascii_whitespace();
+        words.map(|word| stems.stem(word)).collect()
+    };
+    let (failure, generic) = (set(FAILURE_WORDS), set(GENERIC_WORDS));
+    let mut is_failure = false;
+    for token in tokens {
+        let stem = stems.stem(token);
+        if failure.contains(&stem) {
+            is_failure = true;
+        } else if !generic.contains(&stem) && !is_stop_word(&token.to_lowercase()) {
+            return false;
+        }
+    }
+    is_failure
+}
+
+/// Lower case, everything that is no letter or digit made one space, and a space
+/// at either end: so that a value is in it as whole words or not at all.
+pub(crate) fn spaced(text: &str) -> String {
+    let mut spaced = String::from(" ");
+    for char in text.chars() {
+        if char.is_alphanumeric() {
+            spaced.extend(char.to_lowercase());
+        } else if !spaced.ends_with(' ') {
+            spaced.push(' ');
+        }
+    }
+    if !spaced.ends_with(' ') {
+        spaced.push(' ');
+    }
+    spaced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(question: &str) -> Vec<String> {
+        let question = Question::new(question).unwrap();
+        let shown = question.terms.iter().map(|term| match term {
+            Term::Word(stem) => stem.clone(),
+            Term::Phrase(phrase) => format!("\"{phrase}\""),
+            Term::Whole(whole) => format!("={whole}"),
+            Term::Pair(pair) => format!("*{pair}*"),
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn questions_become_terms() {
+        let cases: [(&str, &[&str]); 6] = [
+            ("Which shards failed?", &["shard", "fail"]),
+            ("What is E4217?", &["e4217"]),
+            (
+                "the foo_bar-3 job",
+                &["=foo_bar-3", "\"foo_bar-3\"", "foo", "bar", "3", "job"],
+            ),
+            (
+                "NullPointer in a.b.",
+                &["null", "pointer", "nullpoint", "=a.b", "\"a.b\"", "a", "b"],
+            ),
+            ("what is it", &["what", "is", "it"]),
+            ("日本語 log", &["*日本*", "*本語*", "log"]),
+        ];
+        for (question, want) in cases {
+            assert_eq!(terms(question), want, "{question}");
+        }
+        assert!(Question::new(" ?! ").is_none());
+    }
+
+    #[test]
+    fn identifiers_are_not_words() {
+        let identifiers = |text| Question::new(text).unwrap().identifiers;
+        assert_eq!(
+            identifiers(
+                "Did blk_-1608999687 or W3220387 pass the well-known RetryPolicy at 12:30?"
+            ),
+            ["blk_-1608999687", "W3220387", "RetryPolicy"]
+        );
+    }
+
+    #[test]
+    fn what_asks_for_a_failure() {
+        let cases = [
+            ("Why did the build fail?", true),
+            ("what went wrong", true),
+            ("What is the root cause of the failure?", true),
+            ("Why did shard-07 fail?", false),
+            ("Which build was slow?", false),
+        ];
+        for (question, want) in cases {
+            assert_eq!(
+                Question::new(question).unwrap().is_about_failure,
+                want,
+                "{question}"
+            );
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Which of the places found answer best?
+//!
+//! BM25 (Robertson and Zaragoza 2009) with the counts of the scan. A place is
+//! looked at once more for how often each term stands in it; what the scan did
+//! not stop at, because it is everywhere, counts here.
+
+use std::io;
+
+use spillgate_view::View;
+
+use crate::found::{Found, Place};
+use crate::json::{Node, dilution};
+use crate::matcher::{KnownWords, Matcher};
+use crate::question::{MOST_TERMS, Question, Terms, spaced};
+
+/// How soon a repeated term says nothing new; the usual value.
+const K1: f64 = 1.2;
+/// How much longer units count for less; the usual value.
+const B: f64 = 0.75;
+/// Places that are looked at once more.
+const LOOKED_AT: usize = 512;
+/// Bytes of a place that are looked at.
+const LONGEST_LOOK: u64 = 8 << 10;
+/// What a value that stands in the question as a whole is worth, as a factor.
+const LITERAL: f64 = 1.5;
+
+/// A place with its score.
+#[derive(Debug, Clone)]
+pub(crate) struct Ranked {
+    /// Where.
+    pub place: Place,
+    /// How well it answers; higher is better.
+    pub score: f64,
+    /// Where in it the first term stands, in bytes.
+    pub first_hit: u64,
+}
+
+/// What the units of a text are like.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Units {
+    /// How many there are.
+    pub count: f64,
+    /// Bytes of a usual one.
+    pub usual_bytes: f64,
+    /// What parts the values on one line, if it is a row of a table.
+    pub delimiter: Option<u8>,
+}
+
+/// Scores places.
+#[derive(Debug)]
+pub(crate) struct Ranker<'a> {
+    pub view: &'a View,
+    pub question: &'a Question,
+    pub units: Units,
+    /// What each term is worth.
+    pub worth: [f64; MOST_TERMS],
+}
+
+impl<'a> Ranker<'a> {
+    /// A ranker by how many units hold each term.
+    pub(crate) fn new(
+        view: &'a View,
+        question: &'a Question,
+        units: Units,
+        units_with: &[f64; MOST_TERMS],
+    ) -> Self {
+        let mut worth = [0.0; MOST_TERMS];
+        for (at, weight) in question.weights.iter().enumerate() {
+            let with = units_with[at].min(units.count);
+            worth[at] = weight * (1.0 + (units.count - with + 0.5) / (with + 0.5)).ln();
+        }
+        Self {
+            view,
+            question,
+            units,
+            worth,
+        }
+    }
+
+    /// The best places first.
+    pub(crate) fn rank(&self, found: Found) -> io::Result<Vec<Ranked>> {
+        let sum = |terms: Terms| -> f64 {
+            let set = (0..MOST_TERMS).filter(|at| terms >> at & 1 == 1);
+            set.map(|at| self.worth[at]).sum()
+        };
+        let mut places: Vec<(f64, Place)> = found
+            .into_places()
+            .into_iter()
+            .map(|place| {
+                (
+                    sum(place.terms) * (0.5 + f64::from(place.rank).min(1.0)),
+                    place,
+                )
+            })
+            .collect();
+        places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.start.cmp(&b.1.start)));
+        places.truncate(LOOKED_AT);
+        let matcher = Matcher::new(self.question, &[]);
+        let mut known = KnownWords::default();
+        let mut ranked = Vec::with_capacity(places.len());
+        for (_, place) in places {
+            ranked.push(self.score(place, &matcher, &mut known)?);
+        }
+        ranked.sort_by(|a, b| {
+            b.score
+                .total_cmp(&a.score)
+                .then(a.place.start.cmp(&b.place.start))
+        });
+        Ok(ranked)
+    }
+
+    fn score(&self, place: Place, matcher: &Matcher, known: &mut KnownWords) -> io::Result<Ranked> {
+        let end = place.end.min(place.start + LONGEST_LOOK);
+        let text = self.view.source().bytes(place.start, end)?;
+        let mut times = [0u32; MOST_TERMS];
+        let mut count = |text: &[u8]| {
+            let mut first = None;
+            for hit in matcher.hits(text, known) {
+                first.get_or_insert(hit.at);
+                for (at, times) in times.iter_mut().enumerate() {
+                    *times += u32::from(hit.terms >> at & 1 == 1);
+                }
+            }
+            first.unwrap_or(0) as u64
+        };
+        let first_hit = count(&text);
+        let mut is_literal = self.has_literal(&text, self.units.delimiter);
+        // In JSON the same name in path and value says nothing new.
+        let (norm, most) = match &place.json {
+            None => {
+                let length = text.len() as f64 / self.units.usual_bytes;
+                (1.0 - B + B * length, u32::MAX)
+            }
+            Some(node) => {
+                count(node.path.as_bytes());
+                is_literal |= self.has_literal_leaf(node, &text, place.start)?;
+                let bytes = usize::try_from(place.end - place.start).unwrap_or(usize::MAX);
+                (dilution(bytes.saturating_add(node.path.len())), 1)
+            }
+        };
+        // What lies beyond the look was seen by the scan.
+        let times = |at: usize| times[at].max((place.terms >> at & 1) as u32).min(most);
+        let score: f64 = (0..self.question.terms.len())
+            .map(|at| (self.worth[at], f64::from(times(at))))
+            .map(|(worth, times)| worth * times * (K1 + 1.0) / (times + K1 * norm))
+            .sum();
+        let score = if is_literal { score * LITERAL } else { score };
+        Ok(Ranked {
+            place,
+            score,
+            first_hit,
+        })
+    }
+
+    /// Whether a value of a row stands in the question as a whole.
+    fn has_literal(&self, text: &[u8], delimiter: Option<u8>) -> bool {
+        let Some(delimiter) = delimiter else {
+            return false;
+        };
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(text);
+        let mut row = csv::ByteRecord::new();
+        reader.read_byte_record(&mut row).unwrap_or(false)
+            && row.iter().any(|value| self.is_literal(value))
+    }
+
+    /// The same for a leaf, or a leaf of a record.
+    fn has_literal_leaf(&self, node: &Node, text: &[u8], start: u64) -> io::Result<bool> {
+        if node.leaves.is_empty() {
+            return Ok(self.is_literal_leaf(text));
+        }
+        for leaf in &node.leaves {
+            let at = |offset: u64| usize::try_from(offset - start).unwrap_or(usize::MAX);
+            let is_literal = match text.get(at(leaf.start)..at(leaf.end)) {
+                Some(line) => self.is_literal_leaf(line),
+                None => self.is_literal_leaf(&self.view.source().bytes(leaf.start, leaf.end)?),
+            };
+            if is_literal {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the value of a line `"key": "value",` stands in the question.
+    fn is_literal_leaf(&self, line: &[u8]) -> bool {
+        let line = line.trim_ascii();
+        let value = memchr::memmem::find(line, b"\": ").map_or(line, |at| &line[at + 3..]);
+        self.is_literal(value)
+    }
+
+    fn is_literal(&self, value: &[u8]) -> bool {
+        /// Longer values are no names.
+        const LONGEST: usize = 80;
+        if value.len() > LONGEST {
+            return false;
+        }
+        let value = spaced(&String::from_utf8_lossy(value));
+        let words = value.trim();
+        let says_something = words.chars().filter(|char| char.is_alphabetic()).count() >= 3
+            || words.chars().filter(char::is_ascii_digit).count() >= 4;
+        says_something
+            && !crate::words::is_stop_word(words)
+            && self.question.spaced.contains(&value)
+    }
+}

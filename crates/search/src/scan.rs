@@ -1,0 +1,241 @@
+//! How is a whole view looked through, in two parts at once?
+//!
+//! Only places with a hit are looked at: the *unit* around it (a line, a
+//! paragraph) is cut out of the text then. Windows of a mapped file, so memory
+//! does not grow with the view.
+
+use std::io;
+
+use memchr::{memchr, memrchr};
+use spillgate_artifact::Layout;
+use spillgate_view::{HARD_BYTES, SOFT_CHARS, View, line_end};
+
+use crate::matcher::{KnownWords, Matcher};
+use crate::question::Terms;
+
+/// Views at least this large are scanned by two threads: below, starting one
+/// costs more than it saves.
+const TWO_THREADS: u64 = 4 << 20;
+
+/// Bytes that are looked at together: little is mapped twice, and memory stays
+/// bounded.
+pub(crate) const WINDOW: u64 = 8 << 20;
+
+/// What a place is, in text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// A view line.
+    Line,
+    /// Lines without a blank one between, up to [`PARAGRAPH_BYTES`].
+    Paragraph,
+}
+
+/// A paragraph is cut at a line's end beyond so many bytes, about 200 tokens.
+const PARAGRAPH_BYTES: usize = 900;
+/// Lines as long as this are paragraphs by themselves.
+const LONG_LINE: usize = 240;
+
+/// A unit with hits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnitHit<'t> {
+    /// Its first byte in the view.
+    pub start: u64,
+    /// Its bytes.
+    pub text: &'t [u8],
+    /// The terms in it.
+    pub terms: Terms,
+    /// Places in it where terms stand.
+    pub hits: u32,
+}
+
+/// Takes units with hits, front to back.
+pub(crate) trait Collect: Send {
+    /// The next unit.
+    fn unit(&mut self, unit: UnitHit<'_>);
+}
+
+/// Scans a view; gives what each part's collector took, front to back.
+pub(crate) fn scan<C: Collect>(
+    view: &View,
+    matcher: &Matcher,
+    unit: Unit,
+    collector: impl Fn() -> C,
+) -> io::Result<Vec<C>> {
+    let parts = if view.bytes() >= TWO_THREADS { 2 } else { 1 };
+    scan_parts(view, matcher, unit, parts, collector)
+}
+
+fn scan_parts<C: Collect>(
+    view: &View,
+    matcher: &Matcher,
+    unit: Unit,
+    parts: u64,
+    collector: impl Fn() -> C,
+) -> io::Result<Vec<C>> {
+    let mut bounds = vec![0];
+    for part in 1..parts {
+        bounds.push(hard_line_start(view, view.bytes() * part / parts)?);
+    }
+    bounds.push(view.bytes());
+    bounds.dedup();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = bounds
+            .windows(2)
+            .map(|pair| {
+                let (start, end) = (pair[0], pair[1]);
+                let mut part = Part {
+                    view,
+                    matcher,
+                    unit,
+                    collect: collector(),
+                };
+                scope.spawn(move || part.scan(start, end).map(|()| part.collect))
+            })
+            .collect();
+        let failed = |_| Err(io::Error::other("a search thread panicked"));
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(failed))
+            .collect()
+    })
+}
+
+/// The first byte after a newline at or after `near`; the end if there is none.
+fn hard_line_start(view: &View, near: u64) -> io::Result<u64> {
+    const STEP: u64 = 64 << 10;
+    let mut from = near.max(1) - 1;
+    while from < view.bytes() {
+        let block = view.source().bytes(from, from + STEP)?;
+        if let Some(at) = memchr(b'\n', &block) {
+            return Ok(from + at as u64 + 1);
+        }
+        from += block.len() as u64;
+    }
+    Ok(view.bytes())
+}
+
+/// A part of the view, being scanned.
+struct Part<'a, C> {
+    view: &'a View,
+    matcher: &'a Matcher,
+    unit: Unit,
+    collect: C,
+}
+
+impl<C: Collect> Part<'_, C> {
+    fn scan(&mut self, start: u64, end: u64) -> io::Result<()> {
+        let mut known = KnownWords::default();
+        let mut base = start;
+        while base < end {
+            let stop = end.min(base + WINDOW);
+            let window = self.view.source().window(base, stop)?;
+            let bytes = (*window).as_ref();
+            let cut = match stop == end {
+                true => bytes.len(),
+                false => whole_lines(bytes, self.view.layout()),
+            };
+            self.window(base, &bytes[..cut], &mut known);
+            base += cut as u64;
+        }
+        Ok(())
+    }
+
+    fn window(&mut self, base: u64, text: &[u8], known: &mut KnownWords) {
+        let mut open: Option<(usize, usize, Terms, u32)> = None;
+        for hit in self.matcher.hits(text, known) {
+            match &mut open {
+                Some((_, end, terms, hits)) if hit.at < *end => {
+                    *terms |= hit.terms;
+                    *hits += 1;
+                }
+                _ => {
+                    let floor = open.map_or(0, |(_, end, ..)| end);
+                    self.close(base, text, open);
+                    let (start, end) = self.around(text, hit.at, floor);
+                    open = Some((start, end, hit.terms, 1));
+                }
+            }
+        }
+        self.close(base, text, open);
+    }
+
+    fn close(&mut self, base: u64, text: &[u8], open: Option<(usize, usize, Terms, u32)>) {
+        if let Some((start, end, terms, hits)) = open {
+            let (start, text) = (base + start as u64, &text[start..end]);
+            self.collect.unit(UnitHit {
+                start,
+                text,
+                terms,
+                hits,
+            });
+        }
+    }
+
+    /// The unit that byte `at` is in; `floor` is the end of a unit before it.
+    fn around(&self, text: &[u8], at: usize, floor: usize) -> (usize, usize) {
+        let layout = self.view.layout();
+        let (start, end) = line_around(text, at, floor, layout);
+        if self.unit == Unit::Line || end - start >= LONG_LINE {
+            return (start, end);
+        }
+        paragraph(text, start, end, floor)
+    }
+}
+
+/// The lines before and after the line `start..end` that belong to its paragraph.
+fn paragraph(text: &[u8], mut start: usize, mut end: usize, floor: usize) -> (usize, usize) {
+    let belongs =
+        |line: &[u8]| line.len() < LONG_LINE && line.iter().any(|byte| !byte.is_ascii_whitespace());
+    while start > floor && text[start - 1] == b'\n' && end - start < PARAGRAPH_BYTES / 2 {
+        let low = floor.max(start.saturating_sub(LONG_LINE + 1));
+        let before = low + memrchr(b'\n', &text[low..start - 1]).map_or(0, |at| at + 1);
+        if !belongs(&text[before..start]) {
+            break;
+        }
+        start = before;
+    }
+    while end < text.len() && text[end - 1] == b'\n' && end - start < PARAGRAPH_BYTES {
+        let high = text.len().min(end + LONG_LINE);
+        let Some(newline) = memchr(b'\n', &text[end..high]) else {
+            break;
+        };
+        if !belongs(&text[end..=end + newline]) {
+            break;
+        }
+        end += newline + 1;
+    }
+    (start, end)
+}
+
+/// The view line that byte `at` is in. At `floor`, at or before it, a view line
+/// begins.
+pub(crate) fn line_around(text: &[u8], at: usize, floor: usize, layout: Layout) -> (usize, usize) {
+    let mut start = floor + memrchr(b'\n', &text[floor..at]).map_or(0, |at| at + 1);
+    let ahead = &text[at..text.len().min(at + HARD_BYTES)];
+    let newline = memchr(b'\n', ahead).map(|newline| at + newline + 1);
+    if let Some(end) = newline
+        && end - start <= SOFT_CHARS
+        && layout != Layout::Markup
+    {
+        return (start, end);
+    }
+    loop {
+        let end = start + line_end(&text[start..], layout, true).unwrap_or(1);
+        if end > at || end >= text.len() {
+            return (start, end.min(text.len()));
+        }
+        start = end;
+    }
+}
+
+/// How much of a window is whole view lines.
+pub(crate) fn whole_lines(bytes: &[u8], layout: Layout) -> usize {
+    if let Some(newline) = memrchr(b'\n', bytes) {
+        return newline + 1;
+    }
+    let mut end = 0;
+    while let Some(length) = line_end(&bytes[end..], layout, false) {
+        end += length;
+    }
+    if end == 0 { bytes.len() } else { end }
+}

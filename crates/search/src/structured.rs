@@ -1,0 +1,133 @@
+//! How is a JSON document searched, and how much of it is shown around a hit?
+
+use std::io;
+
+use spillgate_artifact::TokenBudget;
+use spillgate_lookup::Artifact;
+use spillgate_view::View;
+
+use crate::Answer;
+use crate::json::{self, Leaf, Node, USUAL_LEAF};
+use crate::matcher::Matcher;
+use crate::page::Block;
+use crate::question::{MOST_TERMS, Question};
+use crate::rank::{Ranked, Ranker, Units};
+
+/// A record is shown whole up to so many bytes for each token of the budget:
+/// pretty-printed JSON has four bytes a token, so the first may take half of it.
+const FIRST_RECORD: u64 = 2;
+/// The same for those that follow.
+const NEXT_RECORD: u64 = 1;
+/// And never more than this, about 500 tokens.
+const LARGEST_RECORD: u64 = 2000;
+
+/// The places in a JSON document that answer.
+pub(crate) fn answer<'a>(
+    artifact: &'a Artifact,
+    question: &Question,
+    budget: TokenBudget,
+) -> io::Result<Answer<'a>> {
+    let view = artifact.view();
+    let prelude = artifact.manifest().facts.view.prelude;
+    let found = json::scan(view, prelude, &Matcher::new(question, &[]))?;
+    let units = Units {
+        count: found.units.max(1) as f64,
+        usual_bytes: USUAL_LEAF,
+        delimiter: None,
+    };
+    let units_with: [f64; MOST_TERMS] = found.units_with.map(|with| with as f64);
+    let seen = (0..MOST_TERMS).filter(|&at| found.units_with[at] > 0);
+    let seen = seen.fold(0, |seen, at| seen | 1 << at);
+    let ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
+    Ok(Answer {
+        ranked,
+        seen,
+        header: None,
+        blocks: Box::new(move |one, is_first| {
+            let by_budget = budget.get() * if is_first { FIRST_RECORD } else { NEXT_RECORD };
+            alternatives(view, one, by_budget.min(LARGEST_RECORD))
+        }),
+    })
+}
+
+/// What to show of a place: the largest record around it that is small enough,
+/// or else its lines with hits and what says which record it is.
+fn alternatives(view: &View, one: &Ranked, largest: u64) -> io::Result<Vec<Vec<Block>>> {
+    let place = &one.place;
+    let Some(node) = place.json.as_deref() else {
+        return Ok(vec![vec![crate::text::block(one)]]);
+    };
+    let hit = place.start + one.first_hit;
+    let block = |start, end, path: &str| Block {
+        start,
+        end,
+        path: (!path.is_empty()).then(|| path.to_owned()),
+        score: one.score,
+        hit: if (start..end).contains(&hit) {
+            hit
+        } else {
+            start
+        },
+    };
+    let mut alternatives = Vec::new();
+    if place.end - place.start <= largest {
+        let mut widest = block(place.start, place.end, &node.path);
+        for &(start, path_length) in &node.around {
+            let Some(end) = container_end(view, start, start + largest)? else {
+                break;
+            };
+            let path = match path_length {
+                0 => ".",
+                length => node.path.get(..length).unwrap_or(""),
+            };
+            widest = block(start, end, path);
+        }
+        alternatives.push(vec![widest]);
+    }
+    let of_leaf = |leaf: &Leaf| block(leaf.start, leaf.end, &leaf.path);
+    let mut lines: Vec<Block> = node.identity.iter().map(of_leaf).collect();
+    if node.leaves.is_empty() {
+        lines.insert(0, block(place.start, place.end, &node.path));
+    } else {
+        lines.extend(covering(node).into_iter().map(of_leaf));
+    }
+    alternatives.push(lines);
+    Ok(alternatives)
+}
+
+/// As few leaves of a record as hold all terms that its leaves hold.
+fn covering(node: &Node) -> Vec<&Leaf> {
+    let (mut leaves, mut held) = (Vec::new(), 0);
+    loop {
+        let new = |leaf: &&Leaf| (leaf.terms & !held).count_ones();
+        // Of equal ones the first.
+        let best = node.leaves.iter().rev().max_by_key(new);
+        match best.filter(|leaf| new(leaf) > 0) {
+            Some(leaf) => {
+                held |= leaf.terms;
+                leaves.push(leaf);
+            }
+            None => return leaves,
+        }
+    }
+}
+
+/// Where the container that begins on the line at `start` ends, if that is
+/// before byte `limit`.
+fn container_end(view: &View, start: u64, limit: u64) -> io::Result<Option<u64>> {
+    let text = view.source().bytes(start, limit)?;
+    let indent = text.iter().take_while(|byte| **byte == b' ').count();
+    let mut at = 0;
+    while let Some(newline) = memchr::memchr(b'\n', &text[at..]) {
+        at += newline + 1;
+        let line = &text[at..];
+        let closes = line.len() > indent
+            && line[..indent].iter().all(|byte| *byte == b' ')
+            && matches!(line[indent], b'}' | b']');
+        if closes {
+            let rest = memchr::memchr(b'\n', line).map_or(line.len(), |newline| newline + 1);
+            return Ok(Some(start + (at + rest) as u64));
+        }
+    }
+    Ok(None)
+}

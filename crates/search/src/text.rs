@@ -1,0 +1,277 @@
+//! How are lines, rows and paragraphs searched?
+
+use std::io;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use spillgate_artifact::{ContentKind, LineRange};
+use spillgate_lookup::Artifact;
+use spillgate_view::{SOFT_CHARS, View};
+
+use crate::Answer;
+use crate::found::{Found, Place, template};
+use crate::matcher::{KnownWords, Matcher};
+use crate::page::Block;
+use crate::question::{MOST_TERMS, Question, Term, Terms};
+use crate::rank::{Ranked, Ranker, Units};
+use crate::scan::{Collect, Unit, UnitHit, WINDOW, scan};
+
+/// Smaller views are scanned for all terms at once.
+const SAMPLED: u64 = 4 << 20;
+/// Samples of a larger view, evenly spread, and their bytes.
+const SAMPLES: u64 = 32;
+const SAMPLE: u64 = 16 << 10;
+/// A needle that stands once in so many bytes is in every few lines: to stop at
+/// each costs more than the scan, and tells lines hardly apart.
+const COMMON: u64 = 500;
+/// A usual paragraph, in bytes.
+const USUAL_PARAGRAPH: f64 = 500.0;
+
+/// The places in a view of lines that answer.
+pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Result<Answer<'a>> {
+    let view = artifact.view();
+    let kind = artifact.manifest().facts.stats.kind;
+    let unit = unit(view, kind)?;
+    let usual_bytes = match unit {
+        Unit::Line => view.bytes() as f64 / view.lines().max(1) as f64,
+        Unit::Paragraph => USUAL_PARAGRAPH,
+    };
+    let units = Units {
+        count: (view.bytes() as f64 / usual_bytes).max(1.0),
+        usual_bytes,
+        delimiter: delimiter(kind),
+    };
+    let sample = Sample::take(view, question)?;
+    let mut found = find(view, question, unit, usual_bytes, &sample.common)?;
+    // Only what is everywhere is there at all.
+    if found.is_empty() && !sample.common.is_empty() {
+        found = find(view, question, unit, usual_bytes, &[])?;
+    }
+    let mut units_with = [0.0; MOST_TERMS];
+    for (at, with) in units_with.iter_mut().enumerate() {
+        *with = (found.units_with[at] as f64).max(sample.share[at] * units.count);
+    }
+    let seen = (0..MOST_TERMS).filter(|&at| units_with[at] > 0.0);
+    let seen = seen.fold(0, |seen, at| seen | 1 << at);
+    let ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
+    let context = context(kind);
+    Ok(Answer {
+        ranked,
+        seen,
+        header: header(view, units.delimiter)?,
+        blocks: Box::new(move |one, _| {
+            Ok(vec![
+                vec![with_context(view, one, context)?],
+                vec![block(one)],
+            ])
+        }),
+    })
+}
+
+/// What a place is, by the kind of content.
+fn unit(view: &View, kind: ContentKind) -> io::Result<Unit> {
+    Ok(match kind {
+        ContentKind::Markdown => Unit::Paragraph,
+        ContentKind::Text if is_prose(view)? => Unit::Paragraph,
+        _ => Unit::Line,
+    })
+}
+
+/// Whether a text consists of sentences: nearly all of it letters and spaces.
+fn is_prose(view: &View) -> io::Result<bool> {
+    const LOOKED_AT: u64 = 64 << 10;
+    /// Figures and signs in prose are a twentieth, in logs a third.
+    const MOST_SIGNS: usize = 10;
+    let middle = view.bytes() / 2;
+    let text = view.source().bytes(middle, middle + LOOKED_AT)?;
+    let signs = text.iter().filter(|byte| {
+        byte.is_ascii_digit() || byte.is_ascii_punctuation() && !b".,'\"".contains(byte)
+    });
+    Ok(signs.count() * MOST_SIGNS < text.len())
+}
+
+fn delimiter(kind: ContentKind) -> Option<u8> {
+    match kind {
+        ContentKind::Csv => Some(b','),
+        ContentKind::Tsv => Some(b'\t'),
+        _ => None,
+    }
+}
+
+/// Lines before and after a hit that belong to it.
+fn context(kind: ContentKind) -> (u64, u64) {
+    match kind {
+        ContentKind::Code => (2, 5),
+        ContentKind::Diff => (2, 3),
+        _ => (0, 0),
+    }
+}
+
+/// The names of a table's columns.
+fn header(view: &View, delimiter: Option<u8>) -> io::Result<Option<String>> {
+    if delimiter.is_none() {
+        return Ok(None);
+    }
+    let Some(line) = view.line_at(0)? else {
+        return Ok(None);
+    };
+    let bytes = view.source().bytes(line.start, line.end)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()))
+}
+
+/// A place as it is.
+pub(crate) fn block(one: &Ranked) -> Block {
+    Block {
+        start: one.place.start,
+        end: one.place.end,
+        path: None,
+        score: one.score,
+        hit: one.place.start + one.first_hit,
+    }
+}
+
+/// A place with lines before and after it.
+pub(crate) fn with_context(
+    view: &View,
+    one: &Ranked,
+    (before, after): (u64, u64),
+) -> io::Result<Block> {
+    let mut block = block(one);
+    if (before, after) != (0, 0) {
+        let lines = LineRange {
+            first: view.line_of_offset(block.start)?,
+            last: view.line_of_offset(block.end.saturating_sub(1))?,
+        };
+        block.start = view.offset_of_line(lines.first.saturating_sub(before))?;
+        block.end = view.offset_of_line(lines.last + after + 1)?;
+    }
+    Ok(block)
+}
+
+fn find(
+    view: &View,
+    question: &Question,
+    unit: Unit,
+    usual_bytes: f64,
+    common: &[usize],
+) -> io::Result<Found> {
+    let matcher = Matcher::new(question, common);
+    let parts = scan(view, &matcher, unit, || Collector {
+        usual_bytes,
+        found: Found::default(),
+    })?;
+    let mut found = Found::default();
+    for part in parts {
+        found.merge(part.found);
+    }
+    Ok(found)
+}
+
+/// Keeps the best units.
+struct Collector {
+    usual_bytes: f64,
+    found: Found,
+}
+
+impl Collect for Collector {
+    fn unit(&mut self, unit: UnitHit<'_>) {
+        self.found.units += 1;
+        self.found.count(unit.terms, 1);
+        let most = unit.terms.count_ones() + 2;
+        let length = unit.text.len() as f64 / self.usual_bytes;
+        let rank = (f64::from(unit.hits.min(most)) / f64::from(most) / (0.5 + 0.5 * length)) as f32;
+        if self.found.wants(unit.terms, rank) {
+            self.found.keep(Place {
+                start: unit.start,
+                end: unit.start + unit.text.len() as u64,
+                terms: unit.terms,
+                rank,
+                template: template(unit.text),
+                json: None,
+            });
+        }
+    }
+}
+
+/// What a few looks into a large view tell.
+struct Sample {
+    /// Needles that stand everywhere, by their number. Never all of them.
+    common: Vec<usize>,
+    /// Share of lines that hold each term.
+    share: [f64; MOST_TERMS],
+}
+
+impl Sample {
+    fn take(view: &View, question: &Question) -> io::Result<Self> {
+        let mut sample = Self {
+            common: Vec::new(),
+            share: [0.0; MOST_TERMS],
+        };
+        if view.bytes() < SAMPLED {
+            return Ok(sample);
+        }
+        let matcher = Matcher::new(question, &[]);
+        let mut known = KnownWords::default();
+        let mut times = vec![0u64; question.needles.len()];
+        let mut found = Found::default();
+        let (mut bytes, mut lines) = (0u64, 0u64);
+        for at in 0..SAMPLES {
+            let start = view.bytes() / SAMPLES * at;
+            let text = view.source().bytes(start, start + SAMPLE)?;
+            bytes += text.len() as u64;
+            for line in text.split(|byte| *byte == b'\n') {
+                lines += 1 + (line.len() / SOFT_CHARS) as u64;
+                let mut terms: Terms = 0;
+                let mut hits = matcher.hits(line, &mut known);
+                while let Some(hit) = hits.next_raw() {
+                    times[hit.needle] += 1;
+                    terms |= hit.terms;
+                }
+                found.count(terms, 1);
+            }
+        }
+        for (share, with) in sample.share.iter_mut().zip(found.units_with) {
+            *share = with as f64 / lines.max(1) as f64;
+        }
+        let is_common = |at: &usize| times[*at] * COMMON > bytes;
+        let common: Vec<usize> = (0..times.len()).filter(is_common).collect();
+        if common.len() < times.len() {
+            sample.common = common;
+        }
+        Ok(sample)
+    }
+}
+
+/// Identifiers of the question that are not in the text, not even inside a
+/// word. `seen` are terms that are.
+pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Result<Vec<String>> {
+    let is_seen = |identifier: &String| {
+        let lower = identifier.to_lowercase();
+        question.terms.iter().enumerate().any(|(at, term)| {
+            seen >> at & 1 == 1
+                && matches!(term, Term::Word(text) | Term::Phrase(text) if *text == lower)
+        })
+    };
+    let unseen = question.identifiers.iter().filter(|one| !is_seen(one));
+    let mut absent: Vec<String> = unseen.cloned().collect();
+    let mut base = 0;
+    while base < view.bytes() && !absent.is_empty() {
+        /// Bytes that are looked at again, so that no seam cuts an identifier.
+        const OVERLAP: u64 = 256;
+        let window = view.source().window(base, base + WINDOW + OVERLAP)?;
+        while let Some(at) = first_of(&absent, (*window).as_ref()) {
+            absent.remove(at);
+        }
+        base += WINDOW;
+    }
+    Ok(absent)
+}
+
+/// The number of one of `names` that stands in a text.
+fn first_of(names: &[String], text: &[u8]) -> Option<usize> {
+    let needles = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(names)
+        .ok()?;
+    needles.find(text).map(|found| found.pattern().as_usize())
+}

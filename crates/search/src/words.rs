@@ -1,0 +1,117 @@
+//! What is a word, and which words count as the same?
+//!
+//! A word is a run of letters and digits; `_`, `-`, `.` and the like part words.
+//! `camelCase` is also its parts. Words of letters are compared by their English
+//! stem, words with a digit as they are, all without regard to (ASCII) case.
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+/// Longer words are identifiers or data: not stemmed and not split.
+const LONGEST_STEMMED: usize = 32;
+
+/// Words that a question has whatever it asks for.
+const STOP_WORDS: &str = "a about after all also am an and any are as at be because been before being but by can could \
+    did do does doing don for from get gets give given had has have having he her here him his how i if in into is it its \
+    just let list ll many may me might more most much must my no nor not of off on once one only or other our out over own \
+    please re s same shall she should show so some such t tell than that the their them then there these they this those \
+    through to too under until up us ve very was we were what when where which while who whom whose why will with would \
+    you your find since during between did does happen happened happens exactly";
+
+/// Whether a byte is part of a word. Bytes of non-ASCII characters are: no
+/// character is cut, and letters of all scripts hold together.
+pub(crate) fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte >= 0x80
+}
+
+/// Whether a lower-case word says nothing about what is asked for.
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.split_ascii_whitespace().any(|stop| stop == word)
+}
+
+/// Reduces words to what they are compared by.
+pub(crate) struct Stems(Stemmer);
+
+impl std::fmt::Debug for Stems {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stems")
+    }
+}
+
+impl Stems {
+    pub(crate) fn new() -> Self {
+        Self(Stemmer::create(Algorithm::English))
+    }
+
+    /// What `word` is compared by.
+    pub(crate) fn stem(&self, word: &str) -> String {
+        let lower = word.to_lowercase();
+        let is_plain = lower.bytes().all(|byte| byte.is_ascii_lowercase());
+        match is_plain && lower.len() <= LONGEST_STEMMED {
+            true => self.0.stem(&lower).into_owned(),
+            false => lower,
+        }
+    }
+}
+
+/// The parts of a `camelCase` word; the word itself where it has only one.
+pub(crate) fn camel_parts(word: &str) -> Vec<&str> {
+    let bytes = word.as_bytes();
+    if bytes.len() > LONGEST_STEMMED * 2 {
+        return vec![word];
+    }
+    let begins = |at: usize| {
+        let (before, here) = (bytes[at - 1], bytes[at]);
+        let next_is_lower = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+        here.is_ascii_uppercase()
+            && (before.is_ascii_lowercase() || before.is_ascii_uppercase() && next_is_lower)
+    };
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for at in 1..bytes.len() {
+        if begins(at) {
+            parts.push(&word[start..at]);
+            start = at;
+        }
+    }
+    parts.push(&word[start..]);
+    parts
+}
+
+/// Whether a character is of a script that writes no spaces between words.
+pub(crate) fn is_unspaced(char: char) -> bool {
+    matches!(char, '\u{0e00}'..='\u{0eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_words() {
+        let cases: [(&str, &[&str]); 6] = [
+            ("word", &["word"]),
+            ("camelCase", &["camel", "Case"]),
+            ("NullPointerException", &["Null", "Pointer", "Exception"]),
+            ("HTTPServer", &["HTTP", "Server"]),
+            ("ERROR", &["ERROR"]),
+            ("éÉ", &["éÉ"]),
+        ];
+        for (word, parts) in cases {
+            assert_eq!(camel_parts(word), parts);
+        }
+    }
+
+    #[test]
+    fn forms_of_a_word_are_the_same() {
+        let stems = Stems::new();
+        for (one, other) in [
+            ("connections", "Connected"),
+            ("fails", "failing"),
+            ("E4217", "e4217"),
+            ("Ünï", "ünï"),
+        ] {
+            assert_eq!(stems.stem(one), stems.stem(other));
+        }
+        assert_ne!(stems.stem("shards1"), stems.stem("shard1"));
+    }
+}

@@ -1,0 +1,42 @@
+//! `cargo xtask eval`: how often a search returns what answers the question.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::report::Report;
+use crate::{command, workspace};
+
+/// Runs the evaluation on the data in `--data DIR`, by default beside the workspace. Its figures
+/// stand on stdout; it fails where they are below those of the prototype.
+pub(crate) fn run(report: &mut Report, arguments: &[String]) -> Result<()> {
+    let mut data = workspace::root().join("../shared/data");
+    let mut details = false;
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match (argument.as_str(), arguments.as_slice().first()) {
+            ("--details", _) => details = true,
+            ("--data", Some(directory)) => {
+                data = PathBuf::from(directory);
+                arguments.next();
+            }
+            _ => bail!("usage: cargo xtask eval [--data DIR] [--details]"),
+        }
+    }
+    if !data.join("questions.jsonl").is_file() {
+        bail!(
+            "no questions.jsonl in {}; name the folder of the evaluation data with --data DIR",
+            data.display()
+        );
+    }
+    report.step("eval", || {
+        let mut cargo = Command::new("cargo");
+        cargo
+            .args("run --release --locked --quiet -p spillgate-search --example eval --".split(' '))
+            .arg(data)
+            .args(details.then_some("--details"))
+            .current_dir(workspace::root());
+        command::run(&mut cargo)
+    })
+}
