@@ -5,9 +5,11 @@
 //! bounded stretch of the view; where that is not all of it, the outline says
 //! so. Deterministic.
 
+mod fit;
 mod json;
 mod lines;
 mod log;
+mod parts;
 mod table;
 
 use std::io;
@@ -15,11 +17,11 @@ use std::io;
 use spillgate_artifact::{ContentKind, Stats, ViewFacts};
 use spillgate_view::{View, clip};
 
+pub use fit::{DEFAULT_TOKENS, within};
+use parts::Plan;
+
 /// Bytes of the view that line outlines look at.
 const LOOKED_AT: u64 = 1 << 20;
-
-/// Bytes that the JSON outline looks at: some 60 ms of parsing.
-const JSON_LOOKED_AT: u64 = 16 << 20;
 
 /// Characters of an outline's line.
 const LINE_CHARS: usize = 160;
@@ -58,13 +60,6 @@ fn note(text: String) -> Line {
 
 fn of_kind(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<Line>> {
     let partial = |limit: u64| view.bytes() > limit;
-    if matches!(stats.kind, ContentKind::Json | ContentKind::Ndjson) {
-        let shape = match stats.kind {
-            ContentKind::Ndjson => json::outline_of_lines(view.source(), JSON_LOOKED_AT),
-            _ => json::outline(view.source(), facts.prelude, JSON_LOOKED_AT),
-        };
-        return Ok(noted(shape, partial(JSON_LOOKED_AT), JSON_LOOKED_AT));
-    }
     let table = |delimiter| -> io::Result<Vec<String>> {
         let text = view.source().bytes(0, LOOKED_AT)?;
         let text = String::from_utf8_lossy(&text);
@@ -75,10 +70,13 @@ fn of_kind(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<Line
             partial(LOOKED_AT),
         ))
     };
+    let plan = || Plan::spread(view.source(), 0);
     let lines = match stats.kind {
+        ContentKind::Json => return json::outline(view, facts.prelude),
+        ContentKind::Ndjson => return json::outline_of_lines(view, &plan()?),
+        ContentKind::Log => return log::outline(view, &plan()?),
         ContentKind::Csv => table(b',')?,
         ContentKind::Tsv => table(b'\t')?,
-        ContentKind::Log => log::outline(&first_lines(view)?),
         ContentKind::Markdown => lines::headings(&first_lines(view)?),
         ContentKind::Code => lines::definitions(&first_lines(view)?),
         _ => Vec::new(),
@@ -115,4 +113,27 @@ fn noted(mut lines: Vec<Line>, partial: bool, limit: u64) -> Vec<Line> {
         lines.insert(0, note(format!("(of the first {} MiB)", limit >> 20)));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use spillgate_artifact::Layout;
+    use spillgate_view::{Indexer, View};
+
+    use super::Line;
+
+    /// A view of text as it is.
+    pub(crate) fn view_of(text: &str) -> View {
+        let mut indexer = Indexer::as_is(Layout::AsIs);
+        indexer.feed(text.as_bytes());
+        let source = Arc::new(text.as_bytes().to_vec());
+        View::new(source, indexer.finish(), Layout::AsIs)
+    }
+
+    pub(crate) fn texts(lines: &[Line]) -> String {
+        let texts: Vec<&str> = lines.iter().map(|line| &*line.text).collect();
+        texts.join("\n")
+    }
 }

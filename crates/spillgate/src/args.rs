@@ -72,6 +72,10 @@ pub(crate) enum Command {
     Grep(Grep),
     /// Filter a stored output with jq: JSON, lines of JSON, tables, text
     Query(Query),
+    /// Find the passages of a stored output that answer a question
+    Search(Search),
+    /// Show the shape of a stored output: keys, columns, templates, headings, definitions
+    Outline(Outline),
     /// Read the next characters of an output that the continuation profile cut
     Continue(Continue),
     /// Print a stored output whole
@@ -183,6 +187,27 @@ pub(crate) struct Grep {
     /// Tokens that the page may cost [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Search {
+    /// What to look into
+    pub(crate) handle: Handle,
+    /// A question or some words
+    #[arg(required = true, trailing_var_arg = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+    /// Tokens that the passages may cost [default: 1000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Outline {
+    /// What to look into
+    pub(crate) handle: Handle,
+    /// Tokens that the outline may cost
+    #[arg(long, value_name = "N", default_value_t = spillgate_outline::DEFAULT_TOKENS)]
+    pub(crate) max_tokens: u64,
 }
 
 #[derive(Debug, clap::Args)]

@@ -59,6 +59,8 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Read(read) => cmd::read::read(&looking()?, read, out),
         Command::Grep(grep) => cmd::grep::grep(&looking()?, grep, out),
         Command::Query(query) => cmd::query::query(&looking()?, query, out),
+        Command::Search(search) => cmd::search::search(&looking()?, search, out),
+        Command::Outline(outline) => cmd::outline::outline(&looking()?, outline, out),
         Command::Continue(more) => cmd::more::more(&looking()?, more, out),
         Command::Cat(cat) => cmd::cat::cat(&looking()?, cat, out),
         Command::Ls(ls) => cmd::ls::ls(&looking()?, ls, out),

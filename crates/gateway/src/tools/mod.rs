@@ -59,126 +59,137 @@ impl Tools {
         result_of(answer)
     }
 
-fn read(&self, arguments: &Arguments) -> Result<String, String> {
-    let handle = arguments.handle()?;
-    let lines = arguments.number("lines")?.filter(|&lines| lines > 0);
-    let bytes = arguments
-        .text("bytes")
-        .map(|text| text.parse::<ByteRange>());
-    let span = match bytes.transpose().map_err(|error| error.to_string())? {
-        Some(range) => Span::Bytes(range),
-        None if arguments.flag("tail") => Span::Tail {
-            lines: lines.unwrap_or(TAIL),
-        },
-        None => Span::Lines {
+    fn read(&self, arguments: &Arguments) -> Result<String, String> {
+        let handle = arguments.handle()?;
+        let lines = arguments.number("lines")?.filter(|&lines| lines > 0);
+        let bytes = arguments
+            .text("bytes")
+            .map(|text| text.parse::<ByteRange>());
+        let span = match bytes.transpose().map_err(|error| error.to_string())? {
+            Some(range) => Span::Bytes(range),
+            None if arguments.flag("tail") => Span::Tail {
+                lines: lines.unwrap_or(TAIL),
+            },
+            None => Span::Lines {
+                start: arguments.number("start")?.unwrap_or(1),
+                lines,
+            },
+        };
+        let query = ReadQuery {
+            span,
+            budget: arguments.budget(self.page)?,
+        };
+        let next = |span: Span| {
+            let place = match span {
+                Span::Bytes(range) => format!("bytes=\"{range}\""),
+                Span::Lines { start, lines: None } => format!("start={start}"),
+                Span::Lines {
+                    start,
+                    lines: Some(lines),
+                } => format!("start={start}, lines={lines}"),
+                Span::Tail { lines } => format!("tail=true, lines={lines}"),
+            };
+            let budget = arguments.repeated(["max_tokens"]);
+            format!("{READ}(handle=\"{handle}\", {place}{budget})")
+        };
+        let shown = self.offloader.present_read(handle, query, &next);
+        shown.map(|shown| shown.text().to_owned()).map_err(told)
+    }
+
+    fn grep(&self, arguments: &Arguments) -> Result<String, String> {
+        let handle = arguments.handle()?;
+        let pattern = arguments
+            .text("pattern")
+            .or_else(|| arguments.text("regex"))
+            .ok_or("`pattern` is missing: give a regular expression")?;
+        let matches = arguments.number("max_matches")?.filter(|&n| n > 0);
+        let query = GrepQuery {
+            case: if arguments.flag("ignore_case") {
+                Case::Insensitive
+            } else {
+                Case::Sensitive
+            },
+            before: arguments.number("before")?.unwrap_or(0),
+            after: arguments.number("after")?.unwrap_or(0),
             start: arguments.number("start")?.unwrap_or(1),
-            lines,
-        },
-    };
-    let query = ReadQuery {
-        span,
-        budget: arguments.budget(self.page)?,
-    };
-    let next = |span: Span| {
-        let place = match span {
-            Span::Bytes(range) => format!("bytes=\"{range}\""),
-            Span::Lines { start, lines: None } => format!("start={start}"),
-            Span::Lines {
-                start,
-                lines: Some(lines),
-            } => format!("start={start}, lines={lines}"),
-            Span::Tail { lines } => format!("tail=true, lines={lines}"),
+            max_matches: matches.map_or(MATCHES, |n| usize::try_from(n).unwrap_or(usize::MAX)),
+            ..GrepQuery::new(&pattern, arguments.budget(self.page)?)
         };
-        let budget = arguments.repeated(["max_tokens"]);
-        format!("{READ}(handle=\"{handle}\", {place}{budget})")
-    };
-    let shown = self.offloader.present_read(handle, query, &next);
-    shown.map(|shown| shown.text().to_owned()).map_err(told)
-}
-
-fn grep(&self, arguments: &Arguments) -> Result<String, String> {
-    let handle = arguments.handle()?;
-    let pattern = arguments
-        .text("pattern")
-        .or_else(|| arguments.text("regex"))
-        .ok_or("`pattern` is missing: give a regular expression")?;
-    let matches = arguments.number("max_matches")?.filter(|&n| n > 0);
-    let query = GrepQuery {
-        case: if arguments.flag("ignore_case") {
-            Case::Insensitive
-        } else {
-            Case::Sensitive
-        },
-        before: arguments.number("before")?.unwrap_or(0),
-        after: arguments.number("after")?.unwrap_or(0),
-        start: arguments.number("start")?.unwrap_or(1),
-        max_matches: matches.map_or(MATCHES, |n| usize::try_from(n).unwrap_or(usize::MAX)),
-        ..GrepQuery::new(&pattern, arguments.budget(self.page)?)
-    };
-    let next = |start: u64| {
-        let pattern = again(&pattern, "PATTERN");
-        let others = arguments.repeated([
-            "ignore_case",
-            "before",
-            "after",
-            "max_matches",
-            "max_tokens",
-        ]);
-        format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
-    };
-    let shown = self.offloader.present_grep(handle, &query, &next);
-    shown.map(|shown| shown.text().to_owned()).map_err(told)
-}
-
-fn query(&self, arguments: &Arguments) -> Result<String, String> {
-    let handle = arguments.handle()?;
-    let filter = arguments
-        .text("filter")
-        .or_else(|| arguments.text("query"))
-        .ok_or("`filter` is missing: give a jq filter such as `.items[] | .name`")?;
-    let asked = Query {
-        start: arguments.number("start")?.unwrap_or(0),
-        byte: arguments.number("byte")?.unwrap_or(0),
-        raw: arguments.flag("raw"),
-        ..Query::new(&filter, arguments.budget(self.page)?)
-    };
-    let next = |next: QueryNext| {
-        let filter = again(&filter, "FILTER");
-        let others = arguments.repeated(["raw", "max_tokens"]);
-        let byte = match next.byte {
-            0 => String::new(),
-            byte => format!(", byte={byte}"),
+        let next = |start: u64| {
+            let pattern = again(&pattern, "PATTERN");
+            let others = arguments.repeated([
+                "ignore_case",
+                "before",
+                "after",
+                "max_matches",
+                "max_tokens",
+            ]);
+            format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
         };
-        let start = next.start;
-        format!("{QUERY}(handle=\"{handle}\", filter={filter}{others}, start={start}{byte})")
-    };
-    let shown = self.offloader.present_query(handle, &asked, &self.engine, &next);
-    shown.map(|shown| shown.text().to_owned()).map_err(told)
-}
+        let shown = self.offloader.present_grep(handle, &query, &next);
+        shown.map(|shown| shown.text().to_owned()).map_err(told)
+    }
 
-fn search(&self, arguments: &Arguments) -> Result<String, String> {
-    let handle = arguments.handle()?;
-    let words = ["words", "query", "question"]
-        .into_iter()
-        .find_map(|name| arguments.text(name))
-        .ok_or("`words` are missing: give words or a question")?;
-    let asked = SearchQuery::new(&words, arguments.budget(self.page)?);
-    let shown = self.offloader.present_search(handle, &asked);
-    shown.map(|shown| shown.text().to_owned()).map_err(told)
-}
+    fn query(&self, arguments: &Arguments) -> Result<String, String> {
+        let handle = arguments.handle()?;
+        let filter = arguments
+            .text("filter")
+            .or_else(|| arguments.text("query"))
+            .ok_or("`filter` is missing: give a jq filter such as `.items[] | .name`")?;
+        let asked = Query {
+            start: arguments.number("start")?.unwrap_or(0),
+            byte: arguments.number("byte")?.unwrap_or(0),
+            raw: arguments.flag("raw"),
+            ..Query::new(&filter, arguments.budget(self.page)?)
+        };
+        let next = |next: QueryNext| {
+            let filter = again(&filter, "FILTER");
+            let others = arguments.repeated(["raw", "max_tokens"]);
+            let byte = match next.byte {
+                0 => String::new(),
+                byte => format!(", byte={byte}"),
+            };
+            let start = next.start;
+            format!("{QUERY}(handle=\"{handle}\", filter={filter}{others}, start={start}{byte})")
+        };
+        let shown = self
+            .offloader
+            .present_query(handle, &asked, &self.engine, &next);
+        shown
+            .map(|shown| shown.text().to_owned())
+            .map_err(|error| match error {
+                RetrieveError::Query(error) => {
+                    let what = self.offloader.query_error(handle, &error, self.page);
+                    format!("{what}\nhint: {}", error.hint())
+                }
+                other => told(other),
+            })
+    }
 
-/// Seed 002's tool: the next slice, or an error in its own JSON.
-fn more(&self, arguments: &Arguments) -> Result<String, String> {
-    let id = arguments
-        .text("tool_call_id")
-        .or_else(|| arguments.text("id"));
-    let offset = arguments.spelled("offset");
-    let shown = self.offloader.continuation(&id.unwrap_or_default(), offset.as_deref());
-    shown
-        .map(|shown| shown.text().to_owned())
-        .map_err(|error| error.to_json())
-}
+    fn search(&self, arguments: &Arguments) -> Result<String, String> {
+        let handle = arguments.handle()?;
+        let words = ["words", "query", "question"]
+            .into_iter()
+            .find_map(|name| arguments.text(name))
+            .ok_or("`words` are missing: give words or a question")?;
+        let asked = SearchQuery::new(&words, arguments.budget(self.page)?);
+        let shown = self.offloader.present_search(handle, &asked);
+        shown.map(|shown| shown.text().to_owned()).map_err(told)
+    }
 
+    /// Seed 002's tool: the next slice, or an error in its own JSON.
+    fn more(&self, arguments: &Arguments) -> Result<String, String> {
+        let id = arguments
+            .text("tool_call_id")
+            .or_else(|| arguments.text("id"));
+        let offset = arguments.spelled("offset");
+        let shown = self
+            .offloader
+            .continuation(&id.unwrap_or_default(), offset.as_deref());
+        shown
+            .map(|shown| shown.text().to_owned())
+            .map_err(|error| error.to_json())
+    }
 }
 
 /// An answer, or what is wrong, as a tool's result.
@@ -233,10 +244,23 @@ fn told(error: RetrieveError) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use spillgate_query::Child;
     use spillgate_testkit::log;
 
     use super::*;
     use crate::fixture::{offloader, stored, without_handles};
+
+    /// The tools; there is no program that would run filters.
+    fn tools(offloader: &Offloader) -> Tools {
+        Tools {
+            offloader: offloader.clone(),
+            page: TokenBudget::new(2500),
+            engine: Engine::new(Child {
+                program: "/nowhere/spillgate".into(),
+                arguments: Vec::new(),
+            }),
+        }
+    }
 
     /// The text of an answer; errors begin with `error: `.
     fn answer(offloader: &Offloader, tool: &str, arguments: &Value) -> String {
@@ -296,6 +320,13 @@ mod tests {
             (READ, json!({"handle": handle, "start": 100_000})),
             (READ, json!({"handle": handle, "bytes": "9..3"})),
             (GREP, json!({"handle": handle})),
+            (QUERY, json!({"handle": handle})),
+            (QUERY, json!({"handle": handle, "filter": "."})),
+            (SEARCH, json!({"handle": handle})),
+            (SEARCH, json!({"handle": handle, "words": "?!"})),
+            (CONTINUE, json!({"tool_call_id": "call_9"})),
+            (CONTINUE, json!({"tool_call_id": handle, "offset": -1})),
+            ("spillgate_fly", json!({"handle": handle})),
             (GREP, json!({"handle": handle, "pattern": "(unclosed"})),
             (
                 GREP,
@@ -309,7 +340,7 @@ mod tests {
             all.iter()
                 .all(|text| text.starts_with("error: ") && text.len() < 700)
         );
-        assert_snapshot!(all.join("\n---\n"), @"
+        assert_snapshot!(all.join("\n---\n"), @r#"
         error: `handle` is missing: give the one that a [spillgate] message names
         ---
         error: `../../etc/passwd` is not a handle; handles look like session-<uuid>/<uuid>
@@ -328,6 +359,21 @@ mod tests {
         ---
         error: `pattern` is missing: give a regular expression
         ---
+        error: `filter` is missing: give a jq filter such as `.items[] | .name`
+        ---
+        error: the process that runs filters could not be started: No such file or directory (os error 2)
+        hint: see whether the program may start processes
+        ---
+        error: `words` are missing: give words or a question
+        ---
+        error: the question has no word to look for
+        ---
+        error: {"error": "No cached result for tool_call_id 'call_9'"}
+        ---
+        error: {"error": "offset must be a non-negative integer"}
+        ---
+        error: there is no tool `spillgate_fly`; there are spillgate_read, spillgate_grep, spillgate_query, spillgate_search
+        ---
         error: the pattern is not a valid regular expression: regex parse error:
             (unclosed
             ^
@@ -336,7 +382,7 @@ mod tests {
         error: the pattern is not a valid regular expression: regex parse error:
             xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx … ^
         error: unclosed group
-        ");
+        "#);
     }
 
     #[test]

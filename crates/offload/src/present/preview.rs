@@ -6,7 +6,7 @@
 
 use spillgate_artifact::{ContentKind, Handle, Stats, TokenBudget};
 use spillgate_lookup::Artifact;
-use spillgate_outline::{Line, outline};
+use spillgate_outline::{outline, within};
 use spillgate_view::clip;
 
 use super::{Presenter, name_in_line};
@@ -89,7 +89,9 @@ pub(crate) fn parts(
         &subject.artifact.manifest().facts.view,
         subject.stats,
     )?;
-    let shape = most_telling(shape, rest / 2, &count);
+    let share = (rest / 2).saturating_sub(TITLE_TOKENS);
+    let share = budget.less(budget.get().saturating_sub(share));
+    let shape = within(shape, share, &*presenter.counter);
     let rest = rest.saturating_sub(count(&section("shape:", &shape)));
     let head = filled(
         numbered(subject, 1, HEAD_LINES)?.into_iter(),
@@ -159,21 +161,6 @@ fn filled(
             cost <= share
         })
         .collect()
-}
-
-/// The lines of an outline that the share allows, the dispensable ones left
-/// out.
-fn most_telling(mut lines: Vec<Line>, share: u64, count: &dyn Fn(&str) -> u64) -> Vec<String> {
-    let mut costs: Vec<u64> = lines.iter().map(|line| count(&line.text) + 1).collect();
-    while TITLE_TOKENS + costs.iter().sum::<u64>() > share {
-        let ranks = lines.iter().map(|line| line.rank).enumerate();
-        let Some((at, _)) = ranks.max_by_key(|&(_, rank)| rank) else {
-            break;
-        };
-        lines.remove(at);
-        costs.remove(at);
-    }
-    lines.into_iter().map(|line| line.text).collect()
 }
 
 /// The last lines, from line `unseen` on: those before it stand in the head.

@@ -1,22 +1,21 @@
-//! Retrieve: a page of a stored artifact, as a model sees it.
+//! Retrieve: which part of a stored artifact is asked for?
+//!
+//! Each way into a text is a crate of its own; here they are given the artifact
+//! that a handle means, and what they give is entered into the ledger.
+//! [`message`] has the same as one text for a model.
+
+mod continuation;
+mod message;
 
 use spillgate_artifact::{Handle, TokenBudget, Tokens};
-use spillgate_lookup::{
-    Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, Span, fitting, grep, read, slice,
-};
-use spillgate_query::{Engine, Query, QueryError, QueryNext, QueryPage, query};
+use spillgate_lookup::{Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, grep, read};
+use spillgate_outline::{outline, within};
+use spillgate_query::{Engine, Query, QueryError, QueryPage, query};
+use spillgate_search::{SearchPage, SearchQuery, search};
 use spillgate_store::StoreError;
 
 use crate::Offloader;
 use crate::ledger::{Exit, LedgerEntry};
-use crate::present::{ContinuationError, Presentation, later};
-use crate::profile::DEFAULT_SLICE_CHARS;
-
-/// Tokens that the first and the last line of a page may cost beside its text.
-const FRAME_TOKENS: u64 = 120;
-
-/// Tokens of a frame that the notes on a page may cost; they can quote anything.
-const NOTE_TOKENS: u64 = 100;
 
 /// A retrieval could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -71,125 +70,32 @@ impl Offloader {
         Ok(page)
     }
 
-    /// [`Offloader::read`] as one message: where the page lies, its text, and
-    /// the call for the next page, written by `next`.
-    pub fn present_read(
+    /// The passages of a stored artifact that answer a question best, entered
+    /// into the ledger.
+    pub fn search(
         &self,
         handle: Handle,
-        query: ReadQuery,
-        next: &dyn Fn(Span) -> String,
-    ) -> Result<Presentation, RetrieveError> {
-        let budget = query.budget;
-        let page = self.read(handle, within_frame(query))?;
-        let lines = page.lines;
-        let mut text = format!(
-            "[lines {}-{} of {}]\n",
-            lines.first, lines.last, page.total_lines
-        );
-        text.push_str(&page.text);
-        let next = page.next.map(next);
-        Ok(self.framed(text, next, budget))
+        asked: &SearchQuery<'_>,
+    ) -> Result<SearchPage, RetrieveError> {
+        let artifact = self.artifact(handle)?;
+        let page = search(&artifact, asked, &**self.counter())?;
+        self.retrieved(&artifact, &page.render());
+        Ok(page)
     }
 
-    /// [`Offloader::grep`] as one message: how many lines match, the first of
-    /// them, and the call for the next page, written by `next`.
-    pub fn present_grep(
+    /// The shape of a stored artifact in lines that cost no more than `budget`
+    /// together, entered into the ledger; none of what has no shape.
+    pub fn outline(
         &self,
         handle: Handle,
-        query: &GrepQuery<'_>,
-        next: &dyn Fn(u64) -> String,
-    ) -> Result<Presentation, RetrieveError> {
-        let inner = GrepQuery {
-            budget: query.budget.less(FRAME_TOKENS),
-            ..*query
-        };
-        let page = self.grep(handle, &inner)?;
-        let shown = page.matches.len();
-        let mut text = format!("[{shown} of {} matching lines]\n", page.total);
-        text.push_str(&page.render());
-        Ok(self.framed(text, page.next.map(next), query.budget))
-    }
-
-    /// Seed 002's `get_continuation`: the slice of a result from character
-    /// `offset` on, as it was typed; from the end of what its message showed
-    /// where none is given. Entered into the ledger.
-    pub fn continuation(
-        &self,
-        id: &str,
-        offset: Option<&str>,
-    ) -> Result<Presentation, ContinuationError> {
-        let unknown = || ContinuationError::UnknownId {
-            id: id.chars().take(200).collect(),
-        };
-        let handle = self.by_call_id(id).ok_or_else(unknown)?;
+        budget: TokenBudget,
+    ) -> Result<Vec<String>, RetrieveError> {
         let artifact = self.artifact(handle)?;
         let facts = &artifact.manifest().facts;
-        let length = facts.first_slice.unwrap_or(DEFAULT_SLICE_CHARS);
-        let offset = match offset {
-            Some(text) => whole_number(text).ok_or(ContinuationError::BadOffset)?,
-            None => length,
-        };
-        let slice = match slice(&artifact, offset, length) {
-            Err(LookupError::PastEnd { .. }) => return Err(ContinuationError::PastEnd),
-            slice => slice.map_err(RetrieveError::from)?,
-        };
-        let text = later(&slice, id);
-        self.retrieved(&artifact, &text);
-        // Bounded by its characters, as the seed has it.
-        Ok(Presentation::bounded(text, &**self.counter()))
-    }
-
-    /// [`Offloader::query`] as one message: which results these are, their
-    /// lines, what is to be said of them, and the call for the next page,
-    /// written by `next`.
-    pub fn present_query(
-        &self,
-        handle: Handle,
-        asked: &Query<'_>,
-        engine: &Engine,
-        next: &dyn Fn(QueryNext) -> String,
-    ) -> Result<Presentation, RetrieveError> {
-        let inner = Query {
-            budget: asked.budget.less(FRAME_TOKENS),
-            ..*asked
-        };
-        let page = self.query(handle, &inner, engine)?;
-        let total = page
-            .total
-            .map_or("many".to_owned(), |total| total.to_string());
-        let mut text = match page.results {
-            0 => format!("[no result of {total}]\n"),
-            results => format!(
-                "[results {}-{} of {total}, counted from 0]\n",
-                asked.start,
-                asked.start + results - 1
-            ),
-        };
-        text.push_str(&page.text);
-        let missing = page.missing.iter().map(ToString::to_string);
-        let notes: Vec<String> = page.notes.iter().cloned().chain(missing).collect();
-        if !notes.is_empty() {
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            let notes = format!("note: {}", notes.join("; "));
-            let budget = TokenBudget::new(NOTE_TOKENS);
-            let end = fitting(&notes, &[], budget, &**self.counter());
-            text.push_str(&notes[..end]);
-        }
-        Ok(self.framed(text, page.next.map(next), asked.budget))
-    }
-
-    fn framed(&self, mut text: String, next: Option<String>, budget: TokenBudget) -> Presentation {
-        if let Some(next) = next {
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&format!("next: {next}"));
-        }
-        let frame = TokenBudget::new(budget.get().saturating_add(FRAME_TOKENS));
-        Presentation::new(text, frame, &**self.counter())
-            .expect("invariant: the page keeps to its budget and the frame to its own")
+        let lines = outline(artifact.view(), &facts.view, &facts.stats)?;
+        let lines = within(lines, budget, &**self.counter());
+        self.retrieved(&artifact, &lines.join("\n"));
+        Ok(lines)
     }
 
     /// Enters what a model is told of our own tools: `definitions` stand in each
@@ -220,22 +126,5 @@ impl Offloader {
             tokens_shown: self.cost(text),
             ..LedgerEntry::new(self.clock().now(), Exit::Retrieved)
         });
-    }
-}
-
-/// A number as models write it: `4000`, ` 4000 `, `4000.0`.
-fn whole_number(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let whole = match text.split_once('.') {
-        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
-        _ => text,
-    };
-    whole.parse().ok()
-}
-
-fn within_frame(query: ReadQuery) -> ReadQuery {
-    ReadQuery {
-        budget: query.budget.less(FRAME_TOKENS),
-        ..query
     }
 }

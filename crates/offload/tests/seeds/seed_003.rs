@@ -102,7 +102,7 @@ fn search_results_are_counted() {
     let json = format!("[{}]", results.join(","));
     assert_snapshot!(first_lines(&receipt(&json), 4), @"
     📊 LARGE OUTPUT DETECTED:
-      - Total: 1 lines, 4704 chars
+      - Total: 1 lines, 5108 chars
       - Matches: 101 results
       - Files: 32 files
     ");
@@ -111,7 +111,7 @@ fn search_results_are_counted() {
         .collect();
     assert_snapshot!(first_lines(&receipt(&grep), 4), @"
     📊 LARGE OUTPUT DETECTED:
-      - Total: 102 lines, 2077 chars
+      - Total: 102 lines, 2481 chars
       - Matches: 101 results
       - Files: 32 files
     ");

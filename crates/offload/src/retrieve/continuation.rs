@@ -1,0 +1,49 @@
+//! What comes after the slice that a message showed (seed 002)?
+
+use spillgate_lookup::{LookupError, slice};
+
+use super::RetrieveError;
+use crate::Offloader;
+use crate::present::{ContinuationError, Presentation, later};
+use crate::profile::DEFAULT_SLICE_CHARS;
+
+impl Offloader {
+    /// Seed 002's `get_continuation`: the slice of a result from character
+    /// `offset` on, as it was typed; from the end of what its message showed
+    /// where none is given. Entered into the ledger.
+    pub fn continuation(
+        &self,
+        id: &str,
+        offset: Option<&str>,
+    ) -> Result<Presentation, ContinuationError> {
+        let unknown = || ContinuationError::UnknownId {
+            id: id.chars().take(200).collect(),
+        };
+        let handle = self.by_call_id(id).ok_or_else(unknown)?;
+        let artifact = self.artifact(handle)?;
+        let facts = &artifact.manifest().facts;
+        let length = facts.first_slice.unwrap_or(DEFAULT_SLICE_CHARS);
+        let offset = match offset {
+            Some(text) => whole_number(text).ok_or(ContinuationError::BadOffset)?,
+            None => length,
+        };
+        let slice = match slice(&artifact, offset, length) {
+            Err(LookupError::PastEnd { .. }) => return Err(ContinuationError::PastEnd),
+            slice => slice.map_err(RetrieveError::from)?,
+        };
+        let text = later(&slice, id);
+        self.retrieved(&artifact, &text);
+        // Bounded by its characters, as the seed has it.
+        Ok(Presentation::bounded(text, &**self.counter()))
+    }
+}
+
+/// A number as models write it: `4000`, ` 4000 `, `4000.0`.
+fn whole_number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let whole = match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+        _ => text,
+    };
+    whole.parse().ok()
+}

@@ -1,0 +1,176 @@
+//! How is a page told to a model?
+
+use spillgate_artifact::{Handle, TokenBudget};
+use spillgate_lookup::{GrepQuery, ReadQuery, Span, fitting};
+use spillgate_outline::DEFAULT_TOKENS as OUTLINE_TOKENS;
+use spillgate_query::{Engine, MissingPath, Query, QueryError, QueryNext, QueryPage};
+use spillgate_search::SearchQuery;
+
+use super::RetrieveError;
+use crate::Offloader;
+use crate::present::Presentation;
+
+/// Tokens that the first and the last line of a page may cost beside its text.
+const FRAME_TOKENS: u64 = 120;
+
+/// Tokens of a frame that the notes on a page may cost; they can quote anything.
+const NOTE_TOKENS: u64 = 100;
+
+impl Offloader {
+    /// [`Offloader::read`] as one message: where the page lies, its text, and
+    /// the call for the next page, written by `next`.
+    pub fn present_read(
+        &self,
+        handle: Handle,
+        query: ReadQuery,
+        next: &dyn Fn(Span) -> String,
+    ) -> Result<Presentation, RetrieveError> {
+        let budget = query.budget;
+        let page = self.read(handle, within_frame(query))?;
+        let lines = page.lines;
+        let mut text = format!(
+            "[lines {}-{} of {}]\n",
+            lines.first, lines.last, page.total_lines
+        );
+        text.push_str(&page.text);
+        let next = page.next.map(next);
+        Ok(self.framed(text, next, budget))
+    }
+
+    /// [`Offloader::grep`] as one message: how many lines match, the first of
+    /// them, and the call for the next page, written by `next`.
+    pub fn present_grep(
+        &self,
+        handle: Handle,
+        query: &GrepQuery<'_>,
+        next: &dyn Fn(u64) -> String,
+    ) -> Result<Presentation, RetrieveError> {
+        let inner = GrepQuery {
+            budget: query.budget.less(FRAME_TOKENS),
+            ..*query
+        };
+        let page = self.grep(handle, &inner)?;
+        let shown = page.matches.len();
+        let mut text = format!("[{shown} of {} matching lines]\n", page.total);
+        text.push_str(&page.render());
+        Ok(self.framed(text, page.next.map(next), query.budget))
+    }
+
+    /// [`Offloader::query`] as one message: which results these are, their
+    /// lines, what is to be said of them, and the call for the next page,
+    /// written by `next`.
+    pub fn present_query(
+        &self,
+        handle: Handle,
+        asked: &Query<'_>,
+        engine: &Engine,
+        next: &dyn Fn(QueryNext) -> String,
+    ) -> Result<Presentation, RetrieveError> {
+        let inner = Query {
+            budget: asked.budget.less(FRAME_TOKENS),
+            ..*asked
+        };
+        let page = self.query(handle, &inner, engine)?;
+        if let Some(missing) = &page.missing {
+            return self.nowhere(handle, &page, missing, asked.budget);
+        }
+        let total = page
+            .total
+            .map_or("many".to_owned(), |total| total.to_string());
+        let mut text = match page.results {
+            0 => format!("[no result of {total}]\n"),
+            results => format!(
+                "[results {}-{} of {total}, counted from 0]\n",
+                asked.start,
+                asked.start + results - 1
+            ),
+        };
+        text.push_str(&page.text);
+        if !page.notes.is_empty() {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            let notes = format!("note: {}", page.notes.join("; "));
+            text.push_str(&self.cut(&notes, NOTE_TOKENS));
+        }
+        Ok(self.framed(text, page.next.map(next), asked.budget))
+    }
+
+    /// The answer to a path that leads nowhere: where it ends, what is there,
+    /// and the shape of the whole. Its results are only `null`s, or none.
+    fn nowhere(
+        &self,
+        handle: Handle,
+        page: &QueryPage,
+        missing: &MissingPath,
+        budget: TokenBudget,
+    ) -> Result<Presentation, RetrieveError> {
+        let results = match page.total {
+            Some(0) => "no result".to_owned(),
+            Some(total) => format!("{total} results, all null"),
+            None => "only null".to_owned(),
+        };
+        let note = self.cut(&missing.to_string(), NOTE_TOKENS);
+        let text = format!("[{results}]\nnote: {note}\n");
+        Ok(self.framed(text + &self.shape(handle, budget)?, None, budget))
+    }
+
+    /// What is wrong with a filter, with the shape of what it was put to where
+    /// that helps: its path leads nowhere, or it failed on what it met.
+    pub fn query_error(&self, handle: Handle, error: &QueryError, budget: TokenBudget) -> String {
+        use QueryError::{Failed, NoSuchPath};
+        let message = error.to_string();
+        match error {
+            NoSuchPath { .. } | Failed { .. } => {
+                let shape = self.shape(handle, budget).unwrap_or_default();
+                format!("{}\n{shape}", self.cut(&message, NOTE_TOKENS))
+            }
+            _ => message,
+        }
+    }
+
+    /// The outline of an artifact under its title; nothing where it has none.
+    fn shape(&self, handle: Handle, budget: TokenBudget) -> Result<String, RetrieveError> {
+        let budget = budget.get().saturating_sub(FRAME_TOKENS);
+        let budget = TokenBudget::new(budget.clamp(1, OUTLINE_TOKENS));
+        let lines = self.outline(handle, budget)?;
+        Ok(match lines.is_empty() {
+            true => String::new(),
+            false => format!("shape:\n{}\n", lines.join("\n")),
+        })
+    }
+
+    fn cut(&self, text: &str, tokens: u64) -> String {
+        let budget = TokenBudget::new(tokens);
+        text[..fitting(text, &[], budget, &**self.counter())].to_owned()
+    }
+
+    /// [`Offloader::search`] as one message.
+    pub fn present_search(
+        &self,
+        handle: Handle,
+        asked: &SearchQuery<'_>,
+    ) -> Result<Presentation, RetrieveError> {
+        let page = self.search(handle, asked)?;
+        Ok(self.framed(page.render(), None, asked.budget))
+    }
+
+    fn framed(&self, mut text: String, next: Option<String>, budget: TokenBudget) -> Presentation {
+        if let Some(next) = next {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&format!("next: {next}"));
+        }
+        let frame = TokenBudget::new(budget.get().saturating_add(FRAME_TOKENS));
+        Presentation::new(text, frame, &**self.counter())
+            .expect("invariant: the page keeps to its budget and the frame to its own")
+    }
+}
+
+fn within_frame(query: ReadQuery) -> ReadQuery {
+    ReadQuery {
+        budget: query.budget.less(FRAME_TOKENS),
+        ..query
+    }
+}

@@ -1,0 +1,220 @@
+//! The keys of a JSON document, their types, and what their values are like.
+//!
+//! Elements of an array are merged into one shape, so memory depends on the
+//! number of different places and not on the document.
+
+mod render;
+mod shape;
+mod values;
+mod walk;
+
+use std::io::{self, Read};
+
+use serde::de::IgnoredAny;
+use spillgate_artifact::{ByteSource, Layout, ReadRange};
+use spillgate_view::{JsonLayout, View, ViewSink};
+
+use crate::parts::{MOST_BYTES, Plan, grouped, lines};
+use crate::{Line, note};
+use walk::{Indent, Unfit, Walker};
+
+/// How views are laid out.
+const TWO_SPACES: Indent = Indent {
+    byte: b' ',
+    count: 2,
+};
+
+/// The key tree of the document that begins at byte `start`.
+pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<Line>> {
+    let source = view.source();
+    let plan = Plan::first(source, start)?;
+    let head = source.bytes(start, start + HEAD)?;
+    let indent = match view.layout() {
+        Layout::Json => Some(TWO_SPACES),
+        _ => indent_of(&head),
+    };
+    let walker = match indent {
+        Some(indent) => walked(source, &plan, indent)?,
+        None => Err(Unfit),
+    };
+    let (walker, is_whole) = match walker {
+        Ok(walker) => (walker, true),
+        Err(Unfit) => laid_out(source, start)?,
+    };
+    let (tree, ended) = walker.finish();
+    let mut shown = render::render(tree, "");
+    if plan.is_partial() {
+        shown.insert(0, note(format!("(of the first {} MiB)", MOST_BYTES >> 20)));
+    } else if !(ended && is_whole) {
+        shown.insert(0, note("(as far as it can be read)".to_owned()));
+    }
+    Ok(shown)
+}
+
+/// The same of many documents, one a line; lines that are none are counted.
+pub(crate) fn outline_of_lines(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+    let found = plan.look(view.source(), |text, start| {
+        let mut walker = Walker::new(TWO_SPACES);
+        let mut others = 0u64;
+        let mut laid_out = Bounded::default();
+        for (at, line) in lines(text) {
+            if !line.trim_ascii().is_empty()
+                && document(&mut walker, &mut laid_out, line, start + at as u64).is_err()
+            {
+                others += 1;
+            }
+        }
+        (walker, others)
+    })?;
+    let mut all = Walker::new(TWO_SPACES);
+    let mut others = 0;
+    for (walker, more) in found {
+        others += more;
+        if all.join(walker).is_err() {
+            others += 1;
+        }
+    }
+    let documents = plan.scaled(all.documents);
+    let others = match others {
+        0 => String::new(),
+        n => format!(" (and {} lines that are none)", grouped(n)),
+    };
+    let (tree, _) = all.finish();
+    Ok(render::render(
+        tree,
+        &format!("{documents} documents{others}, each "),
+    ))
+}
+
+/// Takes a document on a line of its own.
+fn document(
+    walker: &mut Walker,
+    laid_out: &mut Bounded,
+    line: &[u8],
+    offset: u64,
+) -> Result<(), Unfit> {
+    // Looked at before it is taken: half a line would leave its keys.
+    serde_json::from_slice::<IgnoredAny>(line).map_err(|_| Unfit)?;
+    laid_out.begin(line.len());
+    JsonLayout::default()
+        .feed(line, laid_out)
+        .map_err(|_| Unfit)?;
+    for (_, line) in lines(&laid_out.text) {
+        walker.line(line, offset)?;
+    }
+    Ok(())
+}
+
+/// Follows the lines of a laid-out document, part by part.
+fn walked(
+    source: &dyn ByteSource,
+    plan: &Plan,
+    indent: Indent,
+) -> io::Result<Result<Walker, Unfit>> {
+    let parts = plan.look(source, |text, start| {
+        let mut walker = Walker::new(indent);
+        for (at, line) in lines(text) {
+            walker.line(line, start + at as u64)?;
+        }
+        Ok(walker)
+    })?;
+    let mut all = Walker::new(indent);
+    for part in parts {
+        if part.and_then(|part| all.join(part)).is_err() {
+            return Ok(Err(Unfit));
+        }
+    }
+    Ok(Ok(all))
+}
+
+/// Bytes in which the indentation of a document shows.
+const HEAD: u64 = 4 << 10;
+
+/// What the second line of a document is indented by.
+fn indent_of(head: &[u8]) -> Option<Indent> {
+    let mut lines = lines(head);
+    let first = lines.next()?.1.trim_ascii_end();
+    let second = lines.next()?.1;
+    let byte = *second.first()?;
+    let count = second.iter().take_while(|&&one| one == byte).count();
+    (matches!(first, b"{" | b"[") && matches!(byte, b' ' | b'\t')).then_some(Indent { byte, count })
+}
+
+/// Follows a document that is not laid out, by laying it out on the way; what
+/// came before a fault is kept. Tells whether there was none.
+fn laid_out(source: &dyn ByteSource, start: u64) -> io::Result<(Walker, bool)> {
+    const BLOCK: usize = 64 << 10;
+    let end = start.saturating_add(MOST_BYTES);
+    let mut reader = ReadRange::new(source, start, end);
+    let mut layout = JsonLayout::default();
+    let mut walker = Walker::new(TWO_SPACES);
+    let mut made = Bounded::default();
+    let mut block = vec![0; BLOCK];
+    let mut at = start;
+    loop {
+        let read = reader.read(&mut block)?;
+        made.room(read);
+        let fits = layout.feed(&block[..read], &mut made).is_ok();
+        let is_end = read == 0 || !fits;
+        let whole = match is_end {
+            true => made.text.len(),
+            false => memchr::memrchr(b'\n', &made.text).map_or(0, |newline| newline + 1),
+        };
+        for (_, line) in lines(&made.text[..whole]) {
+            if walker.line(line, at).is_err() {
+                return Ok((walker, false));
+            }
+            at += 1; // the order is what counts
+        }
+        made.text.drain(..whole);
+        if is_end {
+            return Ok((walker, fits));
+        }
+    }
+}
+
+/// Laid-out text that does not grow out of proportion, as indentation makes it
+/// do in deep nesting.
+#[derive(Debug, Default)]
+struct Bounded {
+    text: Vec<u8>,
+    room: usize,
+}
+
+impl Bounded {
+    /// So many times its length may a text be when it is laid out, and so much
+    /// more: as in views.
+    const GROWTH: usize = 8;
+    const FREE: usize = 64 << 10;
+    /// A token that is longer than this without an end is no reason to hold
+    /// more of it.
+    const MOST: usize = 64 << 20;
+
+    fn begin(&mut self, length: usize) {
+        self.text.clear();
+        self.room(length);
+    }
+
+    fn room(&mut self, length: usize) {
+        self.room = self
+            .text
+            .len()
+            .saturating_add(length.saturating_mul(Self::GROWTH) + Self::FREE)
+            .min(Self::MOST);
+    }
+}
+
+impl ViewSink for Bounded {
+    fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.text.len() + bytes.len() > self.room {
+            return Err(io::Error::other("laid out, it grows out of proportion"));
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn line(&mut self, _: u64) {}
+}
+
+#[cfg(test)]
+mod tests;

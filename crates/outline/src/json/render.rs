@@ -1,0 +1,351 @@
+//! How is the shape of a document written down?
+//!
+//! A place a line. What a line begins with is a piece of a jq path: put together
+//! from the outermost line to the innermost, `.items[]` over `.metadata.name`,
+//! they are the path of the values there.
+
+use std::fmt::Write;
+
+use super::shape::{Id, Key, Keys, Shape, Span, Tree};
+use super::values::Values;
+use crate::Line;
+use crate::parts::grouped;
+
+/// Characters of an example.
+const EXAMPLE_CHARS: usize = 32;
+/// Values that are named of a place with few of them, and their characters.
+const NAMED: usize = 4;
+const NAMED_CHARS: usize = 60;
+/// Keys of one kind that are worth a common line.
+const ALIKE: usize = 3;
+/// Fewer keys are never taken for data.
+const LEAST_MAP: usize = 6;
+
+/// The lines of all places.
+pub(super) fn render(mut tree: Tree, label: &str) -> Vec<Line> {
+    settle(&mut tree, Tree::ROOT);
+    let mut render = Render {
+        tree: &tree,
+        lines: Vec::new(),
+    };
+    render.place(Tree::ROOT, label, String::new(), 0, "");
+    render.lines
+}
+
+/// Makes maps of objects whose keys look like data.
+fn settle(tree: &mut Tree, id: Id) {
+    let shape = tree.get(id);
+    let items = shape.items;
+    if let Keys::Few(keys) = &shape.keys
+        && keys.len() >= LEAST_MAP
+        && (have_digits(keys, tree) || are_alike(keys, tree))
+    {
+        let keys = keys.clone();
+        tree.make_map(id, keys);
+    }
+    let inside: Vec<Id> = match &tree.get(id).keys {
+        Keys::Few(keys) => keys.iter().map(|key| key.value).collect(),
+        Keys::Map(of_all) => vec![of_all.value],
+    };
+    for id in inside.into_iter().chain(items) {
+        settle(tree, id);
+    }
+}
+
+/// Three in four keys have a digit, as ids, versions and dates do, and all
+/// values are of one type.
+fn have_digits(keys: &[Key], tree: &Tree) -> bool {
+    let digits = keys
+        .iter()
+        .filter(|key| key.text.iter().any(u8::is_ascii_digit));
+    let types: Vec<Vec<&str>> = keys.iter().map(|key| types(tree.get(key.value))).collect();
+    digits.count() * 4 >= keys.len() * 3 && types.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+/// All values are objects with about the same keys.
+fn are_alike(keys: &[Key], tree: &Tree) -> bool {
+    /// One key may be anything.
+    const LEAST: usize = 2;
+    let inside = |key: &Key| match (&tree.get(key.value), types(tree.get(key.value))) {
+        (shape, types) if types == ["object"] => match &shape.keys {
+            Keys::Few(keys) if keys.len() >= LEAST => {
+                Some(keys.iter().map(|key| key.text.clone()).collect::<Vec<_>>())
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(sets) = keys.iter().map(inside).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let largest = sets.iter().map(Vec::len).max().unwrap_or(0);
+    let mut all: Vec<_> = sets.into_iter().flatten().collect();
+    all.sort_unstable();
+    all.dedup();
+    all.len() <= largest + largest / 4
+}
+
+fn types(shape: &Shape) -> Vec<&'static str> {
+    [
+        (shape.objects, "object"),
+        (shape.arrays, "array"),
+        (shape.strings, "string"),
+        (shape.numbers, "number"),
+        (shape.booleans(), "boolean"),
+    ]
+    .into_iter()
+    .filter_map(|(count, name)| (count > 0).then_some(name))
+    .collect()
+}
+
+struct Render<'a> {
+    tree: &'a Tree,
+    lines: Vec<Line>,
+}
+
+impl Render<'_> {
+    /// The line of a place and those inside. `path` leads to it from the line
+    /// above; `rare` tells in how many objects it is, where not in all.
+    fn place(&mut self, id: Id, label: &str, mut path: String, depth: usize, rare: &str) {
+        let shape = self.tree.get(id);
+        if rare.is_empty()
+            && label.is_empty()
+            && let Some(key) = self.only_key(shape)
+        {
+            path.push_str(&jq_key(&key.text));
+            return self.place(key.value, label, path, depth, rare);
+        }
+        let mut texts = vec![self.described(shape)];
+        let mut inner = shape;
+        while let Some(items) = inner.items
+            && inner.arrays + inner.nulls == inner.count()
+        {
+            path.push_str(if path.is_empty() { ".[]" } else { "[]" });
+            inner = self.tree.get(items);
+            texts.push(self.described(inner));
+        }
+        if let Keys::Map(of_all) = &inner.keys {
+            path.push_str(if path.is_empty() { ".[]" } else { "[]" });
+            inner = self.tree.get(of_all.value);
+        }
+        let joint = if path.is_empty() { "" } else { ": " };
+        let is_leaf = inner.objects == 0;
+        self.line(
+            depth,
+            usize::from(is_leaf && depth > 0),
+            &format!("{label}{path}{rare}{joint}{}", nested(&texts)),
+        );
+        self.inside(shape, inner, depth + 1);
+    }
+
+    fn line(&mut self, depth: usize, rank: usize, text: &str) {
+        self.lines.push(Line {
+            rank: depth * 2 + rank,
+            text: format!("{}{text}", "  ".repeat(depth)),
+        });
+    }
+
+    /// The lines of what is in the objects of a place: its own, and those of
+    /// its elements or values.
+    fn inside(&mut self, shape: &Shape, inner: &Shape, depth: usize) {
+        let own = (!std::ptr::eq(shape, inner)).then_some(shape);
+        for shape in own.into_iter().chain([inner]) {
+            if let Keys::Few(keys) = &shape.keys {
+                self.members(shape, keys, depth);
+            }
+            if shape.more {
+                self.line(depth, 1, "… deeper, or more than is told apart");
+            }
+        }
+        if let Some(items) = inner.items {
+            self.place(items, "", "[]".to_owned(), depth, "");
+        }
+    }
+
+    fn members(&mut self, shape: &Shape, keys: &[Key], depth: usize) {
+        let mut keys: Vec<&Key> = keys.iter().collect();
+        keys.sort_by_key(|key| key.offset);
+        let urls: Vec<&Key> = keys
+            .iter()
+            .copied()
+            .filter(|key| is_url(self.tree.get(key.value)))
+            .collect();
+        let alike = urls.len() >= ALIKE;
+        for key in keys {
+            let value = self.tree.get(key.value);
+            if alike && is_url(value) {
+                continue;
+            }
+            let present = value.count();
+            let rare = match present < shape.objects {
+                true => format!("? ({} of {})", grouped(present), grouped(shape.objects)),
+                false => String::new(),
+            };
+            self.place(key.value, "", jq_key(&key.text), depth, &rare);
+        }
+        if alike {
+            let mut names: Vec<String> = urls.iter().map(|key| jq_key(&key.text)).collect();
+            let count = names.len();
+            names.truncate(NAMED);
+            let more = if count > NAMED { ", …" } else { "" };
+            let names = names.join(", ");
+            self.line(depth, 2, &format!("{names}{more}: {count} keys with URLs"));
+        }
+    }
+
+    /// The only key of a place where there are only objects that all have it.
+    fn only_key(&self, shape: &Shape) -> Option<Key> {
+        match &shape.keys {
+            Keys::Few(keys) if keys.len() == 1 && !shape.more => {
+                let is_always = shape.count() == shape.objects
+                    && self.tree.get(keys[0].value).count() == shape.objects;
+                is_always.then(|| keys[0].clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// What is in a place: types, lengths, values.
+    fn described(&self, shape: &Shape) -> String {
+        let mut parts = Vec::new();
+        if shape.objects > 0 {
+            parts.push(match &shape.keys {
+                Keys::Map(of_all) => format!(
+                    "{{<{} keys like {}>: {}}}",
+                    span(shape.widths),
+                    clipped(&quoted(&of_all.text)),
+                    self.value_of_map(of_all.value)
+                ),
+                Keys::Few(keys) if keys.is_empty() && !shape.more => "{}".to_owned(),
+                Keys::Few(_) => "object".to_owned(),
+            });
+        }
+        if shape.arrays > 0 {
+            parts.push(format!("array({})", span(shape.lengths)));
+        }
+        if shape.strings > 0 {
+            let values = valued(&shape.strings_seen, shape.strings);
+            parts.push(format!("string{values}"));
+        }
+        if shape.numbers > 0 {
+            parts.push(numbers(shape));
+        }
+        parts.extend(booleans(shape));
+        if shape.nulls > 0 {
+            parts.push("null".to_owned());
+        }
+        if parts.is_empty() {
+            parts.push("nothing".to_owned());
+        }
+        parts.join(" | ")
+    }
+
+    fn value_of_map(&self, id: Id) -> String {
+        let shape = self.tree.get(id);
+        let mut text = self.described(shape);
+        if let Some(items) = shape.items {
+            let items = self.described(self.tree.get(items));
+            write!(text, " of {items}").expect("writing to a string");
+        }
+        text
+    }
+}
+
+/// Arrays in arrays, of which only the outer ones and the innermost are told.
+fn nested(texts: &[String]) -> String {
+    const TOLD: usize = 3;
+    match texts {
+        [outer @ .., last] if outer.len() > TOLD => {
+            format!("{} of … of {last}", outer[..TOLD - 1].join(" of "))
+        }
+        _ => texts.join(" of "),
+    }
+}
+
+fn numbers(shape: &Shape) -> String {
+    match (shape.range.ends(), shape.numbers_seen.distinct()) {
+        (Some((least, most)), distinct) if distinct.is_none_or(|count| count > NAMED) => {
+            format!("number {}–{}", clipped(least), clipped(most))
+        }
+        _ => format!("number{}", valued(&shape.numbers_seen, shape.numbers)),
+    }
+}
+
+fn booleans(shape: &Shape) -> Option<String> {
+    match (shape.trues, shape.falses) {
+        (0, 0) => None,
+        (_, 0) => Some("boolean: true".to_owned()),
+        (0, _) => Some("boolean: false".to_owned()),
+        (trues, falses) => Some(format!(
+            "boolean ({} true, {} false)",
+            grouped(trues),
+            grouped(falses)
+        )),
+    }
+}
+
+/// The values of a place: all if there are few, else an example.
+fn valued(values: &Values, count: u64) -> String {
+    let mut room = NAMED_CHARS;
+    let texts: Vec<String> = values
+        .examples()
+        .map(|text| clipped(&String::from_utf8_lossy(text)))
+        .take_while(|text| {
+            let fits = room == NAMED_CHARS || text.len() <= room;
+            room = room.saturating_sub(text.len());
+            fits
+        })
+        .take(NAMED)
+        .collect();
+    match values.distinct() {
+        Some(1) => format!(": {}", texts[0]),
+        Some(distinct) if (distinct as u64) < count => {
+            let more = if distinct > texts.len() { ", …" } else { "" };
+            format!(" ({distinct} distinct: {}{more})", texts.join(", "))
+        }
+        Some(2) if texts.len() == 2 => format!(": {}", texts.join(", ")),
+        _ => format!(": {}, …", texts[0]),
+    }
+}
+
+fn span(span: Span) -> String {
+    match span.0 {
+        None => "?".to_owned(),
+        Some((least, most)) if least == most => grouped(most),
+        Some((least, most)) => format!("{}–{}", grouped(least), grouped(most)),
+    }
+}
+
+/// Strings of which the first is a URL.
+fn is_url(shape: &Shape) -> bool {
+    let is_web = |text: &[u8]| text.starts_with(b"\"http://") || text.starts_with(b"\"https://");
+    matches!(types(shape).as_slice(), ["string"]) && shape.strings_seen.examples().all(is_web)
+}
+
+/// A key as it stands in a jq path.
+fn jq_key(key: &[u8]) -> String {
+    let is_name = |(at, byte): (usize, &u8)| {
+        byte.is_ascii_alphabetic() || *byte == b'_' || (at > 0 && byte.is_ascii_digit())
+    };
+    let plain = !key.is_empty() && key.iter().enumerate().all(is_name);
+    match plain {
+        true => format!(".{}", String::from_utf8_lossy(key)),
+        false => format!(".{}", quoted(key)),
+    }
+}
+
+/// Between quotes, as JSON has it and as jq takes it.
+fn quoted(key: &[u8]) -> String {
+    format!("\"{}\"", String::from_utf8_lossy(key))
+}
+
+/// An example on one line, cut where it is long; a string keeps its quotes.
+fn clipped(text: &str) -> String {
+    let mut chars = text.chars();
+    let cut: String = chars.by_ref().take(EXAMPLE_CHARS).collect();
+    match (chars.next(), cut.starts_with('"')) {
+        (None, _) => cut,
+        (Some(_), true) => format!("{cut}…\""),
+        (Some(_), false) => format!("{cut}…"),
+    }
+}

@@ -1,0 +1,298 @@
+//! What do the values in one place of a document have in common?
+
+use super::values::{Range, Values};
+
+/// Different keys that are told apart; an object with more is a map, whose
+/// values are merged into one shape.
+pub(super) const KEYS: usize = 64;
+/// Places that are told apart in all. A document that has more shows no more of
+/// them: hostile ones could have a place a byte.
+const NODES: usize = 8192;
+/// Bytes of a key that are compared.
+const KEY_BYTES: usize = 256;
+
+/// A place in a document.
+pub(super) type Id = usize;
+
+/// Everything that can stand in one place.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Shape {
+    pub(super) nulls: u64,
+    pub(super) trues: u64,
+    pub(super) falses: u64,
+    pub(super) numbers: u64,
+    pub(super) strings: u64,
+    pub(super) objects: u64,
+    pub(super) arrays: u64,
+    /// Of the array with the fewest elements and that with the most.
+    pub(super) lengths: Span,
+    /// The same of objects and their members.
+    pub(super) widths: Span,
+    pub(super) keys: Keys,
+    pub(super) items: Option<Id>,
+    pub(super) strings_seen: Values,
+    pub(super) numbers_seen: Values,
+    pub(super) range: Range,
+    /// Whether there was more in it than is told apart.
+    pub(super) more: bool,
+}
+
+/// The least and the most of something.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(super) struct Span(pub(super) Option<(u64, u64)>);
+
+impl Span {
+    pub(super) fn add(&mut self, count: u64) {
+        self.merge(Self(Some((count, count))));
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.0 = match (self.0, other.0) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+/// The members of objects.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Keys {
+    Few(Vec<Key>),
+    /// So many that they are data: the first key, and what all values are like.
+    Map(Key),
+}
+
+/// A key as it is written between its quotes, and where it stands first.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Key {
+    pub(super) text: Box<[u8]>,
+    pub(super) offset: u64,
+    pub(super) value: Id,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Shape {
+    /// How many values were here.
+    pub(super) fn count(&self) -> u64 {
+        self.nulls + self.booleans() + self.numbers + self.strings + self.objects + self.arrays
+    }
+
+    pub(super) fn booleans(&self) -> u64 {
+        self.trues + self.falses
+    }
+}
+
+/// All places of a document; the first is its root.
+#[derive(Debug)]
+pub(super) struct Tree {
+    shapes: Vec<Shape>,
+    /// Where the shape of a place went when it was merged into another.
+    moved: Vec<Id>,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Self {
+            shapes: vec![Shape::default()],
+            moved: vec![0],
+        }
+    }
+}
+
+impl Tree {
+    pub(super) const ROOT: Id = 0;
+
+    pub(super) fn get(&self, id: Id) -> &Shape {
+        &self.shapes[self.resolve(id)]
+    }
+
+    pub(super) fn get_mut(&mut self, id: Id) -> &mut Shape {
+        let id = self.resolve(id);
+        &mut self.shapes[id]
+    }
+
+    pub(super) fn resolve(&self, mut id: Id) -> Id {
+        while self.moved[id] != id {
+            id = self.moved[id];
+        }
+        id
+    }
+
+    /// A new place; `None` when there are too many.
+    pub(super) fn add(&mut self) -> Option<Id> {
+        if self.shapes.len() >= NODES {
+            return None;
+        }
+        let id = self.shapes.len();
+        self.shapes.push(Shape::default());
+        self.moved.push(id);
+        Some(id)
+    }
+
+    /// The place of the elements of the arrays at `parent`.
+    pub(super) fn item(&mut self, parent: Id) -> Option<Id> {
+        if let Some(items) = self.get(parent).items {
+            return Some(items);
+        }
+        let added = self.add();
+        let shape = self.get_mut(parent);
+        shape.items = added;
+        shape.more |= added.is_none();
+        added
+    }
+
+    /// The place of the values under `key`, which stands at byte `offset`.
+    /// `next` guesses which key it is: objects often have the same ones in the
+    /// same order.
+    pub(super) fn key(
+        &mut self,
+        parent: Id,
+        key: &[u8],
+        next: &mut usize,
+        offset: u64,
+    ) -> Option<Id> {
+        let key = &key[..key.len().min(KEY_BYTES)];
+        match &self.get(parent).keys {
+            Keys::Map(of_all) => return Some(of_all.value),
+            Keys::Few(keys) => {
+                let guess = keys.get(*next).is_some_and(|known| *known.text == *key);
+                let found = match guess {
+                    true => Some(*next),
+                    false => keys.iter().position(|known| *known.text == *key),
+                };
+                if let Some(at) = found {
+                    *next = at + 1;
+                    return Some(keys[at].value);
+                }
+            }
+        }
+        let Some(value) = self.add() else {
+            self.get_mut(parent).more = true;
+            return None;
+        };
+        let text = key.into();
+        self.insert(
+            parent,
+            Key {
+                text,
+                offset,
+                value,
+            },
+        );
+        Some(self.resolve(value))
+    }
+
+    fn insert(&mut self, parent: Id, key: Key) {
+        let Keys::Few(keys) = &mut self.get_mut(parent).keys else {
+            return;
+        };
+        keys.push(key);
+        if keys.len() > KEYS {
+            let keys = std::mem::take(keys);
+            self.make_map(parent, keys);
+        }
+    }
+
+    /// Merges the values under `keys` into one place.
+    pub(super) fn make_map(&mut self, parent: Id, keys: Vec<Key>) {
+        let Some(first) = keys.iter().min_by_key(|key| key.offset).cloned() else {
+            return;
+        };
+        for key in keys {
+            self.merge(first.value, key.value);
+        }
+        self.get_mut(parent).keys = Keys::Map(first);
+    }
+
+    /// Merges what is at `from` into `into`; both are the latter then.
+    pub(super) fn merge(&mut self, into: Id, from: Id) {
+        let (into, from) = (self.resolve(into), self.resolve(from));
+        if into == from {
+            return;
+        }
+        let other = std::mem::take(&mut self.shapes[from]);
+        self.moved[from] = into;
+        let mine = &mut self.shapes[into];
+        mine.nulls += other.nulls;
+        mine.trues += other.trues;
+        mine.falses += other.falses;
+        mine.numbers += other.numbers;
+        mine.strings += other.strings;
+        mine.objects += other.objects;
+        mine.arrays += other.arrays;
+        mine.lengths.merge(other.lengths);
+        mine.widths.merge(other.widths);
+        mine.strings_seen.merge(other.strings_seen);
+        mine.numbers_seen.merge(other.numbers_seen);
+        mine.range.merge(other.range);
+        mine.more |= other.more;
+        match (mine.items, other.items) {
+            (Some(items), Some(others)) => self.merge(items, others),
+            (items, others) => mine.items = items.or(others),
+        }
+        self.merge_keys(into, other.keys);
+    }
+
+    fn merge_keys(&mut self, into: Id, others: Keys) {
+        match others {
+            Keys::Few(others) => {
+                for key in others {
+                    self.merge_key(into, key);
+                }
+            }
+            Keys::Map(of_all) => {
+                let mut keys = match std::mem::take(&mut self.get_mut(into).keys) {
+                    Keys::Few(keys) => keys,
+                    Keys::Map(mine) => vec![mine],
+                };
+                keys.push(of_all);
+                self.make_map(into, keys);
+            }
+        }
+    }
+
+    fn merge_key(&mut self, into: Id, key: Key) {
+        match &mut self.get_mut(into).keys {
+            Keys::Map(mine) => {
+                let value = mine.value;
+                if key.offset < mine.offset {
+                    *mine = Key { value, ..key };
+                }
+                self.merge(value, key.value);
+            }
+            Keys::Few(keys) => match keys.iter_mut().find(|known| known.text == key.text) {
+                Some(known) => {
+                    known.offset = known.offset.min(key.offset);
+                    let value = known.value;
+                    self.merge(value, key.value);
+                }
+                None => self.insert(into, key),
+            },
+        }
+    }
+
+    /// Takes over all places of another tree; an id there is so much greater
+    /// here. Nothing is merged yet.
+    pub(super) fn adopt(&mut self, other: Self) -> usize {
+        let base = self.shapes.len();
+        let shifted = |key: Key| Key {
+            value: key.value + base,
+            ..key
+        };
+        for mut shape in other.shapes {
+            shape.items = shape.items.map(|id| id + base);
+            shape.keys = match shape.keys {
+                Keys::Few(keys) => Keys::Few(keys.into_iter().map(shifted).collect()),
+                Keys::Map(key) => Keys::Map(shifted(key)),
+            };
+            self.shapes.push(shape);
+        }
+        self.moved.extend(other.moved.iter().map(|id| id + base));
+        base
+    }
+}

@@ -1,0 +1,171 @@
+//! Which values are there in one place?
+//!
+//! All of it is the same whatever part of a document was looked at first: what
+//! was seen is known by the byte at which it stands, and ties go to the earlier.
+
+use std::hash::Hasher;
+
+use rustc_hash::FxHasher;
+
+/// Different values that are told apart; with more, they are just many.
+pub(super) const FEW: usize = 20;
+/// Of many, so many are kept as examples.
+const EXAMPLES: usize = 3;
+/// Bytes of a value that are kept.
+const KEPT: usize = 128;
+
+/// The different scalars of one place, as they are written.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Values {
+    seen: Vec<Seen>,
+    many: bool,
+    /// The one that was met last: it often comes again.
+    last: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Seen {
+    hash: u64,
+    offset: u64,
+    text: Box<[u8]>,
+}
+
+impl Values {
+    /// Takes a value that stands at byte `offset`.
+    pub(super) fn add(&mut self, value: &[u8], offset: u64) {
+        if self.many {
+            return;
+        }
+        let mut hasher = FxHasher::default();
+        hasher.write(value);
+        let hash = hasher.finish();
+        if self
+            .seen
+            .get(self.last)
+            .is_some_and(|seen| seen.hash == hash)
+        {
+            return;
+        }
+        match self.seen.iter().position(|seen| seen.hash == hash) {
+            Some(at) => self.last = at,
+            None => self.push(Seen {
+                hash,
+                offset,
+                text: value[..value.len().min(KEPT)].into(),
+            }),
+        }
+    }
+
+    fn push(&mut self, seen: Seen) {
+        self.last = self.seen.len();
+        self.seen.push(seen);
+        self.keep_few();
+    }
+
+    fn keep_few(&mut self) {
+        self.many |= self.seen.len() > FEW;
+        if self.many {
+            self.seen.sort_by_key(|seen| seen.offset);
+            self.seen.truncate(EXAMPLES);
+        }
+    }
+
+    /// Takes what was seen elsewhere.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.many |= other.many;
+        for seen in other.seen {
+            match self.seen.iter_mut().find(|mine| mine.hash == seen.hash) {
+                Some(mine) => mine.offset = mine.offset.min(seen.offset),
+                None => self.seen.push(seen),
+            }
+        }
+        self.seen.sort_by_key(|seen| seen.offset);
+        self.last = 0;
+        self.keep_few();
+    }
+
+    /// How many there are; `None`: many.
+    pub(super) fn distinct(&self) -> Option<usize> {
+        (!self.many).then_some(self.seen.len())
+    }
+
+    /// The first ones, as they are written.
+    pub(super) fn examples(&self) -> impl Iterator<Item = &[u8]> {
+        self.seen.iter().map(|seen| &*seen.text)
+    }
+}
+
+/// The least and the greatest number of one place, as they are written.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Range {
+    ends: Option<(Number, Number)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Number {
+    value: f64,
+    offset: u64,
+    text: Box<str>,
+}
+
+impl Range {
+    /// Takes a number that stands at byte `offset`.
+    pub(super) fn add(&mut self, text: &[u8], offset: u64) {
+        let Ok(text) = std::str::from_utf8(text) else {
+            return;
+        };
+        let Some(value) = value_of(text) else {
+            return;
+        };
+        let inside = |(least, most): &(Number, Number)| least.value <= value && value <= most.value;
+        if self.ends.as_ref().is_some_and(inside) {
+            return;
+        }
+        let number = Number {
+            value,
+            offset,
+            text: text.chars().take(KEPT).collect(),
+        };
+        self.widen(number.clone(), number);
+    }
+
+    fn widen(&mut self, least: Number, most: Number) {
+        self.ends = Some(match self.ends.take() {
+            None => (least, most),
+            Some((mine_least, mine_most)) => (
+                earlier(mine_least, least, |one, other| one < other),
+                earlier(mine_most, most, |one, other| one > other),
+            ),
+        });
+    }
+
+    /// Takes the range of another place.
+    pub(super) fn merge(&mut self, other: Self) {
+        if let Some((least, most)) = other.ends {
+            self.widen(least, most);
+        }
+    }
+
+    /// Both ends as they are written, if they differ.
+    pub(super) fn ends(&self) -> Option<(&str, &str)> {
+        let (least, most) = self.ends.as_ref()?;
+        (least.value < most.value).then_some((&*least.text, &*most.text))
+    }
+}
+
+fn value_of(text: &str) -> Option<f64> {
+    /// Exact in a double.
+    const DIGITS: usize = 15;
+    if text.len() <= DIGITS
+        && let Ok(integer) = text.parse::<i64>()
+    {
+        return Some(integer as f64);
+    }
+    text.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+fn earlier(one: Number, other: Number, better: impl Fn(f64, f64) -> bool) -> Number {
+    let other_is = better(other.value, one.value)
+        || (!better(one.value, other.value) && other.offset < one.offset);
+    if other_is { other } else { one }
+}

@@ -1,0 +1,300 @@
+//! How is the shape of a laid-out document followed, line by line?
+//!
+//! Where each member and element has a line of its own, as in every JSON view
+//! and in what most tools print, a line is a key, a bracket or a scalar, and its
+//! indentation is its depth. So a part of a document can be followed without
+//! what stands before it: the containers that are open there are known by their
+//! depth, and are told apart when the parts are joined. This is not a parser:
+//! that the text is JSON was found out when the view was made. A line that does
+//! not fit the layout ends it.
+
+use memchr::memchr2;
+
+use super::shape::{Id, Shape, Tree};
+
+/// Levels that are looked into.
+pub(super) const DEPTH: usize = 12;
+
+/// What one level is indented by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Indent {
+    pub(super) byte: u8,
+    pub(super) count: usize,
+}
+
+/// A line is not laid out as expected.
+#[derive(Debug, PartialEq)]
+pub(super) struct Unfit;
+
+/// Follows one part of a document, or several.
+#[derive(Debug)]
+pub(super) struct Walker {
+    pub(super) tree: Tree,
+    indent: Indent,
+    /// Containers that are open, outermost first.
+    open: Vec<Frame>,
+    /// Those that were open where the part begins.
+    before: Vec<Before>,
+    begun: bool,
+    /// Documents that began here.
+    pub(super) documents: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    /// `None`: too deep, or one place too many.
+    place: Option<Id>,
+    is_array: bool,
+    entries: u64,
+    /// The key that is expected next.
+    next: usize,
+    /// Whether it was open where the part begins.
+    is_before: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    place: Option<Id>,
+    entries: u64,
+    is_closed: bool,
+}
+
+impl Walker {
+    pub(super) fn new(indent: Indent) -> Self {
+        Self {
+            tree: Tree::default(),
+            indent,
+            open: Vec::new(),
+            before: Vec::new(),
+            begun: false,
+            documents: 0,
+        }
+    }
+
+    /// Takes the next line, which begins at byte `offset`.
+    pub(super) fn line(&mut self, line: &[u8], offset: u64) -> Result<(), Unfit> {
+        let blanks = line.iter().take_while(|&&byte| byte == self.indent.byte);
+        let blanks = blanks.count();
+        let rest = line[blanks..].trim_ascii_end();
+        let Some(&first) = rest.first() else {
+            return Ok(());
+        };
+        let closes = first == b'}' || first == b']';
+        let depth = blanks / self.indent.count + usize::from(closes);
+        if !self.begun {
+            self.begin(depth)?;
+        }
+        if depth != self.open.len() || !blanks.is_multiple_of(self.indent.count) {
+            return Err(Unfit);
+        }
+        let rest = rest.strip_suffix(b",").unwrap_or(rest);
+        match closes {
+            true => self.close(rest),
+            false => self.entry(rest, offset),
+        }
+    }
+
+    /// Begins within `depth` containers.
+    fn begin(&mut self, depth: usize) -> Result<(), Unfit> {
+        /// Deeper lines have no room for anything but blanks.
+        const DEEPEST: usize = 1 << 20;
+        if depth > DEEPEST {
+            return Err(Unfit);
+        }
+        self.begun = true;
+        for level in 0..depth {
+            let place = if level < DEPTH { self.tree.add() } else { None };
+            self.open.push(Frame {
+                place,
+                is_array: false,
+                entries: 0,
+                next: 0,
+                is_before: true,
+            });
+            self.before.push(Before {
+                place,
+                entries: 0,
+                is_closed: false,
+            });
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, rest: &[u8]) -> Result<(), Unfit> {
+        if rest.len() != 1 {
+            return Err(Unfit);
+        }
+        let frame = self.open.pop().ok_or(Unfit)?;
+        if frame.is_before {
+            let before = &mut self.before[self.open.len()];
+            before.entries = frame.entries;
+            before.is_closed = true;
+        } else {
+            self.measured(frame);
+        }
+        Ok(())
+    }
+
+    /// Notes how many entries a container had.
+    fn measured(&mut self, frame: Frame) {
+        if let Some(place) = frame.place {
+            let shape = self.tree.get_mut(place);
+            match frame.is_array {
+                true => shape.lengths.add(frame.entries),
+                false => shape.widths.add(frame.entries),
+            }
+        }
+    }
+
+    fn entry(&mut self, rest: &[u8], offset: u64) -> Result<(), Unfit> {
+        let (key, value) = split(rest)?;
+        let place = match self.open.last_mut() {
+            None => {
+                self.documents += 1;
+                Some(Tree::ROOT)
+            }
+            Some(frame) => {
+                frame.entries += 1;
+                match (frame.place, key) {
+                    (None, _) => None,
+                    (Some(parent), Some(key)) => {
+                        self.tree.key(parent, key, &mut frame.next, offset)
+                    }
+                    (Some(parent), None) => self.tree.item(parent),
+                }
+            }
+        };
+        let opens = match place {
+            Some(place) => take(self.tree.get_mut(place), value, offset)?,
+            None => opened(value),
+        };
+        if let Some(is_array) = opens {
+            let inside = place.filter(|_| self.open.len() < DEPTH);
+            if let (None, Some(place)) = (inside, place) {
+                self.tree.get_mut(place).more = true;
+            }
+            self.open.push(Frame {
+                place: inside,
+                is_array,
+                entries: 0,
+                next: 0,
+                is_before: false,
+            });
+        }
+        Ok(())
+    }
+
+    /// Goes on with the part that follows.
+    pub(super) fn join(&mut self, next: Self) -> Result<(), Unfit> {
+        if !next.begun {
+            return Ok(());
+        }
+        if next.before.len() != self.open.len() {
+            return Err(Unfit);
+        }
+        self.begun = true;
+        self.documents += next.documents;
+        let base = self.tree.adopt(next.tree);
+        self.tree.merge(Tree::ROOT, Tree::ROOT + base);
+        // Innermost first: new keys of an outer one may move the inner places.
+        for (at, before) in next.before.iter().enumerate().rev() {
+            let frame = &mut self.open[at];
+            frame.entries += match before.is_closed {
+                true => before.entries,
+                false => next.open[at].entries,
+            };
+            let frame = *frame;
+            if let (Some(mine), Some(theirs)) = (frame.place, before.place) {
+                self.tree.merge(mine, theirs + base);
+            }
+            if before.is_closed {
+                self.measured(frame);
+            }
+        }
+        let still_open = next.open.iter().take_while(|frame| frame.is_before).count();
+        self.open.truncate(still_open);
+        let opened = next.open[still_open..].iter().map(|frame| Frame {
+            place: frame.place.map(|id| id + base),
+            ..*frame
+        });
+        self.open.extend(opened);
+        Ok(())
+    }
+
+    /// The places, once all parts are joined, and whether the document ended.
+    pub(super) fn finish(mut self) -> (Tree, bool) {
+        let is_whole = self.open.is_empty();
+        while let Some(frame) = self.open.pop() {
+            self.measured(frame);
+        }
+        (self.tree, is_whole)
+    }
+}
+
+/// The key of a member, as it is written, and the value.
+fn split(rest: &[u8]) -> Result<(Option<&[u8]>, &[u8]), Unfit> {
+    match rest.first() {
+        None => return Err(Unfit),
+        Some(b'"') => {}
+        Some(_) => return Ok((None, rest)),
+    }
+    let mut at = 1;
+    let end = loop {
+        let found = memchr2(b'"', b'\\', rest.get(at..).ok_or(Unfit)?).ok_or(Unfit)?;
+        at += found;
+        match rest[at] {
+            b'"' => break at,
+            _ => at += 2,
+        }
+    };
+    match rest.get(end + 1) {
+        None => Ok((None, rest)),
+        Some(b':') => {
+            let value = rest[end + 2..].trim_ascii_start();
+            (!value.is_empty())
+                .then_some((Some(&rest[1..end]), value))
+                .ok_or(Unfit)
+        }
+        Some(_) => Err(Unfit),
+    }
+}
+
+/// Whether a value opens a container that goes on on the next line, and
+/// whether that is an array.
+fn opened(value: &[u8]) -> Option<bool> {
+    match value {
+        b"{" => Some(false),
+        b"[" => Some(true),
+        _ => None,
+    }
+}
+
+/// Counts a value in its place.
+fn take(shape: &mut Shape, value: &[u8], offset: u64) -> Result<Option<bool>, Unfit> {
+    match (value[0], value) {
+        (b'"', _) if value.ends_with(b"\"") => {
+            shape.strings += 1;
+            shape.strings_seen.add(value, offset);
+        }
+        (b'-' | b'0'..=b'9', _) => {
+            shape.numbers += 1;
+            shape.numbers_seen.add(value, offset);
+            shape.range.add(value, offset);
+        }
+        (_, b"{") => shape.objects += 1,
+        (_, b"[") => shape.arrays += 1,
+        (_, b"{}") => {
+            shape.objects += 1;
+            shape.widths.add(0);
+        }
+        (_, b"[]") => {
+            shape.arrays += 1;
+            shape.lengths.add(0);
+        }
+        (_, b"true") => shape.trues += 1,
+        (_, b"false") => shape.falses += 1,
+        (_, b"null") => shape.nulls += 1,
+        _ => return Err(Unfit),
+    }
+    Ok(opened(value))
+}

@@ -1,0 +1,167 @@
+//! What of a log line stays the same from line to line?
+//!
+//! Byte by byte, without a regex and without memory of its own: this is what
+//! every line of a log goes through.
+
+use std::hash::Hasher;
+
+use rustc_hash::FxHasher;
+
+/// Stands for what varies.
+pub(super) const WILDCARD: &str = "<*>";
+
+/// Bytes of a line that are looked at: what tells lines apart stands in front,
+/// and a line of megabytes costs no more than this.
+const LOOKED_AT: usize = 400;
+
+const DIGIT: u8 = 1;
+const WORD: u8 = 2;
+const JOINER: u8 = 4;
+const HEX: u8 = 8;
+
+/// What a byte is, in one look.
+static CLASS: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        #[expect(clippy::cast_possible_truncation, reason = "below 256")]
+        let b = byte as u8;
+        if b.is_ascii_digit() {
+            classes[byte] |= DIGIT;
+        }
+        if b.is_ascii_hexdigit() {
+            classes[byte] |= HEX;
+        }
+        if b.is_ascii_alphanumeric() || b >= 0x80 {
+            classes[byte] |= WORD;
+        }
+        if matches!(b, b'.' | b':' | b'-' | b'/' | b'+' | b',') {
+            classes[byte] |= JOINER;
+        }
+        byte += 1;
+    }
+    classes
+}
+
+fn is(byte: u8, class: u8) -> bool {
+    CLASS[byte as usize] & class != 0
+}
+
+/// Takes what a line consists of.
+trait Sink {
+    /// What stays the same.
+    fn literal(&mut self, bytes: &[u8]);
+    /// A run that varies.
+    fn variable(&mut self);
+}
+
+impl Sink for FxHasher {
+    fn literal(&mut self, bytes: &[u8]) {
+        self.write(bytes);
+    }
+
+    fn variable(&mut self) {
+        self.write_u8(1);
+    }
+}
+
+impl Sink for String {
+    fn literal(&mut self, bytes: &[u8]) {
+        self.push_str(&String::from_utf8_lossy(bytes));
+    }
+
+    fn variable(&mut self) {
+        self.push_str(WILDCARD);
+    }
+}
+
+/// Tells apart what stays from what varies: a word with a digit in it, and what
+/// is joined to it by a point, a colon and the like. So times, addresses,
+/// versions and UUIDs are one run.
+fn walk<S: Sink>(line: &[u8], mut sink: S) -> S {
+    let mut written = 0;
+    let mut at = 0;
+    while at < line.len() {
+        if !is(line[at], DIGIT) {
+            at += 1;
+            continue;
+        }
+        let before = line[written..at].iter().rev();
+        let start = at - before.take_while(|&&byte| is(byte, WORD)).count();
+        let mut end = word_end(line, at);
+        while end + 1 < line.len() && is(line[end], JOINER) && varies(line, end + 1) {
+            end = word_end(line, end + 1);
+        }
+        sink.literal(&line[written..start]);
+        sink.variable();
+        (written, at) = (end, end);
+    }
+    sink.literal(&line[written..]);
+    sink
+}
+
+fn word_end(line: &[u8], from: usize) -> usize {
+    let word = line[from..].iter().take_while(|&&byte| is(byte, WORD));
+    from + word.count()
+}
+
+/// Whether the word at `from` has a digit, or may be part of a hex id.
+fn varies(line: &[u8], from: usize) -> bool {
+    /// Shorter ones are words: `add`, `bad`.
+    const HEX_GROUP: usize = 4;
+    let word = &line[from..word_end(line, from)];
+    word.iter().any(|&byte| is(byte, DIGIT))
+        || (word.len() >= HEX_GROUP && word.iter().all(|&byte| is(byte, HEX)))
+}
+
+fn head(line: &[u8]) -> &[u8] {
+    let line = &line[..line.len().min(LOOKED_AT)];
+    line.trim_ascii_end()
+}
+
+/// The same for lines that differ only in what varies.
+pub(super) fn signature(line: &[u8]) -> u64 {
+    walk(head(line), FxHasher::default()).finish()
+}
+
+/// The line with [`WILDCARD`]s.
+pub(super) fn masked(line: &[u8]) -> String {
+    walk(head(line), String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_varies() {
+        for (line, want) in [
+            ("2026-03-01T00:00:59.999Z INFO up", "<*> INFO up"),
+            (
+                "Nov 21 10:00:00 host sshd[12]: ok",
+                "Nov <*> <*> host sshd[<*>]: ok",
+            ),
+            ("client=10.4.2.1:8443 id=7", "client=<*> id=<*>"),
+            ("GET /api/v2/users/123/x", "GET /api/<*>/users/<*>/x"),
+            ("id 9f1b2c3d-beef-4a4a-8888-00deadbeef00 end", "id <*> end"),
+            ("shard-07, 15ms; a.b", "shard-<*>, <*>; a.b"),
+            ("no digits", "no digits"),
+            ("7", "<*>"),
+            ("", ""),
+        ] {
+            assert_eq!(masked(line.as_bytes()), want);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn signatures_are_those_of_the_masked_line(a in "[ab1 :.-]{0,9}", b in "[ab1 :.-]{0,9}") {
+            let same = masked(a.as_bytes()) == masked(b.as_bytes());
+            prop_assert_eq!(signature(a.as_bytes()) == signature(b.as_bytes()), same);
+        }
+    }
+}

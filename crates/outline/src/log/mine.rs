@@ -1,0 +1,222 @@
+//! Which templates do the lines of a log follow?
+//!
+//! Drain (He et al., ICWS 2017) with a fast path: a line whose literal parts
+//! were seen before is counted by their hash; others go down a tree of fixed
+//! depth (number of tokens, first literal tokens) to the clusters that may
+//! match, and join the most similar or begin one.
+
+use rustc_hash::FxHashMap;
+
+use super::level;
+use super::mask::{WILDCARD, masked, signature};
+
+/// Clusters that are kept; lines that fit none after that are counted as
+/// others. A log has dozens; text that is none has as many as lines.
+const CLUSTERS: usize = 1024;
+/// Clusters of one leaf of the tree, so that a line is compared with few.
+const LEAF: usize = 32;
+/// Signatures that are remembered; then the memory is begun anew.
+const SIGNATURES: usize = 1 << 16;
+/// Tokens of a line that are compared.
+const TOKENS: usize = 64;
+/// Literal tokens that pick the leaf, and how many tokens are searched for
+/// them.
+const PATH: usize = 2;
+const PATH_IN: usize = 6;
+/// Of the tokens that are literal somewhere, so many of a hundred must agree:
+/// Drain's usual half.
+const SIMILAR: usize = 50;
+
+/// Lines that follow one template.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Cluster {
+    pub(super) tokens: Vec<String>,
+    pub(super) count: u64,
+    /// Byte of the view at which the first one begins.
+    pub(super) first: u64,
+}
+
+impl Cluster {
+    pub(super) fn template(&self) -> String {
+        self.tokens.join(" ")
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// `None`: one of the others.
+    cluster: Option<usize>,
+    level: Option<usize>,
+}
+
+/// Mines the lines of one part.
+#[derive(Debug, Default)]
+pub(super) struct Miner {
+    known: FxHashMap<u64, Known>,
+    leaves: FxHashMap<(usize, Vec<String>), Vec<usize>>,
+    pub(super) clusters: Vec<Cluster>,
+    /// Lines by level, as [`level::NAMES`].
+    pub(super) levels: [u64; level::NAMES.len()],
+    /// Lines that fit no cluster that could be kept.
+    pub(super) others: u64,
+    pub(super) lines: u64,
+}
+
+impl Miner {
+    /// Counts a line that begins at byte `offset` of the view.
+    pub(super) fn line(&mut self, line: &[u8], offset: u64) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        self.lines += 1;
+        let signature = signature(line);
+        let known = match self.known.get(&signature) {
+            Some(&known) => known,
+            None => self.meet(line, offset, signature),
+        };
+        match known.cluster {
+            Some(cluster) => self.clusters[cluster].count += 1,
+            None => self.others += 1,
+        }
+        if let Some(level) = known.level {
+            self.levels[level] += 1;
+        }
+    }
+
+    fn meet(&mut self, line: &[u8], offset: u64, signature: u64) -> Known {
+        let masked = masked(line);
+        let words = masked.split_ascii_whitespace();
+        let tokens: Vec<String> = words.take(TOKENS).map(str::to_owned).collect();
+        let known = Known {
+            level: level::of(&tokens),
+            cluster: self.join(tokens, offset),
+        };
+        if self.known.len() >= SIGNATURES {
+            self.known.clear();
+        }
+        self.known.insert(signature, known);
+        known
+    }
+
+    /// The cluster of lines with these tokens, a new one where none is similar.
+    fn join(&mut self, tokens: Vec<String>, first: u64) -> Option<usize> {
+        let key = (tokens.len(), path(&tokens));
+        let leaf = self.leaves.entry(key).or_default();
+        let similar = leaf
+            .iter()
+            .map(|&at| (similarity(&self.clusters[at].tokens, &tokens), at))
+            .filter(|&(similarity, _)| similarity >= SIMILAR)
+            .max_by_key(|&(similarity, at)| (similarity, std::cmp::Reverse(at)));
+        if let Some((_, at)) = similar {
+            let cluster = &mut self.clusters[at];
+            generalize(&mut cluster.tokens, &tokens);
+            cluster.first = cluster.first.min(first);
+            return Some(at);
+        }
+        if self.clusters.len() >= CLUSTERS || leaf.len() >= LEAF {
+            return None;
+        }
+        leaf.push(self.clusters.len());
+        self.clusters.push(Cluster {
+            tokens,
+            count: 0,
+            first,
+        });
+        Some(self.clusters.len() - 1)
+    }
+
+    /// Takes what was mined in the part that follows.
+    pub(super) fn absorb(&mut self, next: Self) {
+        self.lines += next.lines;
+        self.others += next.others;
+        for (mine, more) in self.levels.iter_mut().zip(next.levels) {
+            *mine += more;
+        }
+        for cluster in next.clusters {
+            match self.join(cluster.tokens, cluster.first) {
+                Some(at) => self.clusters[at].count += cluster.count,
+                None => self.others += cluster.count,
+            }
+        }
+    }
+}
+
+/// The literal tokens that pick a leaf; of `key=value` the key.
+fn path(tokens: &[String]) -> Vec<String> {
+    let literal = tokens.iter().take(PATH_IN).filter_map(|token| {
+        let key = token.split_inclusive('=').next().unwrap_or(token);
+        (!key.contains(WILDCARD)).then_some(key)
+    });
+    literal.take(PATH).map(str::to_owned).collect()
+}
+
+/// Of a hundred tokens that are literal on one side, how many agree.
+fn similarity(template: &[String], tokens: &[String]) -> usize {
+    let (mut same, mut all) = (0, 0);
+    for (one, other) in template.iter().zip(tokens) {
+        let equal = one == other;
+        if equal && one == WILDCARD {
+            continue;
+        }
+        all += 1;
+        same += usize::from(equal);
+    }
+    if all == 0 { 100 } else { same * 100 / all }
+}
+
+/// Puts a wildcard where tokens differ, behind what they begin with up to `=`.
+fn generalize(template: &mut [String], tokens: &[String]) {
+    for (mine, other) in template.iter_mut().zip(tokens) {
+        if mine == other {
+            continue;
+        }
+        let key = |token: &str| token.find('=').map(|at| token[..=at].to_owned());
+        *mine = match (key(mine), key(other)) {
+            (Some(one), Some(two)) if one == two => one + WILDCARD,
+            _ => WILDCARD.to_owned(),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mined(lines: &[&str]) -> Vec<(u64, String)> {
+        let mut miner = Miner::default();
+        for line in lines {
+            miner.line(line.as_bytes(), 0);
+        }
+        let told = |cluster: &Cluster| (cluster.count, cluster.template());
+        miner.clusters.iter().map(told).collect()
+    }
+
+    #[test]
+    fn lines_join_the_template_they_follow() {
+        let lines = [
+            "10:00:01 INFO user alice logged in from 10.0.0.1 by key",
+            "10:00:02 INFO user bob logged in from 10.0.0.2 by key",
+            "10:00:03 WARN user bob logged in from 10.0.0.2 by key",
+            "10:00:04 INFO outcome=hit key=a1 region=eu took=4",
+            "10:00:05 INFO outcome=miss key=a2 region=eu took=5",
+            "",
+        ];
+        let want = [
+            (2, "<*> INFO user <*> logged in from <*> by key"),
+            (1, "<*> WARN user bob logged in from <*> by key"),
+            (2, "<*> INFO outcome=<*> key=<*> region=eu took=<*>"),
+        ];
+        assert_eq!(mined(&lines), want.map(|(n, t)| (n, t.to_owned())));
+    }
+
+    #[test]
+    fn text_that_is_no_log_does_not_grow() {
+        let mut miner = Miner::default();
+        for i in 0..30_000u32 {
+            let word: String = i.to_string().bytes().map(|b| char::from(b + 49)).collect();
+            miner.line(format!("{word} {word}x {word}y").as_bytes(), 0);
+        }
+        assert_eq!(miner.clusters.len(), CLUSTERS);
+        assert_eq!(miner.others, 30_000 - CLUSTERS as u64);
+    }
+}

@@ -1,0 +1,150 @@
+//! The levels, the times and the templates of a log.
+
+mod level;
+mod mask;
+mod mine;
+
+use std::io;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+use spillgate_view::View;
+
+use crate::parts::{Plan, grouped, lines};
+use crate::{Line, note};
+use mine::{Cluster, Miner};
+
+/// Templates that are shown at most, whatever the budget.
+const TEMPLATES: usize = 24;
+/// Of the commonest, and of those that tell of trouble, so many are taken
+/// before the rest.
+const FIRST: usize = 4;
+/// Bytes at both ends of a log in which the first and the last time stand.
+const ENDS: u64 = 16 << 10;
+
+static TIME: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = concat!(
+        r"(?-u)\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z| ?[+-]\d\d:?\d\d)?",
+        r"|\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:\d\d:\d\d( [+-]\d{4})?",
+        r"|[A-Z][a-z][a-z] [ \d]\d \d\d:\d\d:\d\d",
+        r"|\d\d:\d\d:\d\d([.,]\d{1,9})?",
+    );
+    Regex::new(pattern).expect("the pattern is valid")
+});
+
+/// Levels with counts and the time it spans, then templates with counts and
+/// the line of the first.
+pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+    let mined = plan.look(view.source(), |text, start| {
+        let mut miner = Miner::default();
+        for (at, line) in lines(text) {
+            miner.line(line, start + at as u64);
+        }
+        miner
+    })?;
+    let mut all = Miner::default();
+    for miner in mined {
+        all.absorb(miner);
+    }
+    let mut outline = Vec::new();
+    let levels = level::NAMES.iter().zip(all.levels);
+    let levels: Vec<String> = levels
+        .filter(|&(_, count)| count > 0)
+        .map(|(name, count)| format!("{name} {}", plan.scaled(count)))
+        .collect();
+    if !levels.is_empty() {
+        outline.push(note(format!("levels: {}", levels.join(", "))));
+    }
+    if let Some((first, last)) = times(view)? {
+        outline.push(note(format!("from {first} to {last}")));
+    }
+    let total = all.clusters.len();
+    let shown = telling(all.clusters);
+    if total > shown.len() || all.others > 0 {
+        let others = match all.others {
+            0 => String::new(),
+            n => format!("; {} more lines follow none", plan.scaled(n)),
+        };
+        outline.push(note(format!("{} templates{others}", grouped(total as u64))));
+    }
+    for (rank, cluster) in shown {
+        let line = view.line_of_offset(cluster.first)?;
+        let (count, text) = (plan.scaled(cluster.count), cluster.template());
+        let text = format!("{count}× (line {line}) {text}");
+        outline.push(Line { rank, text });
+    }
+    Ok(outline)
+}
+
+/// The templates worth showing, commonest first, each with a rank: the
+/// commonest and the troubles come in turns, then what is rarest.
+fn telling(mut clusters: Vec<Cluster>) -> Vec<(usize, Cluster)> {
+    clusters.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.cmp(&b.first)));
+    let trouble = |cluster: &Cluster| level::is_trouble(&cluster.tokens, &cluster.template());
+    let troubles: Vec<usize> = (0..clusters.len())
+        .filter(|&at| trouble(&clusters[at]))
+        .collect();
+    let rare = troubles.iter().rev().take(FIRST / 2);
+    let mut order: Vec<usize> = Vec::new();
+    for at in 0..FIRST {
+        order.extend((at < clusters.len()).then_some(at));
+        order.extend(troubles.get(at));
+    }
+    order.extend(rare);
+    order.extend((0..clusters.len()).rev().take(FIRST / 2));
+    order.extend(troubles.iter().take(FIRST * 2));
+    order.extend(0..clusters.len());
+    let mut ranks = vec![None; clusters.len()];
+    let mut rank = 1;
+    for at in order {
+        if ranks[at].is_none() && rank <= TEMPLATES {
+            ranks[at] = Some(rank);
+            rank += 1;
+        }
+    }
+    let ranked = ranks.into_iter().zip(clusters);
+    ranked
+        .filter_map(|(rank, cluster)| Some((rank?, cluster)))
+        .collect()
+}
+
+/// The first and the last time, as they are written.
+fn times(view: &View) -> io::Result<Option<(String, String)>> {
+    let head = view.source().bytes(0, ENDS)?;
+    let tail = view
+        .source()
+        .bytes(view.bytes().saturating_sub(ENDS), view.bytes())?;
+    let first = lines(&head).find_map(|(_, line)| TIME.find(line));
+    let last = lines(&tail).filter_map(|(_, line)| TIME.find(line)).last();
+    let text =
+        |found: regex::bytes::Match<'_>| String::from_utf8_lossy(found.as_bytes()).into_owned();
+    Ok(first
+        .zip(last)
+        .map(|(first, last)| (text(first), text(last))))
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::tests::{texts, view_of};
+
+    #[test]
+    fn levels_times_and_templates() {
+        let text: String = (0..30)
+            .map(|i| match i {
+                17 => "2026-11-21T10:00:17Z ERROR disk 0x7f full\n".to_owned(),
+                _ => format!("2026-11-21T10:00:{i:02}Z INFO batch {i} ok\n"),
+            })
+            .collect();
+        let view = view_of(&text);
+        let plan = Plan::spread(view.source(), 0).unwrap();
+        assert_snapshot!(texts(&outline(&view, &plan).unwrap()), @"
+        levels: ERROR 1, INFO 29
+        from 2026-11-21T10:00:00Z to 2026-11-21T10:00:29Z
+        29× (line 1) <*> INFO batch <*> ok
+        1× (line 18) <*> ERROR disk <*> full
+        ");
+    }
+}

@@ -1,0 +1,253 @@
+//! Which stretches of a view are looked at, and who looks?
+//!
+//! A view is cut into parts at newlines, by its size alone; two threads take
+//! the next part in turn, and what they found is put together in the order of
+//! the view. So the outline is the same however many threads there were.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use spillgate_artifact::ByteSource;
+
+/// Bytes that are looked at in all: a good third of a second of work. What is
+/// larger is looked at in [`STRETCHES`] stretches that are evenly spaced.
+pub(crate) const MOST_BYTES: u64 = 128 << 20;
+
+/// Stretches of what is not looked at whole.
+const STRETCHES: u64 = 16;
+
+/// Bytes of a part: small enough that two threads share the work evenly and no
+/// more than 16 MiB are held of a source that cannot be mapped, large enough
+/// that putting parts together costs nothing.
+const PART: u64 = 8 << 20;
+
+/// Threads that look at parts, as for `grep`.
+const THREADS: usize = 2;
+
+/// What is looked at of a view.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Plan {
+    /// Half-open byte ranges, each beginning and ending at a line.
+    pub(crate) parts: Vec<(u64, u64)>,
+    /// How many bytes there are for each that is looked at; 1 when all are.
+    pub(crate) scale: f64,
+    pub(crate) threads: usize,
+}
+
+impl Plan {
+    /// All of `source` from `start` on if it has at most [`MOST_BYTES`], else
+    /// evenly spaced stretches.
+    pub(crate) fn spread(source: &dyn ByteSource, start: u64) -> io::Result<Self> {
+        Self::cut(source, start, PART, MOST_BYTES)
+    }
+
+    /// The first [`MOST_BYTES`] of `source` from `start` on.
+    pub(crate) fn first(source: &dyn ByteSource, start: u64) -> io::Result<Self> {
+        let end = source.len().min(start.saturating_add(MOST_BYTES));
+        let parts = cut_at_lines(source, start, end, PART)?;
+        let scale = (source.len() - start) as f64 / (end - start).max(1) as f64;
+        Ok(Self::of(parts, scale))
+    }
+
+    pub(crate) fn cut(
+        source: &dyn ByteSource,
+        start: u64,
+        part: u64,
+        most: u64,
+    ) -> io::Result<Self> {
+        let bytes = source.len().saturating_sub(start);
+        if bytes <= most {
+            return Ok(Self::of(
+                cut_at_lines(source, start, source.len(), part)?,
+                1.0,
+            ));
+        }
+        let mut parts = Vec::new();
+        for stretch in 0..STRETCHES {
+            let from = start + (bytes - most / STRETCHES) / (STRETCHES - 1) * stretch;
+            let from = line_start(source, from)?;
+            let end = line_start(source, from + most / STRETCHES)?;
+            parts.extend(cut_at_lines(source, from, end, part)?);
+        }
+        let looked_at: u64 = parts.iter().map(|(from, end)| end - from).sum();
+        Ok(Self::of(parts, bytes as f64 / looked_at.max(1) as f64))
+    }
+
+    fn of(parts: Vec<(u64, u64)>, scale: f64) -> Self {
+        Self {
+            threads: THREADS.min(parts.len()),
+            parts,
+            scale,
+        }
+    }
+
+    /// Whether not all is looked at.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.scale > 1.0
+    }
+
+    /// A count in what was looked at as a count in all.
+    pub(crate) fn scaled(&self, count: u64) -> String {
+        match self.is_partial() {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "an estimate of a count"
+            )]
+            true => format!("≈{}", grouped((count as f64 * self.scale).round() as u64)),
+            false => grouped(count),
+        }
+    }
+
+    /// What `look` finds in each part, in their order. It is given the bytes of
+    /// the part and where they begin.
+    pub(crate) fn look<T: Send>(
+        &self,
+        source: &dyn ByteSource,
+        look: impl Fn(&[u8], u64) -> T + Sync,
+    ) -> io::Result<Vec<T>> {
+        let next = AtomicUsize::new(0);
+        let found = Mutex::new(Vec::new());
+        let work = || -> io::Result<()> {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(&(start, end)) = self.parts.get(at) else {
+                    return Ok(());
+                };
+                let window = source.window(start, end)?;
+                let one = look((*window).as_ref(), start);
+                let mut found = found.lock().expect("invariant: no thread panics with it");
+                found.push((at, one));
+            }
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(work)).collect();
+            let mut done = work();
+            for thread in others {
+                let failed = |_| Err(io::Error::other("a thread of the outline panicked"));
+                done = done.and(thread.join().unwrap_or_else(failed));
+            }
+            done
+        })?;
+        let mut found = found
+            .into_inner()
+            .expect("invariant: no thread panics with it");
+        found.sort_by_key(|&(at, _)| at);
+        Ok(found.into_iter().map(|(_, one)| one).collect())
+    }
+}
+
+fn cut_at_lines(
+    source: &dyn ByteSource,
+    start: u64,
+    end: u64,
+    part: u64,
+) -> io::Result<Vec<(u64, u64)>> {
+    let mut parts = Vec::new();
+    let mut from = start;
+    while from < end {
+        // A rest that is hardly a part goes with the last one.
+        let stop = match end - from {
+            rest if rest <= part + part / 4 => end,
+            _ => line_start(source, from + part)?.min(end),
+        };
+        parts.push((from, stop));
+        from = stop;
+    }
+    Ok(parts)
+}
+
+/// The first byte after a newline at or after `near`; the end if there is none.
+fn line_start(source: &dyn ByteSource, near: u64) -> io::Result<u64> {
+    const STEP: u64 = 64 << 10;
+    let mut from = near.max(1) - 1;
+    while from < source.len() {
+        let block = source.bytes(from, from + STEP)?;
+        if let Some(at) = memchr::memchr(b'\n', &block) {
+            return Ok(from + at as u64 + 1);
+        }
+        from += block.len().max(1) as u64;
+    }
+    Ok(source.len())
+}
+
+/// Lines without their newlines, with the offset of each in `text`.
+pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut start = 0;
+    let mut newlines = memchr::memchr_iter(b'\n', text);
+    std::iter::from_fn(move || {
+        if start >= text.len() {
+            return None;
+        }
+        let end = newlines.next().unwrap_or(text.len());
+        let line = (start, &text[start..end]);
+        start = end + 1;
+        Some(line)
+    })
+}
+
+/// A number with its thousands set apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text() -> Vec<u8> {
+        (0..2000)
+            .flat_map(|i| format!("line {i}\n").into_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn parts_begin_at_lines_and_leave_nothing_out() {
+        let text = text();
+        let plan = Plan::cut(&text, 0, 1000, 1 << 20).unwrap();
+        assert!(plan.parts.len() > 10 && !plan.is_partial());
+        let found = plan.look(&text, |bytes, start| {
+            assert!(start == 0 || text[usize::try_from(start).unwrap() - 1] == b'\n');
+            bytes.to_vec()
+        });
+        assert_eq!(found.unwrap().concat(), text);
+    }
+
+    #[test]
+    fn what_is_too_large_is_looked_at_here_and_there() {
+        let text = text();
+        let plan = Plan::cut(&text, 0, 1000, 3200).unwrap();
+        assert_eq!(plan.parts.len(), 16);
+        let looked_at: u64 = plan.parts.iter().map(|(a, b)| b - a).sum();
+        assert!((3000..3600).contains(&looked_at), "{looked_at}");
+        assert!(plan.parts.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+        let lines: u64 = plan
+            .look(&text, |bytes, _| lines(bytes).count() as u64)
+            .unwrap()
+            .into_iter()
+            .sum();
+        let about: String = plan.scaled(lines).replace(['≈', ','], "");
+        assert!((1900..2100).contains(&about.parse::<u64>().unwrap()));
+    }
+
+    #[test]
+    fn thousands() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

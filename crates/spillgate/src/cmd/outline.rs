@@ -1,0 +1,27 @@
+//! `spillgate outline`: the shape of a stored output.
+
+use serde_json::json;
+use spillgate_artifact::TokenBudget;
+
+use crate::args::Outline;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::wiring::House;
+
+pub(crate) fn outline(house: &House, outline: &Outline, out: &Output) -> Result<u8, Failure> {
+    let budget = TokenBudget::new(outline.max_tokens);
+    let lines = house.offloader.outline(outline.handle, budget)?;
+    if out.json {
+        let facts = house.offloader.artifact(outline.handle)?;
+        let kind = facts.manifest().facts.stats.kind;
+        out.object(&json!({"kind": kind, "text": lines.join("\n"), "lines": lines}))?;
+        return Ok(0);
+    }
+    for line in &lines {
+        out.text(&format!("{line}\n"))?;
+    }
+    if lines.is_empty() {
+        out.note("it has no shape that could be told; try `spillgate search` or `spillgate grep`");
+    }
+    Ok(0)
+}
