@@ -26,7 +26,11 @@ impl Offloader {
         next: &dyn Fn(Span) -> String,
     ) -> Result<Presentation, RetrieveError> {
         let budget = query.budget;
-        let page = self.read(handle, within_frame(query))?;
+        let query = ReadQuery {
+            budget: within_frame(budget),
+            ..query
+        };
+        let page = self.read(handle, query)?;
         let lines = page.lines;
         let mut text = format!(
             "[lines {}-{} of {}]\n",
@@ -46,7 +50,7 @@ impl Offloader {
         next: &dyn Fn(u64) -> String,
     ) -> Result<Presentation, RetrieveError> {
         let inner = GrepQuery {
-            budget: query.budget.less(FRAME_TOKENS),
+            budget: within_frame(query.budget),
             ..*query
         };
         let page = self.grep(handle, &inner)?;
@@ -67,7 +71,7 @@ impl Offloader {
         next: &dyn Fn(QueryNext) -> String,
     ) -> Result<Presentation, RetrieveError> {
         let inner = Query {
-            budget: asked.budget.less(FRAME_TOKENS),
+            budget: within_frame(asked.budget),
             ..*asked
         };
         let page = self.query(handle, &inner, engine)?;
@@ -168,9 +172,8 @@ impl Offloader {
     }
 }
 
-fn within_frame(query: ReadQuery) -> ReadQuery {
-    ReadQuery {
-        budget: query.budget.less(FRAME_TOKENS),
-        ..query
-    }
+/// What is left for the page itself: the frame takes its share, but of a small
+/// budget no more than half.
+fn within_frame(budget: TokenBudget) -> TokenBudget {
+    budget.less(FRAME_TOKENS.min(budget.get() / 2))
 }

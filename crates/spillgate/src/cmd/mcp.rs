@@ -86,7 +86,10 @@ fn name_of(command: &[String]) -> String {
         .skip(1)
         .find(|argument| !argument.starts_with('-'));
     match started {
-        Some(started) if is_launcher => stem(started.trim_end_matches("@latest")),
+        // A script after `sh -c` is no name.
+        Some(started) if is_launcher && !started.contains(char::is_whitespace) => {
+            stem(started.trim_end_matches("@latest"))
+        }
         _ => program,
     }
 }
@@ -106,6 +109,7 @@ mod tests {
             ("/usr/bin/python3 tools/my_server.py", "my_server"),
             ("uvx mcp-server-git@latest", "mcp-server-git"),
             ("npx", "npx"),
+            ("sh -c read\tline", "sh"),
         ] {
             let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
             assert_eq!(name_of(&command), name);

@@ -4,6 +4,7 @@
 
 mod capture;
 mod faults;
+mod gateway;
 mod interface;
 mod profiles;
 mod retrieval;
