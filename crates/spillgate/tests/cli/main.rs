@@ -9,4 +9,5 @@ mod interface;
 mod profiles;
 mod retrieval;
 mod run;
+mod shapes;
 mod tool;
