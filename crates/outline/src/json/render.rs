@@ -7,9 +7,9 @@
 use std::fmt::Write;
 
 use super::shape::{Id, Key, Keys, Shape, Span, Tree};
-use super::values::Values;
 use crate::Line;
 use crate::parts::grouped;
+use crate::values::Values;
 
 /// Characters of an example.
 const EXAMPLE_CHARS: usize = 32;
