@@ -114,12 +114,14 @@ impl Place {
             }
             What::Landmark(name) => Some((3, name.clone())),
             What::Table { name, header, rows } => {
+                // The header is a row of the markup.
+                let rows = rows.saturating_sub(u64::from(!header.is_empty()));
                 let header: Vec<String> = header.iter().map(|cell| one_line(cell)).collect();
                 let header = match header.is_empty() {
                     true => String::new(),
                     false => format!(": {}", header.join(" | ")),
                 };
-                Some((2, format!("{name}, {} rows{header}", grouped(*rows))))
+                Some((2, format!("{name}, {} rows{header}", grouped(rows))))
             }
             What::Form { name, fields } => Some((3, format!("{name}: {}", fields.join(", ")))),
         }

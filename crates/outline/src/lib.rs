@@ -104,8 +104,10 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
 /// failed comes first then.
 fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line>> {
     let failures = output::outline(view, plan)?;
+    // Of a log without failures, what is rare is telling.
+    let least = if failures.is_empty() { 1 } else { 2 };
     let rest = match kind {
-        ContentKind::Log => log::outline(view, plan)?,
+        ContentKind::Log => log::outline(view, plan, least)?,
         ContentKind::Code if failures.is_empty() => code::outline(view, plan)?,
         ContentKind::Text if failures.is_empty() => prose::outline(view, plan)?,
         _ => Vec::new(),

@@ -35,12 +35,12 @@ const TOOLS: [Tool; 11] = [
     // cargo test and rustc, with the place of an error.
     Tool {
         marks: &["test result: ", "error: could not compile", "\nerror[E"],
-        failure: r"test .* \.\.\. FAILED|error(?:\[E\d+\])?: .*(?:\n +--> .*)?",
+        failure: r"test .* \.\.\. FAILED|thread '.*' .*panicked at .*(?:\n.+)?|error(?:\[E\d+\])?: .*(?:\n +--> .*)?",
         total: r"test result: .*|error: could not compile .*",
     },
     Tool {
         marks: &["test session starts ==", "short test summary info"],
-        failure: r"(?:FAILED|ERROR) \S+::.*|E   \w+(?:Error|Exception): .*",
+        failure: r"(?:FAILED|ERROR) \S+::.*",
         total: r"=+ .*\b(?:passed|failed|errors?|no tests ran)\b.* =+",
     },
     Tool {

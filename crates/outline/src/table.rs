@@ -205,6 +205,9 @@ impl Table {
     }
 }
 
+/// A value as it is written.
+type Text = Box<[u8]>;
+
 /// What the fields of a column are like.
 #[derive(Debug, Default)]
 struct Column {
@@ -217,7 +220,7 @@ struct Column {
     values: Values,
     range: Range,
     /// The first and the last of the times, by their text.
-    span: Option<(Box<[u8]>, Box<[u8]>)>,
+    span: Option<(Text, Text)>,
 }
 
 impl Column {
@@ -414,7 +417,7 @@ mod tests {
         fn rows_are_those_of_the_csv_crate(text in "[ab\",\n1]{1,60}") {
             let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
             let _ = reader.headers();
-            let rows = reader.records().filter(Result::is_ok).count();
+            let rows = reader.records().flatten().count();
             let ours = table(&text, 7, 2);
             prop_assert!(ours.starts_with(&format!("{rows} rows")), "{rows}, not {ours}");
         }

@@ -48,6 +48,7 @@ pub(crate) fn outline(view: &View) -> io::Result<Vec<Line>> {
             Ok(Event::CData(text)) => tree.text(&text, at),
             Ok(Event::Eof) => break true,
             Ok(_) => {}
+            Err(quick_xml::Error::Io(error)) => return Err(io::Error::other(error)),
             // What was read before a fault keeps its shape.
             Err(_) => break false,
         }
