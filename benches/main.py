@@ -10,10 +10,11 @@ import sys
 import tempfile
 
 import files
+import outline
 import relay
 from harness import Env, Report
 
-SECTIONS = ("grep", "read", "capture", "memory", "relay", "start")
+SECTIONS = ("grep", "read", "capture", "memory", "outline", "relay", "start")
 
 
 def arguments():
@@ -82,6 +83,8 @@ def sections(env, report, wanted):
         yield "capture", lambda: files.capture(env, report, megabytes, 3)
     if "memory" in wanted:
         yield "memory", lambda: files.peak_memory(env, report, megabytes)
+    if "outline" in wanted:
+        yield "outline", lambda: outline.outline(env, report, 3 if env.quick else 7)
     if "relay" in wanted:
         yield "relay", lambda: relay.relay(env, report)
     if "start" in wanted:

@@ -33,6 +33,7 @@ pub fn classify(sample: Sample<'_>) -> ContentKind {
     let text = text.trim_start_matches('\u{feff}');
     json(text, sample.complete)
         .or_else(|| marked(text))
+        .or_else(|| timed_table(text, sample.complete))
         .or_else(|| by_lines(text, sample.complete))
         .or_else(|| table(text, sample.complete))
         .unwrap_or(ContentKind::Text)
@@ -160,7 +161,23 @@ fn by_lines(text: &str, complete: bool) -> Option<ContentKind> {
     if headed && markdown > 0.03 && code < 0.4 && markdown * 3.0 > code {
         return Some(ContentKind::Markdown);
     }
+    // What a test or a build printed quotes code, and is none.
+    if PRINTED.is_match(text) {
+        return Some(ContentKind::Log);
+    }
     (code >= 0.2).then_some(ContentKind::Code)
+}
+
+/// A table with times in it: its rows look like lines of a log, its header does
+/// not.
+fn timed_table(text: &str, complete: bool) -> Option<ContentKind> {
+    let header = text.lines().next()?;
+    let is_row = |line: &str| LOG_LINE.is_match(line);
+    let rows = text.lines().skip(1).take(3);
+    match !is_row(header) && rows.into_iter().any(is_row) {
+        true => table(text, complete),
+        false => None,
+    }
 }
 
 /// Rows of one width under a header of short, different names.
@@ -222,6 +239,14 @@ static LOG_LINE: LazyLock<Regex> = LazyLock::new(|| {
         r"|^.{0,50}?\b(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)\b"
     ))
 });
+/// The first lines of test runs, and lines that only compilers write.
+static PRINTED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?m)^running \d+ tests?$|^test \S+ \.\.\. (ok|FAILED|ignored)$|^=+ test session starts =+$",
+        r"|^error(\[E\d+\])?: .*\n +--> \S+:\d+:\d+$|^=== RUN   \S|^ *--- (FAIL|PASS): \S",
+        r"|^\S+:\d+:\d+: (fatal )?error: |^\[INFO\] Scanning for projects|^> Task :\S|^npm (ERR!|error) |^Traceback \(most recent call last\):$"
+    ))
+});
 static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^#{1,6} \S"));
 static MARKDOWN_LINE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -269,6 +294,22 @@ mod tests {
             ),
             ("id,name\n1,a\n2,\"b\nc\"\n", Csv),
             ("id\tname\n1\ta\n", Tsv),
+            (
+                "id,when\n1,2026-11-21T10:00:00Z\n2,2026-11-21T10:00:01Z\n",
+                Csv,
+            ),
+            (
+                "2026-11-21 10:00:00,123 INFO up\n2026-11-21 10:00:00,124 INFO up\n2026-11-21 10:00:00,125 INFO up\n",
+                Log,
+            ),
+            (
+                "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n\n    let x = 1;\n    f(x);\n",
+                Log,
+            ),
+            (
+                "error[E0308]: mismatched types\n --> src/lib.rs:1:20\n  |\n1 | fn f() -> u8 { x }\n  |\n",
+                Log,
+            ),
             ("one, two\nthree\n", Text),
             (
                 "the first line of all, and more\nthe second, and more\n",

@@ -5,12 +5,19 @@
 //! bounded stretch of the view; where that is not all of it, the outline says
 //! so. Deterministic.
 
+mod code;
+mod diff;
 mod fit;
+mod html;
 mod json;
-mod lines;
 mod log;
+mod markdown;
+mod output;
 mod parts;
+mod prose;
 mod table;
+mod values;
+mod xml;
 
 use std::io;
 
@@ -19,9 +26,6 @@ use spillgate_view::{View, clip};
 
 pub use fit::{DEFAULT_TOKENS, within};
 use parts::Plan;
-
-/// Bytes of the view that line outlines look at.
-const LOOKED_AT: u64 = 1 << 20;
 
 /// Characters of an outline's line.
 const LINE_CHARS: usize = 160;
@@ -38,7 +42,7 @@ pub struct Line {
 
 /// The outline of a stored text; none for kinds that have no shape.
 pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<Line>> {
-    let mut lines = of_kind(view, facts, stats)?;
+    let mut lines = of_kind(view, facts, stats.kind)?;
     let shown = view.lines();
     if view.bytes() == 0 {
         lines.insert(
@@ -58,61 +62,62 @@ fn note(text: String) -> Line {
     Line { rank: 0, text }
 }
 
-fn of_kind(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<Line>> {
-    let partial = |limit: u64| view.bytes() > limit;
-    let table = |delimiter| -> io::Result<Vec<String>> {
-        let text = view.source().bytes(0, LOOKED_AT)?;
-        let text = String::from_utf8_lossy(&text);
-        Ok(table::outline(
-            &text,
-            delimiter,
-            stats.lines,
-            partial(LOOKED_AT),
-        ))
-    };
-    let plan = || Plan::spread(view.source(), 0);
-    let lines = match stats.kind {
+/// A line about what begins at byte `offset`, with its number.
+fn located(view: &View, offset: u64, rank: usize, text: &str) -> io::Result<Line> {
+    let number = view.line_of_offset(offset)?;
+    let indent = text.len() - text.trim_start().len();
+    let (indent, text) = text.split_at(indent);
+    Ok(Line {
+        rank,
+        text: format!("{indent}{number}: {text}"),
+    })
+}
+
+fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<Line>> {
+    let source = view.source();
+    match kind {
         ContentKind::Json => return json::outline(view, facts.prelude),
-        ContentKind::Ndjson => return json::outline_of_lines(view, &plan()?),
-        ContentKind::Log => return log::outline(view, &plan()?),
-        ContentKind::Csv => table(b',')?,
-        ContentKind::Tsv => table(b'\t')?,
-        ContentKind::Markdown => lines::headings(&first_lines(view)?),
-        ContentKind::Code => lines::definitions(&first_lines(view)?),
+        ContentKind::Html => return html::outline(view),
+        ContentKind::Xml => return xml::outline(view),
+        ContentKind::Binary => return Ok(Vec::new()),
+        _ => {}
+    }
+    let plan = match kind {
+        ContentKind::Csv | ContentKind::Tsv => Plan::first(source, 0)?,
+        _ => Plan::spread(source, 0)?,
+    };
+    let mut lines = match kind {
+        ContentKind::Csv => table::outline(source, &plan, b',')?,
+        ContentKind::Tsv => table::outline(source, &plan, b'\t')?,
+        ContentKind::Ndjson => json::outline_of_lines(view, &plan)?,
+        ContentKind::Markdown => markdown::outline(view, &plan)?,
+        ContentKind::Diff => diff::outline(view, &plan)?,
+        _ => of_output(view, &plan, kind)?,
+    };
+    if plan.is_partial() && !lines.is_empty() {
+        lines.insert(0, note(format!("({})", plan.told())));
+    }
+    Ok(lines)
+}
+
+/// Logs, code and prose, of which a test or a build may have printed any: what
+/// failed comes first then.
+fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line>> {
+    let failures = output::outline(view, plan)?;
+    // Of a log without failures, what is rare is telling.
+    let least = if failures.is_empty() { 1 } else { 2 };
+    let rest = match kind {
+        ContentKind::Log => log::outline(view, plan, least)?,
+        ContentKind::Code if failures.is_empty() => code::outline(view, plan)?,
+        ContentKind::Text if failures.is_empty() => prose::outline(view, plan)?,
         _ => Vec::new(),
     };
-    let lines = lines.into_iter().map(note).collect();
-    Ok(noted(lines, partial(LOOKED_AT), LOOKED_AT))
-}
-
-/// A view line and its number.
-type Numbered = (u64, String);
-
-/// The view lines that line outlines look at.
-fn first_lines(view: &View) -> io::Result<Vec<Numbered>> {
-    let mut first = Vec::new();
-    let mut lines = view.lines_from(1)?;
-    while let Some((line, bytes)) = lines.next_bytes()? {
-        if line.end > LOOKED_AT {
-            break;
-        }
-        let text = String::from_utf8_lossy(bytes);
-        first.push((line.number, text.trim_end().to_owned()));
-    }
-    Ok(first)
-}
-
-#[cfg(test)]
-fn numbered(text: &str) -> Vec<Numbered> {
-    (1..).zip(text.lines().map(str::to_owned)).collect()
-}
-
-/// Says that only the beginning was looked at, where that is so.
-fn noted(mut lines: Vec<Line>, partial: bool, limit: u64) -> Vec<Line> {
-    if partial && !lines.is_empty() {
-        lines.insert(0, note(format!("(of the first {} MiB)", limit >> 20)));
-    }
-    lines
+    let behind = failures.len();
+    let rest = rest.into_iter().map(|line| Line {
+        rank: line.rank + behind,
+        ..line
+    });
+    Ok(failures.into_iter().chain(rest).collect())
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) parts: Vec<(u64, u64)>,
     /// How many bytes there are for each that is looked at; 1 when all are.
     pub(crate) scale: f64,
+    /// Whether the parts have gaps between them.
+    pub(crate) is_spread: bool,
     pub(crate) threads: usize,
 }
 
@@ -47,7 +49,7 @@ impl Plan {
         let end = source.len().min(start.saturating_add(MOST_BYTES));
         let parts = cut_at_lines(source, start, end, PART)?;
         let scale = (source.len() - start) as f64 / (end - start).max(1) as f64;
-        Ok(Self::of(parts, scale))
+        Ok(Self::of(parts, scale, false))
     }
 
     pub(crate) fn cut(
@@ -61,6 +63,7 @@ impl Plan {
             return Ok(Self::of(
                 cut_at_lines(source, start, source.len(), part)?,
                 1.0,
+                false,
             ));
         }
         let mut parts = Vec::new();
@@ -71,20 +74,34 @@ impl Plan {
             parts.extend(cut_at_lines(source, from, end, part)?);
         }
         let looked_at: u64 = parts.iter().map(|(from, end)| end - from).sum();
-        Ok(Self::of(parts, bytes as f64 / looked_at.max(1) as f64))
+        Ok(Self::of(
+            parts,
+            bytes as f64 / looked_at.max(1) as f64,
+            true,
+        ))
     }
 
-    fn of(parts: Vec<(u64, u64)>, scale: f64) -> Self {
+    fn of(parts: Vec<(u64, u64)>, scale: f64, is_spread: bool) -> Self {
         Self {
             threads: THREADS.min(parts.len()),
             parts,
             scale,
+            is_spread,
         }
     }
 
     /// Whether not all is looked at.
     pub(crate) fn is_partial(&self) -> bool {
         self.scale > 1.0
+    }
+
+    /// What was looked at of a view that is too large, in words.
+    pub(crate) fn told(&self) -> String {
+        let mib = MOST_BYTES >> 20;
+        match self.is_spread {
+            true => format!("of {mib} MiB here and there, counts are estimates"),
+            false => format!("of the first {mib} MiB, counts are estimates"),
+        }
     }
 
     /// A count in what was looked at as a count in all.
@@ -98,6 +115,22 @@ impl Plan {
             true => format!("≈{}", grouped((count as f64 * self.scale).round() as u64)),
             false => grouped(count),
         }
+    }
+
+    /// Calls `take` with each line that is looked at and with the byte at which
+    /// it begins, in their order.
+    pub(crate) fn each_line(
+        &self,
+        source: &dyn ByteSource,
+        mut take: impl FnMut(&[u8], u64),
+    ) -> io::Result<()> {
+        for &(start, end) in &self.parts {
+            let window = source.window(start, end)?;
+            for (at, line) in lines((*window).as_ref()) {
+                take(line, start + at as u64);
+            }
+        }
+        Ok(())
     }
 
     /// What `look` finds in each part, in their order. It is given the bytes of

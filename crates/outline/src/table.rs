@@ -1,115 +1,425 @@
-//! The columns of a table.
+//! The columns of a table: what they hold, exactly how many rows there are.
+//!
+//! Each part is parsed as if a row began there; where that turns out wrong (a
+//! quoted field goes on over the seam), the part is parsed again from the state
+//! that the one before it ended in.
 
-/// Rows that are looked at to tell what a column holds.
-const ROWS: u64 = 200;
-/// Different values that are named of a column with few of them.
-const FEW: usize = 4;
+use std::io;
 
-/// A line a column: its name, what it holds and examples. `lines` and `partial`
-/// tell how many rows there are about.
-pub(super) fn outline(text: &str, delimiter: u8, lines: u64, partial: bool) -> Vec<String> {
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .from_reader(text.as_bytes());
-    let Ok(header) = reader.headers().cloned() else {
-        return Vec::new();
-    };
-    let mut columns: Vec<Column> = header.iter().map(Column::new).collect();
-    let mut rows = 0u64;
-    for row in reader.records().map_while(Result::ok) {
-        rows += 1;
-        if rows > ROWS {
-            continue;
-        }
-        for (column, value) in columns.iter_mut().zip(row.iter()) {
-            column.take(value);
-        }
-    }
-    let rows = match partial {
-        true => format!("≈{} rows", lines.saturating_sub(2)),
-        false => format!("{rows} rows"),
-    };
-    let mut outline = vec![format!("{rows}, {} columns", columns.len())];
-    outline.extend(columns.iter().map(Column::render));
-    outline
+use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
+use spillgate_artifact::ByteSource;
+
+use crate::parts::{Plan, grouped};
+use crate::values::{Range, Values};
+use crate::{Line, note};
+
+/// Columns that are told apart.
+const COLUMNS: usize = 200;
+/// Bytes of a field that are looked at.
+const FIELD: usize = 512;
+/// Values that are named, and characters of each.
+const NAMED: usize = 4;
+const NAMED_CHARS: usize = 24;
+
+/// Rows and columns, then a line a column.
+pub(crate) fn outline(
+    source: &dyn ByteSource,
+    plan: &Plan,
+    delimiter: u8,
+) -> io::Result<Vec<Line>> {
+    Ok(read(source, plan, delimiter)?.render(plan))
 }
 
+fn read(source: &dyn ByteSource, plan: &Plan, delimiter: u8) -> io::Result<Table> {
+    let parts = plan.look(source, |text, start| {
+        // Built anew: a clone of csv-core's reader does not know its states.
+        let parser = Parser {
+            reader: ReaderBuilder::new().delimiter(delimiter).build(),
+            is_between: true,
+            is_header: plan.parts.first().is_some_and(|first| first.0 == start),
+            column: 0,
+            field: Vec::new(),
+        };
+        parser.part(text, start)
+    })?;
+    let mut all = Table::default();
+    let mut state = None::<Parser>;
+    for ((mut table, mut parser), &(start, end)) in parts.into_iter().zip(&plan.parts) {
+        if let Some(state) = state.filter(|state| !state.is_between || state.is_header) {
+            let window = source.window(start, end)?;
+            (table, parser) = state.part((*window).as_ref(), start);
+        }
+        all.absorb(table);
+        state = Some(parser);
+    }
+    if let Some(parser) = state {
+        all.absorb(parser.end(source.len()));
+    }
+    Ok(all)
+}
+
+/// Where in the table a part ended.
+#[derive(Debug)]
+struct Parser {
+    reader: Reader,
+    /// Whether the next byte begins a row.
+    is_between: bool,
+    /// Whether the row is the first of all.
+    is_header: bool,
+    column: usize,
+    /// What was read of the field.
+    field: Vec<u8>,
+}
+
+impl Parser {
+    /// Reads a part that begins at byte `start`.
+    fn part(mut self, text: &[u8], start: u64) -> (Table, Self) {
+        let mut table = Table::default();
+        // A byte order mark is no part of the first name.
+        let mut at = match start {
+            0 if text.starts_with(b"\xef\xbb\xbf") => 3,
+            _ => 0,
+        };
+        while at < text.len() {
+            at += self.step(&text[at..], &mut table, start + at as u64);
+        }
+        (table, self)
+    }
+
+    /// What was still open where the text ended.
+    fn end(mut self, end: u64) -> Table {
+        let mut table = Table::default();
+        if !self.is_between {
+            self.step(&[], &mut table, end);
+        }
+        table
+    }
+
+    fn step(&mut self, text: &[u8], table: &mut Table, offset: u64) -> usize {
+        let mut buffer = [0; FIELD];
+        let (result, taken, made) = self.reader.read_field(text, &mut buffer);
+        let is_end = matches!(result, ReadFieldResult::Field { .. });
+        if self.is_between && !is_end && text[..taken].iter().all(|byte| b"\r\n".contains(byte)) {
+            return taken;
+        }
+        self.is_between = false;
+        match result {
+            ReadFieldResult::Field { record_end } => {
+                if self.field.is_empty() {
+                    table.field(self.is_header, self.column, &buffer[..made], offset);
+                } else {
+                    self.keep(&buffer[..made]);
+                    table.field(self.is_header, self.column, &self.field, offset);
+                    self.field.clear();
+                }
+                self.column += 1;
+                if record_end {
+                    table.row(self.is_header, self.column);
+                    (self.column, self.is_header, self.is_between) = (0, false, true);
+                }
+            }
+            _ => self.keep(&buffer[..made]),
+        }
+        taken
+    }
+
+    fn keep(&mut self, more: &[u8]) {
+        let room = FIELD.saturating_sub(self.field.len());
+        self.field.extend_from_slice(&more[..more.len().min(room)]);
+    }
+}
+
+/// What was found in some rows.
+#[derive(Debug, Default)]
+struct Table {
+    names: Vec<String>,
+    columns: Vec<Column>,
+    rows: u64,
+    /// The fewest and the most fields of a row.
+    widths: Option<(usize, usize)>,
+}
+
+impl Table {
+    fn field(&mut self, is_header: bool, column: usize, value: &[u8], offset: u64) {
+        if column >= COLUMNS {
+            return;
+        }
+        if is_header {
+            self.names.push(shown(&String::from_utf8_lossy(value)));
+            return;
+        }
+        if self.columns.len() <= column {
+            self.columns.resize_with(column + 1, Column::default);
+        }
+        self.columns[column].take(value, offset);
+    }
+
+    fn row(&mut self, is_header: bool, width: usize) {
+        self.rows += u64::from(!is_header);
+        if !is_header {
+            self.widen((width, width));
+        }
+    }
+
+    fn widen(&mut self, (least, most): (usize, usize)) {
+        self.widths = Some(match self.widths {
+            None => (least, most),
+            Some((fewest, widest)) => (fewest.min(least), widest.max(most)),
+        });
+    }
+
+    fn absorb(&mut self, next: Self) {
+        self.rows += next.rows;
+        self.names.extend(next.names);
+        if let Some(widths) = next.widths {
+            self.widen(widths);
+        }
+        if self.columns.len() < next.columns.len() {
+            self.columns
+                .resize_with(next.columns.len(), Column::default);
+        }
+        for (mine, more) in self.columns.iter_mut().zip(next.columns) {
+            mine.merge(more);
+        }
+    }
+
+    fn render(&self, plan: &Plan) -> Vec<Line> {
+        let ragged = match self.widths {
+            Some((least, most)) if least != most || most != self.names.len() => {
+                format!(" (rows have {least}–{most} fields)")
+            }
+            _ => String::new(),
+        };
+        let columns = self.names.len();
+        let rows = plan.scaled(self.rows);
+        let mut lines = vec![note(format!("{rows} rows, {columns} columns{ragged}"))];
+        let unnamed = Column::default();
+        for (at, name) in self.names.iter().enumerate() {
+            let column = self.columns.get(at).unwrap_or(&unnamed);
+            lines.push(Line {
+                rank: 1 + at,
+                text: format!("{name}: {}", column.render()),
+            });
+        }
+        lines
+    }
+}
+
+/// A value as it is written.
+type Text = Box<[u8]>;
+
+/// What the fields of a column are like.
+#[derive(Debug, Default)]
 struct Column {
-    name: String,
-    numeric: bool,
-    empty: bool,
-    values: Vec<String>,
-    more: bool,
+    filled: u64,
+    empty: u64,
+    integers: u64,
+    numbers: u64,
+    booleans: u64,
+    times: u64,
+    values: Values,
+    range: Range,
+    /// The first and the last of the times, by their text.
+    span: Option<(Text, Text)>,
 }
 
 impl Column {
-    fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            numeric: true,
-            empty: false,
-            values: Vec::new(),
-            more: false,
+    fn take(&mut self, value: &[u8], offset: u64) {
+        let value = value.trim_ascii();
+        if value.is_empty() {
+            self.empty += 1;
+            return;
+        }
+        // A column of text is not tried to be anything else.
+        let may_be = |count: u64| count == self.filled;
+        if may_be(self.integers + self.numbers) && is_number(value) {
+            match value.iter().any(|byte| b".eE".contains(byte)) {
+                true => self.numbers += 1,
+                false => self.integers += 1,
+            }
+            self.range.add(value, offset);
+        } else if may_be(self.times) && is_time(value) {
+            self.times += 1;
+            self.stretch(value);
+        } else if may_be(self.booleans) && is_boolean(value) {
+            self.booleans += 1;
+        }
+        self.filled += 1;
+        self.values.add(value, offset);
+    }
+
+    fn stretch(&mut self, value: &[u8]) {
+        match &mut self.span {
+            None => self.span = Some((value.into(), value.into())),
+            Some((first, _)) if value < &**first => *first = value.into(),
+            Some((_, last)) if value > &**last => *last = value.into(),
+            Some(_) => {}
         }
     }
 
-    fn take(&mut self, value: &str) {
-        if value.is_empty() {
-            self.empty = true;
-            return;
-        }
-        self.numeric = self.numeric && value.trim().parse::<f64>().is_ok();
-        if self.values.iter().any(|known| known == value) {
-            return;
-        }
-        match self.values.len() < FEW {
-            true => self.values.push(value.to_owned()),
-            false => self.more = true,
+    fn merge(&mut self, next: Self) {
+        self.filled += next.filled;
+        self.empty += next.empty;
+        self.integers += next.integers;
+        self.numbers += next.numbers;
+        self.booleans += next.booleans;
+        self.times += next.times;
+        self.values.merge(next.values);
+        self.range.merge(next.range);
+        if let Some((first, last)) = next.span {
+            self.stretch(&first);
+            self.stretch(&last);
         }
     }
 
     fn render(&self) -> String {
-        let kind = if self.numeric && !self.values.is_empty() {
+        let all = |count: u64| self.filled > 0 && count == self.filled;
+        let kind = if self.filled == 0 {
+            "empty"
+        } else if all(self.integers) {
+            "integer"
+        } else if all(self.integers + self.numbers) {
             "number"
+        } else if all(self.times) {
+            "date/time"
+        } else if all(self.booleans) {
+            "boolean"
         } else {
             "text"
         };
-        let empty = if self.empty { "|empty" } else { "" };
-        let values: Vec<String> = self
-            .values
-            .iter()
-            .map(|value| {
-                value
-                    .chars()
-                    .take(24)
-                    .collect::<String>()
-                    .escape_debug()
-                    .to_string()
-            })
-            .collect();
-        let more = if self.more { ", …" } else { "" };
-        format!(
-            "{}: {kind}{empty}: {}{more}",
-            self.name.escape_debug(),
-            values.join(", ")
-        )
+        let is_number = all(self.integers + self.numbers);
+        let few = self.values.distinct().filter(|&count| count <= NAMED);
+        let what = match (self.range.ends(), &self.span) {
+            (Some((least, most)), _) if is_number && few.is_none() => format!(" {least}–{most}"),
+            (_, Some((first, last))) if all(self.times) && first != last => {
+                let text = |time: &[u8]| String::from_utf8_lossy(time).into_owned();
+                format!(" {} – {}", text(first), text(last))
+            }
+            _ => self.named(),
+        };
+        let empty = match self.empty {
+            0 => String::new(),
+            n if self.filled > 0 => format!("; {} empty", grouped(n)),
+            _ => String::new(),
+        };
+        format!("{kind}{what}{empty}")
     }
+
+    fn named(&self) -> String {
+        let values = self.values.examples().take(NAMED);
+        let texts: Vec<String> = values
+            .map(|value| shown(&String::from_utf8_lossy(value)))
+            .collect();
+        match (self.values.distinct(), texts.as_slice()) {
+            (_, []) => String::new(),
+            (Some(1), [only]) if self.filled > 1 => format!(": always {only}"),
+            (Some(count), _) if (count as u64) < self.filled => {
+                let more = if count > NAMED { ", …" } else { "" };
+                format!(" ({count} distinct: {}{more})", texts.join(", "))
+            }
+            (Some(count), all) if count == all.len() => format!(": {}", all.join(", ")),
+            (_, [first, ..]) => format!(": {first}, …"),
+        }
+    }
+}
+
+/// A name or value on one line, cut where it is long.
+fn shown(text: &str) -> String {
+    let cut: String = text.chars().take(NAMED_CHARS).collect();
+    let more = if cut.len() < text.len() { "…" } else { "" };
+    format!("{}{more}", cut.escape_debug())
+}
+
+/// Digits with a sign, a point or an exponent: not `inf` and `nan`, which are
+/// words, and no ids with leading zeros, which lose them as numbers.
+fn is_number(value: &[u8]) -> bool {
+    let bare = value.strip_prefix(b"-").unwrap_or(value);
+    let is_id = bare.len() > 1 && bare[0] == b'0' && bare[1].is_ascii_digit();
+    let begins = bare
+        .first()
+        .is_some_and(|b| b.is_ascii_digit() || *b == b'.');
+    let plain = bare.iter().all(u8::is_ascii_digit);
+    let parses = || std::str::from_utf8(value).is_ok_and(|text| text.parse::<f64>().is_ok());
+    begins && !is_id && (plain || parses())
+}
+
+fn is_boolean(value: &[u8]) -> bool {
+    [&b"true"[..], b"false", b"yes", b"no"]
+        .iter()
+        .any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// A date with year first, alone or before a time.
+fn is_time(value: &[u8]) -> bool {
+    let digits = |range: std::ops::Range<usize>| value[range].iter().all(u8::is_ascii_digit);
+    let is_date = value.len() >= 10
+        && digits(0..4)
+        && matches!(value[4], b'-' | b'/')
+        && digits(5..7)
+        && value[7] == value[4]
+        && digits(8..10);
+    is_date && (value.len() == 10 || (value.len() <= 40 && b"T ".contains(&value[10])))
 }
 
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use proptest::prelude::*;
 
     use super::*;
+    use crate::tests::texts;
+
+    fn table(text: &str, part: u64, threads: usize) -> String {
+        let source = text.as_bytes().to_vec();
+        let plan = Plan {
+            threads,
+            ..Plan::cut(&source, 0, part, u64::MAX).unwrap()
+        };
+        texts(&read(&source, &plan, b',').unwrap().render(&plan))
+    }
 
     #[test]
     fn columns() {
-        let text = "id,name,state\n1,\"a\nb\",on\n2,c,\n3,d,off\n";
-        assert_snapshot!(outline(text, b',', 5, false).join("\n"), @r"
-        3 rows, 3 columns
-        id: number: 1, 2, 3
-        name: text: a\nb, c, d
-        state: text|empty: on, off
+        let text = "\u{feff}id,when,name,state,zip,share\r\n\
+            1,2026-01-02,\"a\nb, \"\"c\"\"\",on,00123,0.5\r\n\
+            2,2026-01-01,c,,01234,10\r\n\
+            12345678901234567890,2026-03-01 10:00,d,off,00001,-3e2\r\n";
+        assert_snapshot!(table(text, 1 << 20, 1), @r#"
+        3 rows, 6 columns
+        id: integer: 1, 2, 12345678901234567890
+        when: date/time 2026-01-01 – 2026-03-01 10:00
+        name: text: a\nb, \"c\", c, d
+        state: text: on, off; 1 empty
+        zip: text: 00123, 01234, 00001
+        share: number: 0.5, 10, -3e2
+        "#);
+        assert_snapshot!(table("a,b\n1,2,3\n4\n\n", 1 << 20, 1), @"
+        2 rows, 2 columns (rows have 1–3 fields)
+        a: integer: 1, 4
+        b: integer: 2
         ");
+        assert_snapshot!(table("a,b\n1,\"open", 1 << 20, 1), @"
+        1 rows, 2 columns
+        a: integer: 1
+        b: text: open
+        ");
+    }
+
+    proptest! {
+        #[test]
+        fn parts_make_the_whole(text in "(([ab\"1\\.-]|\"x\ny\"){0,3}[,\n]){0,40}", part in 1u64..30) {
+            let whole = table(&text, 1 << 20, 1);
+            prop_assert_eq!(&table(&text, part, 1), &whole);
+            prop_assert_eq!(&table(&text, part, 2), &whole);
+        }
+
+        #[test]
+        fn rows_are_those_of_the_csv_crate(text in "[ab\",\n1]{1,60}") {
+            let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+            let _ = reader.headers();
+            let rows = reader.records().flatten().count();
+            let ours = table(&text, 7, 2);
+            prop_assert!(ours.starts_with(&format!("{rows} rows")), "{rows}, not {ours}");
+        }
     }
 }

@@ -5,7 +5,6 @@
 
 mod render;
 mod shape;
-mod values;
 mod walk;
 
 use std::io::{self, Read};
@@ -44,7 +43,7 @@ pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<Line>> {
     let (tree, ended) = walker.finish();
     let mut shown = render::render(tree, "");
     if plan.is_partial() {
-        shown.insert(0, note(format!("(of the first {} MiB)", MOST_BYTES >> 20)));
+        shown.insert(0, note(format!("({})", plan.told())));
     } else if !(ended && is_whole) {
         shown.insert(0, note("(as far as it can be read)".to_owned()));
     }

@@ -7,15 +7,19 @@
 use std::fmt::Write;
 
 use super::shape::{Id, Key, Keys, Shape, Span, Tree};
-use super::values::Values;
 use crate::Line;
 use crate::parts::grouped;
+use crate::values::Values;
 
 /// Characters of an example.
 const EXAMPLE_CHARS: usize = 32;
 /// Values that are named of a place with few of them, and their characters.
 const NAMED: usize = 4;
 const NAMED_CHARS: usize = 60;
+/// Characters that the members of an object may take on its line with their
+/// values, and without.
+const FLAT_VALUES: usize = 70;
+const FLAT_CHARS: usize = 110;
 /// Keys of one kind that are worth a common line.
 const ALIKE: usize = 3;
 /// Fewer keys are never taken for data.
@@ -129,18 +133,29 @@ impl Render<'_> {
             inner = self.tree.get(of_all.value);
         }
         let joint = if path.is_empty() { "" } else { ": " };
-        let is_leaf = inner.objects == 0;
+        if depth > 0
+            && let Some(members) = self.flat(shape, inner)
+        {
+            let text = nested(&texts);
+            return self.line(depth, 1, &format!("{path}{rare}{joint}{text} {members}"));
+        }
+        let rank = match inner.objects + inner.arrays {
+            0 if depth > 0 && texts.len() == 1 => 3 - usize::from(is_telling(shape)),
+            _ => 0,
+        };
         self.line(
             depth,
-            usize::from(is_leaf && depth > 0),
+            rank,
             &format!("{label}{path}{rare}{joint}{}", nested(&texts)),
         );
         self.inside(shape, inner, depth + 1);
     }
 
+    /// A line whose rank is 0 to 3 within its depth: what holds others is less
+    /// dispensable than what does not.
     fn line(&mut self, depth: usize, rank: usize, text: &str) {
         self.lines.push(Line {
-            rank: depth * 2 + rank,
+            rank: depth * 4 + rank,
             text: format!("{}{text}", "  ".repeat(depth)),
         });
     }
@@ -191,6 +206,56 @@ impl Render<'_> {
             let names = names.join(", ");
             self.line(depth, 2, &format!("{names}{more}: {count} keys with URLs"));
         }
+    }
+
+    /// The members of an object that has only scalars, for one line: with their
+    /// values, or where that is too long, without.
+    fn flat(&self, shape: &Shape, inner: &Shape) -> Option<String> {
+        let Keys::Few(keys) = &inner.keys else {
+            return None;
+        };
+        let own =
+            std::ptr::eq(shape, inner) || matches!(&shape.keys, Keys::Few(keys) if keys.is_empty());
+        let own = own || matches!(shape.keys, Keys::Map(_));
+        let values = || keys.iter().map(|key| self.tree.get(key.value));
+        let is_flat = values().all(|value| value.objects + value.arrays == 0);
+        if keys.is_empty() || inner.more || !own || !is_flat {
+            return None;
+        }
+        let mut keys: Vec<&Key> = keys.iter().collect();
+        keys.sort_by_key(|key| key.offset);
+        let (urls, others): (Vec<&Key>, Vec<&Key>) = keys
+            .iter()
+            .partition(|key| is_url(self.tree.get(key.value)));
+        let (urls, keys) = match urls.len() >= ALIKE {
+            true => (Some(format!("{} keys with URLs", urls.len())), others),
+            false => (None, keys),
+        };
+        let told = |tell: &dyn Fn(&Shape) -> String| -> String {
+            let members = keys.iter().map(|key| {
+                let value = self.tree.get(key.value);
+                let rare = if value.count() < inner.objects {
+                    "?"
+                } else {
+                    ""
+                };
+                format!("{}{rare}{}", jq_key(&key.text), tell(value))
+            });
+            let members: Vec<String> = members.chain(urls.clone()).collect();
+            format!("{{{}}}", members.join(", "))
+        };
+        let tells: [&dyn Fn(&Shape) -> String; 3] = [
+            &|value| format!(": {}", self.described(value)),
+            &|value| format!(": {}", types(value).join("|")),
+            &|_| String::new(),
+        ];
+        let most = [FLAT_VALUES, FLAT_CHARS, FLAT_CHARS];
+        let all = tells
+            .iter()
+            .zip(most)
+            .map(|(tell, most)| (told(tell), most));
+        let fitting = all.min_by_key(|(text, most)| text.chars().count().saturating_sub(*most));
+        fitting.map(|(text, _)| text)
     }
 
     /// The only key of a place where there are only objects that all have it.
@@ -314,6 +379,13 @@ fn span(span: Span) -> String {
         Some((least, most)) if least == most => grouped(most),
         Some((least, most)) => format!("{}–{}", grouped(least), grouped(most)),
     }
+}
+
+/// Whether the values say what one may ask for: a few that come again.
+fn is_telling(shape: &Shape) -> bool {
+    let few = shape.strings_seen.distinct();
+    few.is_some_and(|count| count > 1 && (count as u64) < shape.strings)
+        || (shape.trues > 0 && shape.falses > 0)
 }
 
 /// Strings of which the first is a URL.

@@ -1,6 +1,6 @@
 //! What do the values in one place of a document have in common?
 
-use super::values::{Range, Values};
+use crate::values::{Range, Values};
 
 /// Different keys that are told apart; an object with more is a map, whose
 /// values are merged into one shape.

@@ -84,9 +84,7 @@ fn keys_that_are_data_are_one_place() {
     );
     assert_snapshot!(shape(&json), @r#"
     object
-      .versions[]: {<1,234 keys like "18.0.0">: object}
-        .name: string: "react"
-        .size: number 0–1233
+      .versions[]: {<1,234 keys like "18.0.0">: object} {.name: string: "react", .size: number 0–1233}
       .times[]: {<6 keys like "1.0">: string: "a", …}
     "#);
 }

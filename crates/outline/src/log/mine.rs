@@ -161,7 +161,7 @@ fn similarity(template: &[String], tokens: &[String]) -> usize {
         all += 1;
         same += usize::from(equal);
     }
-    if all == 0 { 100 } else { same * 100 / all }
+    (same * 100).checked_div(all).unwrap_or(100)
 }
 
 /// Puts a wildcard where tokens differ, behind what they begin with up to `=`.

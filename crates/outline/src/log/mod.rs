@@ -33,8 +33,8 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Levels with counts and the time it spans, then templates with counts and
-/// the line of the first.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+/// the line of the first; none that `least` lines do not follow.
+pub(crate) fn outline(view: &View, plan: &Plan, least: u64) -> io::Result<Vec<Line>> {
     let mined = plan.look(view.source(), |text, start| {
         let mut miner = Miner::default();
         for (at, line) in lines(text) {
@@ -59,6 +59,7 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
         outline.push(note(format!("from {first} to {last}")));
     }
     let total = all.clusters.len();
+    all.clusters.retain(|cluster| cluster.count >= least);
     let shown = telling(all.clusters);
     if total > shown.len() || all.others > 0 {
         let others = match all.others {
@@ -140,7 +141,7 @@ mod tests {
             .collect();
         let view = view_of(&text);
         let plan = Plan::spread(view.source(), 0).unwrap();
-        assert_snapshot!(texts(&outline(&view, &plan).unwrap()), @"
+        assert_snapshot!(texts(&outline(&view, &plan, 1).unwrap()), @"
         levels: ERROR 1, INFO 29
         from 2026-11-21T10:00:00Z to 2026-11-21T10:00:29Z
         29× (line 1) <*> INFO batch <*> ok

@@ -8,7 +8,7 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 
 /// Different values that are told apart; with more, they are just many.
-pub(super) const FEW: usize = 20;
+pub(crate) const FEW: usize = 20;
 /// Of many, so many are kept as examples.
 const EXAMPLES: usize = 3;
 /// Bytes of a value that are kept.
@@ -16,7 +16,7 @@ const KEPT: usize = 128;
 
 /// The different scalars of one place, as they are written.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Values {
+pub(crate) struct Values {
     seen: Vec<Seen>,
     many: bool,
     /// The one that was met last: it often comes again.
@@ -32,7 +32,7 @@ struct Seen {
 
 impl Values {
     /// Takes a value that stands at byte `offset`.
-    pub(super) fn add(&mut self, value: &[u8], offset: u64) {
+    pub(crate) fn add(&mut self, value: &[u8], offset: u64) {
         if self.many {
             return;
         }
@@ -71,7 +71,7 @@ impl Values {
     }
 
     /// Takes what was seen elsewhere.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.many |= other.many;
         for seen in other.seen {
             match self.seen.iter_mut().find(|mine| mine.hash == seen.hash) {
@@ -85,19 +85,19 @@ impl Values {
     }
 
     /// How many there are; `None`: many.
-    pub(super) fn distinct(&self) -> Option<usize> {
+    pub(crate) fn distinct(&self) -> Option<usize> {
         (!self.many).then_some(self.seen.len())
     }
 
     /// The first ones, as they are written.
-    pub(super) fn examples(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn examples(&self) -> impl Iterator<Item = &[u8]> {
         self.seen.iter().map(|seen| &*seen.text)
     }
 }
 
 /// The least and the greatest number of one place, as they are written.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Range {
+pub(crate) struct Range {
     ends: Option<(Number, Number)>,
 }
 
@@ -110,7 +110,7 @@ struct Number {
 
 impl Range {
     /// Takes a number that stands at byte `offset`.
-    pub(super) fn add(&mut self, text: &[u8], offset: u64) {
+    pub(crate) fn add(&mut self, text: &[u8], offset: u64) {
         let Ok(text) = std::str::from_utf8(text) else {
             return;
         };
@@ -140,14 +140,14 @@ impl Range {
     }
 
     /// Takes the range of another place.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         if let Some((least, most)) = other.ends {
             self.widen(least, most);
         }
     }
 
     /// Both ends as they are written, if they differ.
-    pub(super) fn ends(&self) -> Option<(&str, &str)> {
+    pub(crate) fn ends(&self) -> Option<(&str, &str)> {
         let (least, most) = self.ends.as_ref()?;
         (least.value < most.value).then_some((&*least.text, &*most.text))
     }

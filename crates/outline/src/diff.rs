@@ -1,0 +1,209 @@
+//! The files of a diff.
+
+use std::io;
+
+use spillgate_view::View;
+
+use crate::parts::{Plan, grouped};
+use crate::{Line, located, note};
+
+/// Files that are shown at most; all are counted.
+const MOST: usize = 200;
+
+/// Totals, then a line a file with what was added to it and removed from it.
+pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+    let mut diff = Diff::default();
+    plan.each_line(view.source(), |line, offset| diff.line(line, offset))?;
+    diff.next_file(None);
+    let (added, removed) = (plan.scaled(diff.added), plan.scaled(diff.removed));
+    let count = plan.scaled(diff.count);
+    let mut lines = vec![note(format!("{count} files, +{added} −{removed}"))];
+    // Where room is short, the small changes go first.
+    let mut order: Vec<usize> = (0..diff.files.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(diff.files[at].added + diff.files[at].removed));
+    let mut ranks = vec![0; order.len()];
+    for (rank, at) in order.into_iter().enumerate() {
+        ranks[at] = rank + 1;
+    }
+    for (file, rank) in diff.files.iter().zip(ranks) {
+        let what = match file.what {
+            "" => String::new(),
+            what => format!(" ({what})"),
+        };
+        let (added, removed) = (grouped(file.added), grouped(file.removed));
+        let text = format!("{}{what} +{added} −{removed}", file.name);
+        lines.push(located(view, file.offset, rank, &text)?);
+    }
+    Ok(lines)
+}
+
+#[derive(Debug, Default)]
+struct Diff {
+    files: Vec<File>,
+    count: u64,
+    added: u64,
+    removed: u64,
+    open: Option<File>,
+    /// Lines that the hunk still has of the old and the new text: they may look
+    /// like anything.
+    left: (u64, u64),
+    /// The old name, where a file begins with it.
+    old: Option<(u64, String)>,
+}
+
+#[derive(Debug, Default)]
+struct File {
+    offset: u64,
+    name: String,
+    what: &'static str,
+    added: u64,
+    removed: u64,
+}
+
+impl Diff {
+    fn line(&mut self, line: &[u8], offset: u64) {
+        let in_hunk = self.left != (0, 0);
+        if in_hunk && line.first().is_none_or(|byte| b" +-\\\t\r".contains(byte)) {
+            return self.hunk_line(line.first().copied());
+        }
+        self.left = (0, 0);
+        let text = String::from_utf8_lossy(&line[..line.len().min(LONGEST)]);
+        let text = text.trim_end();
+        if let Some(names) = text.strip_prefix("diff ") {
+            let name = names.rsplit(" b/").next().unwrap_or(names);
+            self.next_file(Some(File {
+                offset,
+                name: name.to_owned(),
+                ..File::default()
+            }));
+        } else if let Some(old) = text.strip_prefix("--- ") {
+            self.old = Some((offset, name_of(old).to_owned()));
+        } else if let Some(new) = text.strip_prefix("+++ ") {
+            self.named(name_of(new), offset);
+        } else if text.starts_with("@@ ") {
+            self.left = hunk(text).unwrap_or_default();
+        } else if let Some(file) = &mut self.open {
+            let marks = [
+                ("new file", "new"),
+                ("deleted file", "deleted"),
+                ("rename from", "renamed"),
+                ("Binary files", "binary"),
+                ("GIT binary", "binary"),
+            ];
+            let mark = marks.iter().find(|(mark, _)| text.starts_with(mark));
+            file.what = mark.map_or(file.what, |(_, what)| what);
+        }
+    }
+
+    fn hunk_line(&mut self, first: Option<u8>) {
+        let (old, new) = &mut self.left;
+        match first {
+            Some(b'+') => {
+                *new = new.saturating_sub(1);
+                self.added += 1;
+                if let Some(file) = &mut self.open {
+                    file.added += 1;
+                }
+            }
+            Some(b'-') => {
+                *old = old.saturating_sub(1);
+                self.removed += 1;
+                if let Some(file) = &mut self.open {
+                    file.removed += 1;
+                }
+            }
+            Some(b'\\') => {}
+            _ => {
+                *old = old.saturating_sub(1);
+                *new = new.saturating_sub(1);
+            }
+        }
+    }
+
+    /// The new name of a file: the old one for one that was deleted.
+    fn named(&mut self, new: &str, offset: u64) {
+        let Some((start, old)) = self.old.take() else {
+            return;
+        };
+        let name = if new == "/dev/null" {
+            old
+        } else {
+            new.to_owned()
+        };
+        match &mut self.open {
+            // Git says it twice.
+            Some(file) if file.added + file.removed == 0 && file.offset < start => file.name = name,
+            _ => self.next_file(Some(File {
+                offset: start.min(offset),
+                name,
+                ..File::default()
+            })),
+        }
+    }
+
+    fn next_file(&mut self, next: Option<File>) {
+        if let Some(file) = std::mem::replace(&mut self.open, next) {
+            self.count += 1;
+            if self.files.len() < MOST {
+                self.files.push(file);
+            }
+        }
+    }
+}
+
+/// Bytes of a line that are looked at.
+const LONGEST: usize = 1000;
+
+/// Without `a/` or `b/` and without the time that `diff -u` puts behind it.
+fn name_of(text: &str) -> &str {
+    let name = text.split('\t').next().unwrap_or(text);
+    let prefixed = |prefix| name.strip_prefix(prefix);
+    prefixed("a/").or_else(|| prefixed("b/")).unwrap_or(name)
+}
+
+/// Lines of the old and of the new text in the hunk that `@@ -1,2 +3,4 @@`
+/// begins.
+fn hunk(text: &str) -> Option<(u64, u64)> {
+    let mut ranges = text.strip_prefix("@@ ")?.split(' ');
+    let mut count = |sign: char| -> Option<u64> {
+        let range = ranges.next()?.strip_prefix(sign)?;
+        match range.find(',') {
+            Some(comma) => range[comma + 1..].parse().ok(),
+            None => Some(1),
+        }
+    };
+    Some((count('-')?, count('+')?))
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::tests::{texts, view_of};
+
+    fn shown(text: &str) -> String {
+        let view = view_of(text);
+        let plan = Plan::spread(view.source(), 0).unwrap();
+        texts(&outline(&view, &plan).unwrap())
+    }
+
+    #[test]
+    fn files_with_counts() {
+        let git = "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,4 @@ fn x\n a\n--- b\n+++ c\n+d\n e\n\
+            diff --git a/old b/old\ndeleted file mode 100644\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n\
+            diff --git a/p.png b/p.png\nnew file mode 100644\nBinary files /dev/null and b/p.png differ\n";
+        assert_snapshot!(shown(git), @"
+        3 files, +2 −2
+        1: src/a.rs +2 −1
+        11: old (deleted) +0 −1
+        18: p.png (binary) +0 −0
+        ");
+        let plain = "--- one.txt\t2026-01-01\n+++ two.txt\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n--- three\n+++ three\n@@ -0,0 +1,2 @@\n+a\n+b\n";
+        assert_snapshot!(shown(plain), @"
+        2 files, +3 −1
+        1: two.txt +1 −1
+        6: three +2 −0
+        ");
+    }
+}

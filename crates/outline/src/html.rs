@@ -1,0 +1,266 @@
+//! The headings, landmarks, tables and forms of an HTML page.
+//!
+//! Tokenized as browsers do it, so broken markup is no obstacle; no tree is
+//! built.
+
+use std::io;
+
+use html5gum::{DefaultEmitter, IoReader, StartTag, Token, Tokenizer};
+use spillgate_artifact::ReadRange;
+use spillgate_view::View;
+
+use crate::parts::grouped;
+use crate::{Line, located, note};
+
+/// Bytes that are looked at: pages have some megabytes at most.
+const LOOKED_AT: u64 = 32 << 20;
+/// Places that are noted.
+const MOST: usize = 400;
+/// Characters of a heading, and header cells of a table.
+const TEXT: usize = 100;
+const CELLS: usize = 10;
+
+/// The title and how many links there are, then headings and landmarks in their
+/// order, with line numbers.
+pub(crate) fn outline(view: &View) -> io::Result<Vec<Line>> {
+    let range = ReadRange::new(view.source(), 0, LOOKED_AT);
+    let mut emitter = DefaultEmitter::<usize>::new_with_span();
+    emitter.naively_switch_states(true);
+    let mut page = Page::default();
+    for token in Tokenizer::new_with_emitter(IoReader::new(range), emitter) {
+        match token? {
+            Token::StartTag(tag) => page.start(&tag),
+            Token::EndTag(tag) => page.end(&tag.name),
+            Token::String(text) => page.text(&text),
+            _ => {}
+        }
+    }
+    let mut lines = Vec::new();
+    if view.bytes() > LOOKED_AT {
+        lines.push(note(format!("(of the first {} MiB)", LOOKED_AT >> 20)));
+    }
+    if !page.title.trim().is_empty() {
+        lines.push(note(format!("title: {}", one_line(&page.title))));
+    }
+    let counts: Vec<String> = page
+        .counts
+        .iter()
+        .zip(COUNTED)
+        .filter(|(count, _)| **count > 0)
+        .map(|(count, (_, name))| format!("{} {name}", grouped(*count)))
+        .collect();
+    if !counts.is_empty() {
+        lines.push(note(counts.join(", ")));
+    }
+    for place in page.places {
+        if let Some((rank, text)) = place.told() {
+            lines.push(located(view, place.offset as u64, rank, &text)?);
+        }
+    }
+    Ok(lines)
+}
+
+/// What is counted, and what it is called.
+const COUNTED: [(&[u8], &str); 4] = [
+    (b"a", "links"),
+    (b"img", "images"),
+    (b"p", "paragraphs"),
+    (b"script", "scripts"),
+];
+
+#[derive(Debug, Default)]
+struct Page {
+    title: String,
+    in_title: bool,
+    counts: [u64; COUNTED.len()],
+    places: Vec<Place>,
+    /// The heading whose text is being read.
+    heading: Option<usize>,
+    /// Tables that are open, innermost last, and whether a header cell is.
+    tables: Vec<usize>,
+    in_cell: bool,
+    form: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Place {
+    offset: usize,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Heading(usize, String),
+    Landmark(String),
+    Table {
+        name: String,
+        header: Vec<String>,
+        rows: u64,
+    },
+    Form {
+        name: String,
+        fields: Vec<String>,
+    },
+}
+
+impl Place {
+    /// Its rank and its line; nothing for what has no name.
+    fn told(&self) -> Option<(usize, String)> {
+        match &self.what {
+            What::Heading(level, text) => {
+                let text = one_line(text);
+                let line = format!("{}h{level} {text}", "  ".repeat(level - 1));
+                (!text.is_empty()).then_some((*level, line))
+            }
+            What::Landmark(name) => Some((3, name.clone())),
+            What::Table { name, header, rows } => {
+                // The header is a row of the markup.
+                let rows = rows.saturating_sub(u64::from(!header.is_empty()));
+                let header: Vec<String> = header.iter().map(|cell| one_line(cell)).collect();
+                let header = match header.is_empty() {
+                    true => String::new(),
+                    false => format!(": {}", header.join(" | ")),
+                };
+                Some((2, format!("{name}, {} rows{header}", grouped(rows))))
+            }
+            What::Form { name, fields } => Some((3, format!("{name}: {}", fields.join(", ")))),
+        }
+    }
+}
+
+impl Page {
+    fn start(&mut self, tag: &StartTag<usize>) {
+        let name: &[u8] = &tag.name;
+        for (count, (counted, _)) in self.counts.iter_mut().zip(COUNTED) {
+            *count += u64::from(name == counted);
+        }
+        match name {
+            b"title" => self.in_title = self.title.is_empty(),
+            b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" => {
+                let level = usize::from(name[1] - b'0');
+                self.heading = self.place(tag, What::Heading(level, String::new()));
+            }
+            b"main" | b"nav" | b"header" | b"footer" | b"aside" | b"article" | b"section" => {
+                // Those without a name are as many as headings, which say more.
+                if let Some(name) = named(tag, name == b"main" || name == b"nav") {
+                    self.place(tag, What::Landmark(name));
+                }
+            }
+            b"table" => {
+                let what = What::Table {
+                    name: named(tag, true).unwrap_or_default(),
+                    header: Vec::new(),
+                    rows: 0,
+                };
+                let place = self.place(tag, what);
+                self.tables.extend(place);
+            }
+            b"tr" | b"th" => self.cell(name == b"th"),
+            b"form" => {
+                let what = What::Form {
+                    name: named(tag, true).unwrap_or_default(),
+                    fields: Vec::new(),
+                };
+                self.form = self.place(tag, what);
+            }
+            b"input" | b"select" | b"textarea" => self.field(tag),
+            _ => {}
+        }
+    }
+
+    fn place(&mut self, tag: &StartTag<usize>, what: What) -> Option<usize> {
+        if self.places.len() >= MOST {
+            return None;
+        }
+        self.places.push(Place {
+            offset: tag.span.start,
+            what,
+        });
+        Some(self.places.len() - 1)
+    }
+
+    fn cell(&mut self, is_header: bool) {
+        let Some(&at) = self.tables.last() else {
+            return;
+        };
+        if let What::Table { header, rows, .. } = &mut self.places[at].what {
+            *rows += u64::from(!is_header);
+            // Header cells further down name their row.
+            self.in_cell = is_header && *rows <= 1 && header.len() < CELLS;
+            if self.in_cell {
+                header.push(String::new());
+            }
+        }
+    }
+
+    fn field(&mut self, tag: &StartTag<usize>) {
+        let name = tag.attributes.get(&b"name"[..]);
+        if let (Some(name), Some(at)) = (name, self.form)
+            && let What::Form { fields, .. } = &mut self.places[at].what
+            && fields.len() < CELLS
+        {
+            fields.push(one_line(&String::from_utf8_lossy(name)));
+        }
+    }
+
+    fn end(&mut self, name: &[u8]) {
+        match name {
+            b"title" => self.in_title = false,
+            b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" => self.heading = None,
+            b"th" | b"tr" | b"thead" => self.in_cell = false,
+            b"table" => {
+                self.tables.pop();
+                self.in_cell = false;
+            }
+            b"form" => self.form = None,
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        let at = self.heading.or(self.tables.last().copied());
+        let into = match at.map(|at| &mut self.places[at].what) {
+            _ if self.in_title => Some(&mut self.title),
+            Some(What::Heading(_, into)) => Some(into),
+            Some(What::Table { header, .. }) if self.in_cell => header.last_mut(),
+            _ => None,
+        };
+        if let Some(into) = into
+            && into.len() < 4 * TEXT
+        {
+            let room = text.len().min(4 * TEXT);
+            into.push_str(&String::from_utf8_lossy(&text[..room]));
+        }
+    }
+}
+
+/// A tag with its id, its label or its class, as CSS would select it.
+fn named(tag: &StartTag<usize>, always: bool) -> Option<String> {
+    let get = |name: &[u8]| {
+        let value = tag.attributes.get(name)?;
+        let value = one_line(&String::from_utf8_lossy(value));
+        (!value.is_empty()).then_some(value)
+    };
+    let name = String::from_utf8_lossy(&tag.name).into_owned();
+    if let Some(id) = get(b"id") {
+        return Some(format!("{name}#{id}"));
+    }
+    if let Some(label) = get(b"aria-label") {
+        return Some(format!("{name} \"{label}\""));
+    }
+    if let (true, Some(class)) = (always, get(b"class")) {
+        return Some(format!("{name}.{}", class.replace(' ', ".")));
+    }
+    always.then_some(name)
+}
+
+/// A text on one line, cut where it is long.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let mut cut: String = line.chars().take(TEXT).collect();
+    if cut.len() < line.len() {
+        cut.push('…');
+    }
+    cut
+}
