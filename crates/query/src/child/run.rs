@@ -8,9 +8,9 @@ use sonic_rs::LazyValue;
 
 use super::documents::{Document, Documents};
 use super::jq::{Jq, render};
-use super::lazy::{Stop, document, walk};
+use super::lazy::{Stop, document, start as lazy_start, walk};
 use super::missing::missing;
-use super::plan::{Plan, plan};
+use super::plan::{Plan, Step, plan};
 use super::sink::Sink;
 use super::text::{too_deep, without_lone_surrogates};
 use crate::protocol::{Failure, Format, Refusal, Request, Summary};
@@ -32,22 +32,26 @@ pub(crate) fn run(
         false => data.into(),
     };
     let is_one = request.format == Format::Json;
-    if is_one && let Some(at) = too_deep(&data, request.depth) {
-        return Err(Refusal::TooDeep { at: at as u64 });
-    }
     let runner = Runner {
         program: &program,
+        depth: request.depth,
         documents: RefCell::new(Documents::new(&data, request.format, request.depth)),
     };
-    let whole = match is_one && program.parts.is_some() {
-        true => document(&data),
-        false => None,
+    let lazy = match (is_one, &program.parts) {
+        (true, Some(parts)) => lazy_start(&data, &parts.plan.steps),
+        _ => None,
     };
+    if is_one
+        && lazy.is_none()
+        && let Some(at) = too_deep(&data, request.depth)
+    {
+        return Err(Refusal::TooDeep { at: at as u64 });
+    }
     let mut summary = Summary::default();
-    let ran = match whole {
-        Some(value) => {
+    let ran = match lazy {
+        Some((value, steps)) => {
             summary.documents = 1;
-            let ran = program.lazily(value, &runner, sink);
+            let ran = program.lazily(value, steps, &runner, sink);
             note(ran, &mut summary, 1, sink)
         }
         None if request.slurp => runner.slurped(&mut summary, sink),
@@ -111,11 +115,12 @@ impl<'f> Program<'f> {
     fn lazily(
         &self,
         value: LazyValue<'_>,
+        steps: &[Step],
         runner: &Runner<'_, '_>,
         sink: &mut Sink<'_>,
     ) -> Result<(), Stop> {
         let parts = self.parts.as_ref().expect("invariant: asked before");
-        let steps = &parts.plan.steps;
+        let parsed = |text: &str| parsed(text, runner.depth);
         let Some(then) = parts.plan.gather.map(|_| &parts.then) else {
             return flow(walk(value, steps, &mut |text| {
                 let ran = match &parts.each {
@@ -151,6 +156,8 @@ impl<'f> Program<'f> {
 /// A program on its documents; `inputs` takes from them too.
 struct Runner<'p, 'd> {
     program: &'p Program<'p>,
+    /// Levels that a value may nest.
+    depth: usize,
     documents: RefCell<Documents<'d>>,
 }
 
@@ -178,10 +185,10 @@ impl Runner<'_, '_> {
     }
 
     fn text(&self, text: &[u8], sink: &mut Sink<'_>) -> Result<(), Stop> {
-        if self.program.parts.is_some()
+        if let Some(parts) = &self.program.parts
             && let Some(value) = document(text)
         {
-            return self.program.lazily(value, self, sink);
+            return self.program.lazily(value, &parts.plan.steps, self, sink);
         }
         match read::parse_single(text) {
             Ok(value) => self.whole(value, sink),
@@ -236,7 +243,11 @@ fn flow(walked: ControlFlow<Stop>) -> Result<(), Stop> {
     }
 }
 
-fn parsed(text: &str) -> Result<Val, Stop> {
+fn parsed(text: &str, depth: usize) -> Result<Val, Stop> {
+    if too_deep(text.as_bytes(), depth).is_some() {
+        let message = format!("the value nests deeper than {depth} levels");
+        return Err(Stop::Error(message));
+    }
     read::parse_single(text.as_bytes()).map_err(|error| Stop::Error(error.to_string()))
 }
 
