@@ -5,6 +5,7 @@
 mod capture;
 mod faults;
 mod interface;
+mod query;
 mod retrieval;
 mod run;
 mod tool;
