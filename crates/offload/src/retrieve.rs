@@ -117,7 +117,9 @@ impl Offloader {
             ..*asked
         };
         let page = self.query(handle, &inner, engine)?;
-        let total = page.total.map_or("many".to_owned(), |total| total.to_string());
+        let total = page
+            .total
+            .map_or("many".to_owned(), |total| total.to_string());
         let mut text = match page.results {
             0 => format!("[no result of {total}]\n"),
             results => format!(

@@ -151,7 +151,9 @@ pub(crate) fn bad_filter(filter: &str, message: String, at: usize) -> QueryError
     const AROUND: usize = 40;
     let at = filter.floor_char_boundary(at);
     let start = filter[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    let end = filter[at..].find('\n').map_or(filter.len(), |newline| at + newline);
+    let end = filter[at..]
+        .find('\n')
+        .map_or(filter.len(), |newline| at + newline);
     let before: Vec<char> = filter[start..at].chars().collect();
     let shown = &before[before.len().saturating_sub(AROUND)..];
     let after = filter[at..end].chars().take(AROUND);

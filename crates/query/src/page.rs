@@ -116,7 +116,10 @@ impl fmt::Display for MissingPath {
             ("object", _) => write!(f, "{found} has no {key}; it is empty"),
             (_, Some(1)) => write!(f, "{found} has no {key}; it is an array of 1 element"),
             (_, Some(length)) => {
-                write!(f, "{found} has no {key}; it is an array of {length} elements")
+                write!(
+                    f,
+                    "{found} has no {key}; it is an array of {length} elements"
+                )
             }
             ("null", _) => write!(f, "{found} has no {key}; it is null"),
             _ => write!(f, "{found} has no {key}; it is a {kind}"),
@@ -197,7 +200,9 @@ impl Said {
 
     fn total(&self) -> Option<u64> {
         let summary = self.summary.as_ref();
-        summary.filter(|summary| summary.complete).map(|summary| summary.results)
+        summary
+            .filter(|summary| summary.complete)
+            .map(|summary| summary.results)
     }
 }
 
@@ -240,12 +245,7 @@ fn failed(summary: &Summary, query: &Query<'_>) -> Result<(), QueryError> {
     }
 }
 
-fn page(
-    said: &Said,
-    query: &Query<'_>,
-    format: Format,
-    counter: &dyn TokenCounter,
-) -> QueryPage {
+fn page(said: &Said, query: &Query<'_>, format: Format, counter: &dyn TokenCounter) -> QueryPage {
     let mut text = String::new();
     let mut ends = Vec::new();
     for part in &said.results {
@@ -262,7 +262,9 @@ fn page(
     // The newline alone may not have fitted: the result is shown all the same.
     let is_shown = |part: &Part, line: usize| end >= line - usize::from(part.whole);
     let whole = said.results.iter().zip(&ends);
-    let whole = whole.take_while(|(part, line)| part.whole && is_shown(part, **line)).count();
+    let whole = whole
+        .take_while(|(part, line)| part.whole && is_shown(part, **line))
+        .count();
     let begun = match whole {
         0 => 0,
         n => ends[n - 1].min(end),
@@ -308,7 +310,10 @@ fn notes(summary: &Summary, format: Format) -> Vec<String> {
         let (document, message) = (failure.document, &failure.message);
         notes.push(match (format, summary.documents) {
             (Format::Json, 1) => {
-                format!("the filter failed after {} results: {message}", failure.after)
+                format!(
+                    "the filter failed after {} results: {message}",
+                    failure.after
+                )
             }
             _ => format!(
                 "the filter failed on {} {unit}s, first on {unit} {document}: {message}",

@@ -29,7 +29,10 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == cmd::query::CHILD) {
+    if arguments
+        .next()
+        .is_some_and(|first| first == cmd::query::CHILD)
+    {
         return ExitCode::from(cmd::query::child(arguments));
     }
     let args = match Args::try_parse() {

@@ -108,10 +108,15 @@ fn funs() -> impl Iterator<Item = Fun<Kind>> {
         run::<Kind>(("env", v(0), |_| bome(Err(outside("env"))))),
         run::<Kind>(("now", v(0), |_| bome(Err(outside("now"))))),
         run::<Kind>(("localtime", v(0), |_| bome(Err(outside("localtime"))))),
-        run::<Kind>(("strflocaltime", v(1), |_| bome(Err(outside("strflocaltime"))))),
+        run::<Kind>(("strflocaltime", v(1), |_| {
+            bome(Err(outside("strflocaltime")))
+        })),
         run::<Kind>(("halt", v(1), |_| bome(Err(outside("halt"))))),
     ];
-    let input = input::funs::<Kind>().into_vec().into_iter().map(run::<Kind>);
+    let input = input::funs::<Kind>()
+        .into_vec()
+        .into_iter()
+        .map(run::<Kind>);
     jaq_core::funs::<Kind>()
         .chain(inside)
         .chain(jaq_json::funs())
@@ -155,7 +160,9 @@ fn not_compiled<'a>(errors: compile::Errors<&'a str, ()>, filter: &'a str) -> Fa
         return ("not understood".to_owned(), filter);
     };
     let message = match (name, undefined) {
-        ("$ENV", _) => "$ENV is not available: a filter sees the stored output and nothing else".to_owned(),
+        ("$ENV", _) => {
+            "$ENV is not available: a filter sees the stored output and nothing else".to_owned()
+        }
         (name, Filter(0)) => format!("there is no {name}"),
         (name, Filter(arity)) => format!("there is no {name} with {arity} arguments"),
         (name, other) => format!("there is no {} {name}", other.as_str()),

@@ -63,11 +63,7 @@ pub(crate) fn start<'a, 's>(
 }
 
 /// Visits the values at `steps` from `value` on.
-pub(crate) fn walk(
-    value: LazyValue<'_>,
-    steps: &[Step],
-    visit: Visit<'_>,
-) -> ControlFlow<Stop> {
+pub(crate) fn walk(value: LazyValue<'_>, steps: &[Step], visit: Visit<'_>) -> ControlFlow<Stop> {
     let Some((step, rest)) = steps.split_first() else {
         return visit(value.as_raw_str());
     };
@@ -104,7 +100,11 @@ pub(crate) fn walk(
 
 /// `null` stands where nothing does.
 fn absent(rest: &[Step], visit: Visit<'_>) -> ControlFlow<Stop> {
-    walk(document(b"null").expect("invariant: null is JSON"), rest, visit)
+    walk(
+        document(b"null").expect("invariant: null is JSON"),
+        rest,
+        visit,
+    )
 }
 
 /// The member that counts.

@@ -78,7 +78,11 @@ fn at(found: String, value: &LazyValue<'_>, step: &Step) -> MissingPath {
     }
     near.truncate(NAMED);
     MissingPath {
-        found: if found.is_empty() { ".".to_owned() } else { found },
+        found: if found.is_empty() {
+            ".".to_owned()
+        } else {
+            found
+        },
         kind: kind.to_owned(),
         key: written(&step.part),
         near,

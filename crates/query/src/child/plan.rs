@@ -99,18 +99,18 @@ enum Inner<'t, 'a> {
 }
 
 /// `[path…]` or `map(…)` at the front, and what stands behind its bar.
-fn gathered<'t, 'a>(
-    tokens: &'t [Token<&'a str>],
-) -> Option<(Inner<'t, 'a>, &'t [Token<&'a str>])> {
+fn gathered<'t, 'a>(tokens: &'t [Token<&'a str>]) -> Option<(Inner<'t, 'a>, &'t [Token<&'a str>])> {
     let (inner, rest) = match tokens {
         [Token(text, Tok::Block(inner)), rest @ ..] if text.starts_with('[') => {
             let (_, inner) = inner.split_last()?;
             path(inner)?;
             (Inner::Path(inner), rest)
         }
-        [Token("map", Tok::Word), Token(text, Tok::Block(inner)), rest @ ..]
-            if text.starts_with('(') =>
-        {
+        [
+            Token("map", Tok::Word),
+            Token(text, Tok::Block(inner)),
+            rest @ ..,
+        ] if text.starts_with('(') => {
             let (_, inner) = inner.split_last()?;
             // `map(f; g)` is somebody else's.
             let is_one = !inner.iter().any(|token| is_symbol(token, ";"));
@@ -228,7 +228,9 @@ mod tests {
                 part + if step.optional { "?" } else { "" }
             })
             .collect();
-        let each = plan.each.map_or(String::new(), |each| format!(" each {each}"));
+        let each = plan
+            .each
+            .map_or(String::new(), |each| format!(" each {each}"));
         let gather = plan.gather.map_or(String::new(), |then| {
             format!(" gather {}", then.unwrap_or("."))
         });
@@ -244,7 +246,10 @@ mod tests {
             (".items[].name", ".items[].name"),
             (".a[-1] | .b", ".a[-1].b"),
             (".a | .b | length", ".a.b each length"),
-            (".a[] | select(.b > 1) | .c", ".a[] each select(.b > 1) | .c"),
+            (
+                ".a[] | select(.b > 1) | .c",
+                ".a[] each select(.b > 1) | .c",
+            ),
             (
                 "[.a[] | select(.b)] | length # all",
                 ".a[] each select(.b) gather length",

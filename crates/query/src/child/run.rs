@@ -19,11 +19,7 @@ use crate::protocol::{Failure, Format, Refusal, Request, Summary};
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Runs what was asked for; the results go to the sink.
-pub(crate) fn run(
-    request: &Request,
-    data: &[u8],
-    sink: &mut Sink<'_>,
-) -> Result<Summary, Refusal> {
+pub(crate) fn run(request: &Request, data: &[u8], sink: &mut Sink<'_>) -> Result<Summary, Refusal> {
     let program = Program::compile(request)?;
     let data = data.strip_prefix(BYTE_ORDER_MARK).unwrap_or(data);
     let is_json = matches!(request.format, Format::Json | Format::Ndjson);
@@ -68,9 +64,12 @@ pub(crate) fn run(
     }
     summary.documents = summary.documents.max(documents.seen);
     (summary.bad, summary.first_bad) = (documents.bad, documents.first_bad);
-    if is_json && sink.only_nulls && let Some(parts) = &program.parts {
-        summary.missing = first_text(&data, request.format)
-            .and_then(|text| missing(text, &parts.plan.steps));
+    if is_json
+        && sink.only_nulls
+        && let Some(parts) = &program.parts
+    {
+        summary.missing =
+            first_text(&data, request.format).and_then(|text| missing(text, &parts.plan.steps));
     }
     Ok(summary)
 }
@@ -321,74 +320,194 @@ mod tests {
     #[test]
     fn filters_of_the_manual() {
         let cases = [
-            (".", r#"{"a" : [1, 2.50, 1e3, 12345678901234567890]}"#, r#"{"a":[1,2.50,1e3,12345678901234567890]}"#),
+            (
+                ".",
+                r#"{"a" : [1, 2.50, 1e3, 12345678901234567890]}"#,
+                r#"{"a":[1,2.50,1e3,12345678901234567890]}"#,
+            ),
             (".foo", r#"{"foo": 42, "bar": "less"}"#, "42"),
             (".foo", r#"{"bar": 42}"#, "null"),
             (".foo?", "[1, 2]", ""),
             (r#".["foo"]"#, r#"{"foo": 42}"#, "42"),
-            (".[0]", r#"[{"name":"JSON"}, {"name":"XML"}]"#, r#"{"name":"JSON"}"#),
+            (
+                ".[0]",
+                r#"[{"name":"JSON"}, {"name":"XML"}]"#,
+                r#"{"name":"JSON"}"#,
+            ),
             (".[2]", "[1,2]", "null"),
             (".[-2]", "[1,2,3]", "2"),
             (".[2:4]", r#"["a","b","c","d","e"]"#, r#"["c","d"]"#),
             (".[]", r#"{"a": 1, "b": 1}"#, "1 1"),
             (".foo, .bar", r#"{"foo": 42, "bar": "x"}"#, r#"42 "x""#),
-            (".[] | .name", r#"[{"name":"JSON"}, {"name":"XML"}]"#, r#""JSON" "XML""#),
-            ("[.user, .projects[]]", r#"{"user":"s", "projects": ["jq", "wf"]}"#, r#"["s","jq","wf"]"#),
-            ("{user, title: .titles[]}", r#"{"user":"s","titles":["a","b"]}"#, r#"{"user":"s","title":"a"} {"user":"s","title":"b"}"#),
+            (
+                ".[] | .name",
+                r#"[{"name":"JSON"}, {"name":"XML"}]"#,
+                r#""JSON" "XML""#,
+            ),
+            (
+                "[.user, .projects[]]",
+                r#"{"user":"s", "projects": ["jq", "wf"]}"#,
+                r#"["s","jq","wf"]"#,
+            ),
+            (
+                "{user, title: .titles[]}",
+                r#"{"user":"s","titles":["a","b"]}"#,
+                r#"{"user":"s","title":"a"} {"user":"s","title":"b"}"#,
+            ),
             ("..|.a?", r#"[[{"a":1}]]"#, "1"),
             (".a + 1", r#"{"a": 7}"#, "8"),
-            (".a + .b", r#"{"a": {"b":1}, "b": {"c":2}}"#, r#"{"b":1,"c":2}"#),
+            (
+                ".a + .b",
+                r#"{"a": {"b":1}, "b": {"c":2}}"#,
+                r#"{"b":1,"c":2}"#,
+            ),
             (". - [\"a\"]", r#"["a","b","a"]"#, r#"["b"]"#),
-            (".[] | length", r#"[[1,2], "string", {"a":2}, null, -5]"#, "2 6 1 0 5"),
-            ("keys", r#"{"abc": 1, "abcd": 2, "Foo": 3}"#, r#"["Foo","abc","abcd"]"#),
+            (
+                ".[] | length",
+                r#"[[1,2], "string", {"a":2}, null, -5]"#,
+                "2 6 1 0 5",
+            ),
+            (
+                "keys",
+                r#"{"abc": 1, "abcd": 2, "Foo": 3}"#,
+                r#"["Foo","abc","abcd"]"#,
+            ),
             ("map(has(\"foo\"))", r#"[{"foo": 42}, {}]"#, "[true,false]"),
             ("map(.+1)", "[1,2,3]", "[2,3,4]"),
             ("map_values(.+1)", r#"{"a": 1}"#, r#"{"a":2}"#),
             ("path(..)", r#"[[1]]"#, "[] [0] [0,0]"),
             ("del(.foo)", r#"{"foo": 42, "bar": 9}"#, r#"{"bar":9}"#),
             ("to_entries", r#"{"a": 1}"#, r#"[{"key":"a","value":1}]"#),
-            ("with_entries(.key |= \"K\" + .)", r#"{"a": 1}"#, r#"{"Ka":1}"#),
-            (".[] | select(.id == \"b\")", r#"[{"id":"a"},{"id":"b"}]"#, r#"{"id":"b"}"#),
+            (
+                "with_entries(.key |= \"K\" + .)",
+                r#"{"a": 1}"#,
+                r#"{"Ka":1}"#,
+            ),
+            (
+                ".[] | select(.id == \"b\")",
+                r#"[{"id":"a"},{"id":"b"}]"#,
+                r#"{"id":"b"}"#,
+            ),
             ("add", "[1,2,3]", "6"),
             ("any, all", "[true, false]", "true false"),
             ("flatten", "[1, [2], [[3]]]", "[1,2,3]"),
             ("[range(2;4)]", "null", "[2,3]"),
             ("tostring, (\"1\" | tonumber)", "[1]", r#""[1]" 1"#),
-            ("sort_by(.foo) | map(.foo)", r#"[{"foo":4},{"foo":2}]"#, "[2,4]"),
-            ("group_by(.f) | map(length)", r#"[{"f":1},{"f":3},{"f":1}]"#, "[2,1]"),
-            ("min_by(.f), max_by(.f)", r#"[{"f":1},{"f":3}]"#, r#"{"f":1} {"f":3}"#),
+            (
+                "sort_by(.foo) | map(.foo)",
+                r#"[{"foo":4},{"foo":2}]"#,
+                "[2,4]",
+            ),
+            (
+                "group_by(.f) | map(length)",
+                r#"[{"f":1},{"f":3},{"f":1}]"#,
+                "[2,1]",
+            ),
+            (
+                "min_by(.f), max_by(.f)",
+                r#"[{"f":1},{"f":3}]"#,
+                r#"{"f":1} {"f":3}"#,
+            ),
             ("unique, reverse", "[1,2,1]", "[1,2] [1,2,1]"),
-            ("[.[]|startswith(\"foo\")]", r#"["fo","foo"]"#, "[false,true]"),
-            ("[.[]|ltrimstr(\"foo\")]", r#"["fo","foobar"]"#, r#"["fo","bar"]"#),
+            (
+                "[.[]|startswith(\"foo\")]",
+                r#"["fo","foo"]"#,
+                "[false,true]",
+            ),
+            (
+                "[.[]|ltrimstr(\"foo\")]",
+                r#"["fo","foobar"]"#,
+                r#"["fo","bar"]"#,
+            ),
             ("split(\", \"), join(\"-\")?", r#""a, b""#, r#"["a","b"]"#),
-            ("[recurse(if . < 3 then .+1 else empty end)]", "1", "[1,2,3]"),
+            (
+                "[recurse(if . < 3 then .+1 else empty end)]",
+                "1",
+                "[1,2,3]",
+            ),
             ("\"\\(.a)!\"", r#"{"a":[1]}"#, r#""[1]!""#),
             ("@csv", r#"[1,"a\"b",null,true]"#, r#""1,\"a\"\"b\",,true""#),
             ("@tsv", r#"[1,"a\tb"]"#, r#""1\ta\\tb""#),
-            ("@base64, @uri, @html", r#""<a b>""#, r#""PGEgYj4=" "%3Ca%20b%3E" "&lt;a b&gt;""#),
+            (
+                "@base64, @uri, @html",
+                r#""<a b>""#,
+                r#""PGEgYj4=" "%3Ca%20b%3E" "&lt;a b&gt;""#,
+            ),
             ("todate", "1425599621", r#""2015-03-05T23:53:41Z""#),
-            ("if . == 0 then \"z\" elif . == 1 then \"o\" else \"m\" end", "1", r#""o""#),
+            (
+                "if . == 0 then \"z\" elif . == 1 then \"o\" else \"m\" end",
+                "1",
+                r#""o""#,
+            ),
             ("(.a | tonumber)? // \"none\"", r#"{"a":"x"}"#, r#""none""#),
             ("try error(\"no\") catch .", "1", r#""no""#),
-            ("test(\"fo+\"), [scan(\"o\")]", r#""foo""#, r#"true ["o","o"]"#),
-            ("sub(\"(?<x>o)\"; \"<\\(.x)>\"), gsub(\"o\"; \"0\")", r#""foo""#, r#""f<o>o" "f00""#),
+            (
+                "test(\"fo+\"), [scan(\"o\")]",
+                r#""foo""#,
+                r#"true ["o","o"]"#,
+            ),
+            (
+                "sub(\"(?<x>o)\"; \"<\\(.x)>\"), gsub(\"o\"; \"0\")",
+                r#""foo""#,
+                r#""f<o>o" "f00""#,
+            ),
             (". as [$a, {b: $c}] | $a + $c", r#"[1, {"b": 2}]"#, "3"),
             ("def f(g): g | g; f(. * 2)", "3", "12"),
-            ("reduce .[] as $i (0; . + $i), [foreach .[] as $i (0; . + $i)]", "[1,2,3]", "6 [1,3,6]"),
-            ("[limit(2; .[])], first(.[]), isempty(empty)", "[1,2,3]", "[1,2] 1 true"),
+            (
+                "reduce .[] as $i (0; . + $i), [foreach .[] as $i (0; . + $i)]",
+                "[1,2,3]",
+                "6 [1,3,6]",
+            ),
+            (
+                "[limit(2; .[])], first(.[]), isempty(empty)",
+                "[1,2,3]",
+                "[1,2] 1 true",
+            ),
             (".a.b |= . + 1", r#"{"a":{"b":1}}"#, r#"{"a":{"b":2}}"#),
-            ("[paths], getpath([\"a\",\"b\"])", r#"{"a":{"b":1}}"#, r#"[["a"],["a","b"]] 1"#),
+            (
+                "[paths], getpath([\"a\",\"b\"])",
+                r#"{"a":{"b":1}}"#,
+                r#"[["a"],["a","b"]] 1"#,
+            ),
             ("INDEX(.id)", r#"[{"id":1}]"#, r#"{"1":{"id":1}}"#),
-            ("[tostream]", r#"{"a":[1]}"#, r#"[[["a",0],1],[["a",0]],[["a"]]]"#),
+            (
+                "[tostream]",
+                r#"{"a":[1]}"#,
+                r#"[[["a",0],1],[["a",0]],[["a"]]]"#,
+            ),
             ("[., input]", "1 2 3", "[1,2] failed: \"\""),
             ("[., inputs]", "1 2 3", "[1,2,3]"),
             ("debug", "1", "1"),
-            (".a[", "1", "Filter { message: \"closing bracket expected\", at: 3 }"),
-            (".a | nope(1)", "1", "Filter { message: \"there is no nope with 1 arguments\", at: 5 }"),
-            ("include \"x\"; .", "1", "Filter { message: \"modules are not available\", at: 9 }"),
-            (".a.b", r#"{"a":5}"#, "failed: cannot index number with \"b\""),
-            (".", "[1,", "NotJson { message: \"byte offset 3: value expected\" }"),
-            (".a", r#"{"a":"\ud83d \ud83d\ude80","\udc00":1}"#, "\"\u{fffd} 🚀\""),
+            (
+                ".a[",
+                "1",
+                "Filter { message: \"closing bracket expected\", at: 3 }",
+            ),
+            (
+                ".a | nope(1)",
+                "1",
+                "Filter { message: \"there is no nope with 1 arguments\", at: 5 }",
+            ),
+            (
+                "include \"x\"; .",
+                "1",
+                "Filter { message: \"modules are not available\", at: 9 }",
+            ),
+            (
+                ".a.b",
+                r#"{"a":5}"#,
+                "failed: cannot index number with \"b\"",
+            ),
+            (
+                ".",
+                "[1,",
+                "NotJson { message: \"byte offset 3: value expected\" }",
+            ),
+            (
+                ".a",
+                r#"{"a":"\ud83d \ud83d\ude80","\udc00":1}"#,
+                "\"\u{fffd} 🚀\"",
+            ),
         ];
         for (filter, json, want) in cases {
             let got = give(filter, json);
@@ -397,17 +516,37 @@ mod tests {
                 "[1,2] failed: \"\"" => "[1,2]",
                 want => want,
             };
-            assert!(got.starts_with(want) && (got == want || filter == "[., input]"), "{filter}: {got}");
+            assert!(
+                got.starts_with(want) && (got == want || filter == "[., input]"),
+                "{filter}: {got}"
+            );
         }
     }
 
     #[test]
     fn what_looks_outside_is_refused() {
-        for filter in ["env", "now", "localtime", "strflocaltime(\"\")", "halt", "halt_error", "env.PATH"] {
+        for filter in [
+            "env",
+            "now",
+            "localtime",
+            "strflocaltime(\"\")",
+            "halt",
+            "halt_error",
+            "env.PATH",
+        ] {
             let got = give(filter, "1");
-            assert!(got.contains("is not available: a filter sees"), "{filter}: {got}");
+            assert!(
+                got.contains("is not available: a filter sees"),
+                "{filter}: {got}"
+            );
         }
-        for filter in ["$ENV", "$ENV.PATH", "input_filename", "$__prog_args", "import \"a\" as $a; $a"] {
+        for filter in [
+            "$ENV",
+            "$ENV.PATH",
+            "input_filename",
+            "$__prog_args",
+            "import \"a\" as $a; $a",
+        ] {
             let got = give(filter, "1");
             assert!(got.starts_with("Filter {"), "{filter}: {got}");
         }
@@ -419,7 +558,10 @@ mod tests {
         let data = "{\"a\":1}\nnonsense\n\n{\"a\":{\"b\":2}}\n[[[\n{\"a\":3}";
         assert_eq!(lines(".a", data), r#"1 {"b":2} 3"#);
         assert_eq!(lines("[.a, (inputs | .a)]", data), r#"[1,{"b":2},3]"#);
-        assert_eq!(lines(".a.b", data), "2 failed: cannot index number with \"b\"");
+        assert_eq!(
+            lines(".a.b", data),
+            "2 failed: cannot index number with \"b\""
+        );
         let slurp = Request {
             slurp: true,
             ..request("map(.a) | length", Format::Ndjson)
@@ -442,7 +584,10 @@ mod tests {
         assert_eq!(give("length", &deep), "TooDeep { at: 64 }");
         let inner = format!(r#"{{"a":{deep},"b":1}}"#);
         assert_eq!(give(".b", &inner), "1");
-        assert_eq!(give(".a", &inner), "failed: the value nests deeper than 64 levels");
+        assert_eq!(
+            give(".a", &inner),
+            "failed: the value nests deeper than 64 levels"
+        );
         assert_eq!(give("length", &deep[1..130]), "1");
     }
 
@@ -459,25 +604,44 @@ mod tests {
             string.prop_map(|string| string),
         ];
         leaf.prop_recursive(4, 30, 4, move |inner| {
-            let member = (key, " ?", inner.clone()).prop_map(|(key, gap, value)| format!("{key}{gap}:{gap}{value}"));
+            let member = (key, " ?", inner.clone())
+                .prop_map(|(key, gap, value)| format!("{key}{gap}:{gap}{value}"));
             prop_oneof![
-                proptest::collection::vec(inner, 0..4).prop_map(|all| format!("[{}]", all.join(" ,"))),
-                proptest::collection::vec(member, 0..5).prop_map(|all| format!("{{{} }}", all.join(",\n"))),
+                proptest::collection::vec(inner, 0..4)
+                    .prop_map(|all| format!("[{}]", all.join(" ,"))),
+                proptest::collection::vec(member, 0..5)
+                    .prop_map(|all| format!("{{{} }}", all.join(",\n"))),
             ]
         })
     }
 
     fn any_path() -> impl Strategy<Value = String> {
         let step = prop_oneof![
-            Just(".a"), Just(".b"), Just(".c"), Just(".[\"é\"]"), Just(".\" \""), Just(".[]"),
-            Just(".[0]"), Just(".[1]"), Just(".[-1]"), Just(".a?"), Just(".[]?"), Just(".[1]?"),
+            Just(".a"),
+            Just(".b"),
+            Just(".c"),
+            Just(".[\"é\"]"),
+            Just(".\" \""),
+            Just(".[]"),
+            Just(".[0]"),
+            Just(".[1]"),
+            Just(".[-1]"),
+            Just(".a?"),
+            Just(".[]?"),
+            Just(".[1]?"),
         ];
-        let then = prop_oneof![Just(""), Just(" | .a?"), Just(" | length"), Just(" | tojson, 1")];
+        let then = prop_oneof![
+            Just(""),
+            Just(" | .a?"),
+            Just(" | length"),
+            Just(" | tojson, 1")
+        ];
         let path = (proptest::collection::vec(step, 1..5), then)
             .prop_map(|(steps, then)| format!("{}{then}", steps.join(" | ")));
         prop_oneof![
             path.clone(),
-            path.clone().prop_map(|path| path.replace(" | .", ".").replace("..", ".")),
+            path.clone()
+                .prop_map(|path| path.replace(" | .", ".").replace("..", ".")),
             path.clone().prop_map(|path| format!("[{path}]")),
             path.clone().prop_map(|path| format!("[{path}] | length")),
             path.prop_map(|path| format!("map({path}) | tojson")),

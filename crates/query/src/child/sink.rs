@@ -46,7 +46,11 @@ impl<'a> Sink<'a> {
     }
 
     /// The next result; `text` is asked for when it is wanted.
-    pub(crate) fn result(&mut self, is_null: bool, text: impl FnOnce() -> Vec<u8>) -> ControlFlow<()> {
+    pub(crate) fn result(
+        &mut self,
+        is_null: bool,
+        text: impl FnOnce() -> Vec<u8>,
+    ) -> ControlFlow<()> {
         self.only_nulls &= is_null;
         if self.wants_text() {
             let text = text();

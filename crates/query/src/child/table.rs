@@ -33,7 +33,10 @@ impl<'a> Table<'a> {
                 *seen = true;
             }
         }
-        let numeric = numeric.iter().zip(seen).map(|(&numeric, seen)| numeric && seen);
+        let numeric = numeric
+            .iter()
+            .zip(seen)
+            .map(|(&numeric, seen)| numeric && seen);
         Self {
             text,
             delimiter,
@@ -45,7 +48,10 @@ impl<'a> Table<'a> {
     /// The rows; one that cannot be read as what is wrong with it.
     pub(crate) fn rows(self) -> impl Iterator<Item = Result<Val, String>> + 'a {
         let rows = reader(self.text, self.delimiter).into_byte_records();
-        rows.map(move |row| row.map(|row| self.object(&row)).map_err(|error| error.to_string()))
+        rows.map(move |row| {
+            row.map(|row| self.object(&row))
+                .map_err(|error| error.to_string())
+        })
     }
 
     fn object(&self, row: &csv::ByteRecord) -> Val {
@@ -60,7 +66,10 @@ impl<'a> Table<'a> {
             object.insert(name.clone(), value);
         }
         for (at, cell) in row.iter().enumerate().skip(self.names.len()) {
-            object.insert(Val::from(format!("column {}", at + 1)), Val::utf8_str(cell.to_vec()));
+            object.insert(
+                Val::from(format!("column {}", at + 1)),
+                Val::utf8_str(cell.to_vec()),
+            );
         }
         Val::obj(object)
     }

@@ -38,7 +38,10 @@ fn string_length(text: &[u8]) -> usize {
     let mut at = 0;
     loop {
         // Most strings are shorter than a search is worth.
-        let near = text[at..].iter().take(16).position(|&b| b == b'"' || b == b'\\');
+        let near = text[at..]
+            .iter()
+            .take(16)
+            .position(|&b| b == b'"' || b == b'\\');
         let found = near.or_else(|| {
             let far = (at + 16).min(text.len());
             memchr2(b'"', b'\\', &text[far..]).map(|found| far - at + found)
@@ -103,7 +106,10 @@ mod tests {
         assert_eq!(deep("[[[]]]", 3), None);
         assert_eq!(deep("[[[]]]", 2), Some(2));
         assert_eq!(deep(r#"{"a":[{}],"b":[{}]}"#, 3), None);
-        assert_eq!(deep(r#"["[[[[","\"[[[\\","{{{{{{{{{{{{{{{{{{{{{{{{{{{{"]"#, 1), None);
+        assert_eq!(
+            deep(r#"["[[[[","\"[[[\\","{{{{{{{{{{{{{{{{{{{{{{{{{{{{"]"#, 1),
+            None
+        );
         assert_eq!(deep(r#"["[[[[","a\\"[[]]"#, 2), Some(14));
         let unended = format!("[\"{}\\", "x".repeat(40));
         assert_eq!(deep(&unended, 1), None);
@@ -114,7 +120,10 @@ mod tests {
         let cases = [
             (r#""\ud83d\ude80""#, r#""\ud83d\ude80""#),
             (r#""\ud83d""#, r#""\ufffd""#),
-            (r#""\ud83d\ud83d\ude80\ude80""#, r#""\ufffd\ud83d\ude80\ufffd""#),
+            (
+                r#""\ud83d\ud83d\ude80\ude80""#,
+                r#""\ufffd\ud83d\ude80\ufffd""#,
+            ),
             (r#""\\ud83d \\\ud83d""#, r#""\\ud83d \\\ufffd""#),
             (r#""\u00e9\u"#, r#""\u00e9\u"#),
         ];

@@ -65,7 +65,9 @@ fn print(page: &QueryPage, out: &Output) -> io::Result<()> {
         out.note(&format!("note: {missing}"));
     }
     let shown = page.results;
-    let of = page.total.map_or("many".to_owned(), |total| total.to_string());
+    let of = page
+        .total
+        .map_or("many".to_owned(), |total| total.to_string());
     match page.next {
         Some(next) => {
             let byte = match next.byte {

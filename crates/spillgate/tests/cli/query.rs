@@ -8,7 +8,8 @@ use serde_json::json;
 use spillgate_artifact::{SystemClock, TokenBudget};
 use spillgate_lookup::Artifact;
 use spillgate_measure::Tokenizer;
-use spillgate_query::{Child, Engine, Query, QueryError, QueryLimits, QueryPage, query};
+use spillgate_offload::{Door, NoLedger, Offloader, Policy};
+use spillgate_query::{Child, Engine, Query, QueryError, QueryLimits, QueryNext, QueryPage, query};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
 use spillgate_testkit::records;
 
@@ -20,11 +21,22 @@ fn pages(tool: &Tool, handle: &str, filter: &str, tokens: &str) -> Vec<String> {
     let mut pages = Vec::new();
     loop {
         let args = [
-            "query", handle, filter, "--start", &start, "--byte", &byte, "--max-tokens", tokens,
+            "query",
+            handle,
+            filter,
+            "--start",
+            &start,
+            "--byte",
+            &byte,
+            "--max-tokens",
+            tokens,
         ];
         let page = tool.json(&args, b"");
         let text = page["text"].as_str().unwrap().to_owned();
-        assert!(!text.is_empty(), "a page is never empty while results remain");
+        assert!(
+            !text.is_empty(),
+            "a page is never empty while results remain"
+        );
         pages.push(text);
         if page["next"].is_null() {
             return pages;
@@ -49,7 +61,14 @@ fn results_come_page_by_page() {
     assert_eq!(names.concat(), want);
     let raw = tool.run(&["query", &handle, ".items[2].name, .total", "-r"], b"");
     assert_eq!(raw.stdout, b"item 2\n3000\n");
-    let odd = tool.json(&["query", &handle, "[.items[] | select(.id % 2 == 1)] | length"], b"");
+    let odd = tool.json(
+        &[
+            "query",
+            &handle,
+            "[.items[] | select(.id % 2 == 1)] | length",
+        ],
+        b"",
+    );
     assert_eq!(odd["text"], "1500\n");
 }
 
@@ -75,7 +94,10 @@ fn a_path_that_leads_nowhere_is_explained() {
         "found": ".items[0]", "kind": "object", "key": ".stok",
         "near": ["stock", "id", "name", "tags", "price"], "length": null,
     });
-    assert_eq!((&page["text"], &page["missing"]), (&"null\n".into(), &missing));
+    assert_eq!(
+        (&page["text"], &page["missing"]),
+        (&"null\n".into(), &missing)
+    );
     let (error, code) = tool.error(&["query", &handle, ".itmes[] | .name"]);
     assert_eq!(code, 1);
     insta::assert_snapshot!(error, @r#"{"fault":"caller","hint":"take a key that is there; `keys` lists them","kind":"no_such_path","message":"cannot iterate over null: . has no .itmes; it has \"items\", \"total\""}"#);
@@ -96,15 +118,22 @@ fn a_path_that_leads_nowhere_is_explained() {
 #[test]
 fn lines_of_json_tables_and_text() {
     let tool = Tool::new();
-    let mut lines: String = (0..3000).map(|i| format!("{{\"id\":{i},\"ok\":{}}}\n", i % 3 == 0)).collect();
+    let mut lines: String = (0..3000)
+        .map(|i| format!("{{\"id\":{i},\"ok\":{}}}\n", i % 3 == 0))
+        .collect();
     lines.push_str("this is no JSON\n");
     let handle = tool.put(lines.as_bytes());
-    let page = tool.json(&["query", &handle, "select(.ok) | .id", "--max-tokens", "32"], b"");
+    let page = tool.json(
+        &["query", &handle, "select(.ok) | .id", "--max-tokens", "32"],
+        b"",
+    );
     assert_eq!(page["total"], 1000);
     insta::assert_snapshot!(page["notes"][0].as_str().unwrap(), @"1 line was left out: line 3001: byte offset 0: value expected");
     let count = tool.json(&["query", &handle, "-s", "map(select(.ok)) | length"], b"");
     assert_eq!(count["text"], "1000\n");
-    let table: String = (0..3000).map(|i| format!("{i},name {i},{}.50\n", i % 9)).collect();
+    let table: String = (0..3000)
+        .map(|i| format!("{i},name {i},{}.50\n", i % 9))
+        .collect();
     let handle = tool.put(format!("id,name,price\n{table}").as_bytes());
     let page = tool.json(&["query", &handle, "select(.price > 8 and .id < 20)"], b"");
     assert_eq!(
@@ -120,7 +149,10 @@ fn lines_of_json_tables_and_text() {
 fn notes_before_a_document_are_left_out() {
     let tool = Tool::new();
     let handle = tool.put(format!("Fetching page 1\n{}\n", records(3000)).as_bytes());
-    assert_eq!(tool.json(&["query", &handle, ".total"], b"")["text"], "3000\n");
+    assert_eq!(
+        tool.json(&["query", &handle, ".total"], b"")["text"],
+        "3000\n"
+    );
 }
 
 #[test]
@@ -155,7 +187,7 @@ impl Lab {
                     arguments: vec!["__jq".into()],
                 },
                 limits: QueryLimits {
-                    memory: 256 << 20,
+                    memory: 64 << 20,
                     wall: Duration::from_secs(4),
                     counting: Duration::from_millis(300),
                     ..QueryLimits::default()
@@ -170,7 +202,10 @@ impl Lab {
         let asked = Query::new(filter, TokenBudget::new(40));
         let begun = Instant::now();
         let answer = query(&self.artifact, &asked, &self.engine, &*counter);
-        assert!(begun.elapsed() < self.engine.limits.wall * 2, "{filter} took too long");
+        assert!(
+            begun.elapsed() < self.engine.limits.wall * 2,
+            "{filter} took too long"
+        );
         assert_eq!(children(), 0, "{filter} left a process behind");
         answer
     }
@@ -193,9 +228,15 @@ fn hostile_filters_end_with_an_error_that_says_so() {
         ("[.items[] | last(range(1e12))]", "timeout"),
         ("[range(1e9)]", "out_of_memory"),
         ("\"0123456789\" * 1000000000", "out_of_memory"),
-        ("reduce range(40) as $i (\"xxxxxxxx\"; . + .)", "out_of_memory"),
+        (
+            "reduce range(40) as $i (\"xxxxxxxx\"; . + .)",
+            "out_of_memory",
+        ),
         ("def f: 1 + f; f", "too_deep"),
-        ("reduce range(1e7) as $i (0; [.])", "too_deep or out_of_memory"),
+        (
+            "reduce range(1e7) as $i (0; [.])",
+            "too_deep or out_of_memory",
+        ),
         ("env", "filter_failed"),
         ("$ENV", "bad_filter"),
         ("input_filename", "bad_filter"),
@@ -209,7 +250,10 @@ fn hostile_filters_end_with_an_error_that_says_so() {
     }
     assert_eq!(lab.ask(&nested).unwrap().text, "1\n");
     let long = "1,".repeat(5001);
-    assert!(matches!(lab.ask(&long), Err(QueryError::FilterTooLong { .. })));
+    assert!(matches!(
+        lab.ask(&long),
+        Err(QueryError::FilterTooLong { .. })
+    ));
 }
 
 #[test]
@@ -235,7 +279,10 @@ fn hostile_documents_end_with_an_error_that_says_so() {
                 match lab.ask(filter) {
                     Err(error) => {
                         let expected = ["too_deep", "filter_failed", "no_such_path", "not_json"];
-                        assert!(expected.contains(&error.kind()), "{levels} {filter}: {error}");
+                        assert!(
+                            expected.contains(&error.kind()),
+                            "{levels} {filter}: {error}"
+                        );
                     }
                     // Taken as text, for no parser took it as JSON.
                     Ok(page) => assert!(page.text.len() < 3000, "{levels} {filter}"),
@@ -267,4 +314,120 @@ fn a_child_that_is_killed_is_reported() {
     assert_eq!(lab.ask(".").unwrap_err().kind(), "query_process");
     lab.engine.child.program = "/nonexistent/program".into();
     assert!(matches!(lab.ask("."), Err(QueryError::Spawn(_))));
+}
+
+#[test]
+fn a_page_as_a_model_sees_it() {
+    let tool = Tool::new();
+    let data = records(3000).replace("\"id\":0,", "\"id\":\"none\",");
+    let handle = tool.put(data.as_bytes());
+    let clock = Arc::new(SystemClock);
+    let offloader = Offloader::new(
+        Arc::new(FileStore::new(
+            &tool.store(),
+            Lifetime::Durable,
+            Arc::clone(&clock) as _,
+        )),
+        Policy::default(),
+        Tokenizer::O200kBase.counter(),
+        Door::Library,
+        clock,
+        Arc::new(NoLedger),
+    );
+    let engine = Engine::new(Child {
+        program: env!("CARGO_BIN_EXE_spillgate").into(),
+        arguments: vec!["__jq".into()],
+    });
+    let shown = |filter: &str, tokens| {
+        let asked = Query::new(filter, TokenBudget::new(tokens));
+        let next = |next: QueryNext| format!("start={} byte={}", next.start, next.byte);
+        let handle = handle.parse().unwrap();
+        let shown = offloader
+            .present_query(handle, &asked, &engine, &next)
+            .unwrap();
+        shown.text().to_owned()
+    };
+    insta::assert_snapshot!(shown(".items[].name", 140), @r#"
+    [results 0-3 of 3000, counted from 0]
+    "item 0"
+    "item 1"
+    "item 2"
+    "item 3"
+    next: start=4 byte=0
+    "#);
+    insta::assert_snapshot!(shown(".items[1]", 130), @r#"
+    [results 0-0 of 1, counted from 0]
+    {"id":1,"name":"item 1
+    next: start=0 byte=22
+    "#);
+    insta::assert_snapshot!(shown(".items[3].nam", 500), @r#"
+    [results 0-0 of 1, counted from 0]
+    null
+    note: .items[3] has no .nam; it has "name", "id", "tags", "price", "stock"
+    "#);
+    insta::assert_snapshot!(shown(".items[:2][].id | ., ascii_upcase", 500), @r#"
+    [results 0-2 of 3, counted from 0]
+    "none"
+    "NONE"
+    1
+    note: the filter failed after 3 results: cannot use 1 as string
+    "#);
+    insta::assert_snapshot!(shown(".items[] | select(.id == -1)", 500), @"[no result of 0]");
+}
+
+#[test]
+fn a_child_ends_with_its_parent() {
+    let tool = Tool::new();
+    let handle = tool.put(records(3000).as_bytes());
+    let mut parent = tool
+        .command(&["query", &handle, "last(range(1e12))"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = parent.id();
+    let children = format!("/proc/{pid}/task/{pid}/children");
+    let soon = Instant::now() + Duration::from_secs(8);
+    let running = |child: &str| {
+        let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.windows(4).any(|part| part == b"__jq")
+    };
+    let child = loop {
+        let found = std::fs::read_to_string(&children).unwrap_or_default();
+        match found.split_whitespace().find(|child| running(child)) {
+            Some(child) => break child.to_owned(),
+            None => assert!(Instant::now() < soon, "no child was started"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    // It has taken its limits on itself when it has its thread.
+    while std::fs::read_dir(format!("/proc/{child}/task"))
+        .unwrap()
+        .count()
+        < 2
+    {
+        assert!(Instant::now() < soon, "the child does nothing");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let environment = std::fs::read(format!("/proc/{child}/environ")).unwrap();
+    assert_eq!(environment, b"MIMALLOC_ARENA_RESERVE=65536\0");
+    let limits = std::fs::read_to_string(format!("/proc/{child}/limits")).unwrap();
+    for (name, limit) in [
+        ("Max open files", "0"),
+        ("Max file size", "0"),
+        ("Max core file size", "0"),
+        ("Max cpu time", "10"),
+    ] {
+        let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
+        assert_eq!(
+            line[name.len()..].split_whitespace().next(),
+            Some(limit),
+            "{line}"
+        );
+    }
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    while running(&child) {
+        assert!(Instant::now() < soon, "the child lives on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
