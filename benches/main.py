@@ -11,10 +11,11 @@ import tempfile
 
 import files
 import outline
+import query
 import relay
 from harness import Env, Report
 
-SECTIONS = ("grep", "read", "capture", "memory", "outline", "relay", "start")
+SECTIONS = ("grep", "read", "query", "outline", "capture", "memory", "relay", "start")
 
 
 def arguments():
@@ -54,7 +55,7 @@ def machine(env):
     with open("/proc/cpuinfo") as lines:
         model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    versions = [first_line(env.binary, "--version"), first_line("rg", "--version"), first_line("sed", "--version"), first_line("rustc", "--version")]
+    versions = [first_line(env.binary, "--version"), first_line("rg", "--version"), first_line("jq", "--version"), first_line("sed", "--version"), first_line("rustc", "--version")]
     if env.fastmcp_python:
         versions.append("FastMCP " + first_line(env.fastmcp_python, "-c", "import importlib.metadata as m; print(m.version('fastmcp'))"))
     return (f"{os.cpu_count()} CPUs ({model}), {memory:.0f} GiB, Linux {platform.release()}, load at the start {load()}"
@@ -79,6 +80,8 @@ def sections(env, report, wanted):
     megabytes = 128 if env.quick else 1024
     if {"grep", "read"} & set(wanted):
         yield "grep, read", lambda: lookups(env, report, wanted)
+    if "query" in wanted:
+        yield "query", lambda: query.query(env, report, 3 if env.quick else 5)
     if "capture" in wanted:
         yield "capture", lambda: files.capture(env, report, megabytes, 3)
     if "memory" in wanted:

@@ -66,7 +66,7 @@ pub enum QueryError {
         at: u64,
     },
     /// The filter, or what it made, recursed until the stack was full.
-    #[error("the filter recursed too deeply")]
+    #[error("the filter, or the document, nests too deeply")]
     Recursed,
     /// The filter took too long.
     #[error("the filter was stopped after {limit:?}")]
@@ -131,7 +131,7 @@ impl QueryError {
             Self::NotJson { .. } => "read it as text: by lines or with a regular expression",
             Self::PastEnd { .. } => "ask for a result before the end",
             Self::TooDeep { .. } => "read it as text: by lines or with a regular expression",
-            Self::Recursed => "let the filter's recursion end sooner",
+            Self::Recursed => "let the filter's recursion end sooner, or read the output as text",
             Self::Timeout { .. } => {
                 "begin with a path, as in `.items[] | …`, take a part with `limit(100; …)`, and see that recursion ends"
             }

@@ -70,6 +70,9 @@ impl Jq {
         let modules = Loader::new(defs)
             .load(&arena, file)
             .map_err(|errors| refusal(not_parsed(errors, filter)))?;
+        // Imported data is no module, so the loader lets it pass.
+        load::import(&modules, |_| Err(String::new()))
+            .map_err(|errors| refusal(not_parsed(errors, filter)))?;
         let compiled = Compiler::default()
             .with_funs(funs())
             .compile(modules)

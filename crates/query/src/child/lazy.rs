@@ -27,6 +27,41 @@ pub(crate) fn document(json: &[u8]) -> Option<LazyValue<'_>> {
     sonic_rs::from_slice(json).ok()
 }
 
+/// Where a walk along `steps` through a document begins, and with which of them
+/// still to take; `None` if it is not one JSON document in UTF-8.
+///
+/// Of an object whose one member is wanted the members are looked at while the
+/// document is checked: one pass over the bytes instead of two.
+pub(crate) fn start<'a, 's>(
+    json: &'a [u8],
+    steps: &'s [Step],
+) -> Option<(LazyValue<'a>, &'s [Step])> {
+    if json.trim_ascii_start().first() != Some(&b'{') {
+        return Some((document(json)?, steps));
+    }
+    let Some((Part::Key(key), rest)) = steps.split_first().map(|(step, rest)| (&step.part, rest))
+    else {
+        return Some((document(json)?, steps));
+    };
+    let mut found = None;
+    let mut end = 0;
+    for member in sonic_rs::to_object_iter(json) {
+        let (name, value) = member.ok()?;
+        let text = value.as_raw_str();
+        end = text.as_ptr() as usize + text.len() - json.as_ptr() as usize;
+        if name == key.as_str() {
+            found = Some(value);
+        }
+    }
+    // Without a member nothing is known of what comes after.
+    let ends = end > 0 && json[end..].trim_ascii() == b"}";
+    match (ends, found) {
+        (false, _) => Some((document(json)?, steps)),
+        (true, Some(found)) => Some((found, rest)),
+        (true, None) => Some((document(b"null")?, rest)),
+    }
+}
+
 /// Visits the values at `steps` from `value` on.
 pub(crate) fn walk(value: LazyValue<'_>, steps: &[Step], visit: Visit<'_>) -> ControlFlow<Stop> {
     let Some((step, rest)) = steps.split_first() else {

@@ -116,6 +116,10 @@ mod tests {
             .rows()
             .map(|row| row.unwrap().to_string())
             .collect();
-        insta::assert_snapshot!(rows.join("\n"), @"");
+        insta::assert_snapshot!(rows.join("\n"), @r#"
+        {"id":1,"price":1.50,"code":"007","column 4":"x","column 5":7}
+        {"id":22,"price":null,"code":"8","column 4":"y","column 5":null}
+        {"id":3,"price":-2e3,"code":"9","column 4":"a,\"b\"","column 5":null,"column 6":"9"}
+        "#);
     }
 }

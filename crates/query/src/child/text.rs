@@ -7,8 +7,11 @@ use memchr::{memchr2, memmem};
 /// The byte at which a text nests deeper than `limit`; `None` if it does not.
 /// Brackets in strings do not count. Parsers recurse, so this comes first.
 pub(crate) fn too_deep(json: &[u8], limit: usize) -> Option<usize> {
-    // No deeper than it has bytes.
-    if json.len() <= limit {
+    /// Of longer texts it is not likely.
+    const SHORT: usize = 16 << 10;
+    // No deeper than it has brackets, which are quickly counted.
+    let opens = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte | 0x20 == b'{').count();
+    if json.len() <= limit || json.len() <= SHORT && opens(json) <= limit {
         return None;
     }
     let mut depth = 0_usize;
@@ -107,7 +110,7 @@ mod tests {
             deep(r#"["[[[[","\"[[[\\","{{{{{{{{{{{{{{{{{{{{{{{{{{{{"]"#, 1),
             None
         );
-        assert_eq!(deep(r#"["[[[[","a\\"[[]]"#, 2), Some(13));
+        assert_eq!(deep(r#"["[[[[","a\\"[[]]"#, 2), Some(14));
         let unended = format!("[\"{}\\", "x".repeat(40));
         assert_eq!(deep(&unended, 1), None);
     }

@@ -7,6 +7,7 @@ mod faults;
 mod gateway;
 mod interface;
 mod profiles;
+mod query;
 mod retrieval;
 mod run;
 mod shapes;

@@ -1,0 +1,433 @@
+//! jq filters over what was stored, kind ones and hostile ones.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use spillgate_artifact::{SystemClock, TokenBudget};
+use spillgate_lookup::Artifact;
+use spillgate_measure::Tokenizer;
+use spillgate_offload::{Door, NoLedger, Offloader, Policy};
+use spillgate_query::{Child, Engine, Query, QueryError, QueryLimits, QueryNext, QueryPage, query};
+use spillgate_store::{ArtifactStore, FileStore, Lifetime};
+use spillgate_testkit::records;
+
+use crate::tool::Tool;
+
+/// All pages of a filter's results, each found by the `next` of the one before.
+fn pages(tool: &Tool, handle: &str, filter: &str, tokens: &str) -> Vec<String> {
+    let (mut start, mut byte) = ("0".to_owned(), "0".to_owned());
+    let mut pages = Vec::new();
+    loop {
+        let args = [
+            "query",
+            handle,
+            filter,
+            "--start",
+            &start,
+            "--byte",
+            &byte,
+            "--max-tokens",
+            tokens,
+        ];
+        let page = tool.json(&args, b"");
+        let text = page["text"].as_str().unwrap().to_owned();
+        assert!(
+            !text.is_empty(),
+            "a page is never empty while results remain"
+        );
+        pages.push(text);
+        if page["next"].is_null() {
+            return pages;
+        }
+        start = page["next"]["start"].to_string();
+        byte = page["next"]["byte"].to_string();
+    }
+}
+
+#[test]
+fn results_come_page_by_page() {
+    let tool = Tool::new();
+    let handle = tool.put(records(3000).as_bytes());
+    let page = tool.json(&["query", &handle, ".items[10:12] | map(.name)"], b"");
+    assert_eq!(
+        page,
+        json!({"text": "[\"item 10\",\"item 11\"]\n", "results": 1, "total": 1, "next": null, "notes": [], "missing": null})
+    );
+    let names = pages(&tool, &handle, ".items[].name", "4000");
+    assert!(names.len() > 3, "{}", names.len());
+    let want: String = (0..3000).map(|i| format!("\"item {i}\"\n")).collect();
+    assert_eq!(names.concat(), want);
+    let raw = tool.run(&["query", &handle, ".items[2].name, .total", "-r"], b"");
+    assert_eq!(raw.stdout, b"item 2\n3000\n");
+    let odd = tool.json(
+        &[
+            "query",
+            &handle,
+            "[.items[] | select(.id % 2 == 1)] | length",
+        ],
+        b"",
+    );
+    assert_eq!(odd["text"], "1500\n");
+}
+
+#[test]
+fn one_result_of_8_mb_pages_to_its_end() {
+    let tool = Tool::new();
+    let text: String = (0..1_000_000).fold(String::new(), |mut text, i| {
+        write!(text, "{i:06}é").unwrap();
+        text
+    });
+    let handle = tool.put(json!({"text": text, "after": 1}).to_string().as_bytes());
+    let pages = pages(&tool, &handle, ".text, .after", "400000");
+    assert!(pages.len() > 4);
+    assert_eq!(pages.concat(), format!("\"{text}\"\n1\n"));
+}
+
+#[test]
+fn a_path_that_leads_nowhere_is_explained() {
+    let tool = Tool::new();
+    let handle = tool.put(records(3000).as_bytes());
+    let page = tool.json(&["query", &handle, ".items[0].stok"], b"");
+    let missing = json!({
+        "found": ".items[0]", "kind": "object", "key": ".stok",
+        "near": ["stock", "id", "name", "tags", "price"], "length": null,
+    });
+    assert_eq!(
+        (&page["text"], &page["missing"]),
+        (&"null\n".into(), &missing)
+    );
+    let (error, code) = tool.error(&["query", &handle, ".itmes[] | .name"]);
+    assert_eq!(code, 1);
+    insta::assert_snapshot!(error, @r#"{"fault":"caller","hint":"take a key that is there; `keys` lists them","kind":"no_such_path","message":"cannot iterate over null: . has no .itmes; it has \"items\", \"total\""}"#);
+    let (error, _) = tool.error(&["query", &handle, ".items.name"]);
+    insta::assert_snapshot!(error["message"].as_str().unwrap(), @r#"cannot index array with "name": .items has no .name; it is an array of 3000 elements"#);
+    let (error, _) = tool.error(&["query", &handle, ".items[] | .name | keys"]);
+    insta::assert_snapshot!(error["message"].as_str().unwrap(), @r#"the filter failed on document 1: cannot use "item 0" as iterable (array or object)"#);
+    let (error, _) = tool.error(&["query", &handle, ".items | map(select(.name ==))"]);
+    insta::assert_snapshot!(error["message"].as_str().unwrap(), @"
+    the filter is not valid jq: term expected
+      .items | map(select(.name ==))
+                                  ^
+    ");
+    let (error, _) = tool.error(&["query", &handle, ".items[].id", "--start", "5000"]);
+    insta::assert_snapshot!(error["message"].as_str().unwrap(), @"result 5000 is past the end: there are 3000 results, counted from 0");
+}
+
+#[test]
+fn lines_of_json_tables_and_text() {
+    let tool = Tool::new();
+    let mut lines: String = (0..3000)
+        .map(|i| format!("{{\"id\":{i},\"ok\":{}}}\n", i % 3 == 0))
+        .collect();
+    lines.push_str("this is no JSON\n");
+    let handle = tool.put(lines.as_bytes());
+    let page = tool.json(
+        &["query", &handle, "select(.ok) | .id", "--max-tokens", "32"],
+        b"",
+    );
+    assert_eq!(page["total"], 1000);
+    insta::assert_snapshot!(page["notes"][0].as_str().unwrap(), @"1 line was left out: line 3001: byte offset 0: value expected");
+    let count = tool.json(&["query", &handle, "-s", "map(select(.ok)) | length"], b"");
+    assert_eq!(count["text"], "1000\n");
+    let table: String = (0..3000)
+        .map(|i| format!("{i},name {i},{}.50\n", i % 9))
+        .collect();
+    let handle = tool.put(format!("id,name,price\n{table}").as_bytes());
+    let page = tool.json(&["query", &handle, "select(.price > 8 and .id < 20)"], b"");
+    assert_eq!(
+        page["text"],
+        "{\"id\":8,\"name\":\"name 8\",\"price\":8.50}\n{\"id\":17,\"name\":\"name 17\",\"price\":8.50}\n"
+    );
+    let handle = tool.put(spillgate_testkit::log(3000).as_bytes());
+    let page = tool.json(&["query", &handle, "select(test(\"E4217\"))", "-r"], b"");
+    assert_eq!(page["text"].as_str().unwrap().lines().count(), 1);
+}
+
+#[test]
+fn notes_before_a_document_are_left_out() {
+    let tool = Tool::new();
+    let handle = tool.put(format!("Fetching page 1\n{}\n", records(3000)).as_bytes());
+    assert_eq!(
+        tool.json(&["query", &handle, ".total"], b"")["text"],
+        "3000\n"
+    );
+}
+
+#[test]
+fn the_child_is_nobodys_command() {
+    let tool = Tool::new();
+    for args in [&["--help"][..], &["completions", "bash"], &["man"]] {
+        let shown = String::from_utf8(tool.run(args, b"").stdout).unwrap();
+        assert!(!shown.contains("__jq"), "{args:?}");
+    }
+    let output = tool.run(&["__jq", "no request"], b"");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+}
+
+/// A store with one artifact and an engine with small limits.
+struct Lab {
+    artifact: Artifact,
+    engine: Engine,
+    _tool: Tool,
+}
+
+impl Lab {
+    fn new(data: &[u8]) -> Self {
+        let tool = Tool::new();
+        let handle = tool.put(data);
+        let store = FileStore::new(&tool.store(), Lifetime::Durable, Arc::new(SystemClock));
+        let stored = store.open(handle.parse().unwrap()).unwrap();
+        Self {
+            artifact: Artifact::open(stored).unwrap(),
+            engine: Engine {
+                child: Child {
+                    program: env!("CARGO_BIN_EXE_spillgate").into(),
+                    arguments: vec!["__jq".into()],
+                },
+                limits: QueryLimits {
+                    memory: 64 << 20,
+                    wall: Duration::from_secs(4),
+                    counting: Duration::from_millis(300),
+                    ..QueryLimits::default()
+                },
+            },
+            _tool: tool,
+        }
+    }
+
+    fn ask(&self, filter: &str) -> Result<QueryPage, QueryError> {
+        let counter = Tokenizer::Heuristic.counter();
+        let asked = Query::new(filter, TokenBudget::new(40));
+        let begun = Instant::now();
+        let answer = query(&self.artifact, &asked, &self.engine, &*counter);
+        assert!(
+            begun.elapsed() < self.engine.limits.wall * 2,
+            "{filter} took too long"
+        );
+        assert_eq!(children(), 0, "{filter} left a process behind");
+        answer
+    }
+}
+
+/// Children of this thread: every other test has its own.
+fn children() -> usize {
+    let all = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    all.split_whitespace().count()
+}
+
+#[test]
+fn hostile_filters_end_with_an_error_that_says_so() {
+    let lab = Lab::new(records(3000).as_bytes());
+    let nested = format!("{}1{}", "(".repeat(4000), ")".repeat(4000));
+    let braces = "[".repeat(9000);
+    let cases = [
+        ("def f: f; f", "timeout"),
+        ("last(range(1e12))", "timeout"),
+        ("[.items[] | last(range(1e12))]", "timeout"),
+        ("[range(1e9)]", "out_of_memory"),
+        ("\"0123456789\" * 1000000000", "out_of_memory"),
+        (
+            "reduce range(40) as $i (\"xxxxxxxx\"; . + .)",
+            "out_of_memory",
+        ),
+        ("def f: 1 + f; f", "too_deep"),
+        (
+            "reduce range(1e7) as $i (0; [.])",
+            "too_deep or out_of_memory",
+        ),
+        ("env", "filter_failed"),
+        ("$ENV", "bad_filter"),
+        ("input_filename", "bad_filter"),
+        ("halt", "filter_failed"),
+        (&braces, "bad_filter"),
+    ];
+    for (filter, kind) in cases {
+        let error = lab.ask(filter).unwrap_err();
+        assert!(kind.contains(error.kind()), "{filter:.40}: {error}");
+        assert!(error.is_callers(), "{filter:.40}: {error}");
+    }
+    assert_eq!(lab.ask(&nested).unwrap().text, "1\n");
+    let long = "1,".repeat(5001);
+    assert!(matches!(
+        lab.ask(&long),
+        Err(QueryError::FilterTooLong { .. })
+    ));
+}
+
+#[test]
+fn endless_results_give_a_page() {
+    let lab = Lab::new(records(3000).as_bytes());
+    let page = lab.ask("repeat(1)").unwrap();
+    assert!(page.text.starts_with("1\n1\n"));
+    assert_eq!((page.total, page.notes.len()), (None, 0));
+    let next = page.next.unwrap();
+    assert_eq!((next.start, next.byte), (page.results, 0));
+    // Results that never come are no page.
+    let error = lab.ask("1, 2, last(range(1e12))").unwrap_err();
+    assert_eq!(error.kind(), "timeout");
+}
+
+#[test]
+fn hostile_documents_end_with_an_error_that_says_so() {
+    for levels in [100_000, 1_000_000] {
+        let deep = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        for document in [deep.clone(), format!(r#"{{"a":{deep},"b":1}}"#)] {
+            let lab = Lab::new(document.as_bytes());
+            for filter in [".", ".a", ".[0]", ".a[0]", "..", ".[]", "length"] {
+                match lab.ask(filter) {
+                    Err(error) => {
+                        let expected = ["too_deep", "filter_failed", "no_such_path", "not_json"];
+                        assert!(
+                            expected.contains(&error.kind()),
+                            "{levels} {filter}: {error}"
+                        );
+                    }
+                    // Taken as text, for no parser took it as JSON.
+                    Ok(page) => assert!(page.text.len() < 3000, "{levels} {filter}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_child_that_is_killed_is_reported() {
+    let mut lab = Lab::new(records(3000).as_bytes());
+    let shell = |script: &str| Child {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+    };
+    for (script, says) in [
+        ("kill -9 $$", "signal: 9"),
+        ("exit 3", "exit status: 3"),
+        ("echo nonsense", "what is no answer"),
+        ("echo oh no >&2; exit 1", "oh no"),
+    ] {
+        lab.engine.child = shell(script);
+        let error = lab.ask(".").unwrap_err();
+        assert_eq!((error.kind(), error.is_callers()), ("query_process", false));
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    lab.engine.child = shell("yes | tr -d '\\n'");
+    assert_eq!(lab.ask(".").unwrap_err().kind(), "query_process");
+    lab.engine.child.program = "/nonexistent/program".into();
+    assert!(matches!(lab.ask("."), Err(QueryError::Spawn(_))));
+}
+
+#[test]
+fn a_page_as_a_model_sees_it() {
+    let tool = Tool::new();
+    let data = records(3000).replace("\"id\":0,", "\"id\":\"none\",");
+    let handle = tool.put(data.as_bytes());
+    let clock = Arc::new(SystemClock);
+    let offloader = Offloader::new(
+        Arc::new(FileStore::new(
+            &tool.store(),
+            Lifetime::Durable,
+            Arc::clone(&clock) as _,
+        )),
+        Policy::default(),
+        Tokenizer::O200kBase.counter(),
+        Door::Library,
+        clock,
+        Arc::new(NoLedger),
+    );
+    let engine = Engine::new(Child {
+        program: env!("CARGO_BIN_EXE_spillgate").into(),
+        arguments: vec!["__jq".into()],
+    });
+    let shown = |filter: &str, tokens| {
+        let asked = Query::new(filter, TokenBudget::new(tokens));
+        let next = |next: QueryNext| format!("start={} byte={}", next.start, next.byte);
+        let handle = handle.parse().unwrap();
+        let shown = offloader
+            .present_query(handle, &asked, &engine, &next)
+            .unwrap();
+        shown.text().to_owned()
+    };
+    insta::assert_snapshot!(shown(".items[].name", 140), @r#"
+    [results 0-3 of 3000, counted from 0]
+    "item 0"
+    "item 1"
+    "item 2"
+    "item 3"
+    next: start=4 byte=0
+    "#);
+    insta::assert_snapshot!(shown(".items[1]", 130), @r#"
+    [results 0-0 of 1, counted from 0]
+    {"id":1,"name":"item 1
+    next: start=0 byte=22
+    "#);
+    insta::assert_snapshot!(shown(".items[3].nam", 500), @r#"
+    [results 0-0 of 1, counted from 0]
+    null
+    note: .items[3] has no .nam; it has "name", "id", "tags", "price", "stock"
+    "#);
+    insta::assert_snapshot!(shown(".items[:2][].id | ., ascii_upcase", 500), @r#"
+    [results 0-2 of 3, counted from 0]
+    "none"
+    "NONE"
+    1
+    note: the filter failed after 3 results: cannot use 1 as string
+    "#);
+    insta::assert_snapshot!(shown(".items[] | select(.id == -1)", 500), @"[no result of 0]");
+}
+
+#[test]
+fn a_child_ends_with_its_parent() {
+    let tool = Tool::new();
+    let handle = tool.put(records(3000).as_bytes());
+    let mut parent = tool
+        .command(&["query", &handle, "last(range(1e12))"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = parent.id();
+    let children = format!("/proc/{pid}/task/{pid}/children");
+    let soon = Instant::now() + Duration::from_secs(8);
+    let running = |child: &str| {
+        let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.windows(4).any(|part| part == b"__jq")
+    };
+    let child = loop {
+        let found = std::fs::read_to_string(&children).unwrap_or_default();
+        match found.split_whitespace().find(|child| running(child)) {
+            Some(child) => break child.to_owned(),
+            None => assert!(Instant::now() < soon, "no child was started"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    // It has taken its limits on itself when it has its thread.
+    while std::fs::read_dir(format!("/proc/{child}/task"))
+        .unwrap()
+        .count()
+        < 2
+    {
+        assert!(Instant::now() < soon, "the child does nothing");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let environment = std::fs::read(format!("/proc/{child}/environ")).unwrap();
+    assert_eq!(environment, b"MIMALLOC_ARENA_RESERVE=65536\0");
+    let limits = std::fs::read_to_string(format!("/proc/{child}/limits")).unwrap();
+    for (name, limit) in [
+        ("Max open files", "0"),
+        ("Max file size", "0"),
+        ("Max core file size", "0"),
+        ("Max cpu time", "10"),
+    ] {
+        let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
+        assert_eq!(
+            line[name.len()..].split_whitespace().next(),
+            Some(limit),
+            "{line}"
+        );
+    }
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    while running(&child) {
+        assert!(Instant::now() < soon, "the child lives on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
