@@ -12,6 +12,7 @@ mod failure;
 mod found;
 mod json;
 mod matcher;
+mod needles;
 mod page;
 mod question;
 mod rank;
