@@ -25,7 +25,7 @@ pub(crate) struct Place {
     /// The terms in it, and in the keys that it lies under.
     pub terms: Terms,
     /// How good it is among places of the same terms.
-    pub rank: f32,
+    pub rank: f64,
     /// What it looks like when digits do not count.
     pub template: u64,
     /// What is known of a place in JSON.
@@ -55,7 +55,7 @@ struct Set {
 
 impl Set {
     /// Whether it has room for a place.
-    fn wants(&self, rank: f32, template: impl FnOnce() -> u64) -> bool {
+    fn wants(&self, rank: f64, template: impl FnOnce() -> u64) -> bool {
         let beats = |place: Option<&Place>| place.is_some_and(|place| rank > place.rank);
         if self.places.len() >= KEPT && !beats(self.places.last()) {
             return false;
@@ -115,7 +115,7 @@ impl Found {
     }
 
     /// Whether a place would be kept; asked before its costlier parts are made.
-    pub(crate) fn wants(&self, terms: Terms, rank: f32, template: impl FnOnce() -> u64) -> bool {
+    pub(crate) fn wants(&self, terms: Terms, rank: f64, template: impl FnOnce() -> u64) -> bool {
         match self.sets.get(&terms) {
             Some(set) => set.wants(rank, template),
             None => terms != 0 && terms.count_ones() >= self.fewest,
@@ -197,7 +197,7 @@ pub(crate) fn template(text: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn place(start: u64, terms: Terms, rank: f32, template: u64) -> Place {
+    fn place(start: u64, terms: Terms, rank: f64, template: u64) -> Place {
         Place {
             start,
             end: start + 1,

@@ -389,10 +389,10 @@ impl Walk {
 }
 
 /// How good a place is among those with the same terms.
-fn rank(hits: u32, terms: Terms, bytes: u64) -> f32 {
+fn rank(hits: u32, terms: Terms, bytes: u64) -> f64 {
     let most = terms.count_ones() + 2;
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    (f64::from(hits.min(most)) / dilution(bytes)) as f32
+    f64::from(hits.min(most)) / dilution(bytes)
 }
 
 fn terms_of<'h>(hits: impl Iterator<Item = &'h Hit>) -> Terms {

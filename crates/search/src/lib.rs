@@ -68,7 +68,7 @@ pub fn search(
     };
     let absent = text::absent(view, &question, answer.seen)?;
     let mut filling = Filling::new(view, query.budget, counter, absent, answer.header);
-    filling.fill(answer.ranked, answer.blocks)?;
+    filling.fill(answer.ranked, &answer.blocks)?;
     Ok(filling.finish())
 }
 

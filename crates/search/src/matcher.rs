@@ -263,7 +263,8 @@ mod tests {
 
     #[test]
     fn cases() {
-        let cases: [(&str, &str, &[(usize, &str)]); 9] = [
+        type Found = &'static [(usize, &'static str)];
+        let cases: [(&str, &str, Found); 9] = [
             (
                 "shards",
                 "Shard sharded sharding",

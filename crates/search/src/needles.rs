@@ -111,9 +111,13 @@ fn cases(bytes: &[u8]) -> Vec<Vec<u8>> {
     for byte in bytes {
         let (lower, upper) = (byte.to_ascii_lowercase(), byte.to_ascii_uppercase());
         let mut uppers = cases.clone();
-        cases.iter_mut().for_each(|case| case.push(lower));
+        for case in &mut cases {
+            case.push(lower);
+        }
         if upper != lower {
-            uppers.iter_mut().for_each(|case| case.push(upper));
+            for case in &mut uppers {
+                case.push(upper);
+            }
             cases.append(&mut uppers);
         }
     }

@@ -189,7 +189,7 @@ impl Collect for Collector<'_> {
         self.found.count(unit.terms, 1);
         let most = unit.terms.count_ones() + 2;
         let length = unit.text.len() as f64 / self.usual_bytes;
-        let rank = (f64::from(unit.hits.min(most)) / f64::from(most) / (0.5 + 0.5 * length)) as f32;
+        let rank = f64::from(unit.hits.min(most)) / f64::from(most) / (0.5 + 0.5 * length);
         let alike = || template(unit.text);
         if self.found.wants(unit.terms, rank, alike) {
             self.found.keep(Place {
