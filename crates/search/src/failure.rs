@@ -24,19 +24,35 @@ use crate::text::{block, with_context};
 const WORDS: [(f64, &str); 3] = [
     (
         3.0,
-        "fatal panic panicked traceback segfault segmentation exception killed oom abort aborted unrecoverable",
+        "fatal panic panicked traceback segfault segmentation exception killed oom abort aborted",
     ),
     (
         2.0,
-        "error errors err fail failed failure failures failing cannot couldn unable denied refused undefined unresolved \
-         missing critical severe crash crashed broken",
+        "error errors err fail failed failure cannot couldn unable denied refused undefined unresolved missing critical severe \
+         crash broken",
     ),
     (
         1.0,
         "invalid unexpected expected timeout timed assertion assert mismatch unknown unsupported conflict rejected incorrect \
-         illegal caused terminated violation forbidden unauthorized unreachable corrupt unavailable exceeded stopped exit",
+         illegal caused terminated violation forbidden unauthorized unreachable corrupt unavailable exceeded",
     ),
 ];
+
+/// What systems say without such a word; among them the usual texts of `errno`.
+const PHRASES: [&str; 10] = [
+    "no such",
+    "not found",
+    "no space left",
+    "could not",
+    "not exist",
+    "not permitted",
+    "out of memory",
+    "read-only file system",
+    "too many",
+    "already in use",
+];
+/// What each of them is worth.
+const PHRASE: f64 = 2.0;
 
 /// Lines before and after one that tells of a failure that are shown with it;
 /// where there is no room, fewer.
@@ -115,9 +131,12 @@ struct Words {
 
 impl Words {
     fn new() -> Self {
-        let all: Vec<&str> = WORDS.iter().map(|(_, words)| *words).collect();
-        let question = Question::of_words(&all.join(" "));
-        let mut worth = vec![0.0; question.terms.len()];
+        let all = WORDS
+            .iter()
+            .flat_map(|(_, words)| words.split_ascii_whitespace());
+        let question = Question::of_words(&all.collect::<Vec<_>>(), &PHRASES);
+        // What is no word is a phrase.
+        let mut worth = vec![PHRASE; question.terms.len()];
         let stems = crate::words::Stems::new();
         for (value, words) in WORDS.iter().rev() {
             for word in words.split_ascii_whitespace() {

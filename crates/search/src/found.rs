@@ -4,7 +4,7 @@
 //! set of terms that they hold: among places with the same terms, the better
 //! one is the better one whatever the terms turn out to be worth.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::question::{MOST_TERMS, Terms};
 
@@ -25,7 +25,7 @@ pub(crate) struct Place {
     /// The terms in it, and in the keys that it lies under.
     pub terms: Terms,
     /// How good it is among places of the same terms.
-    pub rank: f32,
+    pub rank: f64,
     /// What it looks like when digits do not count.
     pub template: u64,
     /// What is known of a place in JSON.
@@ -35,19 +35,63 @@ pub(crate) struct Place {
 /// What a scan found.
 #[derive(Debug)]
 pub(crate) struct Found {
-    sets: HashMap<Terms, Vec<Place>>,
+    sets: FxHashMap<Terms, Set>,
     /// Sets of fewer terms are not taken any more.
     fewest: u32,
     /// Units in which each term stands.
     pub units_with: [u64; MOST_TERMS],
-    /// Needles that were seen, even where they are no term.
+    /// Units that were counted.
     pub units: u64,
+}
+
+/// Places with the same terms.
+#[derive(Debug, Default)]
+struct Set {
+    /// The best first; of equal ones the first in the text.
+    places: Vec<Place>,
+    /// How many of them are of each template.
+    alike: FxHashMap<u64, usize>,
+}
+
+impl Set {
+    /// Whether it has room for a place.
+    fn wants(&self, rank: f64, template: impl FnOnce() -> u64) -> bool {
+        let beats = |place: Option<&Place>| place.is_some_and(|place| rank > place.rank);
+        if self.places.len() >= KEPT && !beats(self.places.last()) {
+            return false;
+        }
+        let template = template();
+        let alike = self.alike.get(&template).copied().unwrap_or(0);
+        let of_template = |place: &&Place| place.template == template;
+        alike < KEPT_ALIKE || beats(self.places.iter().rev().find(of_template))
+    }
+
+    fn keep(&mut self, place: Place) {
+        let alike = self.alike.entry(place.template).or_default();
+        *alike += 1;
+        let gone = match *alike > KEPT_ALIKE {
+            true => self
+                .places
+                .iter()
+                .rposition(|one| one.template == place.template),
+            false if self.places.len() == KEPT => Some(KEPT - 1),
+            false => None,
+        };
+        if let Some(gone) = gone {
+            let gone = self.places.remove(gone);
+            self.alike
+                .entry(gone.template)
+                .and_modify(|alike| *alike -= 1);
+        }
+        let at = self.places.partition_point(|one| one.rank >= place.rank);
+        self.places.insert(at, place);
+    }
 }
 
 impl Default for Found {
     fn default() -> Self {
         Self {
-            sets: HashMap::new(),
+            sets: FxHashMap::default(),
             fewest: 0,
             units_with: [0; MOST_TERMS],
             units: 0,
@@ -71,33 +115,19 @@ impl Found {
     }
 
     /// Whether a place would be kept; asked before its costlier parts are made.
-    pub(crate) fn wants(&self, terms: Terms, rank: f32) -> bool {
+    pub(crate) fn wants(&self, terms: Terms, rank: f64, template: impl FnOnce() -> u64) -> bool {
         match self.sets.get(&terms) {
-            Some(places) if places.len() < KEPT => true,
-            Some(places) => places.last().is_some_and(|last| rank > last.rank),
+            Some(set) => set.wants(rank, template),
             None => terms != 0 && terms.count_ones() >= self.fewest,
         }
     }
 
     /// Keeps a place if it is good enough. Of equal ones the first stays.
     pub(crate) fn keep(&mut self, place: Place) {
-        if !self.wants(place.terms, place.rank) {
+        if !self.wants(place.terms, place.rank, || place.template) {
             return;
         }
-        let places = self.sets.entry(place.terms).or_default();
-        let alike = places.iter().filter(|one| one.template == place.template);
-        if alike.clone().count() >= KEPT_ALIKE {
-            if alike.last().is_none_or(|last| last.rank >= place.rank) {
-                return;
-            }
-            let last = places
-                .iter()
-                .rposition(|one| one.template == place.template);
-            places.remove(last.expect("invariant: there are some"));
-        }
-        let at = places.partition_point(|one| one.rank >= place.rank);
-        places.insert(at, place);
-        places.truncate(KEPT);
+        self.sets.entry(place.terms).or_default().keep(place);
         if self.sets.len() > SETS {
             self.shed();
         }
@@ -109,7 +139,7 @@ impl Found {
         for (mine, others) in self.units_with.iter_mut().zip(later.units_with) {
             *mine += others;
         }
-        let mut places: Vec<Place> = later.sets.into_values().flatten().collect();
+        let mut places: Vec<Place> = later.into_all().collect();
         places.sort_by_key(|place| place.start);
         for place in places {
             self.keep(place);
@@ -118,9 +148,13 @@ impl Found {
 
     /// All kept places, in the order of the text.
     pub(crate) fn into_places(self) -> Vec<Place> {
-        let mut places: Vec<Place> = self.sets.into_values().flatten().collect();
+        let mut places: Vec<Place> = self.into_all().collect();
         places.sort_by_key(|place| (place.start, place.end));
         places
+    }
+
+    fn into_all(self) -> impl Iterator<Item = Place> {
+        self.sets.into_values().flat_map(|set| set.places)
     }
 
     /// Drops the half of the sets with the fewest terms.
@@ -163,7 +197,7 @@ pub(crate) fn template(text: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn place(start: u64, terms: Terms, rank: f32, template: u64) -> Place {
+    fn place(start: u64, terms: Terms, rank: f64, template: u64) -> Place {
         Place {
             start,
             end: start + 1,

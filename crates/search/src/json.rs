@@ -6,9 +6,11 @@
 //! path that leads to it (identity in the path), and a *record*, the object or
 //! array in which leaves with different terms meet (identity in a sibling).
 
+use std::hash::{Hash, Hasher};
 use std::io;
 
 use memchr::memchr;
+use rustc_hash::FxHasher;
 use spillgate_artifact::Layout;
 use spillgate_view::{SOFT_CHARS, View};
 
@@ -261,12 +263,20 @@ impl Walk {
             .frames
             .last()
             .is_some_and(|parent| is_telling(&parent.leaves, terms));
-        let is_wanted = self.found.wants(terms, rank);
+        let is_wanted = self
+            .found
+            .wants(terms, rank, || template(&self.frames, key));
         if is_new || is_wanted {
             let path = self.path(key);
             if is_wanted {
-                self.found
-                    .keep(self.place(start, end, terms, rank, path.clone(), Vec::new()));
+                self.found.keep(Place {
+                    start,
+                    end,
+                    terms,
+                    rank,
+                    template: template(&self.frames, key),
+                    json: Some(Box::new(self.node(start, path.clone()))),
+                });
             }
             let leaf = Leaf {
                 start,
@@ -287,7 +297,7 @@ impl Walk {
 
     /// The innermost container ends before byte `end`.
     fn close(&mut self, end: u64) {
-        let Some(frame) = self.frames.pop() else {
+        let Some(mut frame) = self.frames.pop() else {
             return;
         };
         let above = self.frames.last().map_or(0, |parent| parent.inherited);
@@ -297,21 +307,29 @@ impl Walk {
         let meets = terms.count_ones() > frame.widest && bytes <= LARGEST_RECORD;
         if (frame.below != 0 || frame.own != 0) && meets {
             let rank = rank(frame.hits, terms, bytes);
-            if self.found.wants(terms, rank) {
+            let template = template(&self.frames, Some(frame.key.as_bytes()));
+            if self.found.wants(terms, rank, || template) {
+                let (start, leaves, identity) =
+                    (frame.start, frame.leaves.clone(), frame.identity.clone());
                 // Its own name is the last step of the path.
                 self.frames.push(frame);
-                let path = self.path(None);
-                let Some(frame) = self.frames.pop() else {
+                let node = self.node(start, self.path(None));
+                let Some(closed) = self.frames.pop() else {
                     return;
                 };
-                let mut place =
-                    self.place(frame.start, end, terms, rank, path, frame.leaves.clone());
-                if let Some(node) = &mut place.json {
-                    node.identity.clone_from(&frame.identity);
-                }
-                self.found.keep(place);
-                self.hand_up(frame, terms);
-                return;
+                frame = closed;
+                self.found.keep(Place {
+                    start,
+                    end,
+                    terms,
+                    rank,
+                    template,
+                    json: Some(Box::new(Node {
+                        leaves,
+                        identity,
+                        ..node
+                    })),
+                });
             }
         }
         self.hand_up(frame, terms);
@@ -333,36 +351,21 @@ impl Walk {
         }
     }
 
-    fn place(
-        &self,
-        start: u64,
-        end: u64,
-        terms: Terms,
-        rank: f32,
-        path: String,
-        leaves: Vec<Leaf>,
-    ) -> Place {
+    /// What is known of a place that begins at byte `start` of the innermost
+    /// container.
+    fn node(&self, start: u64, path: String) -> Node {
         let mut around = Vec::new();
         for (depth, frame) in self.frames.iter().enumerate().rev() {
             if frame.start < start && !frame.is_array && around.len() < AROUND {
                 around.push((frame.start, path_of(&self.frames[..=depth]).len()));
             }
         }
-        Place {
-            start,
-            end,
-            terms,
-            rank,
-            template: template(&self.frames, &path),
-            json: Some(Box::new(Node {
-                path,
-                leaves,
-                around,
-                identity: self
-                    .frames
-                    .last()
-                    .and_then(|parent| parent.identity.clone()),
-            })),
+        let parent = self.frames.last();
+        Node {
+            path,
+            leaves: Vec::new(),
+            around,
+            identity: parent.and_then(|parent| parent.identity.clone()),
         }
     }
 
@@ -386,10 +389,10 @@ impl Walk {
 }
 
 /// How good a place is among those with the same terms.
-fn rank(hits: u32, terms: Terms, bytes: u64) -> f32 {
+fn rank(hits: u32, terms: Terms, bytes: u64) -> f64 {
     let most = terms.count_ones() + 2;
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    (f64::from(hits.min(most)) / dilution(bytes)) as f32
+    f64::from(hits.min(most)) / dilution(bytes)
 }
 
 fn terms_of<'h>(hits: impl Iterator<Item = &'h Hit>) -> Terms {
@@ -509,9 +512,9 @@ fn step_key(path: &mut String, key: &str) {
     }
 }
 
-/// The same for members of the same name in elements of one array.
-fn template(frames: &[Frame], path: &str) -> u64 {
-    let last = path.rfind(['.', '[']).map_or(path, |at| &path[at..]);
-    let depth = frames.len().to_string();
-    crate::found::template(format!("{depth} {last}").as_bytes())
+/// The same for members of one name in elements of one array, and the like.
+fn template(frames: &[Frame], key: Option<&[u8]>) -> u64 {
+    let mut hasher = FxHasher::default();
+    (frames.len(), key).hash(&mut hasher);
+    hasher.finish()
 }

@@ -12,6 +12,7 @@ mod failure;
 mod found;
 mod json;
 mod matcher;
+mod needles;
 mod page;
 mod question;
 mod rank;
@@ -67,7 +68,7 @@ pub fn search(
     };
     let absent = text::absent(view, &question, answer.seen)?;
     let mut filling = Filling::new(view, query.budget, counter, absent, answer.header);
-    filling.fill(answer.ranked, answer.blocks)?;
+    filling.fill(answer.ranked, &answer.blocks)?;
     Ok(filling.finish())
 }
 

@@ -5,8 +5,7 @@
 
 use std::collections::HashMap;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
-
+use crate::needles::Needles;
 use crate::question::{Question, Term, Terms};
 use crate::words::{Stems, camel_parts, is_word_byte};
 
@@ -19,7 +18,7 @@ const WORD_BYTES: usize = 128;
 /// Finds the terms of a question.
 #[derive(Debug)]
 pub(crate) struct Matcher {
-    needles: AhoCorasick,
+    needles: Needles,
     by_stem: HashMap<String, Terms>,
     /// Identifiers and pairs by the needle that finds them.
     phrases: Vec<Phrase>,
@@ -66,24 +65,14 @@ impl Matcher {
                 true => &needle[..needle.floor_char_boundary(NEEDLE_BYTES)],
                 false => needle,
             };
-            // A needle that is skipped keeps its number: it matches nothing.
-            let text = if skipped.contains(&at) {
-                "\0\0\0\0"
-            } else {
-                text
-            };
-            patterns.push(text.to_owned());
+            // A needle that is skipped keeps its number.
+            let is_skipped = skipped.contains(&at);
+            patterns.push(if is_skipped { "" } else { text });
             phrases.push(phrase);
         }
-        let needles = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::LeftmostLongest)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(&patterns)
-            .expect("invariant: at most a few hundred patterns of bounded length");
         let by_stem = question.by_stem.iter();
         Self {
-            needles,
+            needles: Needles::new(&patterns),
             by_stem: by_stem.map(|(stem, &at)| (stem.clone(), 1 << at)).collect(),
             phrases,
             stems: Stems::new(),
@@ -159,10 +148,7 @@ pub(crate) struct Hits<'t> {
 impl Hits<'_> {
     /// The next place where a needle stands, whether it is a term there or not.
     pub(crate) fn next_raw(&mut self) -> Option<Hit> {
-        let input = Input::new(self.text).range(self.at..);
-        let found = self.matcher.needles.find(input)?;
-        let (start, end) = (found.start(), found.end());
-        let needle = found.pattern().as_usize();
+        let (needle, start, end) = self.matcher.needles.find(self.text, self.at)?;
         let phrase = self.matcher.phrase(needle, self.text, start, end);
         if self.matcher.phrases[needle].pair != 0 {
             // Pairs overlap by a character.
@@ -277,7 +263,8 @@ mod tests {
 
     #[test]
     fn cases() {
-        let cases: [(&str, &str, &[(usize, &str)]); 9] = [
+        type Found = &'static [(usize, &'static str)];
+        let cases: [(&str, &str, Found); 9] = [
             (
                 "shards",
                 "Shard sharded sharding",

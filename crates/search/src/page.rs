@@ -184,8 +184,10 @@ impl<'a> Filling<'a> {
     }
 
     /// Shows the places, best first, as `blocks` says what to show of one.
-    pub(crate) fn fill(&mut self, ranked: Vec<Ranked>, blocks: Blocks<'_>) -> io::Result<()> {
+    pub(crate) fn fill(&mut self, ranked: Vec<Ranked>, blocks: &Blocks<'_>) -> io::Result<()> {
         let mut misses = 0;
+        let is_shown = |one: &Ranked| self.page.header.is_some() && one.place.start == 0;
+        let ranked = ranked.into_iter().filter(|one| !is_shown(one)).collect();
         for one in in_turn(ranked) {
             let ways = blocks(&one, self.blocks.is_empty())?;
             if !self.show(ways)? {

@@ -100,16 +100,24 @@ impl Question {
         Some(parsed)
     }
 
-    /// A question that consists of the given words, by their stems.
-    pub(crate) fn of_words(words: &str) -> Self {
-        let mut question = Self::new("x").expect("invariant: it has a word");
-        question.terms.clear();
-        question.weights.clear();
-        question.needles.clear();
-        question.by_stem.clear();
+    /// A question for the given words, by their stems, and phrases.
+    pub(crate) fn of_words(words: &[&str], phrases: &[&str]) -> Self {
+        let mut question = Self {
+            terms: Vec::new(),
+            weights: Vec::new(),
+            needles: Vec::new(),
+            by_stem: HashMap::new(),
+            identifiers: Vec::new(),
+            is_about_failure: true,
+            spaced: String::new(),
+        };
         let stems = Stems::new();
-        for word in words.split_ascii_whitespace() {
+        for word in words {
             question.word(word, &stems, 1.0);
+        }
+        for phrase in phrases {
+            question.add(Term::Phrase((*phrase).to_owned()), 1.0);
+            question.needles.push((*phrase).to_owned());
         }
         question
     }

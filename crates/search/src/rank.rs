@@ -86,12 +86,7 @@ impl<'a> Ranker<'a> {
         let mut places: Vec<(f64, Place)> = found
             .into_places()
             .into_iter()
-            .map(|place| {
-                (
-                    sum(place.terms) * (0.5 + f64::from(place.rank).min(1.0)),
-                    place,
-                )
-            })
+            .map(|place| (sum(place.terms) * (0.5 + place.rank.min(1.0)), place))
             .collect();
         places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.start.cmp(&b.1.start)));
         places.truncate(LOOKED_AT);

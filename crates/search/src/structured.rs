@@ -71,7 +71,8 @@ fn alternatives(view: &View, one: &Ranked, largest: u64) -> io::Result<Vec<Vec<B
     };
     let mut alternatives = Vec::new();
     if place.end - place.start <= largest {
-        let mut widest = block(place.start, place.end, &node.path);
+        let mut widest =
+            (!node.leaves.is_empty()).then(|| block(place.start, place.end, &node.path));
         for &(start, path_length) in &node.around {
             let Some(end) = container_end(view, start, start + largest)? else {
                 break;
@@ -80,9 +81,9 @@ fn alternatives(view: &View, one: &Ranked, largest: u64) -> io::Result<Vec<Vec<B
                 0 => ".",
                 length => node.path.get(..length).unwrap_or(""),
             };
-            widest = block(start, end, path);
+            widest = Some(block(start, end, path));
         }
-        alternatives.push(vec![widest]);
+        alternatives.extend(widest.map(|widest| vec![widest]));
     }
     let of_leaf = |leaf: &Leaf| block(leaf.start, leaf.end, &leaf.path);
     let mut lines: Vec<Block> = node.identity.iter().map(of_leaf).collect();

@@ -155,8 +155,10 @@ fn find(
     common: &[usize],
 ) -> io::Result<Found> {
     let matcher = Matcher::new(question, common);
+    let all = (!common.is_empty()).then(|| Matcher::new(question, &[]));
     let parts = scan(view, &matcher, unit, || Collector {
         usual_bytes,
+        all: all.as_ref().map(|all| (all, KnownWords::default())),
         found: Found::default(),
     })?;
     let mut found = Found::default();
@@ -167,25 +169,35 @@ fn find(
 }
 
 /// Keeps the best units.
-struct Collector {
+struct Collector<'a> {
     usual_bytes: f64,
+    /// Finds all terms, where the scan does not stop at each.
+    all: Option<(&'a Matcher, KnownWords)>,
     found: Found,
 }
 
-impl Collect for Collector {
-    fn unit(&mut self, unit: UnitHit<'_>) {
+impl Collect for Collector<'_> {
+    fn unit(&mut self, mut unit: UnitHit<'_>) {
+        if let Some((matcher, known)) = &mut self.all {
+            (unit.terms, unit.hits) = (0, 0);
+            for hit in matcher.hits(unit.text, known) {
+                unit.terms |= hit.terms;
+                unit.hits += 1;
+            }
+        }
         self.found.units += 1;
         self.found.count(unit.terms, 1);
         let most = unit.terms.count_ones() + 2;
         let length = unit.text.len() as f64 / self.usual_bytes;
-        let rank = (f64::from(unit.hits.min(most)) / f64::from(most) / (0.5 + 0.5 * length)) as f32;
-        if self.found.wants(unit.terms, rank) {
+        let rank = f64::from(unit.hits.min(most)) / f64::from(most) / (0.5 + 0.5 * length);
+        let alike = || template(unit.text);
+        if self.found.wants(unit.terms, rank, alike) {
             self.found.keep(Place {
                 start: unit.start,
                 end: unit.start + unit.text.len() as u64,
                 terms: unit.terms,
                 rank,
-                template: template(unit.text),
+                template: alike(),
                 json: None,
             });
         }

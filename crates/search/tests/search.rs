@@ -1,0 +1,349 @@
+//! What do questions find in each kind of content?
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use spillgate_artifact::{Layout, Origin, SystemClock, TokenBudget};
+use spillgate_lookup::{Artifact, LookupError};
+use spillgate_measure::{TokenCounter, Tokenizer};
+use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_search::{SearchPage, SearchQuery, search};
+use spillgate_store::MemoryStore;
+
+/// Stores a text as a tool's result is stored, however small it is.
+fn artifact(text: &str) -> Artifact {
+    let everything = Rule {
+        max_bytes: Some(1),
+        profile: Some(Profile::Handle),
+        ..Rule::default()
+    };
+    let offloader = Offloader::new(
+        Arc::new(MemoryStore::default()),
+        Policy::default().under(everything),
+        Tokenizer::Heuristic.counter(),
+        Door::Library,
+        Arc::new(SystemClock),
+        Arc::new(NoLedger),
+    );
+    let outcome = offloader.stream(Origin::tool("test"), &mut text.as_bytes(), &mut |_| {});
+    match outcome.unwrap() {
+        Outcome::Offloaded(offloaded) => offloader.artifact(offloaded.receipt.handle()).unwrap(),
+        other => panic!("not stored: {other:?}"),
+    }
+}
+
+fn find(artifact: &Artifact, words: &str, budget: u64) -> SearchPage {
+    let counter = Tokenizer::O200kBase.counter();
+    let query = SearchQuery::new(words, TokenBudget::new(budget));
+    let page = search(artifact, &query, &*counter).unwrap();
+    check(artifact, &page, budget, &*counter);
+    page
+}
+
+/// What holds of every page.
+fn check(artifact: &Artifact, page: &SearchPage, budget: u64, counter: &dyn TokenCounter) {
+    let rendered = page.render();
+    assert_eq!(page.tokens, counter.count(&rendered));
+    assert!(
+        page.tokens <= TokenBudget::new(budget).get(),
+        "{} of {budget}",
+        page.tokens
+    );
+    let view = artifact.view();
+    let mut shown = Vec::new();
+    for passage in &page.passages {
+        let (first, last) = (passage.lines.first, passage.lines.last);
+        assert!(
+            (1..=last).contains(&first) && last <= view.lines(),
+            "{first}-{last}"
+        );
+        let (start, end) = (
+            view.offset_of_line(first).unwrap(),
+            view.offset_of_line(last + 1).unwrap(),
+        );
+        let lines = String::from_utf8(view.source().bytes(start, end).unwrap()).unwrap();
+        match passage.is_cut {
+            true => assert!(lines.contains(&passage.text)),
+            false => assert_eq!(lines.strip_suffix('\n').unwrap_or(&lines), passage.text),
+        }
+        shown.push((first, last));
+    }
+    shown.sort_unstable();
+    for pair in shown.windows(2) {
+        assert!(pair[0].1 < pair[1].0, "{shown:?} overlap");
+    }
+}
+
+fn log() -> String {
+    let line = |i: usize| match i {
+        700 => "10:11:40 WARN  DataNode: blk_-4217 has 1 replica, 3 are wanted\n".to_owned(),
+        1200 => {
+            "10:20:00 ERROR sshd[77]: Failed password for root from 10.0.0.7 port 2201\n".to_owned()
+        }
+        _ => format!(
+            "10:{:02}:{:02} INFO  PacketResponder {} for block blk_{i} terminating\n",
+            i / 60,
+            i % 60,
+            i % 3
+        ),
+    };
+    (0..2000).map(line).collect()
+}
+
+#[test]
+fn lines_of_a_log() {
+    let artifact = artifact(&log());
+    assert_snapshot!(find(&artifact, "Which block has too few replicas?", 60).render(), @"
+    701:10:11:40 WARN  DataNode: blk_-4217 has 1 replica, 3 are wanted
+    1:10:00:00 INFO  PacketResponder 0 for block blk_0 terminating
+    ");
+    assert_snapshot!(find(&artifact, "Who failed to give the password for root, and was E77123 hit?", 60).render(), @"
+    Not in the text: E77123
+    1201:10:20:00 ERROR sshd[77]: Failed password for root from 10.0.0.7 port 2201
+    ");
+    // One template does not crowd out the rest.
+    let page = find(&artifact, "PacketResponder blk_-4217", 300);
+    assert!(page.passages[0].text.contains("blk_-4217"));
+}
+
+#[test]
+fn common_lines_leave_room_for_others() {
+    let mut text = "10:00:00 INFO  cache lookup of user 17 took 3 ms\n".repeat(500);
+    text.push_str("10:00:09 INFO  the cache was moved to shard b for user data by hand\n");
+    text.push_str(&"10:00:10 INFO  cache lookup of user 18 took 4 ms\n".repeat(500));
+    let page = find(&artifact(&text), "user cache", 400);
+    assert!(
+        page.passages.iter().any(|one| one.text.contains("shard b")),
+        "{}",
+        page.render()
+    );
+}
+
+#[test]
+fn nothing_found_says_what_to_do() {
+    let artifact = artifact(&log());
+    assert_snapshot!(find(&artifact, "Where is zebra E4217X?", 100).render(), @"
+    Not in the text: E4217X
+    No passage: none of these words is in the text. Ask with fewer or other words, or grep for a part of a word.
+    ");
+    let query = SearchQuery::new(" ?! ", TokenBudget::new(100));
+    let error = search(&artifact, &query, &*Tokenizer::Heuristic.counter()).unwrap_err();
+    assert!(matches!(error, LookupError::EmptyQuestion) && error.is_callers());
+    assert_snapshot!(error, @"the question has no word to look for");
+}
+
+#[test]
+fn json_by_path_and_by_sibling() {
+    let orders: Vec<String> = (0..300)
+        .map(|i| {
+            let items: Vec<String> = (0..3)
+                .map(|n| format!(r#"{{"name":"Thing {}","price":{i}.{n},"tags":["a","b"]}}"#, i * 3 + n))
+                .collect();
+            format!(
+                r#"{{"order_id":"W{i}00","user":{{"name":"user_{i}","city":"Town {i}"}},"items":[{}],"status":"{}"}}"#,
+                items.join(","),
+                if i == 7 { "lost at sea" } else { "sent" }
+            )
+        })
+        .collect();
+    let by_name: Vec<String> = (0..200)
+        .map(|i| format!(r#""prop-{i}":{{"support":{{"fire fox":{{"added":"{i}.1"}},"chrome":{{"added":"{i}.2"}}}}}}"#))
+        .collect();
+    let text = format!(
+        r#"{{"orders":[{}],"by_name":{{{}}}}}"#,
+        orders.join(","),
+        by_name.join(",")
+    );
+    let artifact = artifact(&text);
+    assert_eq!(artifact.view().layout(), Layout::Json);
+    assert_snapshot!(find(&artifact, "What is the price of Thing 605?", 90).render(), @r#"
+    .orders[201].items[2]
+    6860:        {
+    6861:          "name": "Thing 605",
+    6862:          "price": 201.2,
+    6863:          "tags": [
+    6864:            "a",
+    6865:            "b"
+    6866:          ]
+    6867:        }
+    "#);
+    assert_snapshot!(find(&artifact, "Since when does fire fox support prop-17?", 60).render(), @r#"
+    .by_name."prop-17".support."fire fox"
+    10377:        "fire fox": {
+    10378:          "added": "17.1"
+    10379:        },
+    "#);
+    assert_snapshot!(find(&artifact, "Which order was lost at sea?", 70).render(), @r#"
+    .orders[7].status
+    273:      "status": "lost at sea"
+    --
+    .orders[7].order_id
+    242:      "order_id": "W700",
+    --
+    .orders[0].order_id
+    4:      "order_id": "W000",
+    "#);
+}
+
+#[test]
+fn rows_of_a_table() {
+    let mut text = String::from("id,city,temperature,note\n");
+    for i in 0..500 {
+        let city = ["Oslo", "New York", "York", "Lima"][i % 4];
+        text.push_str(&format!("{i},{city},{}.5,\"a, b {i}\"\n", i % 30));
+    }
+    let artifact = artifact(&text);
+    assert_snapshot!(find(&artifact, "What was the temperature in New York?", 90).render(), @r#"
+    1:id,city,temperature,note
+    3:1,New York,1.5,"a, b 1"
+    7:5,New York,5.5,"a, b 5"
+    11:9,New York,9.5,"a, b 9"
+    35:33,New York,3.5,"a, b 33"
+    "#);
+}
+
+#[test]
+fn paragraphs_of_prose() {
+    let mut text = String::new();
+    for i in 0..60 {
+        text.push_str(&format!("The town of Name{i} lies by a river. It has a mill\nand an old bridge, which people cross on foot.\n\n"));
+    }
+    text.push_str("Horses were kept in the valley until the flood.\nAfter it, farmers turned to sheep and wool.\n\n");
+    let artifact = artifact(&text);
+    assert_snapshot!(find(&artifact, "What did the farmers keep before the flooding?", 60).render(), @"
+    181:Horses were kept in the valley until the flood.
+    182:After it, farmers turned to sheep and wool.
+    ");
+}
+
+#[test]
+fn code_with_lines_around() {
+    let mut text = String::from("use std::fs;\n\n");
+    for i in 0..80 {
+        text.push_str(&format!(
+            "fn helper_{i}(x: u32) -> u32 {{\n    let y = x + {i};\n    y * 2\n}}\n\n"
+        ));
+    }
+    text.push_str("fn parse_header(line: &str) -> Option<Header> {\n    let name = line.split(':').next()?;\n    Some(Header { name })\n}\n");
+    assert_snapshot!(find(&artifact(&text), "parseHeader", 120).render(), @"
+    Not in the text: parseHeader
+    401:}
+    402:
+    403:fn parse_header(line: &str) -> Option<Header> {
+    404:    let name = line.split(':').next()?;
+    405:    Some(Header { name })
+    406:}
+    ");
+}
+
+#[test]
+fn why_the_build_failed() {
+    let mut text = String::new();
+    for i in 0..400 {
+        text.push_str(&format!(
+            "[INFO] Compiling module {i}\n[WARNING] module {i} uses a deprecated error handler\n"
+        ));
+    }
+    text.push_str("[INFO] Running tests\nTests run: 12, Failures: 0, Errors: 0\nmkdir: cannot create directory 'x': No space left on device\n");
+    text.push_str(
+        "[INFO] cleaning up\n[INFO] done\n[INFO] BUILD FAILURE\n[INFO] Total time: 3 s\n",
+    );
+    assert_snapshot!(find(&artifact(&text), "Why did the build fail?", 200).render(), @"
+    797:[INFO] Compiling module 398
+    798:[WARNING] module 398 uses a deprecated error handler
+    799:[INFO] Compiling module 399
+    800:[WARNING] module 399 uses a deprecated error handler
+    801:[INFO] Running tests
+    802:Tests run: 12, Failures: 0, Errors: 0
+    803:mkdir: cannot create directory 'x': No space left on device
+    804:[INFO] cleaning up
+    805:[INFO] done
+    806:[INFO] BUILD FAILURE
+    807:[INFO] Total time: 3 s
+    ");
+}
+
+#[test]
+fn hostile_texts_and_questions() {
+    let long_line = "needle word ".repeat(90_000);
+    let nested = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let keys = format!(
+        "{{\"{}\":{{\"needle\":[\"{}\"]}}}}",
+        "k".repeat(50_000),
+        "needle ".repeat(50_000)
+    );
+    let many: String = (0..10_000).map(|i| format!("word{i} needle ")).collect();
+    let questions = ["needle", ".*[(+?\\d", "needle \u{0} \"' OR 1=1", &many];
+    for text in [
+        &long_line,
+        &nested,
+        &keys,
+        "",
+        "\n\n\n",
+        "needle",
+        "\u{feff}{\"needle\": \"\\ud83d needle\"}",
+    ] {
+        if text.is_empty() {
+            continue;
+        }
+        let artifact = artifact(text);
+        for question in questions {
+            for budget in [1, 100, 1000] {
+                find(&artifact, question, budget);
+            }
+        }
+    }
+    let page = find(&artifact(&long_line), "needle", 100);
+    assert!(!page.passages.is_empty());
+}
+
+#[test]
+fn a_text_larger_than_a_window_is_searched_to_its_end() {
+    let mut text = log().repeat(100);
+    text.push_str("10:59:59 INFO  the last line names Zanzibar\n");
+    let artifact = artifact(&text);
+    let page = find(&artifact, "Zanzibar INFO terminating", 200);
+    assert_eq!(page.passages[0].lines.first, artifact.view().lines());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_page_is_verbatim_and_within_the_budget(
+        text in prop_oneof![
+            "([a-e]{1,4}[ .:_-]{0,1}|\n|[0-9]{1,5} |é漢 |x{900,1100}){1,120}",
+            json(),
+            "(a,b\n)([a-c]{1,3},[0-9]{1,3}\n){1,40}",
+        ],
+        question in "([a-e]{1,4}[ ._-]?|[0-9]{1,3} |why |fail |漢字){1,8}",
+        budget in 1u64..600,
+    ) {
+        let artifact = artifact(&text);
+        let counter = Tokenizer::O200kBase.counter();
+        match search(&artifact, &SearchQuery::new(&question, TokenBudget::new(budget)), &*counter) {
+            Ok(page) => check(&artifact, &page, budget, &*counter),
+            Err(error) => prop_assert!(matches!(error, LookupError::EmptyQuestion)),
+        }
+    }
+}
+
+/// Any JSON object.
+fn json() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<i16>().prop_map(Into::into),
+        "([a-e]{1,4} ?|\"|\\\\|é){0,6}".prop_map(Into::into),
+    ];
+    let value = leaf.prop_recursive(5, 60, 6, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+            proptest::collection::btree_map("[a-e.-]{0,4}", inner, 0..6)
+                .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+        ]
+    });
+    value.prop_map(|value| serde_json::json!({ "a": value }).to_string())
+}
