@@ -189,7 +189,7 @@ fn what_cargo_test_prints() {
         output: printed,
         read: &["case_321", "899 passed"],
         command: &["grep", "H", "case_321.*panicked"],
-        answer: "906:thread 'store::tests::case_321' (7) panicked at crates/store/src/files.rs:99:5:",
+        answer: "907:thread 'store::tests::case_321' (7) panicked at crates/store/src/files.rs:99:5:",
     }
     .hold();
 }
