@@ -304,13 +304,11 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_is_wrong_is_said() {
-        let offloader = offloader();
-        let handle = stored(&offloader, &log(600)).to_string();
+    /// Calls that cannot be answered.
+    fn wrong_calls(handle: &str) -> Vec<(&'static str, Value)> {
         let unknown = "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/\
                        5f3c2b1a-0000-4000-8000-000000000001";
-        let all: Vec<String> = [
+        vec![
             (READ, json!({})),
             (READ, json!({"handle": "../../etc/passwd"})),
             (READ, json!({"handle": unknown})),
@@ -333,9 +331,16 @@ mod tests {
                 json!({"handle": handle, "pattern": "x".repeat(5000) + "("}),
             ),
         ]
-        .iter()
-        .map(|(tool, arguments)| answer(&offloader, tool, arguments))
-        .collect();
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &log(600)).to_string();
+        let all: Vec<String> = wrong_calls(&handle)
+            .iter()
+            .map(|(tool, arguments)| answer(&offloader, tool, arguments))
+            .collect();
         assert!(
             all.iter()
                 .all(|text| text.starts_with("error: ") && text.len() < 700)

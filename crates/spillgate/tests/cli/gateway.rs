@@ -94,36 +94,32 @@ fn every_tool_looks_into_what_is_stored() {
         tool.put(log(5000).as_bytes()),
     );
     let mut session = Session::start(&tool, &[], SILENT);
-    let answers = [
-        session.call(
-            "spillgate_read",
-            &json!({"handle": lines, "start": "501", "lines": 1}),
+    let calls = [
+        ("read", json!({"handle": lines, "start": "501", "lines": 1})),
+        ("grep", json!({"handle": lines, "pattern": "E\\d+"})),
+        (
+            "query",
+            json!({"handle": json, "filter": ".items[4711].name"}),
         ),
-        session.call(
-            "spillgate_grep",
-            &json!({"handle": lines, "pattern": "E\\d+", "before": 0}),
+        (
+            "query",
+            json!({"handle": json, "filter": "[.items[].id] | max, length"}),
         ),
-        session.call(
-            "spillgate_query",
-            &json!({"handle": json, "filter": ".items[4711].name"}),
+        (
+            "query",
+            json!({"handle": json, "filter": ".items[].name", "max_tokens": "60"}),
         ),
-        session.call(
-            "spillgate_query",
-            &json!({"handle": json, "filter": "[.items[].stock.left] | max, length"}),
+        (
+            "search",
+            json!({"handle": lines, "words": "disk quota", "max_tokens": 60}),
         ),
-        session.call(
-            "spillgate_query",
-            &json!({"handle": json, "filter": ".items[].name", "max_tokens": "60", "start": 3}),
-        ),
-        session.call(
-            "spillgate_search",
-            &json!({"handle": lines, "words": "disk quota", "max_tokens": 60}),
-        ),
-        session.call(
-            "spillgate_search",
-            &json!({"handle": lines, "words": "E9999 quota", "max_tokens": 60}),
+        (
+            "search",
+            json!({"handle": lines, "words": "E9999 quota", "max_tokens": 60}),
         ),
     ];
+    let answers =
+        calls.map(|(name, arguments)| session.call(&format!("spillgate_{name}"), &arguments));
     session.end();
     let all = answers
         .join("\n---\n")
@@ -143,18 +139,18 @@ fn every_tool_looks_into_what_is_stored() {
 
     ---
     [results 0-1 of 2, counted from 0]
-    89
+    4999
     5000
 
     ---
-    [results 3-8 of 5000, counted from 0]
+    [results 0-5 of 5000, counted from 0]
+    "item 0"
+    "item 1"
+    "item 2"
     "item 3"
     "item 4"
     "item 5"
-    "item 6"
-    "item 7"
-    "item 8"
-    next: spillgate_query(handle="JSON", filter=".items[].name", max_tokens=60, start=9)
+    next: spillgate_query(handle="JSON", filter=".items[].name", max_tokens=60, start=6)
     ---
     501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
 
