@@ -134,7 +134,12 @@ fn the_inspector_lists_and_calls_through_the_gateway() {
         .collect();
     assert!(names.contains(&"read_text_file"), "{names:?}");
     assert!(
-        names.ends_with(&["spillgate_read", "spillgate_grep"]),
+        names.ends_with(&[
+            "spillgate_read",
+            "spillgate_grep",
+            "spillgate_query",
+            "spillgate_search"
+        ]),
         "{names:?}"
     );
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-OUR_TOOLS = ["spillgate_read", "spillgate_grep"]
+OUR_TOOLS = ["spillgate_read", "spillgate_grep", "spillgate_query", "spillgate_search"]
 
 # Hosts cut or divert what is longer: see SPEC 4.1.
 PREVIEW_BYTES_MAX = 10_000
