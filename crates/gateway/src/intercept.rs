@@ -23,31 +23,31 @@ pub(crate) const ENVELOPE_KEY: &str = "spillgate";
 /// this size; beyond, the mark is not believed.
 const MOST_RETRIEVED: u64 = 64 << 10;
 
-/// The changes to `frame` that replace an oversized `result` in it; none if it
-/// fits.
+/// The changes to `frame` that replace an oversized `result` in it, none if it
+/// fits; and whether it is stored.
 pub(crate) fn intercept(
     offloader: &Offloader,
     origin: Origin,
     frame: &[u8],
     result: &RawValue,
-) -> Splice {
+) -> (Splice, bool) {
     let mut splice = Splice::default();
     let Some(call) = CallResult::parse(result) else {
-        return splice;
+        return (splice, false);
     };
     let blocks = call.blocks();
     let bytes = call.wire_bytes(&blocks);
     let limits = offloader.limits(&origin);
     if limits.admit_any(bytes) || is_retrieval(&call, bytes) {
         offloader.ledger().inline(bytes);
-        return splice;
+        return (splice, false);
     }
     let whole = result.get().as_bytes();
     let text = call.text(whole, &blocks);
     let raw = whole.to_vec();
     let outcome = offloader.json_result(origin, call.is_error(), raw, text.parts, text.text);
     let shown = match &outcome {
-        Outcome::Inline(_) => return splice,
+        Outcome::Inline(_) => return (splice, false),
         Outcome::Offloaded(stored) => stored.shown.text(),
         Outcome::NotStored(lost) => {
             tracing::warn!(error = %lost.error, "an oversized result could not be stored");
@@ -68,7 +68,7 @@ pub(crate) fn intercept(
         }
     }
     insert_members(&mut splice, frame, result, members);
-    splice
+    (splice, matches!(outcome, Outcome::Offloaded(_)))
 }
 
 /// Puts members, each followed by a comma, at the front of an object.
@@ -149,7 +149,7 @@ mod tests {
                 continue;
             };
             let origin = Origin::tool("dump");
-            splice.merge(intercept(&offloader, origin, frame.as_bytes(), result));
+            splice.merge(intercept(&offloader, origin, frame.as_bytes(), result).0);
         }
         let stored = offloader.store().list().unwrap();
         let raw = stored.first().map(|listed| {

@@ -219,7 +219,10 @@ mod tests {
         let own = OwnTools::new(&offloader(), ListTools::WhenStored);
         let list = r#"{"tools":[]}"#;
         let before = extended(list, &own);
-        assert!(own.note_stored() && !own.note_stored(), "announced once");
+        own.note_stored();
+        assert!(own.take_announcement() && !own.take_announcement());
+        own.note_stored();
+        assert!(!own.take_announcement(), "announced once");
         assert_snapshot!(format!("{before}\n{}", extended(list, &own)), @r#"
         {"id":1,"result":{"tools":[]}}
         {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}

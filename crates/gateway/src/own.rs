@@ -36,6 +36,8 @@ pub(crate) struct OwnTools {
     server_continues: AtomicBool,
     /// Something was stored.
     stored: AtomicBool,
+    /// The client is still to be told that the list has changed.
+    unannounced: AtomicBool,
 }
 
 impl OwnTools {
@@ -46,6 +48,7 @@ impl OwnTools {
             server_is_one: AtomicBool::new(false),
             server_continues: AtomicBool::new(false),
             stored: AtomicBool::new(false),
+            unannounced: AtomicBool::new(false),
         }
     }
 
@@ -74,11 +77,18 @@ impl OwnTools {
         flag.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that something was stored; whether the client is to be told that
-    /// the list has changed.
-    pub(crate) fn note_stored(&self) -> bool {
-        let first = !self.stored.swap(true, Ordering::Relaxed);
-        first && self.is_announced()
+    /// Notes that something was stored.
+    pub(crate) fn note_stored(&self) {
+        if !self.stored.swap(true, Ordering::Relaxed) {
+            self.unannounced
+                .store(self.is_announced(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the client is to be told now that the list has changed; true
+    /// once.
+    pub(crate) fn take_announcement(&self) -> bool {
+        self.unannounced.swap(false, Ordering::Relaxed)
     }
 
     /// Whether the list may change.

@@ -299,15 +299,12 @@ impl Relay {
             }
             let permit = Arc::clone(&self.at_once).acquire_owned().await;
             let (relay, frame) = (Arc::clone(&self), Arc::new(frame));
-            let is_call = answers
-                .values()
-                .any(|asked| matches!(asked, Asked::ToolsCall { .. }));
             working.spawn(async move {
                 let (rewriter, original) = (Arc::clone(&relay), Arc::clone(&frame));
                 let rewrite = move || rewriter.rewrite(&original, &answers);
                 // Should that fail, the client gets what the server sent.
                 let rewritten = spawn_blocking(rewrite).await.ok().flatten();
-                if rewritten.is_some() && is_call && relay.own.note_stored() {
+                if relay.own.take_announcement() {
                     relay.to_client(LIST_CHANGED).await;
                 }
                 relay.to_client(rewritten.as_ref().unwrap_or(&frame)).await;
@@ -369,7 +366,14 @@ impl Relay {
                 continue;
             };
             whole.merge(match (self.origin(asked), asked) {
-                (Some(origin), _) => intercept(&self.gateway.offloader, origin, frame, result),
+                (Some(origin), _) => {
+                    let (splice, stored) =
+                        intercept(&self.gateway.offloader, origin, frame, result);
+                    if stored {
+                        self.own.note_stored();
+                    }
+                    splice
+                }
                 (None, Asked::Capabilities) => capabilities::announce(frame, result),
                 (None, _) => self.list(frame, result),
             });
