@@ -180,9 +180,10 @@ mod tests {
         assert_snapshot!(without_handles(text), @r#"
         [spillgate] dump returned 37992 bytes, 601 lines, 9498 tokens (log); stored whole as HANDLE
         shape:
-          levels: INFO 599, ERROR 1
-          599× (line 1) #-#-#T#:#:#Z INFO worker-# processed batch id=# ok
-          1× (line 501) #-#-#T#:#:#Z ERROR worker-# code=E# disk quota exceeded on /data/vol#
+          levels: ERROR 1, INFO 599
+          from 2026-11-21T10:00:00Z to 2026-11-21T10:09:59Z
+          599× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
+          1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
         head:
            1 2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
            2 2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
