@@ -294,22 +294,6 @@ mod tests {
             ),
             ("id,name\n1,a\n2,\"b\nc\"\n", Csv),
             ("id\tname\n1\ta\n", Tsv),
-            (
-                "id,when\n1,2026-11-21T10:00:00Z\n2,2026-11-21T10:00:01Z\n",
-                Csv,
-            ),
-            (
-                "2026-11-21 10:00:00,123 INFO up\n2026-11-21 10:00:00,124 INFO up\n2026-11-21 10:00:00,125 INFO up\n",
-                Log,
-            ),
-            (
-                "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n\n    let x = 1;\n    f(x);\n",
-                Log,
-            ),
-            (
-                "error[E0308]: mismatched types\n --> src/lib.rs:1:20\n  |\n1 | fn f() -> u8 { x }\n  |\n",
-                Log,
-            ),
             ("one, two\nthree\n", Text),
             (
                 "the first line of all, and more\nthe second, and more\n",
@@ -341,6 +325,32 @@ mod tests {
             (
                 "The cat sat on the mat,\nand it was warm,\nas mats are.\n",
                 Text,
+            ),
+        ];
+        for (text, want) in cases {
+            assert_eq!(kind(text), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_looks_like_something_else() {
+        use ContentKind::*;
+        let cases = [
+            (
+                "id,when\n1,2026-11-21T10:00:00Z\n2,2026-11-21T10:00:01Z\n",
+                Csv,
+            ),
+            (
+                "2026-11-21 10:00:00,123 INFO up\n2026-11-21 10:00:00,124 INFO up\n2026-11-21 10:00:00,125 INFO up\n",
+                Log,
+            ),
+            (
+                "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n\n    let x = 1;\n    f(x);\n",
+                Log,
+            ),
+            (
+                "error[E0308]: mismatched types\n --> src/lib.rs:1:20\n  |\n1 | fn f() -> u8 { x }\n  |\n",
+                Log,
             ),
         ];
         for (text, want) in cases {

@@ -1,9 +1,12 @@
 //! What is in there?
 //!
-//! An outline is a few lines that tell a model what it can ask for: keys,
-//! columns, templates, headings, definitions. Made in bounded memory from a
-//! bounded stretch of the view; where that is not all of it, the outline says
-//! so. Deterministic.
+//! An outline is a few lines that tell a model what it can ask for: paths for a
+//! jq filter, words for a search, line numbers to read from. It is made of the
+//! whole view up to a bound, in bounded memory; where that is not all of it, the
+//! outline says so. Deterministic, however many threads look.
+//!
+//! [`outline`] finds the lines, each with a rank; [`within`] chooses among them
+//! what fits a budget.
 
 mod code;
 mod diff;

@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use spillgate_artifact::ByteSource;
 
-/// Bytes that are looked at in all: a good third of a second of work. What is
-/// larger is looked at in [`STRETCHES`] stretches that are evenly spaced.
-pub(crate) const MOST_BYTES: u64 = 128 << 20;
+/// Bytes that are looked at in all: two tenths of a second of work for a log,
+/// less than it takes to store as much; and 100 MB of JSON, laid out, are no
+/// more. What is larger is looked at in [`STRETCHES`] stretches that are evenly
+/// spaced, or from its beginning where it has to be read in order.
+pub(crate) const MOST_BYTES: u64 = 256 << 20;
 
 /// Stretches of what is not looked at whole.
 const STRETCHES: u64 = 16;
@@ -46,7 +48,10 @@ impl Plan {
 
     /// The first [`MOST_BYTES`] of `source` from `start` on.
     pub(crate) fn first(source: &dyn ByteSource, start: u64) -> io::Result<Self> {
-        let end = source.len().min(start.saturating_add(MOST_BYTES));
+        let end = match start.saturating_add(MOST_BYTES) {
+            end if end < source.len() => last_line_end(source, start, end)?,
+            _ => source.len(),
+        };
         let parts = cut_at_lines(source, start, end, PART)?;
         let scale = (source.len() - start) as f64 / (end - start).max(1) as f64;
         Ok(Self::of(parts, scale, false))
@@ -205,6 +210,15 @@ fn line_start(source: &dyn ByteSource, near: u64) -> io::Result<u64> {
     Ok(source.len())
 }
 
+/// The byte after the last newline before `end`; `end` in a line that is longer
+/// than is worth looking for.
+fn last_line_end(source: &dyn ByteSource, start: u64, end: u64) -> io::Result<u64> {
+    const LOOK_BACK: u64 = 1 << 20;
+    let from = end.saturating_sub(LOOK_BACK).max(start);
+    let block = source.bytes(from, end)?;
+    Ok(memchr::memrchr(b'\n', &block).map_or(end, |at| from + at as u64 + 1))
+}
+
 /// Lines without their newlines, with the offset of each in `text`.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut start = 0;
@@ -270,6 +284,16 @@ mod tests {
             .sum();
         let about: String = plan.scaled(lines).replace(['≈', ','], "");
         assert!((1900..2100).contains(&about.parse::<u64>().unwrap()));
+    }
+
+    #[test]
+    fn the_first_part_ends_with_a_line() {
+        let text = text();
+        for end in 1..40 {
+            let end = last_line_end(&text, 0, end).unwrap();
+            let end = usize::try_from(end).unwrap();
+            assert!(end < 7 || text[end - 1] == b'\n');
+        }
     }
 
     #[test]

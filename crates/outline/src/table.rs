@@ -80,8 +80,9 @@ impl Parser {
             0 if text.starts_with(b"\xef\xbb\xbf") => 3,
             _ => 0,
         };
+        let mut buffer = [0; FIELD];
         while at < text.len() {
-            at += self.step(&text[at..], &mut table, start + at as u64);
+            at += self.step(&text[at..], &mut buffer, &mut table, start + at as u64);
         }
         (table, self)
     }
@@ -90,14 +91,13 @@ impl Parser {
     fn end(mut self, end: u64) -> Table {
         let mut table = Table::default();
         if !self.is_between {
-            self.step(&[], &mut table, end);
+            self.step(&[], &mut [0; FIELD], &mut table, end);
         }
         table
     }
 
-    fn step(&mut self, text: &[u8], table: &mut Table, offset: u64) -> usize {
-        let mut buffer = [0; FIELD];
-        let (result, taken, made) = self.reader.read_field(text, &mut buffer);
+    fn step(&mut self, text: &[u8], buffer: &mut [u8], table: &mut Table, offset: u64) -> usize {
+        let (result, taken, made) = self.reader.read_field(text, buffer);
         let is_end = matches!(result, ReadFieldResult::Field { .. });
         if self.is_between && !is_end && text[..taken].iter().all(|byte| b"\r\n".contains(byte)) {
             return taken;

@@ -117,16 +117,17 @@ impl Range {
         let Some(value) = value_of(text) else {
             return;
         };
-        let inside = |(least, most): &(Number, Number)| least.value <= value && value <= most.value;
-        if self.ends.as_ref().is_some_and(inside) {
-            return;
-        }
-        let number = Number {
+        let number = || Number {
             value,
             offset,
-            text: text.chars().take(KEPT).collect(),
+            text: text.get(..KEPT).unwrap_or(text).into(),
         };
-        self.widen(number.clone(), number);
+        match &mut self.ends {
+            None => self.ends = Some((number(), number())),
+            Some((least, _)) if value < least.value => *least = number(),
+            Some((_, most)) if value > most.value => *most = number(),
+            Some(_) => {}
+        }
     }
 
     fn widen(&mut self, least: Number, most: Number) {

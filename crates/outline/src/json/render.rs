@@ -140,7 +140,7 @@ impl Render<'_> {
             return self.line(depth, 1, &format!("{path}{rare}{joint}{text} {members}"));
         }
         let rank = match inner.objects + inner.arrays {
-            0 if depth > 0 && texts.len() == 1 => 3 - usize::from(is_telling(shape)),
+            0 if depth > 0 && std::ptr::eq(shape, inner) => 3 - usize::from(is_telling(shape)),
             _ => 0,
         };
         self.line(
@@ -246,7 +246,10 @@ impl Render<'_> {
         };
         let tells: [&dyn Fn(&Shape) -> String; 3] = [
             &|value| format!(": {}", self.described(value)),
-            &|value| format!(": {}", types(value).join("|")),
+            &|value| match types(value).join("|") {
+                none if none.is_empty() => ": null".to_owned(),
+                types => format!(": {types}"),
+            },
             &|_| String::new(),
         ];
         let most = [FLAT_VALUES, FLAT_CHARS, FLAT_CHARS];

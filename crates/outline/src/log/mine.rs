@@ -17,6 +17,10 @@ const CLUSTERS: usize = 1024;
 const LEAF: usize = 32;
 /// Signatures that are remembered; then the memory is begun anew.
 const SIGNATURES: usize = 1 << 16;
+/// Lines with a new signature that are compared with clusters once there are as
+/// many as can be kept: comparing costs forty times what counting does, and text
+/// that is no log is all such lines.
+const MEETINGS: u64 = 8192;
 /// Tokens of a line that are compared.
 const TOKENS: usize = 64;
 /// Literal tokens that pick the leaf, and how many tokens are searched for
@@ -59,7 +63,10 @@ pub(super) struct Miner {
     pub(super) levels: [u64; level::NAMES.len()],
     /// Lines that fit no cluster that could be kept.
     pub(super) others: u64,
-    pub(super) lines: u64,
+    /// Of these, lines that were not looked at further: their levels are not
+    /// known.
+    pub(super) unmet: u64,
+    meetings: u64,
 }
 
 impl Miner {
@@ -68,10 +75,14 @@ impl Miner {
         if line.trim_ascii().is_empty() {
             return;
         }
-        self.lines += 1;
         let signature = signature(line);
         let known = match self.known.get(&signature) {
             Some(&known) => known,
+            None if self.meetings > MEETINGS && self.clusters.len() >= CLUSTERS => {
+                self.unmet += 1;
+                self.others += 1;
+                return;
+            }
             None => self.meet(line, offset, signature),
         };
         match known.cluster {
@@ -84,6 +95,7 @@ impl Miner {
     }
 
     fn meet(&mut self, line: &[u8], offset: u64, signature: u64) -> Known {
+        self.meetings += 1;
         let masked = masked(line);
         let words = masked.split_ascii_whitespace();
         let tokens: Vec<String> = words.take(TOKENS).map(str::to_owned).collect();
@@ -127,7 +139,7 @@ impl Miner {
 
     /// Takes what was mined in the part that follows.
     pub(super) fn absorb(&mut self, next: Self) {
-        self.lines += next.lines;
+        self.unmet += next.unmet;
         self.others += next.others;
         for (mine, more) in self.levels.iter_mut().zip(next.levels) {
             *mine += more;
@@ -218,5 +230,6 @@ mod tests {
         }
         assert_eq!(miner.clusters.len(), CLUSTERS);
         assert_eq!(miner.others, 30_000 - CLUSTERS as u64);
+        assert_eq!(miner.unmet, 30_000 - MEETINGS - 1);
     }
 }

@@ -53,7 +53,11 @@ pub(crate) fn outline(view: &View, plan: &Plan, least: u64) -> io::Result<Vec<Li
         .map(|(name, count)| format!("{name} {}", plan.scaled(count)))
         .collect();
     if !levels.is_empty() {
-        outline.push(note(format!("levels: {}", levels.join(", "))));
+        let but = match all.unmet {
+            0 => String::new(),
+            n => format!(" (of all but {} lines)", plan.scaled(n)),
+        };
+        outline.push(note(format!("levels: {}{but}", levels.join(", "))));
     }
     if let Some((first, last)) = times(view)? {
         outline.push(note(format!("from {first} to {last}")));
@@ -147,5 +151,24 @@ mod tests {
         29× (line 1) <*> INFO batch <*> ok
         1× (line 18) <*> ERROR disk <*> full
         ");
+    }
+    #[test]
+    fn one_thread_finds_what_two_find() {
+        let text: String = (0..2000)
+            .map(|i| {
+                format!(
+                    "10:00:00 INFO {} took {i} ms, {}\n",
+                    "word".repeat(i % 5 + 1),
+                    i % 7
+                )
+            })
+            .collect();
+        let view = view_of(&text);
+        let mut plan = Plan::cut(view.source(), 0, 1000, u64::MAX).unwrap();
+        let two = outline(&view, &plan, 1).unwrap();
+        plan.threads = 1;
+        assert_eq!(outline(&view, &plan, 1).unwrap(), two);
+        plan = Plan::spread(view.source(), 0).unwrap();
+        assert_eq!(outline(&view, &plan, 1).unwrap(), two);
     }
 }

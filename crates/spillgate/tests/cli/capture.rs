@@ -156,9 +156,10 @@ fn a_log_as_a_model_sees_it() {
     assert_snapshot!(masked(object["text"].as_str().unwrap(), handle), @"
     [spillgate] journal returned 189914 bytes, 3001 lines, 74976 tokens (log); stored whole as HANDLE
     shape:
-      levels: INFO 2999, ERROR 1
-      2999× (line 1) #-#-#T#:#:#Z INFO worker-# processed batch id=# ok
-      1× (line 501) #-#-#T#:#:#Z ERROR worker-# code=E# disk quota exceeded on /data/vol#
+      levels: ERROR 1, INFO 2,999
+      from 2026-11-21T10:00:00Z to 2026-11-21T10:49:59Z
+      2,999× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
+      1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
     head:
        1 2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
        2 2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
@@ -188,15 +189,13 @@ fn json_as_a_model_sees_it() {
     shape:
       (laid out as 6505 lines)
       object
-        total: number: 500
-        items: array(500) of object
-          id: number: 0, 1, …
-          name: string: "item 0", "item 1", …
-          price: number: 0.5, 3.5, …
-          tags: array(2) of string: "a", "b"
-          stock: object
-            site: string: "s0", "s1", …
-            left: number: 0, 1, …
+        .total: number: 500
+        .items[]: array(500) of object
+          .id: number 0–499
+          .name: string: "item 0", …
+          .price: number 0.50–1497.50
+          .tags[]: array(2) of string (2 distinct: "a", "b")
+          .stock: object {.site: string, .left: number}
     head:
        1 {
        2   "total": 500,
