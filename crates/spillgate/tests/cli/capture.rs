@@ -169,7 +169,6 @@ fn a_log_as_a_model_sees_it() {
        6 2026-11-21T10:00:05Z INFO worker-5 processed batch id=39595 ok
        7 2026-11-21T10:00:06Z INFO worker-6 processed batch id=47514 ok
     tail:
-    2996 2026-11-21T10:49:55Z INFO worker-3 processed batch id=16694 ok
     2997 2026-11-21T10:49:56Z INFO worker-4 processed batch id=24613 ok
     2998 2026-11-21T10:49:57Z INFO worker-5 processed batch id=32532 ok
     2999 2026-11-21T10:49:58Z INFO worker-6 processed batch id=40451 ok
