@@ -2,7 +2,6 @@
 
 use std::io;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use spillgate_artifact::{ContentKind, LineRange};
 use spillgate_lookup::Artifact;
 use spillgate_view::{SOFT_CHARS, View};
@@ -10,6 +9,7 @@ use spillgate_view::{SOFT_CHARS, View};
 use crate::Answer;
 use crate::found::{Found, Place, template};
 use crate::matcher::{KnownWords, Matcher};
+use crate::needles::Needles;
 use crate::page::Block;
 use crate::question::{MOST_TERMS, Question, Term, Terms};
 use crate::rank::{Ranked, Ranker, Units};
@@ -32,7 +32,7 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
     let kind = artifact.manifest().facts.stats.kind;
     let unit = unit(view, kind)?;
     let usual_bytes = match unit {
-        Unit::Line => view.bytes() as f64 / view.lines().max(1) as f64,
+        Unit::Line | Unit::Record => view.bytes() as f64 / view.lines().max(1) as f64,
         Unit::Paragraph => USUAL_PARAGRAPH,
     };
     let units = Units {
@@ -62,6 +62,7 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
             Ok(vec![
                 vec![with_context(view, one, context)?],
                 vec![block(one)],
+                vec![line_of_hit(view, one)?],
             ])
         }),
     })
@@ -71,6 +72,7 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
 fn unit(view: &View, kind: ContentKind) -> io::Result<Unit> {
     Ok(match kind {
         ContentKind::Markdown => Unit::Paragraph,
+        ContentKind::Ndjson => Unit::Record,
         ContentKind::Text if is_prose(view)? => Unit::Paragraph,
         _ => Unit::Line,
     })
@@ -127,6 +129,19 @@ pub(crate) fn block(one: &Ranked) -> Block {
         score: one.score,
         hit: one.place.start + one.first_hit,
     }
+}
+
+/// The line with its first hit: what is shown where a whole unit has no room.
+fn line_of_hit(view: &View, one: &Ranked) -> io::Result<Block> {
+    let block = block(one);
+    Ok(match view.line_at(block.hit)? {
+        Some(line) => Block {
+            start: line.start,
+            end: line.end,
+            ..block
+        },
+        None => block,
+    })
 }
 
 /// A place with lines before and after it.
@@ -280,10 +295,6 @@ pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Resul
 
 /// The number of one of `names` that stands in a text.
 fn first_of(names: &[String], text: &[u8]) -> Option<usize> {
-    let needles = AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(names)
-        .ok()?;
-    needles.find(text).map(|found| found.pattern().as_usize())
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Needles::new(&names).find(text, 0).map(|found| found.0)
 }
