@@ -59,11 +59,14 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
         seen,
         header: header(view, units.delimiter)?,
         blocks: Box::new(move |one, _| {
-            Ok(vec![
-                vec![with_context(view, one, context)?],
-                vec![block(one)],
-                vec![line_of_hit(view, one)?],
-            ])
+            let mut ways = vec![vec![with_context(view, one, context)?]];
+            if context != (0, 0) {
+                ways.push(vec![block(one)]);
+            }
+            if unit != Unit::Line {
+                ways.push(vec![line_of_hit(view, one)?]);
+            }
+            Ok(ways)
         }),
     })
 }
