@@ -23,6 +23,9 @@ const SAMPLE: u64 = 16 << 10;
 /// A needle that stands once in so many bytes is in every few lines: to stop at
 /// each costs more than the scan, and tells lines hardly apart.
 const COMMON: u64 = 500;
+/// A scan of a large view does not stop at shorter needles where there are
+/// others: SIMD cannot tell them from parts of words.
+const SHORTEST: usize = 3;
 /// A usual paragraph, in bytes.
 const USUAL_PARAGRAPH: f64 = 500.0;
 
@@ -224,7 +227,8 @@ impl Collect for Collector<'_> {
 
 /// What a few looks into a large view tell.
 struct Sample {
-    /// Needles that stand everywhere, by their number. Never all of them.
+    /// Needles that stand everywhere or are very short, by their number. Never
+    /// all of them.
     common: Vec<usize>,
     /// Share of lines that hold each term.
     share: [f64; MOST_TERMS],
@@ -262,7 +266,8 @@ impl Sample {
         for (share, with) in sample.share.iter_mut().zip(found.units_with) {
             *share = with as f64 / lines.max(1) as f64;
         }
-        let is_common = |at: &usize| times[*at] * COMMON > bytes;
+        let is_common =
+            |at: &usize| times[*at] * COMMON > bytes || question.needles[*at].len() < SHORTEST;
         let common: Vec<usize> = (0..times.len()).filter(is_common).collect();
         if common.len() < times.len() {
             sample.common = common;
