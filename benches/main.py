@@ -13,9 +13,16 @@ import files
 import outline
 import query
 import relay
+import search
 from harness import Env, Report
 
-SECTIONS = ("grep", "read", "query", "outline", "capture", "memory", "relay", "start")
+import outline
+import query
+import relay
+import search
+from harness import Env, Report
+
+SECTIONS = ("grep", "read", "query", "search", "outline", "capture", "memory", "relay", "start")
 
 
 def arguments():
@@ -76,12 +83,24 @@ def lookups(env, report, wanted):
     shutil.rmtree(store, ignore_errors=True)
 
 
+def searches(env, report):
+    store = os.path.join(env.scratch, "search-store")
+    for megabytes in (16, 128):
+        report.attempt(f"search, {megabytes} MB", search.search, env, report, megabytes, 3 if env.quick else 7, store)
+    shutil.rmtree(store, ignore_errors=True)
+
+
 def sections(env, report, wanted):
     megabytes = 128 if env.quick else 1024
     if {"grep", "read"} & set(wanted):
         yield "grep, read", lambda: lookups(env, report, wanted)
+<<<<<<< HEAD
     if "query" in wanted:
         yield "query", lambda: query.query(env, report, 3 if env.quick else 5)
+=======
+    if "search" in wanted:
+        yield "search", lambda: searches(env, report)
+>>>>>>> search
     if "capture" in wanted:
         yield "capture", lambda: files.capture(env, report, megabytes, 3)
     if "memory" in wanted:

@@ -9,68 +9,92 @@ use crate::Line;
 /// preview of 600 tokens.
 pub const DEFAULT_TOKENS: u64 = 250;
 
-/// Names of what was left out that are told, and their characters.
-const NAMES: usize = 6;
-const NAMES_CHARS: usize = 70;
-/// What they are taken to cost.
-const NAMES_TOKENS: u64 = 24;
+/// Names that a line tells of what was left out below it, and their characters.
+const NAMES: usize = 16;
+const NAMES_CHARS: usize = 140;
 
 /// The texts of the lines that the budget allows, in their order. The most
-/// dispensable are left out first (see [`Line::rank`]), and a last line tells
-/// how many and what they are about, if there is room for it.
+/// dispensable are left out first (see [`Line::rank`]). What was left out of a
+/// place is named on the place's line: a key's name is what one needs to ask
+/// for it. A last line tells how many lines are gone.
 #[must_use]
 pub fn within(lines: Vec<Line>, budget: TokenBudget, counter: &dyn TokenCounter) -> Vec<String> {
-    let budget = budget.get();
-    let costs: Vec<u64> = lines.iter().map(|l| counter.count(&l.text) + 1).collect();
-    if costs.iter().sum::<u64>() <= budget {
+    let costs: u64 = lines.iter().map(|l| counter.count(&l.text) + 1).sum();
+    if costs <= budget.get() {
         return lines.into_iter().map(|line| line.text).collect();
     }
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|&at| lines[at].rank);
-    // Without what it names, for a start.
-    let mark = counter.count(&left_out(&lines, &[])) + 1;
-    let named = lines.iter().any(|line| name(&line.text).is_some());
-    let mut spent = mark + if named { NAMES_TOKENS } else { 0 };
-    let fits = |&&at: &&usize| {
-        spent += costs[at];
-        spent <= budget
-    };
-    let mut kept = order.iter().take_while(fits).count();
-    loop {
-        let (mut chosen, rest) = (order[..kept].to_vec(), &order[kept..]);
-        chosen.sort_unstable();
-        let mut texts: Vec<String> = chosen.iter().map(|&at| lines[at].text.clone()).collect();
-        if kept == 0 {
-            return texts;
-        }
-        texts.push(left_out(&lines, rest));
-        // Put together, lines may cost a token more than each alone.
-        if counter.count(&texts.join("\n")) <= budget {
-            return texts;
-        }
+    let parents = parents(&lines);
+    let texts = |kept: usize| shown(&lines, &parents, &order[..kept]);
+    let fits = |kept: usize| !counter.exceeds(&texts(kept).join("\n"), budget.get());
+    // More lines cost more, near enough for a search; what it finds is then
+    // checked, for names move from one line to another.
+    let counts: Vec<usize> = (1..lines.len()).collect();
+    let mut kept = counts.partition_point(|&kept| fits(kept));
+    while kept > 0 && !fits(kept) {
         kept -= 1;
+    }
+    match kept {
+        0 => Vec::new(),
+        kept => texts(kept),
     }
 }
 
-fn left_out(lines: &[Line], rest: &[usize]) -> String {
+/// The line above each that it is a part of: the nearest with less indentation.
+fn parents(lines: &[Line]) -> Vec<Option<usize>> {
+    let indent = |at: usize| lines[at].text.len() - lines[at].text.trim_start().len();
+    let mut above: Vec<usize> = Vec::new();
+    (0..lines.len())
+        .map(|at| {
+            while above.last().is_some_and(|&last| indent(last) >= indent(at)) {
+                above.pop();
+            }
+            let parent = above.last().copied();
+            above.push(at);
+            parent
+        })
+        .collect()
+}
+
+/// The chosen lines with the names of what is left out below them.
+fn shown(lines: &[Line], parents: &[Option<usize>], chosen: &[usize]) -> Vec<String> {
+    let mut is_chosen = vec![false; lines.len()];
+    for &at in chosen {
+        is_chosen[at] = true;
+    }
+    let mut left_out: Vec<Vec<&str>> = vec![Vec::new(); lines.len()];
+    for at in (0..lines.len()).filter(|&at| !is_chosen[at]) {
+        let parent = parents[at].filter(|&parent| is_chosen[parent]);
+        if let (Some(parent), Some(name)) = (parent, name(&lines[at].text)) {
+            left_out[parent].push(name);
+        }
+    }
+    let texts = (0..lines.len()).filter(|&at| is_chosen[at]);
+    let texts = texts.map(|at| format!("{}{}", lines[at].text, also(&left_out[at])));
+    let gone = lines.len() - chosen.len();
+    let mark = format!("  (… {gone} finer lines left out)");
+    texts.chain([mark]).collect()
+}
+
+/// ` {also .a, .b, …}`.
+fn also(names: &[&str]) -> String {
     let mut room = NAMES_CHARS;
-    let mut names: Vec<&str> = rest
+    let told: Vec<&str> = names
         .iter()
-        .filter_map(|&at| name(&lines[at].text))
-        .take(NAMES + 1)
+        .take(NAMES)
         .take_while(|name| {
             let fits = name.len() + 2 <= room;
             room = room.saturating_sub(name.len() + 2);
             fits
         })
+        .copied()
         .collect();
-    let more = if names.len() > NAMES { ", …" } else { "" };
-    names.truncate(NAMES);
-    let about = match names.is_empty() {
+    let more = if told.len() < names.len() { ", …" } else { "" };
+    match told.is_empty() {
         true => String::new(),
-        false => format!(": {}{more}", names.join(", ")),
-    };
-    format!("  (… {} finer lines left out{about})", rest.len())
+        false => format!(" {{also {}{more}}}", told.join(", ")),
+    }
 }
 
 /// The path or column that a line is about.
@@ -111,11 +135,31 @@ mod tests {
             ["first", &*text, "  (… 2 finer lines left out)"]
         );
         assert_eq!(fitted(&[(0, &*"y".repeat(400))], 40), [""; 0]);
-        let long = format!("  .b.c: {text}");
-        let lines = [(0, "x"), (1, &*long), (1, "  .d? (1 of 2): e"), (1, &*text)];
+    }
+
+    #[test]
+    fn what_is_left_out_is_named_where_it_belongs() {
+        let long = format!("    .b.c: {}", "x".repeat(60));
+        let lines = [
+            (0, "top"),
+            (1, "  .a[]: array(9) of object"),
+            (2, &*long),
+            (2, "    .d? (1 of 2): string"),
+            (2, "    17× no name"),
+            (1, "  .e: null"),
+        ];
         assert_eq!(
-            fitted(&lines, 40),
-            ["x", "  (… 3 finer lines left out: .b.c, .d)"]
+            fitted(&lines, 34),
+            [
+                "top",
+                "  .a[]: array(9) of object {also .b.c, .d}",
+                "  .e: null",
+                "  (… 3 finer lines left out)"
+            ]
+        );
+        assert_eq!(
+            fitted(&lines, 18),
+            ["top {also .a[], .e}", "  (… 5 finer lines left out)"]
         );
     }
 }

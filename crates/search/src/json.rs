@@ -16,6 +16,7 @@ use spillgate_view::{SOFT_CHARS, View};
 
 use crate::found::{Found, Place};
 use crate::matcher::{Hit, KnownWords, Matcher};
+use crate::path::{LONGEST_KEY, UNTOLD, step_index, step_key};
 use crate::question::Terms;
 use crate::scan::{WINDOW, line_around, whole_lines};
 
@@ -27,10 +28,6 @@ const LEAVES: usize = 12;
 const LARGEST_RECORD: u64 = 256 << 10;
 /// Objects around a leaf that are remembered.
 const AROUND: usize = 4;
-/// A path through a longer key is not told.
-const LONGEST_KEY: usize = 1000;
-/// Stands in a path that is not told; no JSON key has this byte in it.
-const UNTOLD: char = '\0';
 /// A usual leaf with its path, in bytes.
 pub(crate) const USUAL_LEAF: f64 = 120.0;
 
@@ -487,29 +484,6 @@ fn path_of(frames: &[Frame]) -> String {
         }
     }
     path
-}
-
-fn step_index(path: &mut String, index: u64) {
-    if path.is_empty() {
-        path.push('.');
-    }
-    path.push_str(&format!("[{index}]"));
-}
-
-/// `key` is a JSON string, quotes included, which jq reads as it is.
-fn step_key(path: &mut String, key: &str) {
-    let name = key.trim_matches('"');
-    let is_plain = !name.is_empty()
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    path.push('.');
-    match is_plain && key.len() == name.len() + 2 {
-        true => path.push_str(name),
-        false if key.len() <= LONGEST_KEY => path.push_str(key),
-        false => path.push(UNTOLD),
-    }
 }
 
 /// The same for members of one name in elements of one array, and the like.

@@ -14,6 +14,7 @@ mod json;
 mod matcher;
 mod needles;
 mod page;
+mod path;
 mod question;
 mod rank;
 mod scan;

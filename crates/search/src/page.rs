@@ -9,6 +9,7 @@ use spillgate_measure::TokenCounter;
 use spillgate_view::{View, line_end};
 
 use crate::Blocks;
+use crate::path::common_path;
 use crate::rank::Ranked;
 
 /// Candidates that did not fit before the page counts as full.
@@ -302,12 +303,11 @@ impl<'a> Filling<'a> {
         if ends.is_empty() {
             ends.push(0); // an empty line
         }
+        let first = self.view.line_of_offset(block.start)?;
         Ok(Passage {
             lines: LineRange {
-                first: self.view.line_of_offset(block.start)?,
-                last: self
-                    .view
-                    .line_of_offset(block.end.saturating_sub(1).max(block.start))?,
+                first,
+                last: first + ends.len() as u64 - 1,
             },
             path: block.path.clone(),
             text,
@@ -365,64 +365,4 @@ fn in_turn(ranked: Vec<Ranked>) -> Vec<Ranked> {
     }
     turns.sort_by(|a, b| b.0.total_cmp(&a.0));
     turns.into_iter().map(|(_, one)| one).collect()
-}
-
-/// The container that two paths share.
-fn common_path(one: Option<String>, other: Option<&str>) -> Option<String> {
-    let (one, other) = (one?, other?);
-    let (mine, others) = (steps(&one), steps(other));
-    let shared = mine
-        .iter()
-        .zip(&others)
-        .take_while(|(a, b)| one[a.0..a.1] == other[b.0..b.1]);
-    Some(match shared.last() {
-        Some((last, _)) => one[..last.1].to_owned(),
-        None => ".".to_owned(),
-    })
-}
-
-/// The steps of a path, each with its dot or bracket.
-fn steps(path: &str) -> Vec<(usize, usize)> {
-    let (mut steps, mut start) = (Vec::new(), 0);
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    for (at, byte) in path.bytes().enumerate() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'"' => is_quoted = !is_quoted,
-            b'.' | b'[' if !is_quoted && at > start && &path[start..at] != "." => {
-                steps.push((start, at));
-                start = at;
-            }
-            _ => {}
-        }
-    }
-    steps.push((start, path.len()));
-    steps
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_share_whole_steps() {
-        let cases = [
-            (".a.b", ".a.c", ".a"),
-            (".a.b", ".a.bc", ".a"),
-            (".a[1].b", ".a[1].c[2]", ".a[1]"),
-            (".a[1]", ".a[12]", ".a"),
-            (r#".x."a.b".c"#, r#".x."a.b".d"#, r#".x."a.b""#),
-            (r#".x."a.b""#, r#".x."a.c""#, ".x"),
-            (".[0].a", ".[0].b", ".[0]"),
-            (".a", ".b", "."),
-        ];
-        for (one, other, want) in cases {
-            assert_eq!(
-                common_path(Some(one.to_owned()), Some(other)).unwrap(),
-                want,
-                "{one} {other}"
-            );
-        }
-    }
 }

@@ -28,7 +28,12 @@ pub(crate) enum Unit {
     Line,
     /// Lines without a blank one between, up to [`PARAGRAPH_BYTES`].
     Paragraph,
+    /// A line of the text, up to [`RECORD_BYTES`]; of a longer one, a view line.
+    Record,
 }
+
+/// A record on one line that is longer is not shown as one: 512 tokens.
+const RECORD_BYTES: usize = 2000;
 
 /// A paragraph is cut at a line's end beyond so many bytes, about 200 tokens.
 const PARAGRAPH_BYTES: usize = 900;
@@ -175,10 +180,27 @@ impl<C: Collect> Part<'_, C> {
     fn around(&self, text: &[u8], at: usize, floor: usize) -> (usize, usize) {
         let layout = self.view.layout();
         let (start, end) = line_around(text, at, floor, layout);
-        if self.unit == Unit::Line || end - start >= LONG_LINE {
-            return (start, end);
+        match self.unit {
+            Unit::Paragraph if end - start < LONG_LINE => paragraph(text, start, end, floor),
+            Unit::Record => record(text, at, floor).unwrap_or((start, end)),
+            _ => (start, end),
         }
-        paragraph(text, start, end, floor)
+    }
+}
+
+/// The line of the text that byte `at` is in, if it is not too long.
+fn record(text: &[u8], at: usize, floor: usize) -> Option<(usize, usize)> {
+    let low = floor.max(at.saturating_sub(RECORD_BYTES));
+    let start = match memrchr(b'\n', &text[low..at]) {
+        Some(newline) => low + newline + 1,
+        None if low == 0 || text[low - 1] == b'\n' => low,
+        None => return None,
+    };
+    let high = text.len().min(start + RECORD_BYTES);
+    match memchr(b'\n', &text[at..high]) {
+        Some(newline) => Some((start, at + newline + 1)),
+        None if high == text.len() => Some((start, high)),
+        None => None,
     }
 }
 

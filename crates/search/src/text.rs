@@ -2,7 +2,6 @@
 
 use std::io;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use spillgate_artifact::{ContentKind, LineRange};
 use spillgate_lookup::Artifact;
 use spillgate_view::{SOFT_CHARS, View};
@@ -10,6 +9,7 @@ use spillgate_view::{SOFT_CHARS, View};
 use crate::Answer;
 use crate::found::{Found, Place, template};
 use crate::matcher::{KnownWords, Matcher};
+use crate::needles::Needles;
 use crate::page::Block;
 use crate::question::{MOST_TERMS, Question, Term, Terms};
 use crate::rank::{Ranked, Ranker, Units};
@@ -23,6 +23,9 @@ const SAMPLE: u64 = 16 << 10;
 /// A needle that stands once in so many bytes is in every few lines: to stop at
 /// each costs more than the scan, and tells lines hardly apart.
 const COMMON: u64 = 500;
+/// A scan of a large view does not stop at shorter needles where there are
+/// others: SIMD cannot tell them from parts of words.
+const SHORTEST: usize = 3;
 /// A usual paragraph, in bytes.
 const USUAL_PARAGRAPH: f64 = 500.0;
 
@@ -32,7 +35,7 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
     let kind = artifact.manifest().facts.stats.kind;
     let unit = unit(view, kind)?;
     let usual_bytes = match unit {
-        Unit::Line => view.bytes() as f64 / view.lines().max(1) as f64,
+        Unit::Line | Unit::Record => view.bytes() as f64 / view.lines().max(1) as f64,
         Unit::Paragraph => USUAL_PARAGRAPH,
     };
     let units = Units {
@@ -59,10 +62,14 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
         seen,
         header: header(view, units.delimiter)?,
         blocks: Box::new(move |one, _| {
-            Ok(vec![
-                vec![with_context(view, one, context)?],
-                vec![block(one)],
-            ])
+            let mut ways = vec![vec![with_context(view, one, context)?]];
+            if context != (0, 0) {
+                ways.push(vec![block(one)]);
+            }
+            if unit != Unit::Line {
+                ways.push(vec![line_of_hit(view, one)?]);
+            }
+            Ok(ways)
         }),
     })
 }
@@ -71,6 +78,7 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
 fn unit(view: &View, kind: ContentKind) -> io::Result<Unit> {
     Ok(match kind {
         ContentKind::Markdown => Unit::Paragraph,
+        ContentKind::Ndjson => Unit::Record,
         ContentKind::Text if is_prose(view)? => Unit::Paragraph,
         _ => Unit::Line,
     })
@@ -127,6 +135,19 @@ pub(crate) fn block(one: &Ranked) -> Block {
         score: one.score,
         hit: one.place.start + one.first_hit,
     }
+}
+
+/// The line with its first hit: what is shown where a whole unit has no room.
+fn line_of_hit(view: &View, one: &Ranked) -> io::Result<Block> {
+    let block = block(one);
+    Ok(match view.line_at(block.hit)? {
+        Some(line) => Block {
+            start: line.start,
+            end: line.end,
+            ..block
+        },
+        None => block,
+    })
 }
 
 /// A place with lines before and after it.
@@ -206,7 +227,8 @@ impl Collect for Collector<'_> {
 
 /// What a few looks into a large view tell.
 struct Sample {
-    /// Needles that stand everywhere, by their number. Never all of them.
+    /// Needles that stand everywhere or are very short, by their number. Never
+    /// all of them.
     common: Vec<usize>,
     /// Share of lines that hold each term.
     share: [f64; MOST_TERMS],
@@ -244,7 +266,8 @@ impl Sample {
         for (share, with) in sample.share.iter_mut().zip(found.units_with) {
             *share = with as f64 / lines.max(1) as f64;
         }
-        let is_common = |at: &usize| times[*at] * COMMON > bytes;
+        let is_common =
+            |at: &usize| times[*at] * COMMON > bytes || question.needles[*at].len() < SHORTEST;
         let common: Vec<usize> = (0..times.len()).filter(is_common).collect();
         if common.len() < times.len() {
             sample.common = common;
@@ -280,10 +303,6 @@ pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Resul
 
 /// The number of one of `names` that stands in a text.
 fn first_of(names: &[String], text: &[u8]) -> Option<usize> {
-    let needles = AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(names)
-        .ok()?;
-    needles.find(text).map(|found| found.pattern().as_usize())
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Needles::new(&names).find(text, 0).map(|found| found.0)
 }

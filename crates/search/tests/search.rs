@@ -189,6 +189,24 @@ fn json_by_path_and_by_sibling() {
 }
 
 #[test]
+fn a_document_a_line() {
+    let mut text = String::new();
+    for i in 0..300 {
+        let filler = "lorem ipsum ".repeat(100);
+        text.push_str(&format!(
+            "{{\"ticket\":\"T-{i}\",\"body\":\"{filler}\",\"owner\":\"user{i}\"}}\n"
+        ));
+    }
+    // The name and the answer are more than a view line apart.
+    let page = find(&artifact(&text), "Who owns ticket T-77?", 500);
+    assert!(
+        page.passages[0].text.contains("user77"),
+        "{}",
+        page.render()
+    );
+}
+
+#[test]
 fn rows_of_a_table() {
     let mut text = String::from("id,city,temperature,note\n");
     for i in 0..500 {

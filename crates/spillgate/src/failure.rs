@@ -157,6 +157,7 @@ impl From<LookupError> for Failure {
                 Fault::Caller,
                 "escape characters that are meant literally, as in \\( or \\.",
             ),
+            LookupError::EmptyQuestion => (Fault::Caller, "ask with at least one word"),
             LookupError::PastEnd { .. } => (Fault::Caller, "ask for a place before the end"),
             _ => (
                 Fault::Us,

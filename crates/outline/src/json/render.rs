@@ -247,6 +247,7 @@ impl Render<'_> {
         let tells: [&dyn Fn(&Shape) -> String; 3] = [
             &|value| format!(": {}", self.described(value)),
             &|value| match types(value).join("|") {
+                _ if is_telling(value) => format!(": {}", self.described(value)),
                 none if none.is_empty() => ": null".to_owned(),
                 types => format!(": {types}"),
             },

@@ -1,0 +1,90 @@
+//! How is a place in JSON named, so that jq finds it?
+
+/// A path through a longer key is not told.
+pub(crate) const LONGEST_KEY: usize = 1000;
+/// Stands in a path that is not told; no JSON key has this byte in it.
+pub(crate) const UNTOLD: char = '\0';
+
+/// Goes into an array.
+pub(crate) fn step_index(path: &mut String, index: u64) {
+    if path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(&format!("[{index}]"));
+}
+
+/// `key` is a JSON string, quotes included, which jq reads as it is.
+pub(crate) fn step_key(path: &mut String, key: &str) {
+    let name = key.trim_matches('"');
+    let is_plain = !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    path.push('.');
+    match is_plain && key.len() == name.len() + 2 {
+        true => path.push_str(name),
+        false if key.len() <= LONGEST_KEY => path.push_str(key),
+        false => path.push(UNTOLD),
+    }
+}
+
+/// The container that two paths share.
+pub(crate) fn common_path(one: Option<String>, other: Option<&str>) -> Option<String> {
+    let (one, other) = (one?, other?);
+    let (mine, others) = (steps(&one), steps(other));
+    let shared = mine
+        .iter()
+        .zip(&others)
+        .take_while(|(a, b)| one[a.0..a.1] == other[b.0..b.1]);
+    Some(match shared.last() {
+        Some((last, _)) => one[..last.1].to_owned(),
+        None => ".".to_owned(),
+    })
+}
+
+/// The steps of a path, each with its dot or bracket.
+fn steps(path: &str) -> Vec<(usize, usize)> {
+    let (mut steps, mut start) = (Vec::new(), 0);
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, byte) in path.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => is_quoted = !is_quoted,
+            b'.' | b'[' if !is_quoted && at > start && &path[start..at] != "." => {
+                steps.push((start, at));
+                start = at;
+            }
+            _ => {}
+        }
+    }
+    steps.push((start, path.len()));
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_share_whole_steps() {
+        let cases = [
+            (".a.b", ".a.c", ".a"),
+            (".a.b", ".a.bc", ".a"),
+            (".a[1].b", ".a[1].c[2]", ".a[1]"),
+            (".a[1]", ".a[12]", ".a"),
+            (r#".x."a.b".c"#, r#".x."a.b".d"#, r#".x."a.b""#),
+            (r#".x."a.b""#, r#".x."a.c""#, ".x"),
+            (".[0].a", ".[0].b", ".[0]"),
+            (".a", ".b", "."),
+        ];
+        for (one, other, want) in cases {
+            assert_eq!(
+                common_path(Some(one.to_owned()), Some(other)).unwrap(),
+                want,
+                "{one} {other}"
+            );
+        }
+    }
+}
