@@ -94,13 +94,10 @@ def sections(env, report, wanted):
     megabytes = 128 if env.quick else 1024
     if {"grep", "read"} & set(wanted):
         yield "grep, read", lambda: lookups(env, report, wanted)
-<<<<<<< HEAD
     if "query" in wanted:
         yield "query", lambda: query.query(env, report, 3 if env.quick else 5)
-=======
     if "search" in wanted:
         yield "search", lambda: searches(env, report)
->>>>>>> search
     if "capture" in wanted:
         yield "capture", lambda: files.capture(env, report, megabytes, 3)
     if "memory" in wanted:

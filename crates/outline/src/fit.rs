@@ -90,7 +90,11 @@ fn also(names: &[&str]) -> String {
         })
         .copied()
         .collect();
-    let more = if told.len() < names.len() { ", …" } else { "" };
+    let more = if told.len() < names.len() {
+        ", …"
+    } else {
+        ""
+    };
     match told.is_empty() {
         true => String::new(),
         false => format!(" {{also {}{more}}}", told.join(", ")),
@@ -131,7 +135,7 @@ mod tests {
         let lines = [(0, "first"), (2, &*text), (1, &*text), (2, &*text)];
         assert_eq!(fitted(&lines, 100).len(), 4);
         assert_eq!(
-            fitted(&lines, 43),
+            fitted(&lines, 35),
             ["first", &*text, "  (… 2 finer lines left out)"]
         );
         assert_eq!(fitted(&[(0, &*"y".repeat(400))], 40), [""; 0]);
@@ -158,7 +162,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            fitted(&lines, 18),
+            fitted(&lines, 15),
             ["top {also .a[], .e}", "  (… 5 finer lines left out)"]
         );
     }

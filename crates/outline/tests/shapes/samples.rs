@@ -46,14 +46,17 @@ fn issues_of_a_github_repository() {
     assert_snapshot!(shown(&json!(issues).to_string()), @r#"
     json
       (laid out as 1261 lines)
-      .[]: array(30) of object
+      .[]: array(30) of object {also .created_at, .id, .locked, .milestone, .node_id, .number, .title}
         .assignee: object | null {.id: number, .login: string, .node_id: string, .site_admin: boolean, .type: string, 3 keys with URLs}
-        .labels[]: array(0–2) of object {.color: string, .default: boolean, .id: number, .name: string}
+        .body: string: "I'm having a problem with this.…"
+        .closed_at: null
+        .comments: number 0–58
+        .labels[]: array(0–2) of object {.color, .default, .id, .name}
         .pull_request? (6 of 30): object {.merged_at: null, .url: string}
         .state: string (2 distinct: "closed", "open")
-        .user: object {.id: number, .login: string, .node_id: string, .site_admin: boolean, .type: string, 3 keys with URLs}
+        .user: object {.id, .login, .node_id, .site_admin, .type, 3 keys with URLs}
         .comments_url, .html_url, .labels_url, .repository_url, …: 5 keys with URLs
-      (… 10 finer lines left out: .body, .closed_at, .comments, .created_at, .id, .locked, …)
+      (… 7 finer lines left out)
     "#);
 }
 
@@ -114,17 +117,20 @@ fn a_package_of_npm() {
     });
     assert_snapshot!(shown(&serde_json::to_string_pretty(&package).unwrap()), @r#"
     json
-      object
+      object {also .name}
         ._id: string: "react@2.9.9"
         .dependencies."loose-envify": string: "^1.1.0"
         .description: string: "React is a JavaScript library f…"
         .dist: object {.fileCount: number, .shasum: string, .tarball: string, .unpackedSize: number}
         ."dist-tags": object {.beta: string, .latest: string, .next: string}
+        .engines.node: string: ">=0.10.0"
+        .homepage: string: "https://react.dev/"
         .keywords[]: array(1) of string: "react"
+        .license: string: "MIT"
         .repository: object {.directory: string, .type: string, .url: string}
         .time[]: {<302 keys like "0.0.0">: string: "2026-01-01T00:00:00.000Z"}
         .versions[]: array(300) of string: "0.0.0", …
-      (… 4 finer lines left out: .engines.node, .homepage, .license, .name)
+      (… 1 finer lines left out)
     "#);
 }
 
@@ -153,17 +159,17 @@ fn a_list_of_kubernetes_pods() {
         .items[]: array(12) of object
           .apiVersion: string: "v1"
           .kind: string: "Pod"
-          .metadata: object
+          .metadata: object {also .creationTimestamp, .name, .uid}
             .labels: object {."app.kubernetes.io/name": string: "web", .tier: string: "front"}
             .namespace: string (2 distinct: "default", "kube-system")
           .spec: object
-            .containers[]: array(1) of object
+            .containers[]: array(1) of object {also .image, .name, .ports[]}
             .nodeName: string (3 distinct: "node-0", "node-1", "node-2")
-          .status: object
-            .containerStatuses[]: array(1) of object {.name: string, .ready: boolean, .restartCount: number}
+          .status: object {also .phase, .podIP}
+            .containerStatuses[]: array(1) of object {.name: string, .ready: boolean (11 true, 1 false), .restartCount: number}
         .kind: string: "List"
         .metadata.resourceVersion: string: ""
-      (… 8 finer lines left out: .phase, .creationTimestamp, .name, .uid, .podIP, .ports[], …)
+      (… 8 finer lines left out)
     "#);
 }
 
