@@ -223,7 +223,10 @@ fn failed(summary: &Summary, query: &Query<'_>) -> Result<(), QueryError> {
     if let (0, Some(failure)) = (summary.results, &summary.failure) {
         let message = failure.message.clone();
         return Err(match summary.missing.clone() {
-            Some(missing) => QueryError::NoSuchPath { message, missing },
+            Some(missing) => QueryError::NoSuchPath {
+                message,
+                missing: Box::new(missing),
+            },
             None => QueryError::Failed {
                 message,
                 document: failure.document,
