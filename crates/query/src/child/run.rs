@@ -170,7 +170,14 @@ impl Runner<'_, '_> {
             let number = self.documents.borrow().seen;
             let ran = match next {
                 Document::Text(text) => self.text(text, sink),
-                Document::Value(value) => self.whole(value, sink),
+                Document::Value(value) => {
+                    // Freeing the many values of a large document takes as long
+                    // as parsing it; the end of the process does it for nothing.
+                    if number == 1 {
+                        std::mem::forget(value.clone());
+                    }
+                    self.whole(value, sink)
+                }
                 Document::Bad(_) => Ok(()),
             };
             note(ran, summary, number, sink)?;

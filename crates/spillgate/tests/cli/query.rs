@@ -226,7 +226,7 @@ fn hostile_filters_end_with_an_error_that_says_so() {
         ("def f: f; f", "timeout"),
         ("last(range(1e12))", "timeout"),
         ("[.items[] | last(range(1e12))]", "timeout"),
-        ("[range(1e9)]", "out_of_memory"),
+        ("[range(1e9)]", "out_of_memory or timeout"),
         ("\"0123456789\" * 1000000000", "out_of_memory"),
         (
             "reduce range(40) as $i (\"xxxxxxxx\"; . + .)",
@@ -235,7 +235,7 @@ fn hostile_filters_end_with_an_error_that_says_so() {
         ("def f: 1 + f; f", "too_deep"),
         (
             "reduce range(1e7) as $i (0; [.])",
-            "too_deep or out_of_memory",
+            "too_deep, out_of_memory or timeout",
         ),
         ("env", "filter_failed"),
         ("$ENV", "bad_filter"),
@@ -416,7 +416,7 @@ fn a_child_ends_with_its_parent() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let environment = std::fs::read(format!("/proc/{child}/environ")).unwrap();
-    assert_eq!(environment, b"MIMALLOC_ARENA_RESERVE=65536\0");
+    assert_eq!(environment, b"");
     let limits = std::fs::read_to_string(format!("/proc/{child}/limits")).unwrap();
     for (name, limit) in [
         ("Max open files", "0"),
