@@ -10,7 +10,7 @@ use super::documents::{Document, Documents};
 use super::jq::{Jq, render};
 use super::lazy::{Stop, document, start as lazy_start, walk};
 use super::missing::missing;
-use super::plan::{Plan, Step, plan};
+use super::plan::{Part, Plan, Step, plan};
 use super::sink::Sink;
 use super::text::{too_deep, without_lone_surrogates};
 use crate::protocol::{Failure, Format, Refusal, Request, Summary};
@@ -120,11 +120,14 @@ impl<'f> Program<'f> {
     ) -> Result<(), Stop> {
         let parts = self.parts.as_ref().expect("invariant: asked before");
         let parsed = |text: &str| parsed(text, runner.depth);
+        let is_one = !steps.iter().any(|step| step.part == Part::Each);
         if !parts.plan.gathers {
             return flow(walk(value, steps, &mut |text| {
                 let ran = match &parts.each {
-                    Some(each) => parsed(text)
-                        .and_then(|value| runner.jq(each, value, &mut |value| emit(&value, sink))),
+                    Some(each) => parsed(text).and_then(|value| {
+                        keep(&value, is_one);
+                        runner.jq(each, value, &mut |value| emit(&value, sink))
+                    }),
                     None if sink.wants_text() => parsed(text).and_then(|value| emit(&value, sink)),
                     // It is only counted, so it is not parsed.
                     None => count(text, sink),
@@ -171,11 +174,7 @@ impl Runner<'_, '_> {
             let ran = match next {
                 Document::Text(text) => self.text(text, sink),
                 Document::Value(value) => {
-                    // Freeing the many values of a large document takes as long
-                    // as parsing it; the end of the process does it for nothing.
-                    if number == 1 {
-                        std::mem::forget(value.clone());
-                    }
+                    keep(&value, number == 1);
                     self.whole(value, sink)
                 }
                 Document::Bad(_) => Ok(()),
@@ -246,6 +245,14 @@ fn flow(walked: ControlFlow<Stop>) -> Result<(), Stop> {
     match walked {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(stop) => Err(stop),
+    }
+}
+
+/// Keeps a value from being freed: that takes as long for a large document as
+/// parsing it, and the end of the process does it for nothing.
+fn keep(value: &Val, is_one: bool) {
+    if is_one {
+        std::mem::forget(value.clone());
     }
 }
 
