@@ -162,7 +162,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            fitted(&lines, 15),
+            fitted(&lines, 14),
             ["top {also .a[], .e}", "  (… 5 finer lines left out)"]
         );
     }

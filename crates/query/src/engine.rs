@@ -18,11 +18,6 @@ use crate::source::Source;
 /// Bytes of what the child says last that are looked at.
 const LAST_WORDS: u64 = 4096;
 
-/// All of the child's environment. The allocator of our binary sets aside address
-/// space 1 GiB at a time unless told, in KiB, to take less; the child's limit
-/// counts that.
-const SMALL_ARENAS: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "65536");
-
 /// The program that runs filters: one that calls [`child_main`](crate::child_main)
 /// with the argument behind `arguments`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,7 +136,6 @@ impl Engine {
             .args(&self.child.arguments)
             .arg(request)
             .env_clear()
-            .env(SMALL_ARENAS.0, SMALL_ARENAS.1)
             .current_dir("/")
             .stdin(stdin)
             .stdout(Stdio::piped())

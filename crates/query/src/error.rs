@@ -33,7 +33,7 @@ pub enum QueryError {
         /// What jq says.
         message: String,
         /// Where the path ends, and what is there.
-        missing: MissingPath,
+        missing: Box<MissingPath>,
     },
     /// The filter failed before it gave a result.
     #[error("the filter failed on document {document}: {message}")]
@@ -128,9 +128,10 @@ impl QueryError {
             Self::Failed { .. } => {
                 "look at one value first, as in `.items[0]`; `?` behind a step leaves out what fails"
             }
-            Self::NotJson { .. } => "read it as text: by lines or with a regular expression",
             Self::PastEnd { .. } => "ask for a result before the end",
-            Self::TooDeep { .. } => "read it as text: by lines or with a regular expression",
+            Self::NotJson { .. } | Self::TooDeep { .. } => {
+                "read it as text: by lines or with a regular expression"
+            }
             Self::Recursed => "let the filter's recursion end sooner, or read the output as text",
             Self::Timeout { .. } => {
                 "begin with a path, as in `.items[] | …`, take a part with `limit(100; …)`, and see that recursion ends"

@@ -223,7 +223,10 @@ fn failed(summary: &Summary, query: &Query<'_>) -> Result<(), QueryError> {
     if let (0, Some(failure)) = (summary.results, &summary.failure) {
         let message = failure.message.clone();
         return Err(match summary.missing.clone() {
-            Some(missing) => QueryError::NoSuchPath { message, missing },
+            Some(missing) => QueryError::NoSuchPath {
+                message,
+                missing: Box::new(missing),
+            },
             None => QueryError::Failed {
                 message,
                 document: failure.document,
@@ -259,15 +262,13 @@ fn page(said: &Said, query: &Query<'_>, format: Format, counter: &dyn TokenCount
         true => 0,
         false => fitting(&text, &ends, query.budget, counter),
     };
-    // The newline alone may not have fitted: the result is shown all the same.
-    let is_shown = |part: &Part, line: usize| end >= line - usize::from(part.whole);
     let whole = said.results.iter().zip(&ends);
     let whole = whole
-        .take_while(|(part, line)| part.whole && is_shown(part, **line))
+        .take_while(|(part, line)| part.whole && **line <= end)
         .count();
     let begun = match whole {
         0 => 0,
-        n => ends[n - 1].min(end),
+        n => ends[n - 1],
     };
     let partial = said.results.get(whole).filter(|_| end > begun);
     let start = query.start + whole as u64;

@@ -15,18 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
-use mimalloc::MiMalloc;
 use signal_hook::consts::SIGXFSZ;
 
 use crate::args::{Args, Command, LimitArgs};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::House;
-
-/// A jq filter over a large document makes and frees millions of small values;
-/// this takes half the time over it that the system's allocator does.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);

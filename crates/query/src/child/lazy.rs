@@ -118,12 +118,11 @@ pub(crate) fn member<'a>(object: LazyValue<'a>, key: &str) -> Option<LazyValue<'
 
 /// The element at `at`, from the end if that is negative.
 pub(crate) fn element(array: LazyValue<'_>, at: i64) -> Option<LazyValue<'_>> {
-    let from_start = match usize::try_from(at) {
-        Ok(at) => at,
-        Err(_) => {
-            let length = array.clone().into_array_iter()?.count();
-            length.checked_sub(usize::try_from(at.unsigned_abs()).ok()?)?
-        }
+    let from_start = if let Ok(at) = usize::try_from(at) {
+        at
+    } else {
+        let length = array.clone().into_array_iter()?.count();
+        length.checked_sub(usize::try_from(at.unsigned_abs()).ok()?)?
     };
     array.into_array_iter()?.nth(from_start)?.ok()
 }

@@ -35,9 +35,10 @@ pub(crate) struct Plan<'a> {
     pub(crate) steps: Vec<Step>,
     /// What is done with each value at the path; `None` gives it as it is.
     pub(crate) each: Option<&'a str>,
-    /// Whether those results are gathered in an array, and what is done with
-    /// that.
-    pub(crate) gather: Option<Option<&'a str>>,
+    /// Whether those results are gathered in an array.
+    pub(crate) gathers: bool,
+    /// What is done with that array; `None` gives it as it is.
+    pub(crate) then: Option<&'a str>,
 }
 
 /// The plan for a filter, `None` when no path stands at its front. The filter
@@ -47,14 +48,12 @@ pub(crate) fn plan(filter: &str) -> Option<Plan<'_>> {
     let mut plan = Plan {
         steps: Vec::new(),
         each: None,
-        gather: None,
+        gathers: false,
+        then: None,
     };
     let mut rest = tokens.as_slice();
     let mut bars = 0;
-    loop {
-        let Some((steps, after)) = path(rest) else {
-            break;
-        };
+    while let Some((steps, after)) = path(rest) {
         plan.steps.extend(steps);
         rest = after;
         bars += 1;
@@ -83,7 +82,8 @@ pub(crate) fn plan(filter: &str) -> Option<Plan<'_>> {
         return Some(Plan {
             steps,
             each,
-            gather: Some(text(filter, then)),
+            gathers: true,
+            then: text(filter, then),
         });
     }
     (bars > 0 && !plan.steps.is_empty()).then(|| Plan {
@@ -231,9 +231,10 @@ mod tests {
         let each = plan
             .each
             .map_or(String::new(), |each| format!(" each {each}"));
-        let gather = plan.gather.map_or(String::new(), |then| {
-            format!(" gather {}", then.unwrap_or("."))
-        });
+        let gather = match plan.gathers {
+            true => format!(" gather {}", plan.then.unwrap_or(".")),
+            false => String::new(),
+        };
         format!("{steps}{each}{gather}")
     }
 

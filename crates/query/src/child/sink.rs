@@ -78,7 +78,8 @@ impl<'a> Sink<'a> {
             from: from as u64,
             whole: end == text.len(),
         };
-        self.left -= (end - from).min(self.left);
+        // Results without a byte fill it too.
+        self.left = self.left.saturating_sub(end - from + 1);
         self.message(&message)?;
         // Less than a character may be left of it.
         if self.left < 4 || end < text.len() {

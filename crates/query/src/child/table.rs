@@ -58,8 +58,7 @@ impl<'a> Table<'a> {
         let mut object = Map::default();
         for (at, name) in self.names.iter().enumerate() {
             let value = match (row.get(at), self.numeric[at]) {
-                (None, _) => Val::Null,
-                (Some([]), true) => Val::Null,
+                (None, _) | (Some([]), true) => Val::Null,
                 (Some(cell), true) => read::parse_single(cell).unwrap_or_default(),
                 (Some(cell), false) => Val::utf8_str(cell.to_vec()),
             };

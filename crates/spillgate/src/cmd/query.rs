@@ -88,9 +88,8 @@ fn print(page: &QueryPage, out: &Output) -> io::Result<()> {
 /// The child: the request is its only argument, the data its standard input.
 pub(crate) fn child(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let request = arguments.next().unwrap_or_default();
-    let input = match standard_input() {
-        Ok(input) => input,
-        Err(_) => return 1,
+    let Ok(input) = standard_input() else {
+        return 1;
     };
     child_main(&request.to_string_lossy(), &*input, &mut io::stdout())
 }

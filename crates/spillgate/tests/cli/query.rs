@@ -177,7 +177,7 @@ impl Lab {
     fn new(data: &[u8]) -> Self {
         let tool = Tool::new();
         let handle = tool.put(data);
-        let store = FileStore::new(&tool.store(), Lifetime::Durable, Arc::new(SystemClock));
+        let store = FileStore::new(tool.store(), Lifetime::Durable, Arc::new(SystemClock));
         let stored = store.open(handle.parse().unwrap()).unwrap();
         Self {
             artifact: Artifact::open(stored).unwrap(),
@@ -226,7 +226,7 @@ fn hostile_filters_end_with_an_error_that_says_so() {
         ("def f: f; f", "timeout"),
         ("last(range(1e12))", "timeout"),
         ("[.items[] | last(range(1e12))]", "timeout"),
-        ("[range(1e9)]", "out_of_memory"),
+        ("[range(1e9)]", "out_of_memory or timeout"),
         ("\"0123456789\" * 1000000000", "out_of_memory"),
         (
             "reduce range(40) as $i (\"xxxxxxxx\"; . + .)",
@@ -235,7 +235,7 @@ fn hostile_filters_end_with_an_error_that_says_so() {
         ("def f: 1 + f; f", "too_deep"),
         (
             "reduce range(1e7) as $i (0; [.])",
-            "too_deep or out_of_memory",
+            "too_deep, out_of_memory or timeout",
         ),
         ("env", "filter_failed"),
         ("$ENV", "bad_filter"),
@@ -264,6 +264,13 @@ fn endless_results_give_a_page() {
     assert_eq!((page.total, page.notes.len()), (None, 0));
     let next = page.next.unwrap();
     assert_eq!((next.start, next.byte), (page.results, 0));
+    let raw = Query {
+        raw: true,
+        ..Query::new("repeat(\"\")", TokenBudget::new(40))
+    };
+    let counter = Tokenizer::Heuristic.counter();
+    let page = query(&lab.artifact, &raw, &lab.engine, &*counter).unwrap();
+    assert!(page.results > 0 && page.text.len() as u64 == page.results);
     // Results that never come are no page.
     let error = lab.ask("1, 2, last(range(1e12))").unwrap_err();
     assert_eq!(error.kind(), "timeout");
@@ -324,7 +331,7 @@ fn a_page_as_a_model_sees_it() {
     let clock = Arc::new(SystemClock);
     let offloader = Offloader::new(
         Arc::new(FileStore::new(
-            &tool.store(),
+            tool.store(),
             Lifetime::Durable,
             Arc::clone(&clock) as _,
         )),
@@ -372,7 +379,7 @@ fn a_page_as_a_model_sees_it() {
     1
     note: the filter failed after 3 results: cannot use 1 as string
     "#);
-    insta::assert_snapshot!(shown(".items[] | select(.id == -1)", 500), @"[no result of 0]");
+    insta::assert_snapshot!(shown(".items[] | select(.id == -1)", 500), @"[no results]");
 }
 
 #[test]
@@ -409,7 +416,7 @@ fn a_child_ends_with_its_parent() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let environment = std::fs::read(format!("/proc/{child}/environ")).unwrap();
-    assert_eq!(environment, b"MIMALLOC_ARENA_RESERVE=65536\0");
+    assert_eq!(environment, b"");
     let limits = std::fs::read_to_string(format!("/proc/{child}/limits")).unwrap();
     for (name, limit) in [
         ("Max open files", "0"),
