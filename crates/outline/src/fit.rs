@@ -144,25 +144,26 @@ mod tests {
     #[test]
     fn what_is_left_out_is_named_where_it_belongs() {
         let long = format!("    .b.c: {}", "x".repeat(60));
+        let elements = format!("  .a[]: array(9) of {}", "y".repeat(80));
         let lines = [
             (0, "top"),
-            (1, "  .a[]: array(9) of object"),
+            (1, &*elements),
             (2, &*long),
             (2, "    .d? (1 of 2): string"),
             (2, "    17× no name"),
             (1, "  .e: null"),
         ];
         assert_eq!(
-            fitted(&lines, 34),
+            fitted(&lines, 50),
             [
                 "top",
-                "  .a[]: array(9) of object {also .b.c, .d}",
+                &format!("{elements} {{also .b.c, .d}}"),
                 "  .e: null",
                 "  (… 3 finer lines left out)"
             ]
         );
         assert_eq!(
-            fitted(&lines, 14),
+            fitted(&lines, 32),
             ["top {also .a[], .e}", "  (… 5 finer lines left out)"]
         );
     }

@@ -60,6 +60,15 @@ impl Failure {
         }
     }
 
+    /// The same with another message.
+    #[must_use]
+    pub(crate) fn message(self, message: &str) -> Self {
+        Self {
+            message: harmless(message),
+            ..self
+        }
+    }
+
     #[must_use]
     pub(crate) fn code(self, code: u8) -> Self {
         Self { code, ..self }
@@ -92,7 +101,7 @@ impl Failure {
 /// A message may quote anything: without control characters but newlines, and
 /// bounded.
 fn harmless(message: &str) -> String {
-    const LONGEST: usize = 1000;
+    const LONGEST: usize = 2000;
     let mut text = String::with_capacity(message.len().min(LONGEST));
     for c in message.chars().take(LONGEST) {
         match c.is_control() && c != '\n' {

@@ -82,7 +82,7 @@ impl Offloader {
             .total
             .map_or("many".to_owned(), |total| total.to_string());
         let mut text = match page.results {
-            0 => format!("[no result of {total}]\n"),
+            0 => "[no results]\n".to_owned(),
             results => format!(
                 "[results {}-{} of {total}, counted from 0]\n",
                 asked.start,

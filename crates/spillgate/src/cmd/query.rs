@@ -7,7 +7,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use serde_json::json;
-use spillgate_artifact::ByteSource;
+use spillgate_artifact::{ByteSource, TokenBudget};
+use spillgate_offload::RetrieveError;
+use spillgate_outline::DEFAULT_TOKENS as OUTLINE_TOKENS;
 use spillgate_query::{Child, Engine, QueryPage, child_main};
 use spillgate_store::FileSource;
 
@@ -29,10 +31,23 @@ pub(crate) fn query(house: &House, query: &Query, out: &Output) -> Result<u8, Fa
         slurp: query.slurp,
         ..spillgate_query::Query::new(&query.filter, house.page(query.max_tokens))
     };
-    let page = house.offloader.query(query.handle, &asked, &engine()?)?;
+    let budget = TokenBudget::new(OUTLINE_TOKENS);
+    let page = match house.offloader.query(query.handle, &asked, &engine()?) {
+        Err(RetrieveError::Query(error)) => {
+            let offloader = &house.offloader;
+            let message = offloader.query_error(query.handle, &error, budget);
+            return Err(Failure::from(error).message(message.trim_end()));
+        }
+        page => page?,
+    };
+    // Whoever asked for what is not there needs to know what is.
+    let shape = match page.missing {
+        Some(_) => house.offloader.outline(query.handle, budget)?,
+        None => Vec::new(),
+    };
     match out.json {
-        true => out.object(&object(&page))?,
-        false => print(&page, out)?,
+        true => out.object(&object(&page, &shape))?,
+        false => print(&page, &shape, out)?,
     }
     Ok(0)
 }
@@ -45,24 +60,31 @@ pub(crate) fn engine() -> io::Result<Engine> {
     }))
 }
 
-fn object(page: &QueryPage) -> serde_json::Value {
-    json!({
+fn object(page: &QueryPage, shape: &[String]) -> serde_json::Value {
+    let mut object = json!({
         "text": page.text,
         "results": page.results,
         "total": page.total,
         "next": page.next,
         "notes": page.notes,
         "missing": page.missing,
-    })
+    });
+    if page.missing.is_some() {
+        object["outline"] = json!(shape.join("\n"));
+    }
+    object
 }
 
-fn print(page: &QueryPage, out: &Output) -> io::Result<()> {
+fn print(page: &QueryPage, shape: &[String], out: &Output) -> io::Result<()> {
     out.text(&page.text)?;
     for note in &page.notes {
         out.note(&format!("note: {note}"));
     }
     if let Some(missing) = &page.missing {
         out.note(&format!("note: {missing}"));
+    }
+    if !shape.is_empty() {
+        out.note(&format!("shape:\n{}", shape.join("\n")));
     }
     let shown = page.results;
     let of = page

@@ -194,7 +194,7 @@ fn json_as_a_model_sees_it() {
           .name: string: "item 0", …
           .price: number 0.50–1497.50
           .tags[]: array(2) of string (2 distinct: "a", "b")
-          .stock: object {.site: string, .left: number}
+          .stock: object {.site: string (4 distinct: "s0", "s1", "s2", "s3"), .left: number}
     head:
        1 {
        2   "total": 500,

@@ -86,15 +86,9 @@ fn names(list: &Value) -> Vec<&str> {
         .collect()
 }
 
-#[test]
-fn every_tool_looks_into_what_is_stored() {
-    let tool = Tool::new();
-    let (json, lines) = (
-        tool.put(records(5000).as_bytes()),
-        tool.put(log(5000).as_bytes()),
-    );
-    let mut session = Session::start(&tool, &[], SILENT);
-    let calls = [
+/// A call of each tool, arguments as models write them.
+fn calls(json: &str, lines: &str) -> [(&'static str, Value); 7] {
+    [
         ("read", json!({"handle": lines, "start": "501", "lines": 1})),
         ("grep", json!({"handle": lines, "pattern": "E\\d+"})),
         (
@@ -117,7 +111,18 @@ fn every_tool_looks_into_what_is_stored() {
             "search",
             json!({"handle": lines, "words": "E9999 quota", "max_tokens": 60}),
         ),
-    ];
+    ]
+}
+
+#[test]
+fn every_tool_looks_into_what_is_stored() {
+    let tool = Tool::new();
+    let (json, lines) = (
+        tool.put(records(5000).as_bytes()),
+        tool.put(log(5000).as_bytes()),
+    );
+    let mut session = Session::start(&tool, &[], SILENT);
+    let calls = calls(&json, &lines);
     let answers =
         calls.map(|(name, arguments)| session.call(&format!("spillgate_{name}"), &arguments));
     session.end();
@@ -192,7 +197,7 @@ fn a_path_that_leads_nowhere_is_answered_with_the_shape() {
           .name: string: "item 0", …
           .price: number 0.50–14997.50
           .tags[]: array(2) of string (2 distinct: "a", "b")
-          .stock: object {.site: string, .left: number}
+          .stock: object {.site: string (4 distinct: "s0", "s1", "s2", "s3"), .left: number}
 
     ---
     error: cannot index array with "name": .items has no .name; it is an array of 5000 elements
@@ -205,7 +210,7 @@ fn a_path_that_leads_nowhere_is_answered_with_the_shape() {
           .name: string: "item 0", …
           .price: number 0.50–14997.50
           .tags[]: array(2) of string (2 distinct: "a", "b")
-          .stock: object {.site: string, .left: number}
+          .stock: object {.site: string (4 distinct: "s0", "s1", "s2", "s3"), .left: number}
 
     hint: take a key that is there; `keys` lists them
     ---

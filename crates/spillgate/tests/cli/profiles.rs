@@ -184,7 +184,7 @@ fn a_template_of_ones_own_for_one_tool() {
     let first: Vec<&str> = shown.lines().take(2).collect();
     assert_snapshot!(first.join("\n"), @"
     journal: 3001 lines of log & 74976 tokens, kept as HANDLE
-      levels: INFO 2999, ERROR 1
+      levels: ERROR 1, INFO 2,999
     ");
     assert!(put("other").starts_with("[spillgate] other"));
 }

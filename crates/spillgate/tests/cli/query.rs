@@ -100,11 +100,35 @@ fn a_path_that_leads_nowhere_is_explained() {
     );
     let (error, code) = tool.error(&["query", &handle, ".itmes[] | .name"]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(error, @r#"{"fault":"caller","hint":"take a key that is there; `keys` lists them","kind":"no_such_path","message":"cannot iterate over null: . has no .itmes; it has \"items\", \"total\""}"#);
+    insta::assert_snapshot!(error, @r#"{"fault":"caller","hint":"take a key that is there; `keys` lists them","kind":"no_such_path","message":"cannot iterate over null: . has no .itmes; it has \"items\", \"total\"\nshape:\n  (laid out as 39005 lines)\n  object\n    .total: number: 3000\n    .items[]: array(3,000) of object {also .price}\n      .id: number 0–2999\n      .name: string: \"item 0\", …\n      .tags[]: array(2) of string (2 distinct: \"a\", \"b\")\n      .stock: object {.site: string (4 distinct: \"s0\", \"s1\", \"s2\", \"s3\"), .left: number}\n  (… 1 finer lines left out)"}"#);
     let (error, _) = tool.error(&["query", &handle, ".items.name"]);
-    insta::assert_snapshot!(error["message"].as_str().unwrap(), @r#"cannot index array with "name": .items has no .name; it is an array of 3000 elements"#);
+    insta::assert_snapshot!(error["message"].as_str().unwrap(), @r#"
+    cannot index array with "name": .items has no .name; it is an array of 3000 elements
+    shape:
+      (laid out as 39005 lines)
+      object
+        .total: number: 3000
+        .items[]: array(3,000) of object {also .price}
+          .id: number 0–2999
+          .name: string: "item 0", …
+          .tags[]: array(2) of string (2 distinct: "a", "b")
+          .stock: object {.site: string (4 distinct: "s0", "s1", "s2", "s3"), .left: number}
+      (… 1 finer lines left out)
+    "#);
     let (error, _) = tool.error(&["query", &handle, ".items[] | .name | keys"]);
-    insta::assert_snapshot!(error["message"].as_str().unwrap(), @r#"the filter failed on document 1: cannot use "item 0" as iterable (array or object)"#);
+    insta::assert_snapshot!(error["message"].as_str().unwrap(), @r#"
+    the filter failed on document 1: cannot use "item 0" as iterable (array or object)
+    shape:
+      (laid out as 39005 lines)
+      object
+        .total: number: 3000
+        .items[]: array(3,000) of object {also .price}
+          .id: number 0–2999
+          .name: string: "item 0", …
+          .tags[]: array(2) of string (2 distinct: "a", "b")
+          .stock: object {.site: string (4 distinct: "s0", "s1", "s2", "s3"), .left: number}
+      (… 1 finer lines left out)
+    "#);
     let (error, _) = tool.error(&["query", &handle, ".items | map(select(.name ==))"]);
     insta::assert_snapshot!(error["message"].as_str().unwrap(), @"
     the filter is not valid jq: term expected
@@ -355,22 +379,40 @@ fn a_page_as_a_model_sees_it() {
         shown.text().to_owned()
     };
     insta::assert_snapshot!(shown(".items[].name", 140), @r#"
-    [results 0-3 of 3000, counted from 0]
+    [results 0-13 of 3000, counted from 0]
     "item 0"
     "item 1"
     "item 2"
     "item 3"
-    next: start=4 byte=0
+    "item 4"
+    "item 5"
+    "item 6"
+    "item 7"
+    "item 8"
+    "item 9"
+    "item 10"
+    "item 11"
+    "item 12"
+    "item 13"
+    next: start=14 byte=0
     "#);
     insta::assert_snapshot!(shown(".items[1]", 130), @r#"
     [results 0-0 of 1, counted from 0]
-    {"id":1,"name":"item 1
-    next: start=0 byte=22
+    {"id":1,"name":"item 1","price":3.50,"tags":["a","b"],"stock":{"site":"s1","left":1}}
     "#);
     insta::assert_snapshot!(shown(".items[3].nam", 500), @r#"
-    [results 0-0 of 1, counted from 0]
-    null
+    [1 results, all null]
     note: .items[3] has no .nam; it has "name", "id", "tags", "price", "stock"
+    shape:
+      (laid out as 39005 lines)
+      object
+        .total: number: 3000
+        .items[]: array(3,000) of object
+          .id: string: "none" | number 1–2999
+          .name: string: "item 0", …
+          .price: number 0.50–8997.50
+          .tags[]: array(2) of string (2 distinct: "a", "b")
+          .stock: object {.site: string (4 distinct: "s0", "s1", "s2", "s3"), .left: number}
     "#);
     insta::assert_snapshot!(shown(".items[:2][].id | ., ascii_upcase", 500), @r#"
     [results 0-2 of 3, counted from 0]
