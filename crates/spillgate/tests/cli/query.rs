@@ -347,13 +347,10 @@ fn a_child_that_is_killed_is_reported() {
     assert!(matches!(lab.ask("."), Err(QueryError::Spawn(_))));
 }
 
-#[test]
-fn a_page_as_a_model_sees_it() {
-    let tool = Tool::new();
-    let data = records(3000).replace("\"id\":0,", "\"id\":\"none\",");
-    let handle = tool.put(data.as_bytes());
+/// A library's way to the tool's store.
+fn library(tool: &Tool) -> Offloader {
     let clock = Arc::new(SystemClock);
-    let offloader = Offloader::new(
+    Offloader::new(
         Arc::new(FileStore::new(
             tool.store(),
             Lifetime::Durable,
@@ -364,7 +361,15 @@ fn a_page_as_a_model_sees_it() {
         Door::Library,
         clock,
         Arc::new(NoLedger),
-    );
+    )
+}
+
+#[test]
+fn a_page_as_a_model_sees_it() {
+    let tool = Tool::new();
+    let data = records(3000).replace("\"id\":0,", "\"id\":\"none\",");
+    let handle = tool.put(data.as_bytes());
+    let offloader = library(&tool);
     let engine = Engine::new(Child {
         program: env!("CARGO_BIN_EXE_spillgate").into(),
         arguments: vec!["__jq".into()],
