@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Spillgate against its rivals, side by side in one run: grep against rg, read against sed, capture against cat,
-# the gateway against FastMCP's proxy. Prints one Markdown table (also target/bench-results.md) with the goal beside
+# Spillgate against its rivals, side by side in one run: grep against rg, read against sed, query against jq and jaq,
+# search against SQLite's FTS5 and tantivy, capture against cat, the gateway against FastMCP's proxy. Prints one Markdown table (also target/bench-results.md) with the goal beside
 # each figure; progress goes to stderr. A missed goal is printed as missed and is no failure; a wrong answer is one.
 #
 #   benches/run.sh                 all of it: about 5 minutes and 6 GB of disk
@@ -28,14 +28,16 @@ while (($#)); do
   shift
 done
 
-if ! command -v rg >/dev/null; then
-  if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
-    apt-get install -y --no-install-recommends ripgrep >&2
-  else
-    echo "benches: rg is missing; install ripgrep (Debian: apt-get install ripgrep)" >&2
-    exit 2
+for need in rg:ripgrep jq:jq; do
+  if ! command -v "${need%:*}" >/dev/null; then
+    if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+      apt-get install -y --no-install-recommends "${need#*:}" >&2
+    else
+      echo "benches: ${need%:*} is missing; install ${need#*:} (Debian: apt-get install ${need#*:})" >&2
+      exit 2
+    fi
   fi
-fi
+done
 
 if [[ -z $binary ]]; then
   cargo build --release -p spillgate --locked >&2
@@ -50,6 +52,13 @@ for helper in echo_server floor_relay rtt; do
 done
 
 "$fastmcp" -c 'import fastmcp' 2>/dev/null || fastmcp=
+
+# Rivals that no package of the system brings. Where they cannot be had, their rows are left out with a note.
+[[ -x $tools/bin/jaq ]] || cargo install jaq --locked --quiet --root "$tools" >&2 || true
+if [[ -n $fastmcp && ! -d $tools/python/tantivy ]]; then
+  "$fastmcp" -m pip install --quiet --target "$tools/python" tantivy >&2 || true
+fi
+export PYTHONPATH=$tools/python
 
 export PYTHONDONTWRITEBYTECODE=1 # no __pycache__ in the source tree
 exec python3 benches/main.py --binary "$(realpath "$binary")" --tools "$(realpath "$tools")" --cache "$(realpath "$cache")" \
