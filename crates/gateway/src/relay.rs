@@ -24,12 +24,16 @@ use crate::own::{LIST_CHANGED, ListTools, OwnTools};
 use crate::pending::{Asked, Pending};
 use crate::splice::Splice;
 use crate::stdio::{Frames, Output, input, output};
-use crate::tools::Tools;
+use crate::tools::{self, Tools};
 use crate::upstream::{Ended, ServerCommand, Upstream};
-use crate::{GatewayError, capabilities, listing, tools};
+use crate::{GatewayError, capabilities, listing};
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
 const AT_ONCE: usize = 4;
+
+/// jq filters that run at once; each may take 2 GiB and a processor for ten
+/// seconds.
+const FILTERS_AT_ONCE: usize = 2;
 
 /// A gateway in front of one server.
 #[derive(Debug, Clone)]
@@ -152,6 +156,7 @@ struct Relay {
     /// How the server ended, once it has.
     gone: Mutex<Option<String>>,
     at_once: Arc<Semaphore>,
+    filters: Semaphore,
 }
 
 #[derive(Deserialize)]
@@ -178,6 +183,7 @@ impl Relay {
             own_work: Mutex::default(),
             gone: Mutex::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            filters: Semaphore::new(FILTERS_AT_ONCE),
         }
     }
 
@@ -263,6 +269,13 @@ impl Relay {
         let mut work = locked(&self.own_work);
         while work.try_join_next().is_some() {}
         work.spawn(async move {
+            let turn = match tool == tools::QUERY {
+                true => relay.filters.acquire().await.ok(),
+                false => None,
+            };
+            if !locked(&relay.own_calls).contains(&key) {
+                return; // cancelled while it waited for its turn
+            }
             let tools = relay.gateway.tools();
             let call = move || tools.call(&tool, arguments.as_deref());
             let frame = match spawn_blocking(call).await {
@@ -270,6 +283,7 @@ impl Relay {
                     .into_bytes(),
                 Err(_) => internal(&id),
             };
+            drop(turn);
             // Unless it was cancelled meanwhile.
             let is_awaited = locked(&relay.own_calls).remove(&key);
             if is_awaited {

@@ -48,7 +48,8 @@ pub(crate) struct Common {
 /// When a result is offloaded, and how it is shown then.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct LimitArgs {
-    /// Offload over so many tokens; 0 is no limit [env: `SPILLGATE_MAX_TOKENS`] [default: 2500]
+    /// Offload over so many tokens; 0 is no limit [env: `SPILLGATE_MAX_TOKENS`] [default: the
+    /// profile's own limit, 2500 for previews]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
     /// Offload over so many bytes; 0 is no limit [env: `SPILLGATE_MAX_BYTES`]
@@ -193,8 +194,8 @@ pub(crate) struct Grep {
 pub(crate) struct Search {
     /// What to look into
     pub(crate) handle: Handle,
-    /// A question or some words
-    #[arg(required = true, trailing_var_arg = true, value_name = "WORDS")]
+    /// A question or some words; what begins with `-` stands behind `--`
+    #[arg(required = true, value_name = "WORDS")]
     pub(crate) words: Vec<String>,
     /// Tokens that the passages may cost [default: 1000]
     #[arg(long, value_name = "N")]

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use clap::Parser;
 use signal_hook::consts::SIGXFSZ;
 
-use crate::args::{Args, Command, LimitArgs};
+use crate::args::{Args, Command};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::House;
@@ -51,8 +51,8 @@ fn outlive_the_file_size_limit() {
 
 /// The table of contents: each command and what answers it.
 fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
-    let looking = || House::build(&args.common, &LimitArgs::default());
-    let offloading = |limits| House::build(&args.common, limits);
+    let looking = || House::for_looking(&args.common);
+    let offloading = |limits| House::for_offloading(&args.common, limits);
     match &args.command {
         Command::Run(run) => cmd::run::run(&offloading(&run.limits)?, run, out),
         Command::Put(put) => cmd::put::put(&offloading(&put.limits)?, put, out),

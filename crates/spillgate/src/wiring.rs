@@ -40,9 +40,28 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// The parts, by these arguments and the settings beneath them.
-    pub(crate) fn build(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
+    /// The parts for looking into what is stored. A rule or a template that is
+    /// wrong does not keep anybody from that.
+    pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
+        let limits = LimitArgs::default();
+        let settings = Layers::load(common, &limits)?.settings;
+        Self::build(common, &limits, settings, Policy::default())
+    }
+
+    /// The parts for offloading, by these arguments and the settings beneath
+    /// them.
+    pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Layers::load(common, limits)?.settings;
+        let policy = settings.policy(limits)?;
+        Self::build(common, limits, settings, policy)
+    }
+
+    fn build(
+        common: &Common,
+        limits: &LimitArgs,
+        settings: Settings,
+        policy: Policy,
+    ) -> Result<Self, Failure> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let base = std::path::absolute(&settings.store)?;
         let store = Arc::new(FileStore::new(&base, Lifetime::Durable, Arc::clone(&clock)));
@@ -56,7 +75,7 @@ impl House {
         };
         let offloader = Offloader::new(
             Arc::clone(&store) as _,
-            settings.policy(limits)?,
+            policy,
             settings.tokenizer.counter(),
             door,
             clock,

@@ -12,8 +12,8 @@ use spillgate_query::{Engine, Query, QueryNext};
 use spillgate_search::SearchQuery;
 
 use arguments::{Arguments, quoted};
-pub(crate) use definitions::{CONTINUE, definitions};
-use definitions::{GREP, QUERY, READ, SEARCH};
+pub(crate) use definitions::{CONTINUE, QUERY, definitions};
+use definitions::{GREP, READ, SEARCH};
 
 /// Marks results of ours, so that a Spillgate in front of this one does not
 /// offload a retrieval (SPEC 2, invariant 5).

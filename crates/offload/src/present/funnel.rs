@@ -1,20 +1,19 @@
 //! The `funnel` profile: a receipt, a trailer, and guidance for a director
 //! (seed 003; wire.md has the corrections).
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fmt::{self, Write};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::io;
+use std::{io, mem};
 
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use spillgate_artifact::{ContentKind, ReadRange, Stats};
 use spillgate_lookup::Artifact;
-use spillgate_view::clip;
 
 /// Lines of the head and of the tail (seed 003, layer 2).
-const HEAD: u64 = 10;
-const TAIL: u64 = 5;
+const HEAD: usize = 10;
+const TAIL: usize = 5;
 
 /// Characters of a preview line (wire.md's correction: the shipped funnel
 /// showed a 1 MB line whole).
@@ -136,38 +135,108 @@ pub(crate) fn funnel(artifact: &Artifact, summary: &ObservationSummary) -> io::R
     Ok(text)
 }
 
-/// The first ten and the last five lines; all of them where there are no more.
+/// The first ten and the last five lines of the text as it is saved; all of
+/// them where there are no more.
 fn trailer(artifact: &Artifact, stats: &Stats) -> io::Result<String> {
     if stats.kind == ContentKind::Binary {
         return Ok("(binary)\n".to_owned());
     }
-    let total = artifact.view().lines();
-    if total <= HEAD + TAIL {
-        return lines(artifact, 1, total);
+    let mut shown = Shown::default();
+    let text = artifact.text()?;
+    let mut at = 0;
+    while at < text.len() {
+        let window = text.window(at, at + WINDOW)?;
+        shown.feed((*window).as_ref());
+        at += WINDOW;
     }
-    let (head, tail) = (
-        lines(artifact, 1, HEAD)?,
-        lines(artifact, total + 1 - TAIL, TAIL)?,
-    );
-    // Of the lines that the receipt counts, or of those that a laid-out view
-    // has.
-    let counted = stats.lines.max(total);
-    let cut = counted - HEAD - TAIL;
-    Ok(format!("{head}... [{cut} lines truncated] ...\n{tail}"))
+    Ok(shown.finish(stats.lines))
 }
 
-fn lines(artifact: &Artifact, first: u64, count: u64) -> io::Result<String> {
-    let mut text = String::new();
-    let mut lines = artifact.view().lines_from(first)?;
-    for _ in 0..count {
-        let Some((_, bytes)) = lines.next_bytes()? else {
-            break;
-        };
-        let line = String::from_utf8_lossy(bytes);
-        text.push_str(&clip(line.trim_end_matches('\n'), LINE_CHARS));
-        text.push('\n');
+/// Bytes of the text that are looked at at a time.
+const WINDOW: u64 = 8 << 20;
+
+/// Bytes of a line that are kept: enough for the characters that are shown.
+const LINE_BYTES: usize = 4 * LINE_CHARS;
+
+/// A line's beginning, and its bytes in all.
+#[derive(Debug, Default)]
+struct Cut {
+    start: Vec<u8>,
+    bytes: usize,
+}
+
+impl Cut {
+    fn feed(&mut self, bytes: &[u8]) {
+        let room = LINE_BYTES - self.start.len();
+        self.start.extend(&bytes[..room.min(bytes.len())]);
+        self.bytes += bytes.len();
     }
-    Ok(text)
+
+    /// The line without controls, cut at the seed's correction's 500
+    /// characters.
+    fn render(&self) -> String {
+        let text = String::from_utf8_lossy(&self.start);
+        let plain: String = text
+            .chars()
+            .filter(|c| !c.is_control() || *c == '\t')
+            .collect();
+        match plain.char_indices().nth(LINE_CHARS) {
+            None if self.bytes <= self.start.len() => plain,
+            None => format!("{plain}… (+{} bytes)", self.bytes - self.start.len()),
+            Some((cut, _)) => format!("{}… (+{} bytes)", &plain[..cut], self.bytes - cut),
+        }
+    }
+}
+
+/// The lines that are shown of a text that comes in windows.
+#[derive(Debug, Default)]
+struct Shown {
+    head: Vec<Cut>,
+    tail: VecDeque<Cut>,
+    current: Cut,
+    /// Lines that were met; an end without anything behind it is none.
+    lines: usize,
+}
+
+impl Shown {
+    fn feed(&mut self, mut bytes: &[u8]) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            self.current.feed(&bytes[..end]);
+            self.end_line();
+            bytes = &bytes[end + 1..];
+        }
+        self.current.feed(bytes);
+    }
+
+    fn end_line(&mut self) {
+        let line = mem::take(&mut self.current);
+        self.lines += 1;
+        if self.head.len() < HEAD {
+            self.head.push(line);
+            return;
+        }
+        if self.tail.len() == TAIL {
+            self.tail.pop_front();
+        }
+        self.tail.push_back(line);
+    }
+
+    /// The trailer; `lines` are those that the receipt counts (newlines + 1).
+    fn finish(mut self, lines: u64) -> String {
+        if self.current.bytes > 0 {
+            self.end_line();
+        }
+        let rendered = |lines: &mut dyn Iterator<Item = &Cut>| -> String {
+            lines.map(|line| line.render() + "\n").collect()
+        };
+        let head = rendered(&mut self.head.iter());
+        let tail = rendered(&mut self.tail.iter());
+        if self.lines <= HEAD + TAIL {
+            return head + &tail;
+        }
+        let cut = lines - (HEAD + TAIL) as u64;
+        format!("{head}... [{cut} lines truncated] ...\n{tail}")
+    }
 }
 
 /// What a list of search results holds.

@@ -71,10 +71,19 @@ impl Templates {
                 return Err(TemplateError::Taken(name.clone()));
             }
             let rendered = templates.environment.render_str(source, example());
-            rendered.map_err(|error| TemplateError::Wrong {
+            let rendered = rendered.map_err(|error| told(&error));
+            let wrong = match rendered {
+                Err(message) => message,
+                Ok(text) if !text.contains(EXAMPLE) => {
+                    "it names neither `handle` nor `next`: what is stored could not be found from it"
+                        .to_owned()
+                }
+                Ok(_) => continue,
+            };
+            return Err(TemplateError::Wrong {
                 name: name.clone(),
-                message: told(&error),
-            })?;
+                message: wrong,
+            });
         }
         Ok(templates)
     }
@@ -151,6 +160,9 @@ fn values(origin: &Origin, stats: &Stats, is_error: bool, handle: &str, parts: &
     }
 }
 
+/// The handle in the made-up values.
+const EXAMPLE: &str = "session-x/y";
+
 fn example() -> Value {
     let origin = Origin {
         server: Some("server".to_owned()),
@@ -165,14 +177,15 @@ fn example() -> Value {
         kind: ContentKind::Text,
     };
     let line = || vec!["line".to_owned()];
+    let next = vec![format!("look {EXAMPLE}")];
     let parts = Parts {
         first: String::new(),
         shape: line(),
         head: line(),
         tail: line(),
-        next: line(),
+        next,
     };
-    values(&origin, &stats, false, "session/file", &parts)
+    values(&origin, &stats, false, EXAMPLE, &parts)
 }
 
 /// What is wrong and where.
@@ -208,6 +221,7 @@ mod tests {
                 "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
             ),
             wrong("preview", "x"),
+            wrong("mine", "{{ tool }} gave {{ bytes }} bytes"),
         ];
         assert_snapshot!(all.join("\n"), @"
         the template `mine` is wrong: unexpected `}`, expected end of variable block (line 1)
@@ -215,6 +229,7 @@ mod tests {
         the template `mine` is wrong: unexpected end of input, expected end of block (line 2)
         the template `mine` is wrong: engine ran out of fuel (line 1)
         the template `preview` has the name of a built-in profile; call it something else
+        the template `mine` is wrong: it names neither `handle` nor `next`: what is stored could not be found from it
         ");
     }
 }

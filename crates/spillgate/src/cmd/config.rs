@@ -11,12 +11,9 @@ use crate::output::Output;
 
 pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u8, Failure> {
     let layers = Layers::load(common, &config.limits)?;
-    // What is not only read but parsed is checked here too.
-    layers.settings.policy(&config.limits)?;
-    layers.settings.quota()?;
-    layers.settings.max_age()?;
     let in_force = layers.in_force();
     if out.json {
+        check(&layers, config)?;
         let members: Map<String, Value> = in_force
             .into_iter()
             .map(|one| (one.key, json!({"value": one.value, "from": one.from})))
@@ -30,5 +27,15 @@ pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u
         writeln!(text, "{:<15} {value:<40} {}", one.key, one.from).expect("writing to a string");
     }
     out.raw(text.as_bytes())?;
+    // After them: whoever has a wrong one wants to see it.
+    check(&layers, config)?;
     Ok(0)
+}
+
+/// Checks what is not only read but parsed.
+fn check(layers: &Layers, config: &Config) -> Result<(), Failure> {
+    layers.settings.policy(&config.limits)?;
+    layers.settings.quota()?;
+    layers.settings.max_age()?;
+    Ok(())
 }
