@@ -219,3 +219,28 @@ fn the_prompt_for_the_funnel() {
         "{shown}"
     );
 }
+
+#[test]
+fn a_wrong_template_keeps_nobody_from_reading() {
+    let tool = Tool::new();
+    let handle = tool.put(log(3000).as_bytes());
+    let config = tool.home().join("c.toml");
+    fs::write(&config, "[templates]\nmine = \"{{ handel }}\"\n").unwrap();
+    let config = config.to_str().unwrap();
+    let page = tool.json(&["read", &handle, "--lines", "1", "--config", config], b"");
+    assert!(text(&page).starts_with("2026-11-21"));
+    assert_eq!(tool.error(&["put", "--config", config]).1, 1);
+    // The settings are shown, and then what is wrong with them.
+    let shown = tool.run(&["config", "--config", config], b"");
+    assert_eq!(shown.status.code(), Some(1));
+    assert!(
+        String::from_utf8(shown.stdout)
+            .unwrap()
+            .contains("max_tokens")
+    );
+    assert!(
+        String::from_utf8(shown.stderr)
+            .unwrap()
+            .contains("`mine` is wrong")
+    );
+}

@@ -143,3 +143,38 @@ fn a_dead_handle_says_why() {
         "{message}"
     );
 }
+
+#[test]
+fn options_of_a_search_may_stand_behind_its_words() {
+    let tool = Tool::new();
+    let handle = tool.put(log(3000).as_bytes());
+    let args = [
+        "search",
+        &handle,
+        "disk",
+        "quota",
+        "--max-tokens",
+        "60",
+        "--json",
+    ];
+    let page = tool.run(&args, b"").stdout;
+    let page: serde_json::Value = serde_json::from_slice(&page).unwrap();
+    assert_eq!(page["passages"][0]["lines"], serde_json::json!([501, 501]));
+    assert!(page["tokens"].as_u64().unwrap() <= 60);
+    assert_eq!(page["absent"], serde_json::json!([]));
+    let absent = tool.json(&["search", &handle, "code E9999"], b"");
+    assert_eq!(absent["absent"], serde_json::json!(["E9999"]));
+    // What begins with a dash stands behind `--`; an option that is none is
+    // said.
+    assert_eq!(
+        tool.error(&["search", &handle, "quota", "--tokens", "7"]).1,
+        2
+    );
+    let dashed = tool.run(&["search", &handle, "--", "--quota"], b"");
+    assert!(dashed.status.success());
+    let (error, code) = tool.error(&["search", &handle, "?!"]);
+    assert_eq!(
+        (&error["kind"], code),
+        (&serde_json::json!("empty_question"), 1)
+    );
+}
