@@ -17,6 +17,10 @@ pub(crate) const MOST_TERMS: usize = 64;
 /// Bytes of a question that are looked at: far more than anyone asks.
 const LONGEST_QUESTION: usize = 64 << 10;
 
+/// Bytes of a question in which a value is looked for as it is written: every
+/// value with a term in it is.
+const LONGEST_NAMING: usize = 2 << 10;
+
 /// Longer identifiers are data that was pasted in: only their words count.
 const LONGEST_IDENTIFIER: usize = 128;
 
@@ -67,6 +71,8 @@ pub(crate) struct Question {
     pub is_about_failure: bool,
     /// The question in lower case, a space on either side of each word.
     pub spaced: String,
+    /// The beginning of the question in lower case.
+    lower: String,
 }
 
 impl Question {
@@ -85,6 +91,7 @@ impl Question {
             identifiers: Vec::new(),
             is_about_failure: false,
             spaced: spaced(text),
+            lower: text[..text.floor_char_boundary(LONGEST_NAMING)].to_lowercase(),
         };
         let stems = Stems::new();
         // Stop words count only where there is nothing else.
@@ -110,6 +117,7 @@ impl Question {
             identifiers: Vec::new(),
             is_about_failure: true,
             spaced: String::new(),
+            lower: String::new(),
         };
         let stems = Stems::new();
         for word in words {
@@ -120,6 +128,35 @@ impl Question {
             question.needles.push((*phrase).to_owned());
         }
         question
+    }
+
+    /// Whether the value of a line `"key": "value",`, all of it and no part of a
+    /// longer identifier, stands in the question. `value` is what follows the key.
+    pub(crate) fn names(&self, value: &[u8]) -> bool {
+        /// Longer values are no names.
+        const LONGEST: usize = 80;
+        let value = value.strip_prefix(b": ").unwrap_or(value);
+        if value.len() > LONGEST {
+            return false;
+        }
+        let is_text = value.starts_with(b"\"");
+        let value = String::from_utf8_lossy(value).to_lowercase();
+        let value = value.trim_matches(|char: char| !char.is_alphanumeric());
+        // A short number names nothing.
+        let fewest = if is_text { 2 } else { 4 };
+        if value.chars().count() < fewest || is_stop_word(value) {
+            return false;
+        }
+        let is_joint = |char: char| "-_.:/@".contains(char);
+        let goes_on = |rest: &str| rest.starts_with(char::is_alphanumeric);
+        let ends_so = |rest: &str| rest.ends_with(char::is_alphanumeric);
+        self.lower.match_indices(value).any(|(at, _)| {
+            let (before, after) = (&self.lower[..at], &self.lower[at + value.len()..]);
+            !ends_so(before)
+                && !ends_so(before.trim_end_matches(is_joint))
+                && !goes_on(after)
+                && !goes_on(after.trim_start_matches(is_joint))
+        })
     }
 
     fn token(&mut self, token: &str, stems: &Stems, stops_count: bool) {

@@ -177,14 +177,90 @@ fn json_by_path_and_by_sibling() {
     10379:        },
     "#);
     assert_snapshot!(find(&artifact, "Which order was lost at sea?", 70).render(), @r#"
-    .orders[7].status
-    273:      "status": "lost at sea"
-    --
     .orders[7].order_id
     242:      "order_id": "W700",
     --
+    .orders[7].status
+    273:      "status": "lost at sea"
+    --
     .orders[0].order_id
     4:      "order_id": "W000",
+    "#);
+}
+
+/// What `cargo metadata` and the like print: large objects that name each other.
+fn packages() -> Artifact {
+    let names = [
+        "alpha",
+        "alpha_core",
+        "beta",
+        "tokyo",
+        "tokyo-util",
+        "gamma",
+    ];
+    let package = |(i, name): (usize, &&str)| {
+        let others: Vec<String> = names
+            .iter()
+            .filter(|other| *other != name)
+            .map(|other| format!(r#"{{"name":"{other}","req":"^{i}","kind":null,"features":["version","license"]}}"#))
+            .collect();
+        let filler = format!(r#""some words of {name} that tell nothing""#);
+        format!(
+            r#"{{"name":"{name}","version":"{i}.2.3","id":"registry+https://example.org#{name}@{i}.2.3","license":"L-{i}","license_file":null,"description":"The version of alpha that tokyo uses","dependencies":[{}],"targets":[{{"kind":["lib"],"name":"{name}","edition":"20{i}8"}}],"keywords":[{}],"authors":["A. {name}"],"edition":"20{i}1","rust_version":"1.{i}"}}"#,
+            others.join(","),
+            vec![filler; 40].join(","),
+        )
+    };
+    let packages: Vec<String> = names.iter().enumerate().map(package).collect();
+    artifact(&format!(
+        r#"{{"packages":[{}],"version":1}}"#,
+        packages.join(",")
+    ))
+}
+
+#[test]
+fn the_object_that_is_named_and_what_is_asked_of_it() {
+    let artifact = packages();
+    let cases: [(&str, &[&str]); 7] = [
+        ("version of alpha", &["\"alpha\"", "\"0.2.3\""]),
+        (
+            "what version of tokyo is used?",
+            &["\"tokyo\"", "\"3.2.3\""],
+        ),
+        ("license of alpha_core", &["\"alpha_core\"", "\"L-1\""]),
+        (
+            "What is the edition of tokyo-util?",
+            &["\"tokyo-util\"", "\"2041\""],
+        ),
+        (
+            "Version of gamma, and its license",
+            &["\"gamma\"", "\"5.2.3\"", "\"L-5\""],
+        ),
+        ("who are the authors of beta", &["\"beta\"", "A. beta"]),
+        ("rust_version of beta.", &["\"beta\"", "\"1.2\""]),
+    ];
+    for (question, want) in cases {
+        for budget in [150, 300] {
+            let page = find(&artifact, question, budget);
+            let start: String = page.render().lines().take(14).collect();
+            for part in want {
+                assert!(
+                    start.contains(part),
+                    "{question}: {part}\n{}",
+                    page.render()
+                );
+            }
+        }
+    }
+    assert_snapshot!(find(&artifact, "What is the license of tokyo?", 60).render(), @r#"
+    .packages[3].name
+    337:      "name": "tokyo",
+    --
+    .packages[3].license
+    340:      "license": "L-3",
+    --
+    .packages[0].dependencies[2].name
+    30:          "name": "tokyo",
     "#);
 }
 
