@@ -24,6 +24,9 @@ const LONGEST_NAMING: usize = 2 << 10;
 /// Longer identifiers are data that was pasted in: only their words count.
 const LONGEST_IDENTIFIER: usize = 128;
 
+/// Characters of a part of an identifier that says nothing alone.
+const SHORT_PART: usize = 2;
+
 /// Letters and digits, held together by what identifiers are held together by.
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"[\p{L}\p{M}\p{N}]+(?:[-_.:/@]+[\p{L}\p{M}\p{N}]+)*")
@@ -65,6 +68,9 @@ pub(crate) struct Question {
     pub needles: Vec<String>,
     /// Term of each stem.
     pub by_stem: HashMap<String, usize>,
+    /// Parts of one or two characters of an identifier, by number, with the
+    /// number of the identifier: without it they say nothing.
+    pub short_parts: Vec<(usize, usize)>,
     /// Identifiers as they were written: what can be told to be absent.
     pub identifiers: Vec<String>,
     /// Whether it asks why something went wrong, and for nothing else.
@@ -88,6 +94,7 @@ impl Question {
             weights: Vec::new(),
             needles: Vec::new(),
             by_stem: HashMap::new(),
+            short_parts: Vec::new(),
             identifiers: Vec::new(),
             is_about_failure: false,
             spaced: spaced(text),
@@ -114,6 +121,7 @@ impl Question {
             weights: Vec::new(),
             needles: Vec::new(),
             by_stem: HashMap::new(),
+            short_parts: Vec::new(),
             identifiers: Vec::new(),
             is_about_failure: true,
             spaced: String::new(),
@@ -183,7 +191,17 @@ impl Question {
             } else if is_compound || stops_count || !is_stop_word(&word.to_lowercase()) {
                 self.word(word, stems, if is_compound { 0.5 } else { 1.0 });
             }
+            if is_compound && word.chars().count() <= SHORT_PART {
+                self.short_part(word, token, stems);
+            }
         }
+    }
+
+    fn short_part(&mut self, word: &str, token: &str, stems: &Stems) {
+        let phrase = Term::Phrase(token.to_lowercase());
+        let whole = self.terms.iter().position(|term| *term == phrase);
+        let part = self.by_stem.get(&stems.stem(word)).copied();
+        self.short_parts.extend(part.zip(whole));
     }
 
     fn word(&mut self, word: &str, stems: &Stems, weight: f64) {

@@ -71,6 +71,14 @@ impl<'a> Ranker<'a> {
             let with = units_with[at].min(units.count);
             worth[at] = weight * (1.0 + (units.count - with + 0.5) / (with + 0.5)).ln();
         }
+        let is_seen = |&(_, whole): &(usize, usize)| units_with[whole] > 0.0;
+        for &(part, _) in &question.short_parts {
+            let mut of_part = question.short_parts.iter().filter(|one| one.0 == part);
+            // Asked for by itself, too, it weighs more.
+            if question.weights[part] < 1.0 && !of_part.any(is_seen) {
+                worth[part] = 0.0;
+            }
+        }
         Self {
             view,
             question,
@@ -88,6 +96,7 @@ impl<'a> Ranker<'a> {
         let mut places: Vec<(f64, Place)> = found
             .into_places()
             .into_iter()
+            .filter(|place| sum(place.terms) > 0.0)
             .map(|place| (sum(place.terms) * (0.5 + place.rank.min(1.0)), place))
             .collect();
         places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.start.cmp(&b.1.start)));

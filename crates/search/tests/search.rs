@@ -10,7 +10,7 @@ use spillgate_artifact::{Layout, Origin, SystemClock, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
-use spillgate_search::{SearchPage, SearchQuery, search};
+use spillgate_search::{Passage, SearchPage, SearchQuery, search};
 use spillgate_store::MemoryStore;
 
 /// Stores a text as a tool's result is stored, however small it is.
@@ -262,6 +262,25 @@ fn the_object_that_is_named_and_what_is_asked_of_it() {
     .packages[0].dependencies[2].name
     30:          "name": "tokyo",
     "#);
+}
+
+#[test]
+fn what_is_absent_brings_nothing_else() {
+    let text = "frob the x and y\nthe x of it\n".repeat(30);
+    assert_snapshot!(find(&artifact(&text), "zorb_x", 60).render(), @"
+    Not in the text: zorb_x
+    No passage: none of these words is in the text. Ask with fewer or other words, or grep for a part of a word.
+    ");
+    let orders: Vec<String> = (0..60)
+        .map(|i| format!(r##""#W{i}00":{{"status":"sent","order_id":"#W{i}00"}}"##))
+        .collect();
+    let text = format!("{{{}}}", orders.join(","));
+    for budget in [60, 200, 600, 1000] {
+        let page = find(&artifact(&text), "status of #W9999999", budget);
+        assert_eq!(page.absent, ["W9999999"]);
+        let is_document = |one: &Passage| one.path.as_deref() == Some(".");
+        assert!(!page.passages.iter().any(is_document), "{}", page.render());
+    }
 }
 
 #[test]
