@@ -19,6 +19,7 @@ mod page;
 mod path;
 mod question;
 mod rank;
+mod rows;
 mod scan;
 mod structured;
 mod text;

@@ -35,6 +35,8 @@ pub(crate) struct Ranked {
     pub score: f64,
     /// Where in it the first term stands, in bytes.
     pub first_hit: u64,
+    /// Whether a value in it stands in the question as a whole.
+    pub is_literal: bool,
 }
 
 /// What the units of a text are like.
@@ -124,6 +126,7 @@ impl<'a> Ranker<'a> {
         Ranked {
             score: score * ENTITY,
             first_hit: 0,
+            is_literal: true,
             place,
         }
     }
@@ -171,6 +174,7 @@ impl<'a> Ranker<'a> {
             place,
             score,
             first_hit,
+            is_literal,
         })
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
     let kind = artifact.manifest().facts.stats.kind;
     let unit = unit(view, kind)?;
     let usual_bytes = match unit {
-        Unit::Line | Unit::Record => view.bytes() as f64 / view.lines().max(1) as f64,
+        Unit::Line | Unit::Record | Unit::Row => view.bytes() as f64 / view.lines().max(1) as f64,
         Unit::Paragraph => USUAL_PARAGRAPH,
     };
     let units = Units {
@@ -55,7 +55,12 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
     }
     let seen = (0..MOST_TERMS).filter(|&at| units_with[at] > 0.0);
     let seen = seen.fold(0, |seen, at| seen | 1 << at);
-    let ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
+    let mut ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
+    // After a row that the question names, those with but its common words say
+    // nothing.
+    if units.delimiter.is_some() && ranked.first().is_some_and(|best| best.is_literal) {
+        ranked.retain(|one| one.is_literal);
+    }
     let context = context(kind);
     Ok(Answer {
         ranked,
@@ -79,6 +84,7 @@ fn unit(view: &View, kind: ContentKind) -> io::Result<Unit> {
     Ok(match kind {
         ContentKind::Markdown => Unit::Paragraph,
         ContentKind::Ndjson => Unit::Record,
+        ContentKind::Csv | ContentKind::Tsv => Unit::Row,
         ContentKind::Text if is_prose(view)? => Unit::Paragraph,
         _ => Unit::Line,
     })

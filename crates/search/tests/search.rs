@@ -319,6 +319,24 @@ fn rows_of_a_table() {
 }
 
 #[test]
+fn a_row_with_line_breaks_in_a_cell() {
+    let mut text = String::from("id,name,note,city\n");
+    for i in 0..300 {
+        let city = ["Oslo", "Lima", "Rome"][i % 3];
+        text.push_str(&format!(
+            "{i},Person {i},\"first line\nsecond line, \"\"{i}\"\"\nlast\",{city}\n"
+        ));
+    }
+    let artifact = artifact(&text);
+    assert_snapshot!(find(&artifact, "What is the city of Person 77?", 250).render(), @r#"
+    1:id,name,note,city
+    233:77,Person 77,"first line
+    234:second line, ""77""
+    235:last",Rome
+    "#);
+}
+
+#[test]
 fn paragraphs_of_prose() {
     let mut text = String::new();
     for i in 0..60 {
