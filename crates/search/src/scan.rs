@@ -186,6 +186,8 @@ impl<C: Collect> Part<'_, C> {
         let layout = self.view.layout();
         let (start, end) = line_around(text, at, floor, layout);
         match self.unit {
+            // A row of a table is a thing of its own.
+            Unit::Paragraph if text[start] == b'|' => (start, end),
             Unit::Paragraph if end - start < LONG_LINE => paragraph(text, start, end, floor),
             Unit::Row => rows
                 .around(text, at)
@@ -215,8 +217,11 @@ fn record(text: &[u8], at: usize, floor: usize) -> Option<(usize, usize)> {
 
 /// The lines before and after the line `start..end` that belong to its paragraph.
 fn paragraph(text: &[u8], mut start: usize, mut end: usize, floor: usize) -> (usize, usize) {
-    let belongs =
-        |line: &[u8]| line.len() < LONG_LINE && line.iter().any(|byte| !byte.is_ascii_whitespace());
+    let belongs = |line: &[u8]| {
+        line.len() < LONG_LINE
+            && !line.starts_with(b"|")
+            && line.iter().any(|byte| !byte.is_ascii_whitespace())
+    };
     while start > floor && text[start - 1] == b'\n' && end - start < PARAGRAPH_BYTES / 2 {
         let low = floor.max(start.saturating_sub(LONG_LINE + 1));
         let before = low + memrchr(b'\n', &text[low..start - 1]).map_or(0, |at| at + 1);

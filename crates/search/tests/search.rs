@@ -337,6 +337,24 @@ fn a_row_with_line_breaks_in_a_cell() {
 }
 
 #[test]
+fn rows_of_a_table_in_markdown() {
+    let mut text = String::from("# Fares\n\nWhat people pay.\n\n| City | Fare |\n|---|---|\n");
+    for i in 0..80 {
+        text.push_str(&format!("| Town {i} | {i}.5 |\n"));
+    }
+    text.push_str("\nThe last town is the dearest.\n");
+    assert_snapshot!(find(&artifact(&text), "fare in Town 57", 45).render(), @"
+    64:| Town 57 | 57.5 |
+    --
+    5:| City | Fare |
+    6:|---|---|
+    --
+    1:# Fares
+    88:The last town is the dearest.
+    ");
+}
+
+#[test]
 fn paragraphs_of_prose() {
     let mut text = String::new();
     for i in 0..60 {
