@@ -94,6 +94,7 @@ pub(crate) fn answer(view: &View) -> io::Result<Answer<'_>> {
         .map(|(template, seen)| Ranked {
             score: seen.salience * rarity(seen.times),
             first_hit: 0,
+            is_literal: false,
             place: Place {
                 start: seen.start,
                 end: seen.end,

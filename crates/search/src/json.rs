@@ -14,20 +14,22 @@ use rustc_hash::FxHasher;
 use spillgate_artifact::Layout;
 use spillgate_view::{SOFT_CHARS, View};
 
+use crate::entity::{Entity, Member, names_its_object};
 use crate::found::{Found, Place};
+use crate::leaf::{Leaf, Line, is_telling, pieces, remember, string_end};
 use crate::matcher::{Hit, KnownWords, Matcher};
 use crate::path::{LONGEST_KEY, UNTOLD, step_index, step_key};
-use crate::question::Terms;
-use crate::scan::{WINDOW, line_around, whole_lines};
+use crate::question::{Question, Terms};
+use crate::scan::{WINDOW, whole_lines};
 
 /// Deeper containers are not told apart from the one at this depth.
 const DEEPEST: usize = 256;
-/// Leaves with hits that a record remembers.
-const LEAVES: usize = 12;
 /// In a larger container the meeting of terms says nothing.
 const LARGEST_RECORD: u64 = 256 << 10;
 /// Objects around a leaf that are remembered.
 const AROUND: usize = 4;
+/// A list or object that is asked for is shown as one up to so many bytes.
+const LARGEST_MEMBER: u64 = 2000;
 /// A usual leaf with its path, in bytes.
 pub(crate) const USUAL_LEAF: f64 = 120.0;
 
@@ -43,25 +45,17 @@ pub(crate) struct Node {
     pub around: Vec<(u64, usize)>,
     /// A leaf beside it that says what the object is.
     pub identity: Option<Leaf>,
-}
-
-/// A line, or a view line of a long one, with hits.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Leaf {
-    /// Its first byte in the view.
-    pub start: u64,
-    /// The byte after its last one.
-    pub end: u64,
-    /// The terms on it and above it.
-    pub terms: Terms,
-    /// Its path.
-    pub path: String,
+    /// Whether it is the object that the question names, and the leaves are what
+    /// is asked for of it.
+    pub is_entity: bool,
 }
 
 /// Collects the places in a view in JSON layout. `prelude` bytes of notes stand
 /// before the document.
-pub(crate) fn scan(view: &View, prelude: u64, matcher: &Matcher) -> io::Result<Found> {
+pub(crate) fn scan(view: &View, prelude: u64, question: &Question) -> io::Result<Found> {
+    let matcher = &Matcher::new(question, &[]);
     let mut walk = Walk {
+        question,
         prelude,
         frames: Vec::new(),
         found: Found::default(),
@@ -93,7 +87,8 @@ pub(crate) fn dilution(bytes: usize) -> f64 {
 }
 
 /// The way through a document.
-struct Walk {
+struct Walk<'q> {
+    question: &'q Question,
     prelude: u64,
     /// The open containers.
     frames: Vec<Frame>,
@@ -127,18 +122,10 @@ struct Frame {
     widest: u32,
     leaves: Vec<Leaf>,
     identity: Option<Leaf>,
+    entity: Entity,
 }
 
-/// A line of the view, without its newline.
-#[derive(Clone, Copy)]
-struct Line<'t> {
-    start: u64,
-    text: &'t [u8],
-    /// Where in the window it begins.
-    at: usize,
-}
-
-impl Walk {
+impl Walk<'_> {
     fn window(&mut self, base: u64, text: &[u8], matcher: &Matcher, known: &mut KnownWords) {
         let mut hits = matcher.hits(text, known);
         let mut next = hits.next();
@@ -234,6 +221,7 @@ impl Walk {
         }
         let inherited = self.frames.last().map_or(0, |parent| parent.inherited);
         self.found.count(terms_of(hits.iter()) & !inherited, 1);
+        self.member(line, hits, key);
         for (start, end, of_piece) in pieces(line, hits, window) {
             self.piece(start, end, of_piece, inherited, key);
         }
@@ -248,6 +236,33 @@ impl Walk {
                     path,
                 });
             }
+        }
+    }
+
+    /// Remembers a line whose value the question names, or whose key it has.
+    fn member(&mut self, line: Line<'_>, hits: &[Hit], key: Option<&[u8]>) {
+        let key = key.filter(|key| !key.is_empty() && key.len() <= LONGEST_KEY);
+        let Some((parent, key)) = self.frames.last_mut().zip(key) else {
+            return;
+        };
+        if line.text.len() > SOFT_CHARS {
+            return;
+        }
+        let indent = line.text.iter().take_while(|byte| **byte == b' ').count();
+        let value = indent + key.len();
+        let (of_key, of_value) =
+            hits.split_at(hits.partition_point(|hit| hit.at < line.at + value));
+        let member = |hits: &[Hit]| Member {
+            start: line.start,
+            end: line.start + line.text.len() as u64 + 1,
+            terms: terms_of(hits.iter()),
+            key: String::from_utf8_lossy(key).into_owned(),
+        };
+        if !of_value.is_empty() && self.question.names(&line.text[value..]) {
+            parent.entity.name(member(of_value));
+        }
+        if !of_key.is_empty() {
+            parent.entity.ask(member(of_key));
         }
     }
 
@@ -294,6 +309,7 @@ impl Walk {
 
     /// The innermost container ends before byte `end`.
     fn close(&mut self, end: u64) {
+        self.keep_entity(end);
         let Some(mut frame) = self.frames.pop() else {
             return;
         };
@@ -329,15 +345,48 @@ impl Walk {
                 });
             }
         }
-        self.hand_up(frame, terms);
+        self.hand_up(frame, terms, end);
+    }
+
+    /// Keeps the innermost container, if it is an object that the question names.
+    fn keep_entity(&mut self, end: u64) {
+        let path = |frames| Some(path_of(frames)).filter(|path| !path.contains(UNTOLD));
+        let Some((frame, leaves)) = self.frames.last().and_then(|frame| {
+            let leaves = frame.entity.leaves(|| path(&self.frames))?;
+            Some((frame, leaves))
+        }) else {
+            return;
+        };
+        let of_leaves = leaves.iter().fold(0, |terms, leaf| terms | leaf.terms);
+        let mut node = self.node(frame.start, self.path(None));
+        (node.leaves, node.is_entity) = (leaves, true);
+        let place = Place {
+            start: frame.start,
+            end,
+            terms: of_leaves | frame.inherited,
+            // Better than all others; the nearer to the root the better.
+            rank: (2 * DEEPEST - self.frames.len()) as f64,
+            template: template(&self.frames, None),
+            json: Some(Box::new(node)),
+        };
+        self.found.keep(place);
     }
 
     /// What a container found belongs to the one around it, too.
-    fn hand_up(&mut self, frame: Frame, terms: Terms) {
+    fn hand_up(&mut self, frame: Frame, terms: Terms, end: u64) {
         let Some(parent) = self.frames.last_mut() else {
             return;
         };
         parent.leaf_count += frame.leaf_count;
+        let is_small = end - frame.start <= LARGEST_MEMBER;
+        if frame.own != 0 && is_small && frame.key.len() <= LONGEST_KEY {
+            parent.entity.ask(Member {
+                start: frame.start,
+                end,
+                terms: frame.own,
+                key: frame.key,
+            });
+        }
         parent.hits = parent.hits.saturating_add(frame.hits);
         if frame.below | frame.own != 0 {
             parent.below |= frame.below | frame.own;
@@ -363,6 +412,7 @@ impl Walk {
             leaves: Vec::new(),
             around,
             identity: parent.and_then(|parent| parent.identity.clone()),
+            is_entity: false,
         }
     }
 
@@ -394,85 +444,6 @@ fn rank(hits: u32, terms: Terms, bytes: u64) -> f64 {
 
 fn terms_of<'h>(hits: impl Iterator<Item = &'h Hit>) -> Terms {
     hits.fold(0, |terms, hit| terms | hit.terms)
-}
-
-/// Whether a leaf with `terms` says more than each of the others.
-fn is_telling(leaves: &[Leaf], terms: Terms) -> bool {
-    leaves.iter().all(|leaf| terms & !leaf.terms != 0)
-}
-
-/// Keeps the leaves that have something to say that no other has.
-fn remember(leaves: &mut Vec<Leaf>, leaf: Leaf) {
-    if is_telling(leaves, leaf.terms) {
-        leaves.retain(|other| other.terms & !leaf.terms != 0);
-        leaves.push(leaf);
-        leaves.truncate(LEAVES);
-    }
-}
-
-/// A line's view lines with hits.
-fn pieces<'h>(line: Line<'_>, hits: &'h [Hit], window: &[u8]) -> Vec<(u64, u64, &'h [Hit])> {
-    let end = line.start + line.text.len() as u64 + 1;
-    if line.text.len() <= SOFT_CHARS {
-        return match hits.is_empty() {
-            true => Vec::new(),
-            false => vec![(line.start, end, hits)],
-        };
-    }
-    let mut pieces = Vec::new();
-    let (mut from, mut floor) = (0, line.at);
-    while let Some(first) = hits.get(from) {
-        let (start, stop) = line_around(window, first.at, floor, Layout::Json);
-        let count = hits[from..]
-            .iter()
-            .take_while(|hit| hit.at < stop)
-            .count()
-            .max(1);
-        let base = line.start - line.at as u64;
-        pieces.push((
-            base + start as u64,
-            base + stop as u64,
-            &hits[from..from + count],
-        ));
-        from += count;
-        floor = stop;
-    }
-    pieces
-}
-
-/// The length of the JSON string that `text` begins with, quotes included.
-fn string_end(text: &[u8]) -> Option<usize> {
-    if text.first() != Some(&b'"') {
-        return None;
-    }
-    let mut at = 1;
-    loop {
-        match text.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-}
-
-/// Whether a member with this key says which thing its object is.
-fn names_its_object(key: &[u8]) -> bool {
-    let key = key
-        .strip_prefix(b"\"")
-        .and_then(|key| key.strip_suffix(b"\""))
-        .unwrap_or(key);
-    let is = |names: &[&str]| {
-        names
-            .iter()
-            .any(|name| key.eq_ignore_ascii_case(name.as_bytes()))
-    };
-    is(&[
-        "id", "name", "title", "key", "uuid", "slug", "label", "symbol", "code", "username",
-        "login", "sku",
-    ]) || key.ends_with(b"_id")
-        || key.ends_with(b"_name")
-        || key.ends_with(b"Id")
-        || key.ends_with(b"Name")
 }
 
 fn path_of(frames: &[Frame]) -> String {

@@ -8,15 +8,18 @@
 //! has no word in common with the answer; lines that tell of failures are ranked
 //! then ([`failure`]).
 
+mod entity;
 mod failure;
 mod found;
 mod json;
+mod leaf;
 mod matcher;
 mod needles;
 mod page;
 mod path;
 mod question;
 mod rank;
+mod rows;
 mod scan;
 mod structured;
 mod text;

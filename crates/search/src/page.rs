@@ -23,7 +23,7 @@ const AROUND_CUT: u64 = 24;
 /// The passages that answer a question, as far as the budget goes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SearchPage {
-    /// Best first. None overlaps or touches another.
+    /// Best first. None overlaps another.
     pub passages: Vec<Passage>,
     /// Identifiers of the question that occur nowhere in the text.
     pub absent: Vec<String>,
@@ -272,7 +272,11 @@ impl<'a> Filling<'a> {
         let mut merged = block.clone();
         let mut touched = Vec::new();
         for (at, one) in self.blocks.iter().enumerate() {
-            if one.start <= block.end && block.start <= one.end {
+            let is_apart = one.start == block.end || one.end == block.start;
+            if one.start <= block.end
+                && block.start <= one.end
+                && !(is_apart && share_nothing(one, block))
+            {
                 touched.push(at);
                 let is_inside = block.start <= one.start && one.end <= block.end;
                 if !is_inside && one.path != block.path {
@@ -352,6 +356,13 @@ impl<'a> Filling<'a> {
         passage.is_cut = true;
         Ok(passage)
     }
+}
+
+/// Whether two places in JSON have but the document in common: shown as one they
+/// would bear its path.
+fn share_nothing(one: &Block, other: &Block) -> bool {
+    one.path.is_some()
+        && common_path(one.path.clone(), other.path.as_deref()).as_deref() == Some(".")
 }
 
 /// The best first, each template less and less the more often it came.

@@ -17,8 +17,15 @@ pub(crate) const MOST_TERMS: usize = 64;
 /// Bytes of a question that are looked at: far more than anyone asks.
 const LONGEST_QUESTION: usize = 64 << 10;
 
+/// Bytes of a question in which a value is looked for as it is written: every
+/// value with a term in it is.
+const LONGEST_NAMING: usize = 2 << 10;
+
 /// Longer identifiers are data that was pasted in: only their words count.
 const LONGEST_IDENTIFIER: usize = 128;
+
+/// Characters of a part of an identifier that says nothing alone.
+const SHORT_PART: usize = 2;
 
 /// Letters and digits, held together by what identifiers are held together by.
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
@@ -61,12 +68,17 @@ pub(crate) struct Question {
     pub needles: Vec<String>,
     /// Term of each stem.
     pub by_stem: HashMap<String, usize>,
+    /// Parts of one or two characters of an identifier, by number, with the
+    /// number of the identifier: without it they say nothing.
+    pub short_parts: Vec<(usize, usize)>,
     /// Identifiers as they were written: what can be told to be absent.
     pub identifiers: Vec<String>,
     /// Whether it asks why something went wrong, and for nothing else.
     pub is_about_failure: bool,
     /// The question in lower case, a space on either side of each word.
     pub spaced: String,
+    /// The beginning of the question in lower case.
+    lower: String,
 }
 
 impl Question {
@@ -82,9 +94,11 @@ impl Question {
             weights: Vec::new(),
             needles: Vec::new(),
             by_stem: HashMap::new(),
+            short_parts: Vec::new(),
             identifiers: Vec::new(),
             is_about_failure: false,
             spaced: spaced(text),
+            lower: text[..text.floor_char_boundary(LONGEST_NAMING)].to_lowercase(),
         };
         let stems = Stems::new();
         // Stop words count only where there is nothing else.
@@ -107,9 +121,11 @@ impl Question {
             weights: Vec::new(),
             needles: Vec::new(),
             by_stem: HashMap::new(),
+            short_parts: Vec::new(),
             identifiers: Vec::new(),
             is_about_failure: true,
             spaced: String::new(),
+            lower: String::new(),
         };
         let stems = Stems::new();
         for word in words {
@@ -120,6 +136,35 @@ impl Question {
             question.needles.push((*phrase).to_owned());
         }
         question
+    }
+
+    /// Whether the value of a line `"key": "value",`, all of it and no part of a
+    /// longer identifier, stands in the question. `value` is what follows the key.
+    pub(crate) fn names(&self, value: &[u8]) -> bool {
+        /// Longer values are no names.
+        const LONGEST: usize = 80;
+        let value = value.strip_prefix(b": ").unwrap_or(value);
+        if value.len() > LONGEST {
+            return false;
+        }
+        let is_text = value.starts_with(b"\"");
+        let value = String::from_utf8_lossy(value).to_lowercase();
+        let value = value.trim_matches(|char: char| !char.is_alphanumeric());
+        // A short number names nothing.
+        let fewest = if is_text { 2 } else { 4 };
+        if value.chars().count() < fewest || is_stop_word(value) {
+            return false;
+        }
+        let is_joint = |char: char| "-_.:/@".contains(char);
+        let goes_on = |rest: &str| rest.starts_with(char::is_alphanumeric);
+        let ends_so = |rest: &str| rest.ends_with(char::is_alphanumeric);
+        self.lower.match_indices(value).any(|(at, _)| {
+            let (before, after) = (&self.lower[..at], &self.lower[at + value.len()..]);
+            !ends_so(before)
+                && !ends_so(before.trim_end_matches(is_joint))
+                && !goes_on(after)
+                && !goes_on(after.trim_start_matches(is_joint))
+        })
     }
 
     fn token(&mut self, token: &str, stems: &Stems, stops_count: bool) {
@@ -146,7 +191,17 @@ impl Question {
             } else if is_compound || stops_count || !is_stop_word(&word.to_lowercase()) {
                 self.word(word, stems, if is_compound { 0.5 } else { 1.0 });
             }
+            if is_compound && word.chars().count() <= SHORT_PART {
+                self.short_part(word, token, stems);
+            }
         }
+    }
+
+    fn short_part(&mut self, word: &str, token: &str, stems: &Stems) {
+        let phrase = Term::Phrase(token.to_lowercase());
+        let whole = self.terms.iter().position(|term| *term == phrase);
+        let part = self.by_stem.get(&stems.stem(word)).copied();
+        self.short_parts.extend(part.zip(whole));
     }
 
     fn word(&mut self, word: &str, stems: &Stems, weight: f64) {

@@ -23,6 +23,8 @@ const LOOKED_AT: usize = 512;
 const LONGEST_LOOK: u64 = 8 << 10;
 /// What a value that stands in the question as a whole is worth, as a factor.
 const LITERAL: f64 = 1.5;
+/// The same for the object that the question names, with what it asks for.
+const ENTITY: f64 = 2.0;
 
 /// A place with its score.
 #[derive(Debug, Clone)]
@@ -33,6 +35,8 @@ pub(crate) struct Ranked {
     pub score: f64,
     /// Where in it the first term stands, in bytes.
     pub first_hit: u64,
+    /// Whether a value in it stands in the question as a whole.
+    pub is_literal: bool,
 }
 
 /// What the units of a text are like.
@@ -69,6 +73,14 @@ impl<'a> Ranker<'a> {
             let with = units_with[at].min(units.count);
             worth[at] = weight * (1.0 + (units.count - with + 0.5) / (with + 0.5)).ln();
         }
+        let is_seen = |&(_, whole): &(usize, usize)| units_with[whole] > 0.0;
+        for &(part, _) in &question.short_parts {
+            let mut of_part = question.short_parts.iter().filter(|one| one.0 == part);
+            // Asked for by itself, too, it weighs more.
+            if question.weights[part] < 1.0 && !of_part.any(is_seen) {
+                worth[part] = 0.0;
+            }
+        }
         Self {
             view,
             question,
@@ -86,6 +98,7 @@ impl<'a> Ranker<'a> {
         let mut places: Vec<(f64, Place)> = found
             .into_places()
             .into_iter()
+            .filter(|place| sum(place.terms) > 0.0)
             .map(|place| (sum(place.terms) * (0.5 + place.rank.min(1.0)), place))
             .collect();
         places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.start.cmp(&b.1.start)));
@@ -104,7 +117,24 @@ impl<'a> Ranker<'a> {
         Ok(ranked)
     }
 
+    fn score_entity(&self, place: Place) -> Ranked {
+        // As if all stood on one usual leaf: what else the object has says nothing.
+        let score: f64 = (0..self.question.terms.len())
+            .filter(|at| place.terms >> at & 1 == 1)
+            .map(|at| self.worth[at] * (K1 + 1.0) / (1.0 + K1 * dilution(0)))
+            .sum();
+        Ranked {
+            score: score * ENTITY,
+            first_hit: 0,
+            is_literal: true,
+            place,
+        }
+    }
+
     fn score(&self, place: Place, matcher: &Matcher, known: &mut KnownWords) -> io::Result<Ranked> {
+        if place.json.as_ref().is_some_and(|node| node.is_entity) {
+            return Ok(self.score_entity(place));
+        }
         let end = place.end.min(place.start + LONGEST_LOOK);
         let text = self.view.source().bytes(place.start, end)?;
         let mut times = [0u32; MOST_TERMS];
@@ -144,6 +174,7 @@ impl<'a> Ranker<'a> {
             place,
             score,
             first_hit,
+            is_literal,
         })
     }
 

@@ -12,6 +12,7 @@ use spillgate_view::{HARD_BYTES, SOFT_CHARS, View, line_end};
 
 use crate::matcher::{KnownWords, Matcher};
 use crate::question::Terms;
+use crate::rows::Rows;
 
 /// Views at least this large are scanned by two threads: below, starting one
 /// costs more than it saves.
@@ -30,10 +31,13 @@ pub(crate) enum Unit {
     Paragraph,
     /// A line of the text, up to [`RECORD_BYTES`]; of a longer one, a view line.
     Record,
+    /// A row of a table with what its quoted cells hold, up to [`RECORD_BYTES`];
+    /// of a longer one, a view line.
+    Row,
 }
 
 /// A record on one line that is longer is not shown as one: 512 tokens.
-const RECORD_BYTES: usize = 2000;
+pub(crate) const RECORD_BYTES: usize = 2000;
 
 /// A paragraph is cut at a line's end beyond so many bytes, about 200 tokens.
 const PARAGRAPH_BYTES: usize = 900;
@@ -146,6 +150,7 @@ impl<C: Collect> Part<'_, C> {
     }
 
     fn window(&mut self, base: u64, text: &[u8], known: &mut KnownWords) {
+        let mut rows = Rows::default();
         let mut open: Option<(usize, usize, Terms, u32)> = None;
         for hit in self.matcher.hits(text, known) {
             match &mut open {
@@ -156,7 +161,7 @@ impl<C: Collect> Part<'_, C> {
                 _ => {
                     let floor = open.map_or(0, |(_, end, ..)| end);
                     self.close(base, text, open);
-                    let (start, end) = self.around(text, hit.at, floor);
+                    let (start, end) = self.around(text, hit.at, floor, &mut rows);
                     open = Some((start, end, hit.terms, 1));
                 }
             }
@@ -177,11 +182,17 @@ impl<C: Collect> Part<'_, C> {
     }
 
     /// The unit that byte `at` is in; `floor` is the end of a unit before it.
-    fn around(&self, text: &[u8], at: usize, floor: usize) -> (usize, usize) {
+    fn around(&self, text: &[u8], at: usize, floor: usize, rows: &mut Rows) -> (usize, usize) {
         let layout = self.view.layout();
         let (start, end) = line_around(text, at, floor, layout);
         match self.unit {
+            // A row of a table is a thing of its own.
+            Unit::Paragraph if text[start] == b'|' => (start, end),
             Unit::Paragraph if end - start < LONG_LINE => paragraph(text, start, end, floor),
+            Unit::Row => rows
+                .around(text, at)
+                .filter(|row| row.0 >= floor)
+                .unwrap_or((start, end)),
             Unit::Record => record(text, at, floor).unwrap_or((start, end)),
             _ => (start, end),
         }
@@ -206,8 +217,11 @@ fn record(text: &[u8], at: usize, floor: usize) -> Option<(usize, usize)> {
 
 /// The lines before and after the line `start..end` that belong to its paragraph.
 fn paragraph(text: &[u8], mut start: usize, mut end: usize, floor: usize) -> (usize, usize) {
-    let belongs =
-        |line: &[u8]| line.len() < LONG_LINE && line.iter().any(|byte| !byte.is_ascii_whitespace());
+    let belongs = |line: &[u8]| {
+        line.len() < LONG_LINE
+            && !line.starts_with(b"|")
+            && line.iter().any(|byte| !byte.is_ascii_whitespace())
+    };
     while start > floor && text[start - 1] == b'\n' && end - start < PARAGRAPH_BYTES / 2 {
         let low = floor.max(start.saturating_sub(LONG_LINE + 1));
         let before = low + memrchr(b'\n', &text[low..start - 1]).map_or(0, |at| at + 1);

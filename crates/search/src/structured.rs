@@ -7,8 +7,8 @@ use spillgate_lookup::Artifact;
 use spillgate_view::View;
 
 use crate::Answer;
-use crate::json::{self, Leaf, Node, USUAL_LEAF};
-use crate::matcher::Matcher;
+use crate::json::{self, Node, USUAL_LEAF};
+use crate::leaf::Leaf;
 use crate::page::Block;
 use crate::question::{MOST_TERMS, Question};
 use crate::rank::{Ranked, Ranker, Units};
@@ -29,7 +29,7 @@ pub(crate) fn answer<'a>(
 ) -> io::Result<Answer<'a>> {
     let view = artifact.view();
     let prelude = artifact.manifest().facts.view.prelude;
-    let found = json::scan(view, prelude, &Matcher::new(question, &[]))?;
+    let found = json::scan(view, prelude, question)?;
     let units = Units {
         count: found.units.max(1) as f64,
         usual_bytes: USUAL_LEAF,

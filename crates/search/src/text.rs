@@ -35,7 +35,7 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
     let kind = artifact.manifest().facts.stats.kind;
     let unit = unit(view, kind)?;
     let usual_bytes = match unit {
-        Unit::Line | Unit::Record => view.bytes() as f64 / view.lines().max(1) as f64,
+        Unit::Line | Unit::Record | Unit::Row => view.bytes() as f64 / view.lines().max(1) as f64,
         Unit::Paragraph => USUAL_PARAGRAPH,
     };
     let units = Units {
@@ -55,7 +55,12 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
     }
     let seen = (0..MOST_TERMS).filter(|&at| units_with[at] > 0.0);
     let seen = seen.fold(0, |seen, at| seen | 1 << at);
-    let ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
+    let mut ranked = Ranker::new(view, question, units, &units_with).rank(found)?;
+    // After a row that the question names, those with but its common words say
+    // nothing.
+    if units.delimiter.is_some() && ranked.first().is_some_and(|best| best.is_literal) {
+        ranked.retain(|one| one.is_literal);
+    }
     let context = context(kind);
     Ok(Answer {
         ranked,
@@ -63,6 +68,11 @@ pub(crate) fn answer<'a>(artifact: &'a Artifact, question: &Question) -> io::Res
         header: header(view, units.delimiter)?,
         blocks: Box::new(move |one, _| {
             let mut ways = vec![vec![with_context(view, one, context)?]];
+            if unit == Unit::Paragraph
+                && let Some(header) = table_header(view, one)?
+            {
+                ways.insert(0, vec![block(one), header]);
+            }
             if context != (0, 0) {
                 ways.push(vec![block(one)]);
             }
@@ -79,6 +89,7 @@ fn unit(view: &View, kind: ContentKind) -> io::Result<Unit> {
     Ok(match kind {
         ContentKind::Markdown => Unit::Paragraph,
         ContentKind::Ndjson => Unit::Record,
+        ContentKind::Csv | ContentKind::Tsv => Unit::Row,
         ContentKind::Text if is_prose(view)? => Unit::Paragraph,
         _ => Unit::Line,
     })
@@ -135,6 +146,34 @@ pub(crate) fn block(one: &Ranked) -> Block {
         score: one.score,
         hit: one.place.start + one.first_hit,
     }
+}
+
+/// The first line of the table that a row in Markdown is in, and the line below
+/// it.
+fn table_header(view: &View, one: &Ranked) -> io::Result<Option<Block>> {
+    /// Bytes before a row in which its header is looked for.
+    const FAR: u64 = 16 << 10;
+    let from = one.place.start.saturating_sub(FAR);
+    let text = view.source().bytes(from, one.place.end)?;
+    let at = usize::try_from(one.place.start - from).unwrap_or(0);
+    if text.get(at) != Some(&b'|') {
+        return Ok(None);
+    }
+    let before = text[..at].split_inclusive(|byte| *byte == b'\n');
+    let rows = before.rev().take_while(|line| line.starts_with(b"|"));
+    let above: usize = rows.map(<[u8]>::len).sum();
+    let table = &text[at - above..at];
+    let lines = table.split_inclusive(|byte| *byte == b'\n').take(2);
+    let length: usize = lines.map(<[u8]>::len).sum();
+    let start = one.place.start - above as u64;
+    let is_whole = above > 0 && (start == 0 || start > from);
+    Ok(is_whole.then(|| Block {
+        start,
+        end: start + length as u64,
+        path: None,
+        score: one.score,
+        hit: start,
+    }))
 }
 
 /// The line with its first hit: what is shown where a whole unit has no room.

@@ -10,7 +10,7 @@ use spillgate_artifact::{Layout, Origin, SystemClock, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
-use spillgate_search::{SearchPage, SearchQuery, search};
+use spillgate_search::{Passage, SearchPage, SearchQuery, search};
 use spillgate_store::MemoryStore;
 
 /// Stores a text as a tool's result is stored, however small it is.
@@ -177,15 +177,110 @@ fn json_by_path_and_by_sibling() {
     10379:        },
     "#);
     assert_snapshot!(find(&artifact, "Which order was lost at sea?", 70).render(), @r#"
-    .orders[7].status
-    273:      "status": "lost at sea"
-    --
     .orders[7].order_id
     242:      "order_id": "W700",
+    --
+    .orders[7].status
+    273:      "status": "lost at sea"
     --
     .orders[0].order_id
     4:      "order_id": "W000",
     "#);
+}
+
+/// What `cargo metadata` and the like print: large objects that name each other.
+fn packages() -> Artifact {
+    let names = [
+        "alpha",
+        "alpha_core",
+        "beta",
+        "tokyo",
+        "tokyo-util",
+        "gamma",
+    ];
+    let package = |(i, name): (usize, &&str)| {
+        let others: Vec<String> = names
+            .iter()
+            .filter(|other| *other != name)
+            .map(|other| format!(r#"{{"name":"{other}","req":"^{i}","kind":null,"features":["version","license"]}}"#))
+            .collect();
+        let filler = format!(r#""some words of {name} that tell nothing""#);
+        format!(
+            r#"{{"name":"{name}","version":"{i}.2.3","id":"registry+https://example.org#{name}@{i}.2.3","license":"L-{i}","license_file":null,"description":"The version of alpha that tokyo uses","dependencies":[{}],"targets":[{{"kind":["lib"],"name":"{name}","edition":"20{i}8"}}],"keywords":[{}],"authors":["A. {name}"],"edition":"20{i}1","rust_version":"1.{i}"}}"#,
+            others.join(","),
+            vec![filler; 40].join(","),
+        )
+    };
+    let packages: Vec<String> = names.iter().enumerate().map(package).collect();
+    artifact(&format!(
+        r#"{{"packages":[{}],"version":1}}"#,
+        packages.join(",")
+    ))
+}
+
+#[test]
+fn the_object_that_is_named_and_what_is_asked_of_it() {
+    let artifact = packages();
+    let cases: [(&str, &[&str]); 7] = [
+        ("version of alpha", &["\"alpha\"", "\"0.2.3\""]),
+        (
+            "what version of tokyo is used?",
+            &["\"tokyo\"", "\"3.2.3\""],
+        ),
+        ("license of alpha_core", &["\"alpha_core\"", "\"L-1\""]),
+        (
+            "What is the edition of tokyo-util?",
+            &["\"tokyo-util\"", "\"2041\""],
+        ),
+        (
+            "Version of gamma, and its license",
+            &["\"gamma\"", "\"5.2.3\"", "\"L-5\""],
+        ),
+        ("who are the authors of beta", &["\"beta\"", "A. beta"]),
+        ("rust_version of beta.", &["\"beta\"", "\"1.2\""]),
+    ];
+    for (question, want) in cases {
+        for budget in [150, 300] {
+            let page = find(&artifact, question, budget);
+            let start: String = page.render().lines().take(14).collect();
+            for part in want {
+                assert!(
+                    start.contains(part),
+                    "{question}: {part}\n{}",
+                    page.render()
+                );
+            }
+        }
+    }
+    assert_snapshot!(find(&artifact, "What is the license of tokyo?", 60).render(), @r#"
+    .packages[3].name
+    337:      "name": "tokyo",
+    --
+    .packages[3].license
+    340:      "license": "L-3",
+    --
+    .packages[0].dependencies[2].name
+    30:          "name": "tokyo",
+    "#);
+}
+
+#[test]
+fn what_is_absent_brings_nothing_else() {
+    let text = "frob the x and y\nthe x of it\n".repeat(30);
+    assert_snapshot!(find(&artifact(&text), "zorb_x", 60).render(), @"
+    Not in the text: zorb_x
+    No passage: none of these words is in the text. Ask with fewer or other words, or grep for a part of a word.
+    ");
+    let orders: Vec<String> = (0..60)
+        .map(|i| format!(r##""#W{i}00":{{"status":"sent","order_id":"#W{i}00"}}"##))
+        .collect();
+    let text = format!("{{{}}}", orders.join(","));
+    for budget in [60, 200, 600, 1000] {
+        let page = find(&artifact(&text), "status of #W9999999", budget);
+        assert_eq!(page.absent, ["W9999999"]);
+        let is_document = |one: &Passage| one.path.as_deref() == Some(".");
+        assert!(!page.passages.iter().any(is_document), "{}", page.render());
+    }
 }
 
 #[test]
@@ -221,6 +316,42 @@ fn rows_of_a_table() {
     11:9,New York,9.5,"a, b 9"
     35:33,New York,3.5,"a, b 33"
     "#);
+}
+
+#[test]
+fn a_row_with_line_breaks_in_a_cell() {
+    let mut text = String::from("id,name,note,city\n");
+    for i in 0..300 {
+        let city = ["Oslo", "Lima", "Rome"][i % 3];
+        text.push_str(&format!(
+            "{i},Person {i},\"first line\nsecond line, \"\"{i}\"\"\nlast\",{city}\n"
+        ));
+    }
+    let artifact = artifact(&text);
+    assert_snapshot!(find(&artifact, "What is the city of Person 77?", 250).render(), @r#"
+    1:id,name,note,city
+    233:77,Person 77,"first line
+    234:second line, ""77""
+    235:last",Rome
+    "#);
+}
+
+#[test]
+fn rows_of_a_table_in_markdown() {
+    let mut text = String::from("# Fares\n\nWhat people pay.\n\n| City | Fare |\n|---|---|\n");
+    for i in 0..80 {
+        text.push_str(&format!("| Town {i} | {i}.5 |\n"));
+    }
+    text.push_str("\nThe last town is the dearest.\n");
+    assert_snapshot!(find(&artifact(&text), "fare in Town 57", 45).render(), @"
+    64:| Town 57 | 57.5 |
+    --
+    5:| City | Fare |
+    6:|---|---|
+    --
+    1:# Fares
+    88:The last town is the dearest.
+    ");
 }
 
 #[test]
