@@ -106,7 +106,7 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
 /// Logs, code and prose, of which a test or a build may have printed any: what
 /// failed comes first then.
 fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line>> {
-    let failures = output::outline(view, plan)?;
+    let failures = output::outline(view, plan, kind)?;
     // Of a log without failures, what is rare is telling.
     let least = if failures.is_empty() { 1 } else { 2 };
     let rest = match kind {

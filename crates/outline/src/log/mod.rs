@@ -12,6 +12,7 @@ use spillgate_view::View;
 
 use crate::parts::{Plan, grouped, lines};
 use crate::{Line, note};
+pub(crate) use mask::signature;
 use mine::{Cluster, Miner};
 
 /// Templates that are shown at most, whatever the budget.
