@@ -109,11 +109,15 @@ fn is_good(text: &[u8]) -> bool {
     good.is_match(text) && !nonzero.is_match(text)
 }
 
-/// The words without what stands in front of them.
+/// The words of its lines without what stands in front of them.
 fn told(text: &[u8]) -> String {
-    let front = IN_FRONT.find(text).map_or(0, |front| front.end());
-    let words = String::from_utf8_lossy(&text[front..]);
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut all = Vec::new();
+    for line in text.split(|&byte| byte == b'\n') {
+        let front = IN_FRONT.find(line).map_or(0, |front| front.end());
+        let words = String::from_utf8_lossy(&line[front..]);
+        all.extend(words.split_whitespace().map(str::to_owned));
+    }
+    all.join(" ")
 }
 
 /// Lines that differ in numbers at most.
