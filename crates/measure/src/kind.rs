@@ -60,7 +60,7 @@ fn is_binary(head: &[u8], complete: bool) -> bool {
 /// JSON or NDJSON, as far as the sample can be parsed.
 fn json(text: &str, complete: bool) -> Option<ContentKind> {
     if !text.trim_start().starts_with(['{', '[']) {
-        return None;
+        return behind_notes(text, complete);
     }
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let (mut whole, mut ends) = (0u32, Vec::new());
@@ -71,6 +71,10 @@ fn json(text: &str, complete: bool) -> Option<ContentKind> {
                 ends.push(documents.byte_offset());
             }
             Some(Err(error)) if error.is_eof() && !complete => break true,
+            // Cut off by what printed it: JSON, and not a valid document.
+            Some(Err(error)) if error.is_eof() && whole == 0 && text.contains(['"', ',']) => {
+                break true;
+            }
             Some(Err(_)) => return json_lines(text, complete),
             None => break false,
         }
@@ -85,8 +89,21 @@ fn json(text: &str, complete: bool) -> Option<ContentKind> {
     }
 }
 
+/// Lines with which a program may begin before it prints NDJSON.
+const NOTES: usize = 2;
+
+/// NDJSON behind a line or two of notes: `Listening on 3000`.
+fn behind_notes(text: &str, complete: bool) -> Option<ContentKind> {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let begins = lines
+        .by_ref()
+        .take(NOTES + 1)
+        .any(|line| line.starts_with('{'));
+    begins.then(|| json_lines(text, complete)).flatten()
+}
+
 /// NDJSON with a line here and there that is none, as logs have: nine lines in
-/// ten are a document.
+/// ten are a document, without the notes before the first.
 fn json_lines(text: &str, complete: bool) -> Option<ContentKind> {
     let mut lines: Vec<&str> = text
         .lines()
@@ -99,6 +116,11 @@ fn json_lines(text: &str, complete: bool) -> Option<ContentKind> {
         line.trim_start().starts_with(['{', '['])
             && serde_json::from_str::<IgnoredAny>(line).is_ok()
     };
+    let notes = lines
+        .iter()
+        .take(NOTES)
+        .take_while(|line| !is_document(line));
+    let lines = &lines[notes.count()..];
     let documents = lines.iter().filter(is_document).count();
     (documents >= 2 && documents * 10 >= lines.len() * 9).then_some(ContentKind::Ndjson)
 }
@@ -284,6 +306,13 @@ mod tests {
             ("{\"a\":1} {\"a\":2}", Text),
             ("{\"a\":1}\n{broken\n", Text),
             ("{not json}", Text),
+            ("{\"a\": [1, {\"b\": \"c", Json),
+            ("[\n  {\n    \"a\": 1\n  },\n", Json),
+            ("[", Text),
+            ("Listening on 3000\n{\"a\":1}\n{\"a\":2}\n", Ndjson),
+            ("up\n[INFO] ready\n{\"a\":1}\n{\"a\":2}\n", Ndjson),
+            ("a\nb\nc\n{\"a\":1}\n{\"a\":2}\n", Code),
+            ("x\n{\"a\":1}\n", Text),
             (
                 "[2026-11-21 10:00:00] INFO up\n[2026-11-21 10:00:01] INFO up\n[2026-11-21 10:00:02] WARN x\n",
                 Log,

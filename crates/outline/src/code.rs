@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 use spillgate_view::View;
 
-use crate::parts::Plan;
+use crate::parts::{Plan, counted};
 use crate::{Line, located, note};
 
 /// Definitions that are noted at most; all are counted.
@@ -97,7 +97,7 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
     let mut lines = Vec::new();
     let found = finder.found;
     if finder.count > found.len() as u64 {
-        lines.push(note(format!("{} definitions", plan.scaled(finder.count))));
+        lines.push(note(counted(&plan.scaled(finder.count), "definition")));
     }
     let mut around: Vec<usize> = Vec::new();
     for definition in found {

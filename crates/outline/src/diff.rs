@@ -4,7 +4,7 @@ use std::io;
 
 use spillgate_view::View;
 
-use crate::parts::{Plan, grouped};
+use crate::parts::{Plan, counted, grouped};
 use crate::{Line, located, note};
 
 /// Files that are shown at most; all are counted.
@@ -17,7 +17,10 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
     diff.next_file(None);
     let (added, removed) = (plan.scaled(diff.added), plan.scaled(diff.removed));
     let count = plan.scaled(diff.count);
-    let mut lines = vec![note(format!("{count} files, +{added} −{removed}"))];
+    let mut lines = vec![note(format!(
+        "{}, +{added} −{removed}",
+        counted(&count, "file")
+    ))];
     // Where room is short, the small changes go first.
     let mut order: Vec<usize> = (0..diff.files.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(diff.files[at].added + diff.files[at].removed));

@@ -9,7 +9,7 @@ use html5gum::{DefaultEmitter, IoReader, StartTag, Token, Tokenizer};
 use spillgate_artifact::ReadRange;
 use spillgate_view::View;
 
-use crate::parts::grouped;
+use crate::parts::{counted, grouped};
 use crate::{Line, located, note};
 
 /// Bytes that are looked at: pages have some megabytes at most.
@@ -121,7 +121,10 @@ impl Place {
                     true => String::new(),
                     false => format!(": {}", header.join(" | ")),
                 };
-                Some((2, format!("{name}, {} rows{header}", grouped(rows))))
+                Some((
+                    2,
+                    format!("{name}, {}{header}", counted(&grouped(rows), "row")),
+                ))
             }
             What::Form { name, fields } => Some((3, format!("{name}: {}", fields.join(", ")))),
         }

@@ -17,6 +17,7 @@ mod log;
 mod markdown;
 mod output;
 mod parts;
+mod plain;
 mod prose;
 mod table;
 mod values;
@@ -25,10 +26,11 @@ mod xml;
 use std::io;
 
 use spillgate_artifact::{ContentKind, Stats, ViewFacts};
+use spillgate_measure::{SAMPLE_BYTES, Sample, classify};
 use spillgate_view::{View, clip};
 
 pub use fit::{DEFAULT_TOKENS, within};
-use parts::Plan;
+use parts::{Plan, counted};
 
 /// Characters of an outline's line.
 const LINE_CHARS: usize = 160;
@@ -53,7 +55,13 @@ pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<
             note("(nothing in it can be shown; the stored bytes have it)".to_owned()),
         );
     } else if shown.abs_diff(stats.lines) > 1 {
-        lines.insert(0, note(format!("(laid out as {shown} lines)")));
+        lines.insert(
+            0,
+            aside(format!(
+                "(laid out as {})",
+                counted(&shown.to_string(), "line")
+            )),
+        );
     }
     for line in &mut lines {
         line.text = format!("  {}", clip(&line.text, LINE_CHARS));
@@ -63,6 +71,11 @@ pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<
 
 fn note(text: String) -> Line {
     Line { rank: 0, text }
+}
+
+/// A remark on the outline itself: what the text is, comes before it.
+fn aside(text: String) -> Line {
+    Line { rank: 2, text }
 }
 
 /// A line about what begins at byte `offset`, with its number.
@@ -98,7 +111,7 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
         _ => of_output(view, &plan, kind)?,
     };
     if plan.is_partial() && !lines.is_empty() {
-        lines.insert(0, note(format!("({})", plan.told())));
+        lines.insert(0, aside(format!("({})", plan.told())));
     }
     Ok(lines)
 }
@@ -106,13 +119,12 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
 /// Logs, code and prose, of which a test or a build may have printed any: what
 /// failed comes first then.
 fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line>> {
-    let failures = output::outline(view, plan)?;
+    let failures = output::outline(view, plan, kind)?;
     // Of a log without failures, what is rare is telling.
     let least = if failures.is_empty() { 1 } else { 2 };
     let rest = match kind {
         ContentKind::Log => log::outline(view, plan, least)?,
-        ContentKind::Code if failures.is_empty() => code::outline(view, plan)?,
-        ContentKind::Text if failures.is_empty() => prose::outline(view, plan)?,
+        ContentKind::Code | ContentKind::Text if failures.is_empty() => plainly(view, plan, kind)?,
         _ => Vec::new(),
     };
     let behind = failures.len();
@@ -123,14 +135,40 @@ fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line
     Ok(failures.into_iter().chain(rest).collect())
 }
 
+/// Code and prose, unless it is laid out in a way that has a shape.
+fn plainly(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line>> {
+    if begins_as_json(view)? {
+        return json::outline(view, 0);
+    }
+    let shaped = plain::outline(view, plan)?;
+    match kind {
+        _ if !shaped.is_empty() => Ok(shaped),
+        ContentKind::Code => code::outline(view, plan),
+        _ => prose::outline(view, plan),
+    }
+}
+
+/// Whether it is JSON as far as its head tells: what was cut off is none when
+/// it is stored, and its keys are still what one asks for.
+fn begins_as_json(view: &View) -> io::Result<bool> {
+    let head = view.source().bytes(0, SAMPLE_BYTES as u64)?;
+    let complete = view.bytes() <= SAMPLE_BYTES as u64;
+    let sample = Sample {
+        head: &head,
+        complete,
+    };
+    Ok(classify(sample) == ContentKind::Json)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use spillgate_artifact::Layout;
-    use spillgate_view::{Indexer, View};
+    use insta::{allow_duplicates, assert_snapshot};
+    use spillgate_artifact::{Layout, Tokens};
+    use spillgate_view::Indexer;
 
-    use super::Line;
+    use super::*;
 
     /// A view of text as it is.
     pub(crate) fn view_of(text: &str) -> View {
@@ -143,5 +181,43 @@ mod tests {
     pub(crate) fn texts(lines: &[Line]) -> String {
         let texts: Vec<&str> = lines.iter().map(|line| &*line.text).collect();
         texts.join("\n")
+    }
+
+    #[test]
+    fn what_it_is_comes_before_remarks() {
+        let text = format!(
+            "{{\"items\": [{}",
+            "{\"id\": 7, \"name\": \"A name as names are\", \"place\": \"somewhere else\"}, "
+                .repeat(40)
+        );
+        let stats = |kind| Stats {
+            bytes: text.len() as u64,
+            lines: 1,
+            chars: text.len() as u64,
+            tokens: Tokens::estimated(1),
+            kind,
+        };
+        let facts = ViewFacts {
+            bytes: text.len() as u64,
+            lines: 1,
+            longest_line: text.len() as u64,
+            is_raw: true,
+            layout: Layout::AsIs,
+            prelude: 0,
+        };
+        // What was cut off is text or code when it is stored.
+        for kind in [ContentKind::Json, ContentKind::Text, ContentKind::Code] {
+            let lines = outline(&view_of(&text), &facts, &stats(kind)).unwrap();
+            allow_duplicates!(assert_snapshot!(texts(&lines), @r#"
+            (laid out as 3 lines)
+            (as far as it can be read)
+            .items[]: array(40) of object
+              .id: number: 7
+              .name: string: "A name as names are"
+              .place: string: "somewhere else"
+            "#));
+            let first = lines.iter().min_by_key(|line| line.rank).unwrap();
+            assert!(first.text.contains(".items[]: array(40) of object"));
+        }
     }
 }

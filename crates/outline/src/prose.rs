@@ -4,7 +4,7 @@ use std::io;
 
 use spillgate_view::View;
 
-use crate::parts::Plan;
+use crate::parts::{Plan, counted};
 use crate::{Line, located, note};
 
 /// Paragraphs whose beginnings are shown at most.
@@ -45,7 +45,7 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
     if count < 2 {
         return Ok(Vec::new());
     }
-    let mut lines = vec![note(format!("{} paragraphs", plan.scaled(count)))];
+    let mut lines = vec![note(counted(&plan.scaled(count), "paragraph"))];
     let every = beginnings.len().div_ceil(MOST).max(1);
     for (at, (offset, text)) in beginnings.iter().enumerate() {
         if at < 3 || at.is_multiple_of(every) {

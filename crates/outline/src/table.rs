@@ -9,7 +9,7 @@ use std::io;
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use spillgate_artifact::ByteSource;
 
-use crate::parts::{Plan, grouped};
+use crate::parts::{Plan, counted, grouped};
 use crate::values::{Range, Values};
 use crate::{Line, note};
 
@@ -192,7 +192,11 @@ impl Table {
         };
         let columns = self.names.len();
         let rows = plan.scaled(self.rows);
-        let mut lines = vec![note(format!("{rows} rows, {columns} columns{ragged}"))];
+        let mut lines = vec![note(format!(
+            "{}, {}{ragged}",
+            counted(&rows, "row"),
+            counted(&columns.to_string(), "column")
+        ))];
         let unnamed = Column::default();
         for (at, name) in self.names.iter().enumerate() {
             let column = self.columns.get(at).unwrap_or(&unnamed);
@@ -399,7 +403,7 @@ mod tests {
         b: integer: 2
         ");
         assert_snapshot!(table("a,b\n1,\"open", 1 << 20, 1), @"
-        1 rows, 2 columns
+        1 row, 2 columns
         a: integer: 1
         b: text: open
         ");
@@ -419,7 +423,7 @@ mod tests {
             let _ = reader.headers();
             let rows = reader.records().flatten().count();
             let ours = table(&text, 7, 2);
-            prop_assert!(ours.starts_with(&format!("{rows} rows")), "{rows}, not {ours}");
+            prop_assert!(ours.starts_with(&counted(&rows.to_string(), "row")), "{rows}, not {ours}");
         }
     }
 }

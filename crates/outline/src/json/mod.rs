@@ -13,8 +13,8 @@ use serde::de::IgnoredAny;
 use spillgate_artifact::{ByteSource, Layout, ReadRange};
 use spillgate_view::{JsonLayout, View, ViewSink};
 
-use crate::parts::{MOST_BYTES, Plan, grouped, lines};
-use crate::{Line, note};
+use crate::parts::{MOST_BYTES, Plan, counted, grouped, lines};
+use crate::{Line, aside};
 use walk::{Indent, Unfit, Walker};
 
 /// How views are laid out.
@@ -43,9 +43,9 @@ pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<Line>> {
     let (tree, ended) = walker.finish();
     let mut shown = render::render(tree, "");
     if plan.is_partial() {
-        shown.insert(0, note(format!("({})", plan.told())));
+        shown.insert(0, aside(format!("({})", plan.told())));
     } else if !(ended && is_whole) {
-        shown.insert(0, note("(as far as it can be read)".to_owned()));
+        shown.insert(0, aside("(as far as it can be read)".to_owned()));
     }
     Ok(shown)
 }
@@ -76,12 +76,13 @@ pub(crate) fn outline_of_lines(view: &View, plan: &Plan) -> io::Result<Vec<Line>
     let documents = plan.scaled(all.documents);
     let others = match others {
         0 => String::new(),
+        1 => " (and 1 line that is none)".to_owned(),
         n => format!(" (and {} lines that are none)", grouped(n)),
     };
     let (tree, _) = all.finish();
     Ok(render::render(
         tree,
-        &format!("{documents} documents{others}, each "),
+        &format!("{}{others}, each ", counted(&documents, "document")),
     ))
 }
 

@@ -44,7 +44,7 @@ fn many_documents_and_odd_ones() {
       ."a b"? (1 of 2): null
     "#);
     assert_snapshot!(shape_of_lines("{\"a\":1}\n{bro\n{\"a\":2}\n"), @"
-    2 documents (and 1 lines that are none), each object
+    2 documents (and 1 line that is none), each object
       .a: number: 1, 2
     ");
     assert_snapshot!(shape("[1, 2, \"x\", [3]]"), @r#"

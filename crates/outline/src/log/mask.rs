@@ -122,7 +122,7 @@ fn head(line: &[u8]) -> &[u8] {
 }
 
 /// The same for lines that differ only in what varies.
-pub(super) fn signature(line: &[u8]) -> u64 {
+pub(crate) fn signature(line: &[u8]) -> u64 {
     walk(head(line), FxHasher::default()).finish()
 }
 

@@ -10,8 +10,9 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 use spillgate_view::View;
 
-use crate::parts::{Plan, grouped, lines};
+use crate::parts::{Plan, counted, grouped, lines};
 use crate::{Line, note};
+pub(crate) use mask::signature;
 use mine::{Cluster, Miner};
 
 /// Templates that are shown at most, whatever the budget.
@@ -70,7 +71,10 @@ pub(crate) fn outline(view: &View, plan: &Plan, least: u64) -> io::Result<Vec<Li
             0 => String::new(),
             n => format!("; {} more lines follow none", plan.scaled(n)),
         };
-        outline.push(note(format!("{} templates{others}", grouped(total as u64))));
+        outline.push(note(format!(
+            "{}{others}",
+            counted(&grouped(total as u64), "template")
+        )));
     }
     for (rank, cluster) in shown {
         let line = view.line_of_offset(cluster.first)?;

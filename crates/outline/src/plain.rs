@@ -1,0 +1,283 @@
+//! Is a text without a kind of its own laid out in a way that has a shape?
+//!
+//! Tables with semicolons, matches of `grep -n`, YAML, and the snapshots of
+//! pages that browser tools print as YAML.
+
+use std::io;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+use rustc_hash::FxHashMap;
+use spillgate_view::View;
+
+use crate::parts::{Plan, counted, grouped, lines};
+use crate::{Line, located, note, table};
+
+/// Bytes at the beginning by which a text is judged, and lines.
+const HEAD: u64 = 16 << 10;
+const JUDGED: usize = 200;
+/// Files, keys or places that are shown at most.
+const MOST: usize = 200;
+/// Bytes of a line that are looked at.
+const LONGEST: usize = 400;
+
+fn pattern(source: &str) -> Regex {
+    Regex::new(source).expect("the patterns of this file are valid")
+}
+
+static MATCH: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u)^([^\s:][^:]*?)[:-]\d+[:-]"));
+static KEY: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"(?-u)^( *)((?:[\w./$@-]+(?: [\w./-]+)?|"[^"]*"|'[^']*')):(?: +(.*))?$"#)
+});
+static ITEM: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u)^( *)-(?: +\S.*)?$"));
+/// A line of a page's snapshot: a role, a name, properties.
+static ROLE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?-u)^( *)- (alert|banner|button|cell|checkbox|combobox|complementary|contentinfo|dialog|document|form",
+        r"|generic|heading|img|link|list|listitem|main|navigation|option|paragraph|region|row|search|tab|table|text|textbox)\b",
+        r#"(?: "|:| \[|$)"#,
+    ))
+});
+/// Roles that a page is found one's way by.
+const LANDMARKS: [&[u8]; 12] = [
+    b"alert",
+    b"banner",
+    b"complementary",
+    b"contentinfo",
+    b"dialog",
+    b"form",
+    b"heading",
+    b"main",
+    b"navigation",
+    b"region",
+    b"search",
+    b"table",
+];
+
+/// The outline of the first shape that nine lines in ten have; nothing if there
+/// is none.
+pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+    let head = view.source().bytes(0, HEAD)?;
+    let judged = lines(&head).map(|(_, line)| line.trim_ascii_end());
+    let judged = judged.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+    let mut judged: Vec<&[u8]> = judged.take(JUDGED).collect();
+    if head.len() as u64 == HEAD && judged.len() < JUDGED {
+        judged.pop(); // cut off
+    }
+    let most = |is: &dyn Fn(&&&[u8]) -> bool| {
+        judged.len() >= 3 && judged.iter().filter(is).count() * 10 >= judged.len() * 9
+    };
+    let semicolons = |line: &[u8]| memchr::memchr_iter(b';', line).count();
+    let width = judged.first().map_or(0, |header| semicolons(header));
+    let is_header = |line: &[u8]| !line.ends_with(b";") && !line.contains(&b'(');
+    if width > 0 && is_header(judged[0]) && most(&|line| semicolons(line) == width) {
+        let plan = Plan::first(view.source(), 0)?;
+        return table::outline(view.source(), &plan, b';');
+    }
+    if most(&|line| MATCH.is_match(line)) {
+        return matches(view, plan);
+    }
+    if most(&|line| ROLE.is_match(line) || line.trim_ascii_start().starts_with(b"- /url")) {
+        return page(view, plan);
+    }
+    let keys = judged.iter().filter(|line| KEY.is_match(unlisted(line)));
+    if keys.count() * 2 >= judged.len()
+        && most(&|line| KEY.is_match(line) || ITEM.is_match(line) || line.starts_with(b" "))
+    {
+        return yaml(view, plan);
+    }
+    Ok(Vec::new())
+}
+
+/// The line without the dash of a list.
+fn unlisted(line: &[u8]) -> &[u8] {
+    let bare = line.trim_ascii_start();
+    bare.strip_prefix(b"- ").unwrap_or(line)
+}
+
+/// Files with how many lines of theirs match.
+fn matches(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+    let mut known: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
+    let mut files: Vec<(u64, Vec<u8>, u64)> = Vec::new();
+    let (mut all, mut others) = (0u64, 0u64);
+    plan.each_line(view.source(), |line, offset| {
+        let found = MATCH.captures(&line[..line.len().min(LONGEST)]);
+        let Some(name) = found.and_then(|found| found.get(1)) else {
+            return;
+        };
+        all += 1;
+        if let Some(&at) = known.get(name.as_bytes()) {
+            files[at].2 += 1;
+        } else if files.len() < MOST {
+            known.insert(name.as_bytes().to_vec(), files.len());
+            files.push((offset, name.as_bytes().to_vec(), 1));
+        } else {
+            others += 1;
+        }
+    })?;
+    let many = if others > 0 { "more than " } else { "" };
+    let told = counted(&grouped(files.len() as u64), "file");
+    let all = plan.scaled(all);
+    let mut shown = vec![note(format!("{all} matching lines in {many}{told}"))];
+    for (at, (offset, name, count)) in files.into_iter().enumerate() {
+        let text = format!("{}: {}", String::from_utf8_lossy(&name), grouped(count));
+        shown.push(located(view, offset, 1 + at, &text)?);
+    }
+    Ok(shown)
+}
+
+/// Headings and landmarks of a page, and how many there are of each role.
+fn page(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+    let mut roles: Vec<(String, u64)> = Vec::new();
+    let mut places: Vec<(u64, String)> = Vec::new();
+    plan.each_line(view.source(), |line, offset| {
+        let line = &line[..line.len().min(LONGEST)];
+        let Some(role) = ROLE.captures(line).and_then(|found| found.get(2)) else {
+            return;
+        };
+        let name = String::from_utf8_lossy(role.as_bytes());
+        match roles.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => roles.push((name.into_owned(), 1)),
+        }
+        if LANDMARKS.contains(&role.as_bytes()) && places.len() < MOST {
+            let text = String::from_utf8_lossy(&line[role.start()..]);
+            let text = text.trim_end().trim_end_matches(':').to_owned();
+            places.push((offset, text));
+        }
+    })?;
+    roles.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    let roles = roles.iter().take(8);
+    let roles: Vec<String> = roles
+        .map(|(role, count)| format!("{role} {}", plan.scaled(*count)))
+        .collect();
+    let mut shown = vec![note(format!("a page: {}", roles.join(", ")))];
+    for (at, (offset, text)) in places.iter().enumerate() {
+        shown.push(located(view, *offset, 1 + at, text)?);
+    }
+    Ok(shown)
+}
+
+/// A key of the first or the second level.
+struct Key {
+    offset: u64,
+    depth: usize,
+    text: String,
+    items: u64,
+}
+
+/// Keys of two levels with their lines, and the lengths of lists.
+fn yaml(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+    let mut keys: Vec<Key> = Vec::new();
+    let mut top = 0u64;
+    // Indentations that are open; with the key, unless it is an item's or deep.
+    let mut open: Vec<(usize, bool, Option<usize>)> = Vec::new();
+    let mut block = None;
+    plan.each_line(view.source(), |line, offset| {
+        let line = line[..line.len().min(LONGEST)].trim_ascii_end();
+        let indent = line.iter().take_while(|&&byte| byte == b' ').count();
+        if line.is_empty() || block.is_some_and(|block| indent > block) {
+            return;
+        }
+        block = None;
+        if line.ends_with(b"|") || line.ends_with(b">") || line.ends_with(b"|-") {
+            block = Some(indent);
+        }
+        if ITEM.is_match(line) && line != b"---" {
+            let is_below =
+                |&(at, is_item, _): &(usize, bool, _)| at > indent || (at == indent && is_item);
+            while open.last().is_some_and(is_below) {
+                open.pop();
+            }
+            match open.last() {
+                Some(&(_, false, Some(key))) => keys[key].items += 1,
+                Some(_) => {}
+                None => top += 1,
+            }
+            open.push((indent, true, None));
+        } else if let Some(name) = KEY.captures(line).and_then(|found| found.get(2)) {
+            while open.last().is_some_and(|&(at, ..)| at >= indent) {
+                open.pop();
+            }
+            let depth = open.len();
+            let is_shown = depth < 2 && open.iter().all(|&(_, is_item, _)| !is_item);
+            let key = (is_shown && keys.len() < MOST).then_some(keys.len());
+            open.push((indent, false, key));
+            if key.is_some() {
+                let text = String::from_utf8_lossy(name.as_bytes()).into_owned();
+                keys.push(Key {
+                    offset,
+                    depth,
+                    text,
+                    items: 0,
+                });
+            }
+        }
+    })?;
+    let mut shown = Vec::new();
+    if top > 0 {
+        let items = counted(&plan.scaled(top), "item");
+        shown.push(note(format!("a list of {items}")));
+    }
+    for key in keys {
+        let items = match key.items {
+            0 => String::new(),
+            n => format!(" ({})", counted(&grouped(n), "item")),
+        };
+        let text = format!("{}{}{items}", "  ".repeat(key.depth), key.text);
+        shown.push(located(view, key.offset, key.depth, &text)?);
+    }
+    Ok(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::tests::{texts, view_of};
+
+    fn shown(text: &str) -> String {
+        let view = view_of(text);
+        let plan = Plan::spread(view.source(), 0).unwrap();
+        texts(&outline(&view, &plan).unwrap())
+    }
+
+    #[test]
+    fn shapes() {
+        assert_snapshot!(shown("id;name;city\n1;a;Rome\n2;b;Oslo\n"), @"
+        2 rows, 3 columns
+        id: integer: 1, 2
+        name: text: a, b
+        city: text: Rome, Oslo
+        ");
+        assert_snapshot!(shown("src/a.rs:3:fn a() {\nsrc/a.rs:9:fn b() {\nsrc/b.rs:1:fn c() {\n"), @"
+        3 matching lines in 2 files
+        1: src/a.rs: 2
+        3: src/b.rs: 1
+        ");
+        assert_snapshot!(shown("name: x\non:\n  push:\n    branches: [a]\n  pull: {}\njobs:\n  build:\n    steps:\n      - run: |\n          a: b\n      - run: c\nlist:\n- a: 1\n  b: 2\n- a: 3\n"), @"
+        1: name
+        2: on
+          3: push
+          5: pull
+        6: jobs
+          7: build
+        12: list (2 items)
+        ");
+        assert_snapshot!(shown("- banner [ref=e2]:\n  - link \"Home\" [ref=e3]\n- main:\n  - heading \"Orders\" [level=1]\n  - list:\n    - listitem: one\n    - listitem: two\n"), @r#"
+        a page: listitem 2, banner 1, heading 1, link 1, list 1, main 1
+        1: banner [ref=e2]
+        3: main
+        4: heading "Orders" [level=1]
+        "#);
+        for none in [
+            "- one\n- two\n- three\n",
+            "a = 1;\nb = 2;\nc = 3;\n",
+            "Dear all,\nhow are you?\nI am: well\n",
+            "x: 1\n",
+        ] {
+            assert_eq!(shown(none), "", "{none}");
+        }
+    }
+}
