@@ -7,6 +7,7 @@
 
 mod documents;
 mod jq;
+mod json;
 mod lazy;
 mod missing;
 mod plan;
