@@ -12,14 +12,14 @@ use rustix::process::Signal;
 use spillgate_artifact::ByteSource;
 
 use crate::QueryError;
-use crate::protocol::{Message, Request};
+use crate::protocol::{Message, REQUEST, Request};
 use crate::source::Source;
 
 /// Bytes of what the child says last that are looked at.
 const LAST_WORDS: u64 = 4096;
 
 /// The program that runs filters: one that calls [`child_main`](crate::child_main)
-/// with the argument behind `arguments`.
+/// with what stands in the environment variable [`REQUEST`](crate::REQUEST).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Child {
     /// The program, most often the one that runs.
@@ -134,8 +134,8 @@ impl Engine {
         };
         let mut child = Command::new(&self.child.program)
             .args(&self.child.arguments)
-            .arg(request)
             .env_clear()
+            .env(REQUEST, request)
             .current_dir("/")
             .stdin(stdin)
             .stdout(Stdio::piped())

@@ -57,6 +57,14 @@ pub enum QueryError {
         /// How many there are.
         total: u64,
     },
+    /// The result that the page begins with is shorter.
+    #[error("byte {asked} is past the end of result {result}, which has fewer bytes")]
+    PastResult {
+        /// The byte that was asked for.
+        asked: u64,
+        /// In which result, from 0.
+        result: u64,
+    },
     /// The document nests deeper than filters may look.
     #[error("the stored document nests deeper than {limit} levels (at byte {at})")]
     TooDeep {
@@ -103,7 +111,7 @@ impl QueryError {
             Self::NoSuchPath { .. } => "no_such_path",
             Self::Failed { .. } => "filter_failed",
             Self::NotJson { .. } => "not_json",
-            Self::PastEnd { .. } => "past_end",
+            Self::PastEnd { .. } | Self::PastResult { .. } => "past_end",
             Self::TooDeep { .. } | Self::Recursed => "too_deep",
             Self::Timeout { .. } => "timeout",
             Self::Memory { .. } => "out_of_memory",
@@ -129,6 +137,7 @@ impl QueryError {
                 "look at one value first, as in `.items[0]`; `?` behind a step leaves out what fails"
             }
             Self::PastEnd { .. } => "ask for a result before the end",
+            Self::PastResult { .. } => "take `--start` and `--byte` from the page before",
             Self::NotJson { .. } | Self::TooDeep { .. } => {
                 "read it as text: by lines or with a regular expression"
             }
@@ -151,6 +160,10 @@ pub(crate) fn bad_filter(filter: &str, message: String, at: usize) -> QueryError
     /// Characters that are shown before and behind the place.
     const AROUND: usize = 40;
     let at = filter.floor_char_boundary(at);
+    let message = match odd_key(filter, at) {
+        Some(key) => format!("{message}; write .{key:?} for such a key"),
+        None => message,
+    };
     let start = filter[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let end = filter[at..]
         .find('\n')
@@ -164,4 +177,20 @@ pub(crate) fn bad_filter(filter: &str, message: String, at: usize) -> QueryError
         line: line.map(|c| if c == '\t' { ' ' } else { c }).collect(),
         mark: format!("{}^", " ".repeat(shown.len())),
     }
+}
+
+/// The key around byte `at` that jq does not read as one, as in `.pkg-3` or
+/// `.xml:lang`: it must stand in quotes.
+fn odd_key(filter: &str, at: usize) -> Option<&str> {
+    let is_plain = |c: char| c.is_alphanumeric() || c == '_';
+    let is_key = |c: char| is_plain(c) || matches!(c, '-' | ':' | '@' | '/' | '$' | '+');
+    filter.match_indices('.').find_map(|(dot, _)| {
+        let key = &filter[dot + 1..];
+        let key = &key[..key.find(|c| !is_key(c)).unwrap_or(key.len())];
+        // What fails may be what stands behind the key.
+        let is_near = dot <= at && at <= dot + key.len() + 2;
+        let is_odd =
+            key.starts_with(is_plain) && key.ends_with(is_plain) && key.contains(|c| !is_plain(c));
+        (is_near && is_odd).then_some(key)
+    })
 }

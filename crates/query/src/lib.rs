@@ -18,3 +18,4 @@ pub use child::child_main;
 pub use engine::{Child, Engine, QueryLimits};
 pub use error::QueryError;
 pub use page::{MissingPath, Query, QueryNext, QueryPage, query};
+pub use protocol::REQUEST;

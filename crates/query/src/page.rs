@@ -168,6 +168,16 @@ pub fn query(
     if let Some(summary) = &said.summary {
         failed(summary, query)?;
     }
+    if let Some(part) = said.results.first()
+        && part.whole
+        && part.text.is_empty()
+        && part.from < query.byte
+    {
+        return Err(QueryError::PastResult {
+            asked: query.byte,
+            result: query.start,
+        });
+    }
     Ok(page(&said, query, source.format, counter))
 }
 
@@ -239,7 +249,9 @@ fn failed(summary: &Summary, query: &Query<'_>) -> Result<(), QueryError> {
         let message = format!("no line is, the first is {first}: {why}");
         return Err(QueryError::NotJson { message });
     }
-    match query.start > summary.results {
+    let is_behind =
+        query.start > summary.results || query.start == summary.results && query.byte > 0;
+    match is_behind {
         true => Err(QueryError::PastEnd {
             asked: query.start,
             total: summary.results,

@@ -1,12 +1,17 @@
 //! What do parent and child tell each other?
 //!
-//! The request goes as one argument, for standard input is the data; answers
-//! come back as a JSON document a line, no longer than the window allows.
+//! The request is the one variable of an otherwise empty environment, for
+//! standard input is the data, and arguments can be read by every user of the
+//! machine; answers come back as a JSON document a line, no longer than the window allows.
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::Layout;
 
 use crate::MissingPath;
+
+/// The environment variable in which a child finds its request. Unlike
+/// arguments, only the owner of a process can read its environment.
+pub const REQUEST: &str = "SPILLGATE_QUERY";
 
 /// What the child is to do, and within which limits.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ def @csv: [.[] | if . == null then "" elif isstring then "\"" + gsub("\""; "\"\"
 def @tsv: [.[] | if . == null then "" elif isarray or isobject then error("not a cell: \(type)")
   else tostring | gsub("\\\\"; "\\\\") | gsub("\t"; "\\t") | gsub("\n"; "\\n") | gsub("\r"; "\\r") end] | join("\t");
 def toarray: if isarray then . else [.] end;
+def tostring: if isstring then . else tojson end;
 def leaf_paths: paths(scalars);
 def trimstr($x): ltrimstr($x) | rtrimstr($x);
 def IN(s): any(s == .; .);

@@ -8,9 +8,10 @@ use std::fmt::{self, Write};
 use jaq_core::load::{self, Arena, File, Loader, span};
 use jaq_core::native::{Fun, bome, run, v};
 use jaq_core::{Compiler, Ctx, DataT, Error, Lut, Vars, compile, data, unwrap_valr};
-use jaq_json::{Val, write};
+use jaq_json::Val;
 use jaq_std::input::{self, HasInputs, Inputs, RcIter};
 
+use super::json::render;
 use super::lazy::Stop;
 use crate::protocol::Refusal;
 
@@ -95,7 +96,7 @@ impl Jq {
         };
         let context = Ctx::<Kind>::new(&data, Vars::new([]));
         for result in self.0.id.run((context, value)).map(unwrap_valr) {
-            each(result.map_err(|error| Stop::Error(cut(&error)))?)?;
+            each(result.map_err(|error| Stop::Error(message(error)))?)?;
         }
         Ok(())
     }
@@ -113,13 +114,17 @@ fn funs() -> impl Iterator<Item = Fun<Kind>> {
         })),
         run::<Kind>(("halt", v(1), |_| bome(Err(outside("halt"))))),
     ];
+    let tojson = run::<Kind>(("tojson", v(0), |cv| {
+        bome(render(&cv.1, false).map(Val::utf8_str).map_err(Error::str))
+    }));
     let input = input::funs::<Kind>()
         .into_vec()
         .into_iter()
         .map(run::<Kind>);
     jaq_core::funs::<Kind>()
         .chain(inside)
-        .chain(jaq_json::funs())
+        .chain(jaq_json::funs().filter(|fun| fun.0 != "tojson"))
+        .chain([tojson])
         .chain(refused)
         .chain(input)
 }
@@ -170,15 +175,16 @@ fn not_compiled<'a>(errors: compile::Errors<&'a str, ()>, filter: &'a str) -> Fa
     (message, name)
 }
 
-/// The text of a value: JSON without white space, or a string's own text.
-pub(crate) fn render(value: &Val, raw: bool) -> Vec<u8> {
-    let mut text = Vec::new();
-    match value {
-        Val::TStr(string) | Val::BStr(string) if raw => text.extend_from_slice(string),
-        value => write::write(&mut text, &write::Pp::default(), 0, value)
-            .expect("invariant: memory takes what is written"),
+/// What an error says: a string as it is, without quotes.
+fn message(error: Error<Val>) -> String {
+    let shown = cut(&error);
+    // Only an error that is nothing but a string begins so.
+    if shown.starts_with('"')
+        && let Val::TStr(text) = error.into_val()
+    {
+        return cut(&String::from_utf8_lossy(&text));
     }
-    text
+    shown
 }
 
 /// A message that quotes no more than a little.

@@ -1,6 +1,6 @@
 //! Where does a path leave a document?
 
-use std::ops::ControlFlow;
+use std::collections::HashSet;
 
 use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
 
@@ -14,64 +14,81 @@ const NAMED: usize = 8;
 /// Keys that are compared; the shape of a larger object is better outlined.
 const COMPARED: usize = 10_000;
 
+/// Values that are looked at of those that are iterated.
+const LOOKED_AT: usize = 1_000;
+
 /// Characters of a key that is named.
 const LONGEST_KEY: usize = 80;
 
 /// The first step of the path that leads nowhere in the document; of what is
-/// iterated, the first value is looked at.
+/// iterated, the first values are looked at.
 pub(crate) fn missing(json: &[u8], steps: &[Step]) -> Option<MissingPath> {
-    let mut value = document(json)?;
+    let mut values = vec![document(json)?];
     let mut found = String::new();
     for step in steps {
-        let next = match &step.part {
-            Part::Key(key) => member(value.clone(), key),
-            Part::Index(at) => element(value.clone(), *at),
-            Part::Each => match first(value.clone()) {
-                ControlFlow::Break(first) => first,
-                ControlFlow::Continue(()) => return None,
-            },
+        let next: Vec<_> = match &step.part {
+            Part::Key(key) => {
+                let members = values.iter().filter_map(|value| member(value.clone(), key));
+                members.collect()
+            }
+            Part::Index(index) => {
+                let elements = values
+                    .iter()
+                    .filter_map(|value| element(value.clone(), *index));
+                elements.collect()
+            }
+            Part::Each => {
+                let inner = values.iter().flat_map(|value| inner(value.clone()));
+                inner.take(LOOKED_AT).collect()
+            }
         };
-        let Some(next) = next else {
-            return Some(at(found, &value, step));
-        };
+        if next.is_empty() {
+            // Nothing stands in an empty value, and that is no error.
+            let is_empty = step.part == Part::Each
+                && values
+                    .iter()
+                    .any(|value| matches!(value.get_type(), JsonType::Array | JsonType::Object));
+            return (!is_empty).then(|| at(found, &values, step));
+        }
         let written = written(&step.part);
         if found.is_empty() && !written.starts_with('.') {
             found.push('.');
         }
         found.push_str(&written);
-        value = next;
+        values = next;
     }
     None
 }
 
-/// The first value in a value; none in an empty one, and that is no error.
-fn first(value: LazyValue<'_>) -> ControlFlow<Option<LazyValue<'_>>> {
-    let first = match value.get_type() {
-        JsonType::Array => value.into_array_iter().and_then(|mut all| all.next()?.ok()),
-        JsonType::Object => value
-            .into_object_iter()
-            .and_then(|mut all| all.next()?.ok())
-            .map(|(_, value)| value),
-        _ => return ControlFlow::Break(None),
-    };
-    match first {
-        Some(first) => ControlFlow::Break(Some(first)),
-        None => ControlFlow::Continue(()),
+/// The first values in a value.
+fn inner(value: LazyValue<'_>) -> Vec<LazyValue<'_>> {
+    match value.get_type() {
+        JsonType::Array => {
+            let all = value.into_array_iter().into_iter().flatten();
+            all.map_while(Result::ok).take(LOOKED_AT).collect()
+        }
+        JsonType::Object => {
+            let all = value.into_object_iter().into_iter().flatten();
+            let all = all.map_while(Result::ok).map(|(_, value)| value);
+            all.take(LOOKED_AT).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
-fn at(found: String, value: &LazyValue<'_>, step: &Step) -> MissingPath {
-    let kind = name_of(value);
-    let mut near = Vec::new();
-    let mut length = None;
-    match value.get_type() {
-        JsonType::Object => near = keys(value.clone()),
+/// What is said of `values`, none of which has the step.
+fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
+    let is_object = |value: &&LazyValue<'_>| value.get_type() == JsonType::Object;
+    // Of mixed values the objects tell most.
+    let value = values.iter().find(is_object).unwrap_or(&values[0]);
+    let mut near = keys(values.iter().filter(is_object));
+    let length = match value.get_type() {
         JsonType::Array => {
             let elements = value.clone().into_array_iter();
-            length = elements.map(|elements| elements.count() as u64);
+            elements.map(|elements| elements.count() as u64)
         }
-        _ => {}
-    }
+        _ => None,
+    };
     if let Part::Key(key) = &step.part {
         let key: String = key.to_lowercase().chars().take(LONGEST_KEY).collect();
         near.sort_by_cached_key(|name| strsim::osa_distance(&name.to_lowercase(), &key));
@@ -83,22 +100,28 @@ fn at(found: String, value: &LazyValue<'_>, step: &Step) -> MissingPath {
         } else {
             found
         },
-        kind: kind.to_owned(),
+        kind: name_of(value).to_owned(),
         key: written(&step.part),
         near,
         length,
     }
 }
 
-fn keys(object: LazyValue<'_>) -> Vec<String> {
-    let members = object.into_object_iter().into_iter().flatten();
-    let names = members.map_while(Result::ok).map(|(name, _)| name);
-    let mut keys: Vec<String> = Vec::new();
-    for name in names.take(COMPARED) {
-        keys.push(name.chars().take(LONGEST_KEY).collect());
+/// The keys of objects, each once.
+fn keys<'a>(objects: impl Iterator<Item = &'a LazyValue<'a>>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut keys = Vec::new();
+    let members =
+        objects.flat_map(|object| object.clone().into_object_iter().into_iter().flatten());
+    for (name, _) in members.map_while(Result::ok) {
+        let key: String = name.chars().take(LONGEST_KEY).collect();
+        if seen.insert(key.clone()) {
+            keys.push(key);
+        }
+        if keys.len() == COMPARED {
+            break;
+        }
     }
-    let mut seen = std::collections::HashSet::new();
-    keys.retain(|key| seen.insert(key.clone()));
     keys
 }
 

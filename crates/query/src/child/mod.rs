@@ -7,6 +7,7 @@
 
 mod documents;
 mod jq;
+mod json;
 mod lazy;
 mod missing;
 mod plan;
@@ -29,7 +30,8 @@ const STACK: usize = 256 << 20;
 /// Bytes that the program itself maps beside data, stack and results.
 const PROGRAM: u64 = 256 << 20;
 
-/// Runs the one filter that `request` names over `input`, which is what stands
+/// Runs the one filter that `request`, the value of [`REQUEST`](crate::REQUEST),
+/// names over `input`, which is what stands
 /// in standard input, and writes what comes of it to `out`. Gives the exit
 /// code. Only ever called in a process of its own: it lowers that process's
 /// limits for good.

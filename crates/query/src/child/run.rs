@@ -7,7 +7,8 @@ use jaq_json::{Val, read};
 use sonic_rs::LazyValue;
 
 use super::documents::{Document, Documents};
-use super::jq::{Jq, render};
+use super::jq::{Jq, cut};
+use super::json::{check, render};
 use super::lazy::{Stop, document, start as lazy_start, walk};
 use super::missing::missing;
 use super::plan::{Part, Plan, Step, plan};
@@ -265,8 +266,13 @@ fn parsed(text: &str, depth: usize) -> Result<Val, Stop> {
 }
 
 fn emit(value: &Val, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    let raw = sink.raw;
-    match sink.result(matches!(value, Val::Null), || render(value, raw)) {
+    let refused = |error| Stop::Error(cut(&error));
+    let text = match sink.wants_text() {
+        true => render(value, sink.raw).map_err(refused)?,
+        // It fails on whichever page.
+        false => check(value).map(|()| Vec::new()).map_err(refused)?,
+    };
+    match sink.result(matches!(value, Val::Null), || text) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Stop::Enough),
     }
@@ -491,6 +497,35 @@ mod tests {
         ("[., input]", "1 2 3 4", "[1,2] [3,4]"),
         ("[., inputs]", "1 2 3", "[1,2,3]"),
         ("debug", "1", "1"),
+        ("nan, [-infinite]", "1", "null [-1.7976931348623157e+308]"),
+        (
+            "{a: nan, b: infinite} | ., tojson, tostring, @json",
+            "1",
+            r#"{"a":null,"b":1.7976931348623157e+308} "{\"a\":null,\"b\":1.7976931348623157e+308}" "{\"a\":null,\"b\":1.7976931348623157e+308}" "{\"a\":null,\"b\":1.7976931348623157e+308}""#,
+        ),
+        ("error(\"no\")", "1", "failed: no"),
+        ("error({a: 1})", "1", r#"failed: {"a":1}"#),
+        (
+            "3, {(.): 2}",
+            "1",
+            "3 failed: Object keys must be strings, not 1",
+        ),
+        (
+            "to_entries | from_entries",
+            "[5]",
+            "failed: Object keys must be strings, not 0",
+        ),
+        (
+            "[{([]): 2}] | tojson",
+            "1",
+            "failed: Object keys must be strings, not []",
+        ),
+        ("tobytes, [tobytes]", r#""a\u00e9""#, r#""aé" ["aé"]"#),
+        (
+            ".[]",
+            "[+1.5, 01.5, +2, NaN, 1e999]",
+            "1.5 1.5 2 null 1e999",
+        ),
         (
             ".a[",
             "1",
@@ -654,6 +689,45 @@ mod tests {
             path.clone().prop_map(|path| format!("[{path}] | length")),
             path.prop_map(|path| format!("map({path}) | tojson")),
         ]
+    }
+
+    /// Filters that make what JSON has not.
+    fn odd() -> impl Strategy<Value = String> {
+        let value = proptest::sample::select(vec![
+            ".",
+            "nan",
+            "infinite",
+            "-infinite",
+            "1e400",
+            "tobytes?",
+            "1.50",
+            "{}",
+            "[.[]?]",
+        ]);
+        let key = proptest::sample::select(vec!["\"a\"", "1", "null", "[]", "nan", "tojson"]);
+        let made = (key, value).prop_map(|(key, value)| format!("{{({key}): {value}}}"));
+        let then = proptest::sample::select(vec![
+            "",
+            "| [.]",
+            "| tojson",
+            "| tostring",
+            "| @json",
+            "| (to_entries | from_entries)?",
+        ]);
+        (made, then).prop_map(|(made, then)| format!("., ({made} {then})"))
+    }
+
+    proptest! {
+        #[test]
+        fn a_result_is_json(json in any_json(), filter in odd()) {
+            let mut results = given(&request(&filter, Format::Json), &json);
+            results.retain(|result| !result.starts_with("failed: "));
+            prop_assert!(!results.is_empty());
+            for result in results {
+                let parsed = serde_json::from_str::<serde::de::IgnoredAny>(&result);
+                prop_assert!(parsed.is_ok(), "{} of {}", result, filter);
+            }
+        }
     }
 
     proptest! {

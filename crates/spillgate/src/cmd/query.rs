@@ -10,7 +10,7 @@ use serde_json::json;
 use spillgate_artifact::{ByteSource, TokenBudget};
 use spillgate_offload::RetrieveError;
 use spillgate_outline::DEFAULT_TOKENS as OUTLINE_TOKENS;
-use spillgate_query::{Child, Engine, QueryPage, child_main};
+use spillgate_query::{Child, Engine, QueryPage, REQUEST, child_main};
 use spillgate_store::FileSource;
 
 use crate::args::Query;
@@ -107,13 +107,16 @@ fn print(page: &QueryPage, shape: &[String], out: &Output) -> io::Result<()> {
     Ok(())
 }
 
-/// The child: the request is its only argument, the data its standard input.
+/// The child: the request is in its environment, the data its standard input.
+/// It takes no arguments, which every user of the machine can read.
 pub(crate) fn child(mut arguments: impl Iterator<Item = OsString>) -> u8 {
-    let request = arguments.next().unwrap_or_default();
+    let (None, Ok(request)) = (arguments.next(), std::env::var(REQUEST)) else {
+        return 1;
+    };
     let Ok(input) = standard_input() else {
         return 1;
     };
-    child_main(&request.to_string_lossy(), &*input, &mut io::stdout())
+    child_main(&request, &*input, &mut io::stdout())
 }
 
 /// Standard input: a file as it is, anything else read to its end.

@@ -137,6 +137,43 @@ fn a_path_that_leads_nowhere_is_explained() {
     ");
     let (error, _) = tool.error(&["query", &handle, ".items[].id", "--start", "5000"]);
     insta::assert_snapshot!(error["message"].as_str().unwrap(), @"result 5000 is past the end: there are 3000 results, counted from 0");
+    let past = |start, byte| {
+        let arguments = ["query", &handle, ".total", "--start", start, "--byte", byte];
+        tool.error(&arguments).0["message"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    insta::assert_snapshot!(past("0", "5"), @"byte 5 is past the end of result 0, which has fewer bytes");
+    insta::assert_snapshot!(past("1", "1"), @"result 1 is past the end: there are 1 results, counted from 0");
+    for (filter, says) in [
+        (".items.pkg-3.version", "write .\"pkg-3\" for such a key"),
+        (".a.xml:lang", "write .\"xml:lang\" for such a key"),
+        (".a-b", "write .\"a-b\" for such a key"),
+    ] {
+        let (error, _) = tool.error(&["query", &handle, filter]);
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(says), "{message}");
+    }
+    let (error, _) = tool.error(&["query", &handle, ".a | nope - 3"]);
+    assert!(!error["message"].as_str().unwrap().contains("such a key"));
+}
+
+#[test]
+fn keys_of_later_elements_are_named_too() {
+    let tool = Tool::new();
+    let rows: Vec<_> = (0..3000)
+        .map(|i| match i {
+            0 => json!({"id": i}),
+            _ => json!({"id": i, "title": "t"}),
+        })
+        .collect();
+    let handle = tool.put(json!(rows).to_string().as_bytes());
+    let page = tool.json(&["query", &handle, ".[].titel"], b"");
+    assert_eq!(page["missing"]["near"], json!(["title", "id"]));
+    // The first has none, but others have.
+    let page = tool.json(&["query", &handle, ".[:1][].title, .[0].title"], b"");
+    assert_eq!(page["text"], "null\nnull\n");
 }
 
 #[test]
@@ -186,8 +223,10 @@ fn the_child_is_nobodys_command() {
         let shown = String::from_utf8(tool.run(args, b"").stdout).unwrap();
         assert!(!shown.contains("__jq"), "{args:?}");
     }
-    let output = tool.run(&["__jq", "no request"], b"");
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    for args in [&["__jq"][..], &["__jq", "no request"]] {
+        let output = tool.run(args, b"");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    }
 }
 
 /// A store with one artifact and an engine with small limits.
@@ -459,7 +498,15 @@ fn a_child_ends_with_its_parent() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let environment = std::fs::read(format!("/proc/{child}/environ")).unwrap();
-    assert_eq!(environment, b"");
+    let environment = String::from_utf8(environment).unwrap();
+    assert!(
+        environment.starts_with("SPILLGATE_QUERY={") && environment.contains("last(range(1e12))"),
+        "{environment}"
+    );
+    assert_eq!(environment.matches('\0').count(), 1, "{environment}");
+    // What every user of the machine can read says nothing of the filter.
+    let line = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap();
+    assert!(line.ends_with("\0__jq\0"), "{line}");
     let limits = std::fs::read_to_string(format!("/proc/{child}/limits")).unwrap();
     for (name, limit) in [
         ("Max open files", "0"),
