@@ -18,6 +18,13 @@ use crate::source::Source;
 /// Bytes of what the child says last that are looked at.
 const LAST_WORDS: u64 = 4096;
 
+/// How glibc allocates in the child; other systems do not look at it. Values are
+/// freed one by one in their thousands: without fast bins these are not gathered
+/// and merged again and again, and memory that was had is not given back. That
+/// is a tenth of the time of a filter on half a million values.
+const ALLOCATOR: &str = "glibc.malloc.mxfast=0:glibc.malloc.top_pad=67108864\
+    :glibc.malloc.trim_threshold=4294967296";
+
 /// The program that runs filters: one that calls [`child_main`](crate::child_main)
 /// with what stands in the environment variable [`REQUEST`](crate::REQUEST).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,6 +143,7 @@ impl Engine {
             .args(&self.child.arguments)
             .env_clear()
             .env(REQUEST, request)
+            .env("GLIBC_TUNABLES", ALLOCATOR)
             .current_dir("/")
             .stdin(stdin)
             .stdout(Stdio::piped())

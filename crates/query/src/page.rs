@@ -168,16 +168,7 @@ pub fn query(
     if let Some(summary) = &said.summary {
         failed(summary, query)?;
     }
-    if let Some(part) = said.results.first()
-        && part.whole
-        && part.text.is_empty()
-        && part.from < query.byte
-    {
-        return Err(QueryError::PastResult {
-            asked: query.byte,
-            result: query.start,
-        });
-    }
+    said.reaches(query)?;
     Ok(page(&said, query, source.format, counter))
 }
 
@@ -206,6 +197,21 @@ impl Said {
             Message::End(summary) => self.summary = Some(summary),
             Message::Refused(refusal) => self.refused = Some(refusal),
         }
+    }
+
+    /// The error of a page that begins behind the end of its first result.
+    fn reaches(&self, query: &Query<'_>) -> Result<(), QueryError> {
+        if let Some(part) = self.results.first()
+            && part.whole
+            && part.text.is_empty()
+            && part.from < query.byte
+        {
+            return Err(QueryError::PastResult {
+                asked: query.byte,
+                result: query.start,
+            });
+        }
+        Ok(())
     }
 
     fn total(&self) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! What do parent and child tell each other?
 //!
-//! The request is the one variable of an otherwise empty environment, for
+//! The request is a variable of an otherwise empty environment, for
 //! standard input is the data, and arguments can be read by every user of the
 //! machine; answers come back as a JSON document a line, no longer than the window allows.
 

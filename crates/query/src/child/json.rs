@@ -46,10 +46,9 @@ fn put(text: &mut Vec<u8>, value: &Val) {
 /// Whether jaq writes the value as JSON.
 fn is_json(value: &Val) -> bool {
     match value {
-        Val::Null | Val::Bool(_) | Val::TStr(_) => true,
         Val::Num(Num::Float(number)) => number.is_finite(),
         Val::Num(Num::Dec(digits)) => is_number(digits),
-        Val::Num(_) => true,
+        Val::Null | Val::Bool(_) | Val::TStr(_) | Val::Num(_) => true,
         Val::BStr(_) => false,
         Val::Arr(all) => all.iter().all(is_json),
         Val::Obj(members) => members
