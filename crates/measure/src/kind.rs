@@ -295,6 +295,22 @@ mod tests {
     }
 
     #[test]
+    fn json_with_something_before_it_or_cut_off() {
+        use ContentKind::*;
+        let cases = [
+            ("{\"a\": [1, {\"b\": \"c", Json),
+            ("[\n  {\n    \"a\": 1\n  },\n", Json),
+            ("[", Text),
+            ("Listening on 3000\n{\"a\":1}\n{\"a\":2}\n", Ndjson),
+            ("up\n[INFO] ready\n{\"a\":1}\n{\"a\":2}\n", Ndjson),
+            ("a\nb\nc\n{\"a\":1}\n{\"a\":2}\n", Code),
+        ];
+        for (text, kind) in cases {
+            assert_eq!(self::kind(text), kind, "{text:?}");
+        }
+    }
+
+    #[test]
     fn whole_texts() {
         use ContentKind::*;
         let cases = [
@@ -306,12 +322,6 @@ mod tests {
             ("{\"a\":1} {\"a\":2}", Text),
             ("{\"a\":1}\n{broken\n", Text),
             ("{not json}", Text),
-            ("{\"a\": [1, {\"b\": \"c", Json),
-            ("[\n  {\n    \"a\": 1\n  },\n", Json),
-            ("[", Text),
-            ("Listening on 3000\n{\"a\":1}\n{\"a\":2}\n", Ndjson),
-            ("up\n[INFO] ready\n{\"a\":1}\n{\"a\":2}\n", Ndjson),
-            ("a\nb\nc\n{\"a\":1}\n{\"a\":2}\n", Code),
             ("x\n{\"a\":1}\n", Text),
             (
                 "[2026-11-21 10:00:00] INFO up\n[2026-11-21 10:00:01] INFO up\n[2026-11-21 10:00:02] WARN x\n",

@@ -106,7 +106,8 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
     if captured.index.longest_line > SOFT_CHARS as u64
         && let Some(prelude) = before_json(captured.sample(), kind)
     {
-        if is_json(&*text, prelude) {
+        let document = json(&*text, prelude);
+        if document == Document::Whole {
             let layout = JsonLayout::starting_at(prelude, 0);
             let made = run(captured, &*text, Transformation::Json(layout), prelude)?;
             kind = ContentKind::Json;
@@ -119,7 +120,7 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
                     prelude,
                 });
             }
-        } else if kind == ContentKind::Json {
+        } else if kind == ContentKind::Json && document == Document::Not {
             kind = not_json(captured.sample());
         }
     }
@@ -196,11 +197,26 @@ fn not_json(sample: Sample<'_>) -> ContentKind {
     })
 }
 
-/// Whether all of the text from `start` on is one JSON document.
-fn is_json(text: &dyn ByteSource, start: u64) -> bool {
+/// How much of a JSON document a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Document {
+    /// All of one.
+    Whole,
+    /// The beginning of one: it ends too soon, and nothing else is wrong.
+    CutOff,
+    /// None.
+    Not,
+}
+
+/// What the text from `start` on is.
+fn json(text: &dyn ByteSource, start: u64) -> Document {
     let range = ReadRange::new(text, start, text.len());
     let reader = BufReader::with_capacity(BLOCK, range);
-    serde_json::from_reader::<_, IgnoredAny>(reader).is_ok()
+    match serde_json::from_reader::<_, IgnoredAny>(reader) {
+        Ok(_) => Document::Whole,
+        Err(error) if error.is_eof() => Document::CutOff,
+        Err(_) => Document::Not,
+    }
 }
 
 enum Transformation {

@@ -214,6 +214,11 @@ fn yaml(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
             }
         }
     })?;
+    outlined(view, plan, top, keys)
+}
+
+/// The list that the text is, if it is one, and its keys.
+fn outlined(view: &View, plan: &Plan, top: u64, keys: Vec<Key>) -> io::Result<Vec<Line>> {
     let mut shown = Vec::new();
     if top > 0 {
         let items = counted(&plan.scaled(top), "item");
