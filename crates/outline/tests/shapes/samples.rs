@@ -356,7 +356,7 @@ fn failing_tests_of_cargo() {
         .map(|i| format!("test store::tests::case_{i} ... ok\n"))
         .collect();
     let text = format!(
-        "   Compiling shop v0.1.0 (/work/shop)\n    Finished `test` profile [unoptimized + debuginfo] target(s) in 0.33s\n     Running unittests src/lib.rs (target/debug/deps/shop-507999230d6984fa)\n\nrunning 123 tests\n{passed}\
+        "   Compiling shop v0.1.0 (/home/me/shop)\n    Finished `test` profile [unoptimized + debuginfo] target(s) in 0.33s\n     Running unittests src/lib.rs (target/debug/deps/shop-507999230d6984fa)\n\nrunning 123 tests\n{passed}\
         test cart::empty_cart_is_free ... FAILED\ntest totals_are_rounded ... FAILED\ntest slow ... ignored\n\nfailures:\n\n\
         ---- cart::empty_cart_is_free stdout ----\n\nthread 'cart::empty_cart_is_free' (22515) panicked at src/lib.rs:3:46:\nprice of nothing is 3\n\
         note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\n---- totals_are_rounded stdout ----\n\n\
@@ -380,7 +380,7 @@ fn failing_tests_of_cargo() {
 
 #[test]
 fn failing_tests_of_pytest() {
-    let text = "============================= test session starts ==============================\nplatform linux -- Python 3.12.3, pytest-8.3.3, pluggy-1.5.0\nrootdir: /work/shop\ncollected 61 items\n\n\
+    let text = "============================= test session starts ==============================\nplatform linux -- Python 3.12.3, pytest-8.3.3, pluggy-1.5.0\nrootdir: /home/me/shop\ncollected 61 items\n\n\
         tests/test_cart.py ..F.......F............................................ [ 90%]\ntests/test_api.py .....E                                                  [100%]\n\n\
         ==================================== ERRORS ====================================\n_________________________ ERROR at setup of test_login _________________________\nfixture 'client' not found\n\
         =================================== FAILURES ===================================\n__________________________ test_total[USD] _____________________________\n\n    def test_total(currency):\n>       assert total(currency) == 12\nE       AssertionError: assert 11 == 12\nE        +  where 11 = total('USD')\n\ntests/test_cart.py:14: AssertionError\n\
