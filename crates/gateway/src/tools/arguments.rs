@@ -89,7 +89,7 @@ impl Arguments {
         whole
             .parse()
             .map(Some)
-            .map_err(|_| format!("`{name}` must be a whole number, not `{}`", quoted(&given)))
+            .map_err(|_| format!("`{name}` must be a whole number from 0 on, not `{}`", quoted(&given)))
     }
 
     pub(super) fn budget(&self, page: TokenBudget) -> Result<TokenBudget, String> {
