@@ -352,11 +352,11 @@ mod tests {
         ---
         error: No stored tool output found for handle HANDLE. It was never stored here.
         ---
-        error: `start` must be a whole number, not `1.5`
+        error: `start` must be a whole number from 0 on, not `1.5`
         ---
-        error: `lines` must be a whole number, not `-1`
+        error: `lines` must be a whole number from 0 on, not `-1`
         ---
-        error: `lines` must be a whole number, not `[7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7`
+        error: `lines` must be a whole number from 0 on, not `[7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7`
         ---
         error: line 100000 is past the end: there are 600 lines
         ---
