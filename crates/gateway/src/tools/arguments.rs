@@ -86,10 +86,12 @@ impl Arguments {
             Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
             _ => &given,
         };
-        whole
-            .parse()
-            .map(Some)
-            .map_err(|_| format!("`{name}` must be a whole number from 0 on, not `{}`", quoted(&given)))
+        whole.parse().map(Some).map_err(|_| {
+            format!(
+                "`{name}` must be a whole number from 0 on, not `{}`",
+                quoted(&given)
+            )
+        })
     }
 
     pub(super) fn budget(&self, page: TokenBudget) -> Result<TokenBudget, String> {
