@@ -55,4 +55,4 @@ pub use profile::{
     DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS, DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES,
     Profile, REJECT_TOKENS,
 };
-pub use retrieve::RetrieveError;
+pub use retrieve::{RetrieveError, whole_number};

@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use spillgate_artifact::{Handle, TokenBudget};
+use spillgate_offload::whole_number;
 
 /// No page costs more, whatever a call asks for (SPEC 2, invariant 2).
 const MOST_PAGE_TOKENS: u64 = 10_000;
@@ -81,12 +82,7 @@ impl Arguments {
         let Some(given) = self.spelled(name) else {
             return Ok(None);
         };
-        // 3.0 is a whole number, too.
-        let whole = match given.split_once('.') {
-            Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
-            _ => &given,
-        };
-        whole.parse().map(Some).map_err(|_| {
+        whole_number(&given).map(Some).ok_or_else(|| {
             format!(
                 "`{name}` must be a whole number from 0 on, not `{}`",
                 quoted(&given)

@@ -38,8 +38,10 @@ impl Offloader {
     }
 }
 
-/// A number as models write it: `4000`, ` 4000 `, `4000.0`.
-fn whole_number(text: &str) -> Option<u64> {
+/// A whole number from 0 on as models write it: `4000`, ` 4000 `, `4000.0`
+/// (SPEC 2.6); `None` for anything else.
+#[must_use]
+pub fn whole_number(text: &str) -> Option<u64> {
     let text = text.trim();
     let whole = match text.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,

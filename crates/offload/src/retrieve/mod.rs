@@ -7,6 +7,8 @@
 mod continuation;
 mod message;
 
+pub use continuation::whole_number;
+
 use spillgate_artifact::{Handle, TokenBudget, Tokens};
 use spillgate_lookup::{Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, grep, read};
 use spillgate_outline::{outline, within};
