@@ -19,17 +19,22 @@ const USUAL_LINES: usize = 400;
 const MOST_FUNCTION_LINES: usize = 60;
 
 /// Crates by floor; a crate depends only on floors below its own.
-const FLOORS: [(&str, u32); 12] = [
+const FLOORS: [(&str, u32); 17] = [
     ("spillgate-artifact", 0),
     ("spillgate-measure", 1),
     ("spillgate-store", 1),
     ("spillgate-view", 1),
     ("spillgate-lookup", 2),
     ("spillgate-outline", 2),
+    ("spillgate-llm", 2),
+    ("spillgate-files", 3),
     ("spillgate-query", 3),
     ("spillgate-search", 3),
     ("spillgate-offload", 4),
+    ("spillgate-turns", 4),
+    ("spillgate-extract", 5),
     ("spillgate-gateway", 6),
+    ("spillgate-tools", 6),
     ("spillgate", 7),
     ("xtask", 7),
 ];

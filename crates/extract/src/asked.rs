@@ -1,0 +1,81 @@
+//! What is asked for?
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use spillgate_artifact::Handle;
+
+use crate::Strategy;
+
+/// A question to a stored output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The output.
+    pub handle: Handle,
+    /// What to extract, in words.
+    pub extract: String,
+    /// How.
+    pub mode: Mode,
+}
+
+/// How to extract (seed 001 §2b; `search` is ours).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The output's size and shape decide.
+    #[default]
+    Auto,
+    /// A model reads every chunk, then puts the answers together.
+    FullChunked,
+    /// A model reads and greps in the output.
+    ReadGrep,
+    /// The top and the bottom, no model.
+    Truncate,
+    /// The passages that answer best, no model.
+    Search,
+}
+
+impl Mode {
+    /// All, in the order in which they are told.
+    pub const ALL: [Self; 5] = [
+        Self::Auto,
+        Self::FullChunked,
+        Self::ReadGrep,
+        Self::Truncate,
+        Self::Search,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::FullChunked => Strategy::FullChunked.name(),
+            Self::ReadGrep => Strategy::ReadGrep.name(),
+            Self::Truncate => Strategy::Truncate.name(),
+            Self::Search => Strategy::Search.name(),
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// No mode has that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown mode '{0}'; allowed are auto, full-chunked, read-grep, truncate and search")]
+pub struct UnknownMode(pub String);
+
+impl FromStr for Mode {
+    type Err = UnknownMode;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+        let name = text.trim();
+        let known = Self::ALL.into_iter().find(|mode| mode.name() == name);
+        known.ok_or_else(|| UnknownMode(name.chars().take(40).collect()))
+    }
+}

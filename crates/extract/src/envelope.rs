@@ -1,0 +1,11 @@
+//! How is an answer told? (wire.md, exact)
+
+/// An answer.
+pub(crate) fn success(tool: &str, handle: &str, strategy: &str, body: &str) -> String {
+    format!("ABSTRACT FROM TOOL OUTPUT {tool} WITH HANDLE {handle}, STRATEGY:{strategy}:\n\n{body}")
+}
+
+/// That there can be none.
+pub(crate) fn failure(tool: &str, handle: &str, strategy: &str, error: &str) -> String {
+    format!("TOOL_OUTPUT FAILED FOR {tool} WITH HANDLE {handle}, STRATEGY:{strategy}:\n\n{error}")
+}

@@ -1,0 +1,110 @@
+//! The way of an extraction, from the question to the answer.
+
+use std::sync::Arc;
+
+use spillgate_artifact::TokenBudget;
+use spillgate_llm::{ChatModel, Usage};
+use spillgate_offload::{Offloader, RetrieveError};
+use spillgate_search::SearchQuery;
+use spillgate_turns::{Nonces, RandomNonces};
+
+use crate::{Asked, Coverage, Extraction, Op, OpKind, Settings, Status, Strategy, Watch, envelope};
+
+/// Extracts from stored outputs.
+#[derive(Debug, Clone)]
+pub struct Extractor {
+    offloader: Offloader,
+    model: Option<Arc<dyn ChatModel>>,
+    settings: Settings,
+    nonces: Arc<dyn Nonces>,
+}
+
+impl Extractor {
+    /// An extractor from what `offloader` stored; without a model it searches.
+    #[must_use]
+    pub fn new(
+        offloader: Offloader,
+        model: Option<Arc<dyn ChatModel>>,
+        settings: Settings,
+    ) -> Self {
+        Self {
+            offloader,
+            model,
+            settings,
+            nonces: Arc::new(RandomNonces),
+        }
+    }
+
+    /// The same with nonces of another source, for tests.
+    #[must_use]
+    pub fn with_nonces(self, nonces: Arc<dyn Nonces>) -> Self {
+        Self { nonces, ..self }
+    }
+
+    /// What the output says about what is asked. Dropping the future cancels it:
+    /// nothing is left behind. An error is the artifact's: there is none, or it
+    /// cannot be read.
+    pub async fn extract(
+        &self,
+        asked: &Asked,
+        watch: &dyn Watch,
+    ) -> Result<Extraction, RetrieveError> {
+        let _ = (watch, &self.model, &self.nonces);
+        let query = SearchQuery::new(
+            &asked.extract,
+            TokenBudget::new(self.settings.passage_tokens),
+        );
+        let page = self.offloader.search(asked.handle, &query)?;
+        let manifest = self.offloader.store().manifest(asked.handle)?;
+        Ok(Extraction {
+            tool: manifest.facts.origin.tool.clone(),
+            handle: asked.handle,
+            status: Status::Found,
+            strategy: Strategy::Search,
+            body: page.render(),
+            citations: Vec::new(),
+            unverified: Vec::new(),
+            coverage: Coverage::default(),
+            calls: 0,
+            usage: Usage::default(),
+            trace: Op::new(OpKind::Session, "tool_output"),
+        })
+    }
+
+    /// `tool_output` as a model calls it: whatever is wrong is said in the
+    /// envelopes of wire.md. The flag is true for a failure.
+    pub async fn tool_output(
+        &self,
+        handle: Option<&str>,
+        extract: Option<&str>,
+        mode: Option<&str>,
+        watch: &dyn Watch,
+    ) -> (String, bool) {
+        let _ = mode;
+        let (Some(handle), Some(extract)) = (handle, extract) else {
+            let what = "Invalid tool_output parameters: handle and extract are required.";
+            return (
+                envelope::failure("unknown", "<missing>", "auto", what),
+                true,
+            );
+        };
+        let Ok(parsed) = handle.trim().parse() else {
+            let what = format!(
+                "No stored tool output found for handle {handle}. It was never stored here."
+            );
+            return (envelope::success("unknown", handle, "auto", &what), false);
+        };
+        let asked = Asked {
+            handle: parsed,
+            extract: extract.to_owned(),
+            mode: crate::Mode::Auto,
+        };
+        match self.extract(&asked, watch).await {
+            Ok(extraction) => (extraction.text(), false),
+            Err(error) => (
+                envelope::failure("unknown", handle, "auto", &error.to_string()),
+                true,
+            ),
+        }
+    }
+}

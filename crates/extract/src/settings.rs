@@ -1,0 +1,64 @@
+//! How large, how many, how far?
+
+use serde::{Deserialize, Serialize};
+
+/// Settings of extraction (seed 001, decisions 3 and 20; SPEC section 3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Chunks up to which `auto` has every chunk read (seed 001, decision 3).
+    #[serde(alias = "maxChunks")]
+    pub max_chunks: u64,
+    /// Chunks that are read at most, whatever is asked; what is left out is said.
+    #[serde(alias = "maxChunksHard")]
+    pub max_chunks_hard: u64,
+    /// Percent of a chunk that the next one repeats, 0 to 50; none in JSON and
+    /// tables.
+    #[serde(alias = "overlapPercent")]
+    pub overlap_percent: u64,
+    /// Bytes of an average raw line over which grepping makes no sense.
+    #[serde(alias = "avgLineBytesThreshold")]
+    pub avg_line_bytes_threshold: u64,
+    /// Tokens that a chunk may have at most; 0 is as many as the model takes.
+    #[serde(alias = "chunkTokens")]
+    pub chunk_tokens: u64,
+    /// Chunks that are read at once.
+    pub parallel: u64,
+    /// Stops reading once a chunk has a verified answer.
+    #[serde(alias = "earlyStop")]
+    pub early_stop: bool,
+    /// Tokens of an answer of a model.
+    #[serde(alias = "answerTokens")]
+    pub answer_tokens: u64,
+    /// Tokens of passages (`search`) and of ends (`truncate`).
+    #[serde(alias = "passageTokens")]
+    pub passage_tokens: u64,
+    /// Times that the read-grep child is asked.
+    #[serde(alias = "maxTurns")]
+    pub max_turns: u32,
+    /// Calls that it may make in one reply.
+    #[serde(alias = "maxToolCallsPerTurn")]
+    pub max_tool_calls_per_turn: u32,
+    /// Tokens of one answer of its tools.
+    #[serde(alias = "toolTokens")]
+    pub tool_tokens: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_chunks: 1,
+            max_chunks_hard: 64,
+            overlap_percent: 10,
+            avg_line_bytes_threshold: 1000,
+            chunk_tokens: 0,
+            parallel: 4,
+            early_stop: false,
+            answer_tokens: 4096,
+            passage_tokens: 1000,
+            max_turns: 15,
+            max_tool_calls_per_turn: 10,
+            tool_tokens: 4000,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Who is told how far it has come?
+
+/// Is told of an extraction's progress.
+pub trait Watch: Send + Sync {
+    /// `done` of `total` steps of `stage` (`map`, `reduce`, `read-grep`) are done.
+    /// The total may grow: chunks are split, replies reduced in rounds.
+    fn step(&self, stage: &str, done: u64, total: u64);
+}
+
+/// Nobody.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoWatch;
+
+impl Watch for NoWatch {
+    fn step(&self, _: &str, _: u64, _: u64) {}
+}

@@ -1,0 +1,11 @@
+//! `Read` and `Grep` over texts under one root, as a model calls them.
+//!
+//! The tools of seed 001's read-grep child (wire.md): a name leads to one text and
+//! never out of the root, pages are bounded by tokens, and every answer is one
+//! text. [`Pinned`] is the one stored output that a child may see.
+
+mod pinned;
+mod tools;
+
+pub use pinned::Pinned;
+pub use tools::{Answer, FileTools, Files, Tool};

@@ -1,0 +1,68 @@
+//! What did a reply use?
+
+use std::fmt;
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of an exchange, as the provider counted them; all zero where it does
+/// not say.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the prompt, cached ones among them.
+    pub input: u64,
+    /// Those of the prompt that came from the provider's cache.
+    #[serde(default)]
+    pub cached_input: u64,
+    /// Those of the prompt that were written to the provider's cache.
+    #[serde(default)]
+    pub cache_write: u64,
+    /// Tokens of the reply, thinking among them.
+    pub output: u64,
+    /// What it cost; `None` while a price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Dollars>,
+}
+
+impl AddAssign for Usage {
+    /// A sum has a cost once any part has one.
+    fn add_assign(&mut self, more: Self) {
+        self.input += more.input;
+        self.cached_input += more.cached_input;
+        self.cache_write += more.cache_write;
+        self.output += more.output;
+        self.cost = match (self.cost, more.cost) {
+            (Some(one), Some(other)) => Some(Dollars::new(one.get() + other.get())),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+/// US dollars.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Dollars(f64);
+
+impl Dollars {
+    /// So many dollars, to the millionth of a cent: sums stay free of the noise of
+    /// floating point.
+    #[must_use]
+    pub fn new(dollars: f64) -> Self {
+        Self((dollars * 1e8).round() / 1e8)
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Dollars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            small if small > 0.0 && small < 0.01 => write!(f, "${small:.6}"),
+            dollars => write!(f, "${dollars:.4}"),
+        }
+    }
+}
