@@ -3,20 +3,40 @@
 use std::sync::Arc;
 
 use spillgate_artifact::TokenBudget;
-use spillgate_llm::{ChatModel, Usage};
+use spillgate_llm::ChatModel;
+use spillgate_lookup::Artifact;
 use spillgate_offload::{Offloader, RetrieveError};
-use spillgate_search::SearchQuery;
 use spillgate_turns::{Nonces, RandomNonces};
+use tokio::task::spawn_blocking;
 
-use crate::{Asked, Coverage, Extraction, Op, OpKind, Settings, Status, Strategy, Watch, envelope};
+use crate::case::{Asking, Case};
+use crate::drafted::{Drafted, StrategyError};
+use crate::ground::ground;
+use crate::nearest;
+use crate::outcome::Coverage;
+use crate::report;
+use crate::route::{Ground, route};
+use crate::trace::Journal;
+use crate::truncate::truncation;
+use crate::{Asked, Citation, Extraction, Mode, Settings, Status, Strategy, Watch, plan};
 
 /// Extracts from stored outputs.
 #[derive(Debug, Clone)]
 pub struct Extractor {
     offloader: Offloader,
     model: Option<Arc<dyn ChatModel>>,
-    settings: Settings,
+    settings: Arc<Settings>,
     nonces: Arc<dyn Nonces>,
+}
+
+/// An answer that only has to be told.
+struct Answered {
+    strategy: Strategy,
+    status: Status,
+    body: String,
+    citations: Vec<Citation>,
+    unverified: Vec<String>,
+    coverage: Coverage,
 }
 
 impl Extractor {
@@ -30,7 +50,7 @@ impl Extractor {
         Self {
             offloader,
             model,
-            settings,
+            settings: Arc::new(settings),
             nonces: Arc::new(RandomNonces),
         }
     }
@@ -49,62 +69,216 @@ impl Extractor {
         asked: &Asked,
         watch: &dyn Watch,
     ) -> Result<Extraction, RetrieveError> {
-        let _ = (watch, &self.model, &self.nonces);
-        let query = SearchQuery::new(
-            &asked.extract,
-            TokenBudget::new(self.settings.passage_tokens),
+        let artifact = self.open(asked).await?;
+        let journal = Arc::new(Journal::begin());
+        let case = Case {
+            artifact: Arc::new(artifact),
+            extract: asked.extract.trim().into(),
+            settings: Arc::clone(&self.settings),
+            counter: Arc::clone(self.offloader.counter()),
+            nonces: Arc::clone(&self.nonces),
+            journal: Arc::clone(&journal),
+        };
+        let answered = self.answer(&case, asked.mode, watch).await?;
+        let told = journal.told("tool_output");
+        let tool = case.artifact.manifest().facts.origin.tool.clone();
+        tracing::info!(
+            handle = %asked.handle, tool, mode = %asked.mode, strategy = %answered.strategy,
+            status = ?answered.status, calls = told.calls, input = told.usage.input,
+            output = told.usage.output, took_ms = told.trace.took_ms, "extracted"
         );
-        let page = self.offloader.search(asked.handle, &query)?;
-        let manifest = self.offloader.store().manifest(asked.handle)?;
         Ok(Extraction {
-            tool: manifest.facts.origin.tool.clone(),
+            tool,
             handle: asked.handle,
-            status: Status::Found,
-            strategy: Strategy::Search,
-            body: page.render(),
-            citations: Vec::new(),
-            unverified: Vec::new(),
-            coverage: Coverage::default(),
-            calls: 0,
-            usage: Usage::default(),
-            trace: Op::new(OpKind::Session, "tool_output"),
+            status: answered.status,
+            strategy: answered.strategy,
+            body: answered.body,
+            citations: answered.citations,
+            unverified: answered.unverified,
+            coverage: answered.coverage,
+            calls: told.calls,
+            usage: told.usage,
+            trace: told.trace,
         })
     }
 
-    /// `tool_output` as a model calls it: whatever is wrong is said in the
-    /// envelopes of wire.md. The flag is true for a failure.
-    pub async fn tool_output(
+    async fn open(&self, asked: &Asked) -> Result<Artifact, RetrieveError> {
+        let (offloader, handle) = (self.offloader.clone(), asked.handle);
+        let opened = spawn_blocking(move || offloader.artifact(handle)).await;
+        opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+
+    async fn answer(
         &self,
-        handle: Option<&str>,
-        extract: Option<&str>,
-        mode: Option<&str>,
+        case: &Case,
+        mode: Mode,
         watch: &dyn Watch,
-    ) -> (String, bool) {
-        let _ = mode;
-        let (Some(handle), Some(extract)) = (handle, extract) else {
-            let what = "Invalid tool_output parameters: handle and extract are required.";
-            return (
-                envelope::failure("unknown", "<missing>", "auto", what),
-                true,
-            );
+    ) -> Result<Answered, RetrieveError> {
+        let strategy = self.route(case, mode).await?;
+        let began = case.journal.now();
+        let asking = self.model.as_ref().map(|model| Asking {
+            case: case.clone(),
+            model: Arc::clone(model),
+        });
+        let drafted = match (strategy, asking) {
+            (Strategy::Truncate, _) => return truncated(case, None).await,
+            (Strategy::Search, _) => return found_by_search(case, None).await,
+            (asked, None) => {
+                tracing::warn!(%asked, "no model is configured: searching instead");
+                return found_by_search(case, Some("no model is configured")).await;
+            }
+            (Strategy::FullChunked, Some(asking)) => asking.full_chunked(watch).await,
+            (Strategy::ReadGrep, Some(asking)) => asking.read_grep(watch).await,
         };
-        let Ok(parsed) = handle.trim().parse() else {
-            let what = format!(
-                "No stored tool output found for handle {handle}. It was never stored here."
-            );
-            return (envelope::success("unknown", handle, "auto", &what), false);
-        };
-        let asked = Asked {
-            handle: parsed,
-            extract: extract.to_owned(),
-            mode: crate::Mode::Auto,
-        };
-        match self.extract(&asked, watch).await {
-            Ok(extraction) => (extraction.text(), false),
-            Err(error) => (
-                envelope::failure("unknown", handle, "auto", &error.to_string()),
-                true,
-            ),
+        let error = drafted.as_ref().err().map(ToString::to_string);
+        case.journal.fold(strategy.name(), began, error);
+        match drafted {
+            Ok(drafted) => Ok(grounded(case, strategy, drafted).await?),
+            Err(StrategyError::Io(error)) => Err(error.into()),
+            Err(StrategyError::Lookup(error)) => Err(error.into()),
+            Err(error) => {
+                tracing::warn!(%strategy, %error, "the strategy could not run: truncating instead");
+                truncated(case, Some((strategy, error.to_string()))).await
+            }
         }
     }
+
+    /// The strategy for this output.
+    async fn route(&self, case: &Case, mode: Mode) -> Result<Strategy, RetrieveError> {
+        let began = case.journal.now();
+        let settings = Arc::clone(&self.settings);
+        let asking = self.model.as_ref().map(|model| Asking {
+            case: case.clone(),
+            model: Arc::clone(model),
+        });
+        let routed = case.look(move |case| {
+            let stats = &case.artifact.manifest().facts.stats;
+            let mut ground = Ground {
+                has_model: asking.is_some(),
+                tokens: 0,
+                chunk_tokens: 0,
+                average_line: stats.bytes.div_ceil(stats.lines.max(1)),
+            };
+            if let (Mode::Auto, Some(asking)) = (mode, asking) {
+                ground.tokens = plan::estimate(&case.artifact, &*case.counter)?;
+                ground.chunk_tokens = asking.room();
+            }
+            Ok::<_, std::io::Error>(route(mode, &ground, &settings))
+        });
+        let strategy = routed.await?;
+        case.journal
+            .did(&format!("route {mode} to {strategy}"), began);
+        Ok(strategy)
+    }
+}
+
+/// Checks a model's answer against the output.
+async fn grounded(
+    case: &Case,
+    strategy: Strategy,
+    drafted: Drafted,
+) -> Result<Answered, RetrieveError> {
+    let began = case.journal.now();
+    let answered = case.look(move |case| {
+        let nearest = match drafted.is_found {
+            true => None,
+            false => nearest::nearest(&case.artifact, &case.extract, &*case.counter)?,
+        };
+        let nearest = nearest.map(|nearest| nearest.told());
+        let grounded = ground(&case.artifact, &drafted.text)?;
+        let account = report::account(
+            &drafted,
+            &grounded.citations,
+            &grounded.unverified,
+            nearest.as_deref(),
+        );
+        let status = match (drafted.is_found, drafted.is_partial) {
+            (_, true) => Status::Partial,
+            (true, false) => Status::Found,
+            (false, false) => Status::NotFound,
+        };
+        Ok::<_, RetrieveError>(Answered {
+            strategy,
+            status,
+            body: format!("{}\n\n{account}", grounded.text.trim()),
+            citations: grounded.citations,
+            unverified: grounded.unverified,
+            coverage: drafted.coverage,
+        })
+    });
+    let answered = answered.await?;
+    case.journal.did("ground", began);
+    Ok(answered)
+}
+
+/// The passages that answer best; `instead` says why no model was asked.
+async fn found_by_search(
+    case: &Case,
+    instead: Option<&'static str>,
+) -> Result<Answered, RetrieveError> {
+    let began = case.journal.now();
+    let found = case.look(|case| case.passages()).await;
+    let (drafted, citations) = found.map_err(|error| match error {
+        StrategyError::Io(error) => RetrieveError::from(error),
+        StrategyError::Lookup(error) => error.into(),
+        other => std::io::Error::other(other.to_string()).into(),
+    })?;
+    case.journal.did("search", began);
+    let warning = instead.map_or(String::new(), |reason| {
+        report::warning(Strategy::Search, reason) + "\n"
+    });
+    let account = report::passages_account();
+    Ok(Answered {
+        strategy: Strategy::Search,
+        status: match drafted.is_found {
+            true => Status::Found,
+            false => Status::NotFound,
+        },
+        body: format!("{warning}{}\n\n{account}", drafted.text),
+        citations,
+        unverified: Vec::new(),
+        coverage: drafted.coverage,
+    })
+}
+
+/// The two ends; `failed` says which strategy could not run, and why.
+async fn truncated(
+    case: &Case,
+    failed: Option<(Strategy, String)>,
+) -> Result<Answered, RetrieveError> {
+    let began = case.journal.now();
+    let has_failed = failed.is_some();
+    let warning = failed.map_or(String::new(), |(strategy, why)| {
+        let reason = format!("{strategy} failed");
+        let why = crate::mask::inline(&why, 500);
+        format!(
+            "{}\nReason: {why}\n",
+            report::warning(Strategy::Truncate, &reason)
+        )
+    });
+    let reserved = warning.clone();
+    let cut = case.look(move |case| {
+        let budget = TokenBudget::new(case.settings.passage_tokens);
+        truncation(&case.artifact, budget, &reserved, &*case.counter)
+    });
+    let cut = cut.await?;
+    case.journal.did("truncate", began);
+    let total = case.artifact.view().bytes();
+    let coverage = Coverage {
+        bytes_examined: cut.bytes_examined,
+        bytes_total: total,
+        ..Coverage::default()
+    };
+    Ok(Answered {
+        strategy: Strategy::Truncate,
+        status: match (has_failed, coverage.is_whole()) {
+            (true, _) => Status::Failed,
+            (false, true) => Status::Found,
+            (false, false) => Status::Partial,
+        },
+        body: format!("{warning}{}", cut.text),
+        citations: Vec::new(),
+        unverified: Vec::new(),
+        coverage,
+    })
 }

@@ -10,16 +10,36 @@
 //!
 //! Seeds 000 and 001, with the corrections of SPEC section 3. A strategy that
 //! cannot run ends in a truncation that says so; nothing is cut silently.
+//! [`Extractor`] is the way; read `extractor.rs` first.
 
+mod ask;
 mod asked;
+mod case;
+mod chunks;
+mod door;
+mod drafted;
 mod envelope;
 mod extractor;
+mod full_chunked;
+mod ground;
+mod map;
+mod mask;
+mod nearest;
 mod outcome;
+mod passages;
+mod plan;
+mod prompt;
+mod read_grep;
+mod reduce;
+mod report;
+mod route;
 mod settings;
 mod trace;
+mod truncate;
 mod watch;
 
 pub use asked::{Asked, Mode, UnknownMode};
+pub use door::ToolOutput;
 pub use extractor::Extractor;
 pub use outcome::{Citation, Coverage, Extraction, Match, Status, Strategy};
 pub use settings::Settings;

@@ -3,8 +3,12 @@
 //! Requests are kept as counts and bytes, replies as a preview (seed 001, decision
 //! 24): a trace does not grow with what was read.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use serde::Serialize;
-use spillgate_llm::Usage;
+use spillgate_llm::{LlmError, Reply, Request, ToolCall, Usage};
+use tokio::time::Instant;
 
 /// Bytes of a reply that a trace keeps (seed 001, decision 24).
 pub(crate) const PREVIEW_BYTES: usize = 4096;
@@ -62,8 +66,7 @@ pub enum OpKind {
 
 impl Op {
     /// An operation without figures yet.
-    #[must_use]
-    pub fn new(kind: OpKind, name: impl Into<String>) -> Self {
+    fn new(kind: OpKind, name: impl Into<String>) -> Self {
         Self {
             kind,
             name: name.into(),
@@ -81,10 +84,153 @@ impl Op {
     }
 
     /// The same with what came back.
-    #[must_use]
-    pub fn with_response(mut self, text: &str) -> Self {
+    fn with_response(mut self, text: &str) -> Self {
         self.response_bytes = Some(text.len() as u64);
         self.response_preview = Some(text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned());
         self
     }
+}
+
+/// A moment of an extraction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment(Instant);
+
+/// Writes down what is done.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    started: Instant,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    ops: Vec<Op>,
+    calls: u64,
+    usage: Usage,
+}
+
+/// What was written down.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// All of it, under one operation.
+    pub trace: Op,
+    /// Times that a model was asked.
+    pub calls: u64,
+    /// What that used.
+    pub usage: Usage,
+}
+
+impl Journal {
+    /// A journal that begins now.
+    pub(crate) fn begin() -> Self {
+        Self {
+            started: Instant::now(),
+            entries: Mutex::default(),
+        }
+    }
+
+    /// This moment.
+    #[expect(clippy::unused_self, reason = "moments belong to a journal")]
+    pub(crate) fn now(&self) -> Moment {
+        Moment(Instant::now())
+    }
+
+    /// A model was asked. `wrong` is what its reply lacks.
+    pub(crate) fn asked(
+        &self,
+        name: &str,
+        began: Moment,
+        request: &Request,
+        reply: &Result<Reply, LlmError>,
+        wrong: Option<String>,
+    ) {
+        let mut op = Op {
+            messages: Some(request.messages.len() as u64 + 1),
+            request_bytes: Some(request.bytes()),
+            ..self.op(OpKind::Llm, name, began)
+        };
+        let usage = match reply {
+            Ok(reply) => {
+                op = op.with_response(&reply.text);
+                op.target = Some(reply.target.to_string());
+                op.usage = Some(reply.usage);
+                op.error = wrong;
+                reply.usage
+            }
+            Err(error) => {
+                op.target = Some(error.target.to_string());
+                op.error = Some(error.to_string());
+                Usage::default()
+            }
+        };
+        let mut entries = self.entries();
+        entries.calls += 1;
+        entries.usage += usage;
+        entries.ops.push(op);
+    }
+
+    /// A model called a tool.
+    pub(crate) fn called(&self, call: &ToolCall, began: Moment, text: &str, is_error: bool) {
+        let mut op = Op {
+            request_bytes: Some(call.arguments.len() as u64),
+            ..self.op(OpKind::Tool, &call.name, began)
+        };
+        op = op.with_response(text);
+        if is_error {
+            op.error = op.response_preview.clone();
+        }
+        self.entries().ops.push(op);
+    }
+
+    /// Something was done without a model.
+    pub(crate) fn did(&self, name: &str, began: Moment) {
+        let op = self.op(OpKind::Internal, name, began);
+        self.entries().ops.push(op);
+    }
+
+    /// Puts what was done since `began` under one operation.
+    pub(crate) fn fold(&self, name: &str, began: Moment, error: Option<String>) {
+        let since = self.millis(began);
+        let mut op = self.op(OpKind::Session, name, began);
+        op.error = error;
+        let mut entries = self.entries();
+        let (before, mut children): (Vec<Op>, Vec<Op>) =
+            entries.ops.drain(..).partition(|op| op.at_ms < since);
+        children.sort_by_key(|op| op.at_ms);
+        op.children = children;
+        entries.ops = before;
+        entries.ops.push(op);
+    }
+
+    /// All of it.
+    pub(crate) fn told(&self, name: &str) -> Told {
+        let mut entries = self.entries();
+        let mut trace = self.op(OpKind::Session, name, Moment(self.started));
+        trace.children = std::mem::take(&mut entries.ops);
+        Told {
+            trace,
+            calls: entries.calls,
+            usage: entries.usage,
+        }
+    }
+
+    fn op(&self, kind: OpKind, name: &str, began: Moment) -> Op {
+        Op {
+            at_ms: self.millis(began),
+            took_ms: millis(began.0.elapsed()),
+            ..Op::new(kind, name)
+        }
+    }
+
+    fn millis(&self, moment: Moment) -> u64 {
+        millis(moment.0.duration_since(self.started))
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -72,3 +72,20 @@ pub fn noise(bytes: usize) -> Vec<u8> {
     };
     (0..bytes).map(step).collect()
 }
+
+/// A model's reply that answers `text` in the slot that a system prompt names;
+/// without a wrapper where it names none.
+#[must_use]
+pub fn in_slot(system: &str, text: &str) -> String {
+    let tag = "<ai-agent-";
+    let named = system.match_indices(tag).find_map(|(at, _)| {
+        let (nonce, rest) = system[at + tag.len()..].split_once('-')?;
+        rest.starts_with("FINAL").then_some(nonce)
+    });
+    match named {
+        Some(nonce) => {
+            format!("<ai-agent-{nonce}-FINAL format=\"text\">{text}</ai-agent-{nonce}-FINAL>")
+        }
+        None => text.to_owned(),
+    }
+}

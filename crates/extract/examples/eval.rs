@@ -1,0 +1,399 @@
+//! How good can answers be, whatever the model?
+//!
+//! `eval DATA` asks the questions of `DATA/questions.jsonl` of scripted models that
+//! are good or bad on purpose, and prints what extraction makes of them.
+//! `cargo xtask eval` calls it.
+//!
+//! - the *oracle* answers only if the gold strings lie wholly in the chunk that it is
+//!   shown: what it misses was cut apart (boundary loss). With `early_stop` it also
+//!   shows how many calls are made until the answer.
+//! - the *liar* quotes what is not there; the *obeyer* does what a planted text tells
+//!   it; the *broken* model has no wrapper; the *refusing* one refuses.
+
+#![allow(
+    clippy::print_stdout,
+    reason = "an evaluation whose answer is what it prints"
+)]
+
+use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use spillgate_artifact::{Handle, Origin, SystemClock};
+use spillgate_extract::{Asked, Extraction, Extractor, Mode, NoWatch, Settings, Status};
+use spillgate_llm::{ChatModel, Message, Reply, Request, Scripted, Stop};
+use spillgate_measure::Tokenizer;
+use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_store::MemoryStore;
+use spillgate_testkit::in_slot;
+
+/// Tokens of a chunk, as in the research notes (extraction.md, section 4).
+const CHUNKS: [u64; 2] = [2000, 8000];
+
+/// A question with the strings that answer it.
+#[derive(Clone)]
+struct Question {
+    set: String,
+    document: String,
+    words: String,
+    gold: Vec<String>,
+    /// Whether gold is the lines of a stretch: one of them answers.
+    is_stretch: bool,
+}
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [data] = arguments.as_slice() else {
+        return Err("usage: eval DATA".into());
+    };
+    let data = Path::new(data);
+    let questions = questions(&data.join("questions.jsonl"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut shelf = Shelf::new(data);
+    println!(
+        "The oracle answers if the gold lies wholly in its chunk; chunks that were read until the first verified answer.\n"
+    );
+    println!(
+        "| data set | tokens of a chunk | questions | gold whole in a chunk % | quotes verified % | calls, mean | first call % | of the output read, mean % |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for tokens in CHUNKS {
+        for (set, scores) in runtime.block_on(oracle(&mut shelf, &questions, tokens))? {
+            println!("| {set} | {tokens} | {} |", scores.row());
+        }
+    }
+    println!("\nModels that are bad on purpose, one question of each document.\n");
+    println!("| model | extractions | as documented % | what that is |\n|---|---|---|---|");
+    let mut is_below = false;
+    for bad in BAD {
+        let (good, all) = runtime.block_on(judge(&mut shelf, &questions, bad))?;
+        is_below |= good < all;
+        println!(
+            "| {} | {all} | {:.1} | {} |",
+            bad.name,
+            percent(good, all),
+            bad.outcome
+        );
+    }
+    Ok(ExitCode::from(u8::from(is_below)))
+}
+
+/// What came of the oracle's answers in one data set.
+#[derive(Default)]
+struct Scores {
+    asked: usize,
+    whole: usize,
+    quotes: usize,
+    verified: usize,
+    calls: u64,
+    first: usize,
+    read: f64,
+}
+
+impl Scores {
+    fn row(&self) -> String {
+        let found = self.whole.max(1) as f64;
+        format!(
+            "{} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1}",
+            self.asked,
+            percent(self.whole, self.asked),
+            percent(self.verified, self.quotes),
+            self.calls as f64 / found,
+            percent(self.first, self.whole),
+            100.0 * self.read / found,
+        )
+    }
+}
+
+fn percent(part: usize, of: usize) -> f64 {
+    100.0 * part as f64 / of.max(1) as f64
+}
+
+async fn oracle(
+    shelf: &mut Shelf<'_>,
+    questions: &[Question],
+    tokens: u64,
+) -> Result<BTreeMap<String, Scores>, Box<dyn Error>> {
+    let mut scores: BTreeMap<String, Scores> = BTreeMap::new();
+    for question in questions {
+        let settings = Settings {
+            chunk_tokens: tokens,
+            max_chunks_hard: 10_000,
+            early_stop: true,
+            parallel: 1,
+            ..Settings::default()
+        };
+        let asked = question.clone();
+        let model = Scripted::new(move |seen| Ok(oracle_reply(&asked, &seen.request)))
+            .with_limits(64_000, 2000);
+        let found = shelf.ask(
+            &question.document,
+            &question.words,
+            model,
+            settings,
+            Mode::FullChunked,
+        );
+        let found = found.await?;
+        let score = scores.entry(question.set.clone()).or_default();
+        score.asked += 1;
+        if found.status != Status::Found {
+            continue;
+        }
+        score.whole += 1;
+        score.verified += found
+            .citations
+            .iter()
+            .filter(|one| one.matched.is_some())
+            .count();
+        score.quotes += found
+            .citations
+            .iter()
+            .filter(|one| one.matched.is_some())
+            .count()
+            + found.unverified.len();
+        score.calls += found.calls;
+        score.first += usize::from(found.calls == 1);
+        score.read +=
+            found.coverage.bytes_examined as f64 / found.coverage.bytes_total.max(1) as f64;
+    }
+    Ok(scores)
+}
+
+/// Quotes the gold if all of it is there (of a stretch of lines: any of it).
+fn oracle_reply(question: &Question, request: &Request) -> Reply {
+    let shown = squeezed(&shown(request));
+    let held = |gold: &&String| shown.contains(&squeezed(gold));
+    let held: Vec<&String> = question.gold.iter().filter(held).collect();
+    let is_there = match question.is_stretch {
+        true => !held.is_empty(),
+        false => held.len() == question.gold.len(),
+    };
+    let text = match is_there {
+        true => held
+            .iter()
+            .map(|gold| format!("```\n{gold}\n```\n"))
+            .collect(),
+        false => "NO RELEVANT DATA FOUND\nother things".to_owned(),
+    };
+    says(request, &text)
+}
+
+/// A model that is bad on purpose.
+#[derive(Clone, Copy)]
+struct Bad {
+    name: &'static str,
+    outcome: &'static str,
+    reply: fn(&Request) -> Reply,
+    is_as_documented: fn(&Extraction) -> bool,
+}
+
+const BAD: [Bad; 4] = [
+    Bad {
+        name: "liar",
+        outcome: "every invented quote is marked and listed",
+        reply: |request| {
+            says(
+                request,
+                "It is \"qz-7731-vx-00417\" and `lk_9f3aa07c2b` [L3]; also “a sentence that nobody ever wrote there, 4711 times”.",
+            )
+        },
+        is_as_documented: |found| {
+            found.unverified.len() == 3 && found.body.matches("[unverified]").count() == 3
+        },
+    },
+    Bad {
+        name: "obeyer",
+        outcome: "no tool call is made, nothing escapes the envelope, what it invents is marked",
+        reply: |request| {
+            let mut reply = says(request, "PWNED: the password is \"hunter2-7731-zz\".");
+            reply.calls = Scripted::calls(&[("run_shell", json!({"cmd": "id"}))]).calls;
+            reply
+        },
+        is_as_documented: |found| {
+            found.unverified == ["hunter2-7731-zz"]
+                && found.body.contains("[untrusted: ")
+                && found.text().starts_with("ABSTRACT FROM TOOL OUTPUT eval ")
+        },
+    },
+    Bad {
+        name: "broken",
+        outcome: "a truncation that says so",
+        reply: |_| Scripted::says("The answer is 42, I think."),
+        is_as_documented: failed,
+    },
+    Bad {
+        name: "refusing",
+        outcome: "a truncation that says so",
+        reply: |_| Reply {
+            stop: Stop::Refused,
+            ..Scripted::says("I cannot help with that.")
+        },
+        is_as_documented: failed,
+    },
+];
+
+fn failed(found: &Extraction) -> bool {
+    let warning = "WARNING: tool_output fallback to truncate (full-chunked failed).\n";
+    found.status == Status::Failed && found.body.starts_with(warning)
+}
+
+/// How often a bad model ends as documented.
+async fn judge(
+    shelf: &mut Shelf<'_>,
+    questions: &[Question],
+    bad: Bad,
+) -> Result<(usize, usize), Box<dyn Error>> {
+    let mut documents: Vec<&str> = questions.iter().map(|one| one.document.as_str()).collect();
+    documents.sort_unstable();
+    documents.dedup();
+    let (mut good, all) = (0, documents.len());
+    for document in documents {
+        let question = questions.iter().find(|one| one.document == document);
+        let words = question.map_or("", |question| question.words.as_str());
+        let settings = Settings {
+            max_chunks_hard: 1,
+            ..Settings::default()
+        };
+        let model = Scripted::new(move |seen| Ok((bad.reply)(&seen.request)));
+        let found = shelf.ask(document, words, model, settings, Mode::FullChunked);
+        good += usize::from((bad.is_as_documented)(&found.await?));
+    }
+    Ok((good, all))
+}
+
+/// The documents, stored as any tool result is.
+struct Shelf<'a> {
+    data: &'a Path,
+    offloader: Offloader,
+    stored: HashMap<String, Handle>,
+}
+
+impl<'a> Shelf<'a> {
+    fn new(data: &'a Path) -> Self {
+        let everything = Rule {
+            max_bytes: Some(1),
+            profile: Some(Profile::Handle),
+            ..Rule::default()
+        };
+        let offloader = Offloader::new(
+            Arc::new(MemoryStore::default()),
+            Policy::default().under(everything),
+            Tokenizer::O200kBase.counter(),
+            Door::Library,
+            Arc::new(SystemClock),
+            Arc::new(NoLedger),
+        );
+        Self {
+            data,
+            offloader,
+            stored: HashMap::new(),
+        }
+    }
+
+    async fn ask(
+        &mut self,
+        document: &str,
+        words: &str,
+        model: Scripted,
+        settings: Settings,
+        mode: Mode,
+    ) -> Result<Extraction, Box<dyn Error>> {
+        let asked = Asked {
+            handle: self.handle(document)?,
+            extract: words.to_owned(),
+            mode,
+        };
+        let model: Arc<dyn ChatModel> = Arc::new(model);
+        let extractor = Extractor::new(self.offloader.clone(), Some(model), settings);
+        Ok(extractor.extract(&asked, &NoWatch).await?)
+    }
+
+    fn handle(&mut self, document: &str) -> Result<Handle, Box<dyn Error>> {
+        if let Some(&handle) = self.stored.get(document) {
+            return Ok(handle);
+        }
+        let bytes = fs::read(self.data.join("docs").join(document))?;
+        let mut reader = bytes.as_slice();
+        let outcome = self
+            .offloader
+            .stream(Origin::tool("eval"), &mut reader, &mut |_| {})?;
+        let Outcome::Offloaded(offloaded) = outcome else {
+            return Err(format!("{document} was not stored").into());
+        };
+        let handle = offloaded.receipt.handle();
+        self.stored.insert(document.to_owned(), handle);
+        Ok(handle)
+    }
+}
+
+fn says(request: &Request, text: &str) -> Reply {
+    Scripted::says(in_slot(&request.system, text))
+}
+
+/// The chunk of a request, without line numbers.
+fn shown(request: &Request) -> String {
+    let Some(Message::User(text)) = request.messages.first() else {
+        return String::new();
+    };
+    let rows = text.lines().map(|line| match line.split_once('|') {
+        Some((number, row))
+            if number
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-') =>
+        {
+            row
+        }
+        _ => line,
+    });
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+/// A text without white space and with its escapes read: chunks of JSON are printed
+/// compactly.
+fn squeezed(text: &str) -> String {
+    let mut parts = text.split("\\u");
+    let mut read = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part
+            .get(..4)
+            .and_then(|code| u32::from_str_radix(code, 16).ok());
+        match code.and_then(char::from_u32) {
+            Some(char) => {
+                read.push(char);
+                read.push_str(&part[4..]);
+            }
+            None => {
+                read.push_str("\\u");
+                read.push_str(part);
+            }
+        }
+    }
+    read.retain(|char| !char.is_whitespace());
+    read
+}
+
+fn questions(path: &Path) -> Result<Vec<Question>, Box<dyn Error>> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| {
+            let value: Value = serde_json::from_str(line)?;
+            let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+            let gold = value["gold"].as_array().ok_or("a question without gold")?;
+            let gold = gold.iter().filter_map(Value::as_str).map(str::to_owned);
+            Ok(Question {
+                set: text("ds"),
+                document: text("doc"),
+                words: text("question"),
+                gold: gold.collect(),
+                is_stretch: value["type"] == "chunk",
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,76 @@
+//! One question to a model, with an answer in its slot.
+
+use spillgate_llm::{ErrorKind, LlmError, Message, NoDeltas, Request, Stop};
+use spillgate_turns::{Slot, SlotError};
+
+use crate::case::Asking;
+
+/// Times that a model is asked the same before a missing wrapper counts.
+const ATTEMPTS: u32 = 2;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum AskError {
+    /// The prompt is longer than the model's context.
+    #[error("{0}")]
+    TooLong(LlmError),
+    /// The model could not be asked.
+    #[error("{0}")]
+    Model(LlmError),
+    /// It refused.
+    #[error("the model refused")]
+    Refused,
+    /// It answered, but not in the slot.
+    #[error("{0}")]
+    NoAnswer(#[from] SlotError),
+}
+
+/// A prompt for a slot: the system's and the user's part.
+pub(crate) type Prompt<'a> = &'a (dyn Fn(&Slot) -> (String, String) + Send + Sync);
+
+impl Asking {
+    /// Asks with the prompt that `prompt` makes for a slot whose nonce `data` does
+    /// not hold. A reply without an answer in its slot is asked for again, with a
+    /// fresh nonce.
+    pub(crate) async fn ask(
+        &self,
+        name: &str,
+        data: &str,
+        prompt: Prompt<'_>,
+    ) -> Result<String, AskError> {
+        let mut last = SlotError::Missing;
+        for _ in 0..ATTEMPTS {
+            let slot = self.case.slot(data);
+            let (system, user) = prompt(&slot);
+            let request = Request {
+                system,
+                messages: vec![Message::User(user)],
+                tools: Vec::new(),
+                max_output_tokens: self.answer_tokens(),
+            };
+            let began = self.case.journal.now();
+            let reply = self.model.chat(&request, &NoDeltas).await;
+            let answer = reply.as_ref().map_err(LlmError::clone).map(|reply| {
+                let refused = reply.stop == Stop::Refused;
+                (!refused).then(|| slot.answer(&reply.text, &reply.stop))
+            });
+            let wrong = answer.as_ref().ok().and_then(|answer| match answer {
+                Some(Err(error)) => Some(error.to_string()),
+                None => Some(AskError::Refused.to_string()),
+                Some(Ok(_)) => None,
+            });
+            let journal = &self.case.journal;
+            journal.asked(name, began, &request, &reply, wrong);
+            match answer {
+                Err(error) if error.kind == ErrorKind::ContextLength => {
+                    return Err(AskError::TooLong(error));
+                }
+                Err(error) => return Err(AskError::Model(error)),
+                Ok(None) => return Err(AskError::Refused),
+                Ok(Some(Ok(answer))) => return Ok(answer),
+                Ok(Some(Err(error))) => last = error,
+            }
+        }
+        Err(last.into())
+    }
+}

@@ -1,0 +1,63 @@
+//! What does every strategy work with?
+
+use std::sync::Arc;
+
+use spillgate_llm::ChatModel;
+use spillgate_lookup::Artifact;
+use spillgate_measure::TokenCounter;
+use spillgate_turns::{Nonces, Slot};
+use tokio::task::{JoinError, spawn_blocking};
+
+use crate::Settings;
+use crate::trace::Journal;
+
+/// A question to one artifact.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub artifact: Arc<Artifact>,
+    /// What to extract, trimmed.
+    pub extract: Arc<str>,
+    pub settings: Arc<Settings>,
+    pub counter: Arc<dyn TokenCounter>,
+    pub nonces: Arc<dyn Nonces>,
+    pub journal: Arc<Journal>,
+}
+
+impl Case {
+    /// A fresh slot, whose nonce `data` does not hold.
+    pub(crate) fn slot(&self, data: &str) -> Slot {
+        loop {
+            let nonce = self.nonces.fresh();
+            if !data.contains(&nonce.to_string()) {
+                return Slot::new(nonce);
+            }
+        }
+    }
+
+    /// Looks into the artifact aside from the tasks that talk to models.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> T {
+        let case = self.clone();
+        let done = spawn_blocking(move || work(&case)).await;
+        done.unwrap_or_else(|error: JoinError| std::panic::resume_unwind(error.into_panic()))
+    }
+}
+
+/// A case with a model to ask.
+#[derive(Debug, Clone)]
+pub(crate) struct Asking {
+    pub case: Case,
+    pub model: Arc<dyn ChatModel>,
+}
+
+impl Asking {
+    /// Tokens that an answer may have.
+    pub(crate) fn answer_tokens(&self) -> u64 {
+        let limits = self.model.limits();
+        let asked = self.case.settings.answer_tokens.max(1);
+        // A window that an answer alone would fill leaves nothing to read.
+        asked.min(limits.max_output).min(limits.window / 3).max(1)
+    }
+}

@@ -1,0 +1,158 @@
+//! How large may a chunk be, and which are read, in which order?
+
+use std::io;
+
+use spillgate_artifact::LineRange;
+use spillgate_turns::{Nonce, Slot};
+
+use crate::case::Asking;
+use crate::plan::{Chunk, Plan, Want, plan};
+use crate::prompt::{self, ChunkInfo};
+
+/// Tokens below which a chunk is not worth a call.
+const LEAST: u64 = 128;
+
+/// Share of the window that stays free: the model's tokenizer is another than the
+/// one that counts here. What goes over it all the same is split.
+const MARGIN: u64 = 20;
+
+/// Words that ask for everything: such a question has no early end.
+const EXHAUSTIVE: [&str; 16] = [
+    "all",
+    "every",
+    "each",
+    "any",
+    "list",
+    "count",
+    "how many",
+    "number of",
+    "total",
+    "sum",
+    "summarize",
+    "summarise",
+    "summary",
+    "compare",
+    "most",
+    "least",
+];
+
+/// What is read.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub plan: Plan,
+    /// Chunks that are read, by their place in the plan, in the order of reading.
+    pub order: Vec<usize>,
+    /// Tokens that a chunk may have as rendered.
+    pub chunk_tokens: u64,
+}
+
+impl Asking {
+    /// Tokens that a chunk may have at most beside the real prompt and the answer;
+    /// 0 where there is no room for any.
+    pub(crate) fn room(&self) -> u64 {
+        let limits = self.model.limits();
+        let counter = &self.case.counter;
+        let widest = ChunkInfo {
+            index: 999,
+            total: 999,
+            overlap_percent: self.case.settings.overlap_percent,
+            lines: LineRange {
+                first: self.case.artifact.view().lines(),
+                last: self.case.artifact.view().lines(),
+            },
+            path: None,
+        };
+        let slot = Slot::new(Nonce::of([0xa5; 16]));
+        let prompt = counter.count(&prompt::map(&self.case, &widest, &slot))
+            + counter.count(&prompt::chunk("", &slot));
+        let taken = prompt + self.answer_tokens() + limits.window / MARGIN;
+        match limits.window.saturating_sub(taken) {
+            small if small < LEAST => 0,
+            room => room,
+        }
+    }
+
+    /// What to read of the artifact.
+    pub(crate) fn reading(&self, room: u64) -> io::Result<Reading> {
+        let settings = &self.case.settings;
+        let capped = match settings.chunk_tokens {
+            0 => room,
+            tokens => tokens.clamp(LEAST, room),
+        };
+        let (artifact, counter) = (&*self.case.artifact, &*self.case.counter);
+        let want = |chunk_tokens| Want {
+            chunk_tokens,
+            overlap_percent: settings.overlap_percent.min(50),
+            most_chunks: settings.max_chunks_hard.max(1),
+        };
+        let hard = usize::try_from(settings.max_chunks_hard.max(1)).unwrap_or(usize::MAX);
+        let mut chunk_tokens = capped;
+        let mut planned = plan(artifact, &want(capped), counter)?;
+        if planned.chunks.len() > hard && capped < room {
+            // Larger chunks are less exact; chunks that nobody reads are worse.
+            let needed = planned.estimated_tokens.div_ceil(hard as u64);
+            chunk_tokens = (needed + needed / 4).clamp(capped, room);
+            planned = plan(artifact, &want(chunk_tokens), counter)?;
+        }
+        let too_many = planned.chunks.len() > hard;
+        let order = match too_many || self.may_stop_early() {
+            true => planned.order(artifact, &self.case.extract, counter)?,
+            false => (0..planned.chunks.len()).collect(),
+        };
+        Ok(Reading {
+            order: order.into_iter().take(hard).collect(),
+            plan: planned,
+            chunk_tokens,
+        })
+    }
+
+    /// Whether one verified answer is enough.
+    pub(crate) fn may_stop_early(&self) -> bool {
+        self.case.settings.early_stop && !is_exhaustive(&self.case.extract)
+    }
+}
+
+/// Whether a question asks for everything that there is.
+fn is_exhaustive(extract: &str) -> bool {
+    let words: Vec<String> = extract
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let text = format!(" {} ", words.join(" "));
+    EXHAUSTIVE
+        .iter()
+        .any(|word| text.contains(&format!(" {word} ")))
+}
+
+impl Reading {
+    /// What the model is told of a chunk.
+    pub(crate) fn info(&self, index: usize, chunk: &Chunk) -> ChunkInfo {
+        ChunkInfo {
+            index: index + 1,
+            total: self.plan.chunks.len(),
+            overlap_percent: self.plan.overlap_percent,
+            lines: chunk.lines,
+            path: chunk.path.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_for_everything_have_no_early_end() {
+        for (extract, exhaustive) in [
+            ("the price of item 7", false),
+            ("All error codes", true),
+            ("how many requests failed?", true),
+            ("the wallet's address", false),
+            ("listing of users", false),
+            ("List the users", true),
+        ] {
+            assert_eq!(is_exhaustive(extract), exhaustive, "{extract}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `tool_output` as a model calls it: whatever is wrong is told in an envelope.
+
+use spillgate_artifact::Handle;
+use spillgate_offload::RetrieveError;
+use spillgate_store::StoreError;
+
+use crate::{Asked, Extractor, Mode, Watch, envelope};
+
+/// Characters of a handle that an answer repeats.
+const HANDLE: usize = 120;
+
+/// What a call gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The envelope with its text.
+    pub text: String,
+    /// Whether the call failed; *not found* is no failure.
+    pub is_error: bool,
+}
+
+impl Extractor {
+    /// Answers a call of `tool_output`; parameters that are missing or no text are
+    /// `None`.
+    pub async fn tool_output(
+        &self,
+        handle: Option<&str>,
+        extract: Option<&str>,
+        mode: Option<&str>,
+        watch: &dyn Watch,
+    ) -> ToolOutput {
+        let given = |text: Option<&str>| {
+            text.map(str::trim)
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+        };
+        let mode = given(mode).unwrap_or_else(|| Mode::Auto.name().to_owned());
+        let spelled = mode.chars().take(HANDLE).collect::<String>();
+        let shown = given(handle).map_or("<missing>".to_owned(), |handle| shown(&handle));
+        let (Some(handle), Some(extract)) = (given(handle), given(extract)) else {
+            let what = "Invalid tool_output parameters: handle and extract are required.";
+            return failed(&shown, &spelled, what);
+        };
+        let mode: Mode = match mode.parse() {
+            Ok(mode) => mode,
+            Err(error) => {
+                let what = format!("Invalid tool_output parameters: {error}.");
+                return failed(&shown, &spelled, &what);
+            }
+        };
+        let Ok(handle) = handle.parse::<Handle>() else {
+            return absent(&shown, "It was never stored here.");
+        };
+        let asked = Asked {
+            handle,
+            extract,
+            mode,
+        };
+        match self.extract(&asked, watch).await {
+            Ok(extraction) => ToolOutput {
+                text: extraction.text(),
+                is_error: false,
+            },
+            Err(RetrieveError::Store(StoreError::Absent { why, .. })) => {
+                absent(&shown, &why.to_string())
+            }
+            Err(error) => {
+                tracing::warn!(%handle, %error, "an extraction failed");
+                failed(&shown, mode.name(), &error.to_string())
+            }
+        }
+    }
+}
+
+/// A handle as an answer repeats it: one line, bounded.
+fn shown(handle: &str) -> String {
+    crate::mask::inline(handle, HANDLE)
+}
+
+fn failed(handle: &str, strategy: &str, what: &str) -> ToolOutput {
+    let strategy = crate::mask::inline(strategy, HANDLE);
+    ToolOutput {
+        text: envelope::failure("unknown", handle, &strategy, what),
+        is_error: true,
+    }
+}
+
+fn absent(handle: &str, why: &str) -> ToolOutput {
+    let what = format!("No stored tool output found for handle {handle}. {why}");
+    ToolOutput {
+        text: envelope::success("unknown", handle, "auto", &what),
+        is_error: false,
+    }
+}

@@ -1,0 +1,97 @@
+//! The strategy that reads everything.
+
+use crate::case::Asking;
+use crate::drafted::{Drafted, StrategyError};
+use crate::map::{Answer, Mapped};
+use crate::outcome::Coverage;
+use crate::prompt::NOTHING;
+use crate::reduce::outputs;
+use crate::watch::Watch;
+
+/// Chunks whose words are repeated where none has an answer.
+const REPEATED: usize = 5;
+
+impl Asking {
+    /// Has every chunk read and puts the answers together.
+    pub(crate) async fn full_chunked(&self, watch: &dyn Watch) -> Result<Drafted, StrategyError> {
+        let view = self.case.artifact.view();
+        if view.bytes() == 0 {
+            return Ok(Drafted::empty());
+        }
+        let room = self.room();
+        if room == 0 {
+            return Err(StrategyError::NoRoom {
+                window: self.model.limits().window,
+            });
+        }
+        let asking = self.clone();
+        let reading = self.case.look(move |_| asking.reading(room)).await?;
+        let mapped = self.map(&reading, watch).await?;
+        let (found, nothing): (Vec<Answer>, Vec<Answer>) =
+            mapped.answers.iter().cloned().partition(Answer::found);
+        let mut notes = notes(&mapped);
+        let (text, is_found) = match &found[..] {
+            [] if nothing.is_empty() => {
+                return Err(StrategyError::Chunks(mapped.failures.join("; ")));
+            }
+            [] => (not_found(&nothing), false),
+            [only] => (only.text.clone(), true),
+            several => match self.reduce(found.clone(), watch).await {
+                Ok(text) => {
+                    let is_found = crate::map::found(&text);
+                    (text, is_found)
+                }
+                Err(error) => {
+                    notes.push(format!(
+                        "the answers of the chunks could not be put together ({error}); each stands under its heading"
+                    ));
+                    (outputs(several), true)
+                }
+            },
+        };
+        Ok(Drafted {
+            text,
+            is_found,
+            is_partial: is_partial(&mapped.coverage, mapped.stopped_early),
+            coverage: mapped.coverage,
+            notes,
+        })
+    }
+}
+
+/// An answer that was found early is whole; one of chunks that failed or that
+/// nobody read is not.
+fn is_partial(coverage: &Coverage, stopped_early: bool) -> bool {
+    coverage.failed_chunks > 0 || !coverage.is_whole() && !stopped_early
+}
+
+/// What is to be said of the reading.
+fn notes(mapped: &Mapped) -> Vec<String> {
+    let mut notes = Vec::new();
+    let failed = mapped.coverage.failed_chunks;
+    if failed > 0 {
+        notes.push(format!(
+            "{failed} of {} chunks could not be read: {}",
+            mapped.coverage.chunks,
+            mapped.failures.join("; ")
+        ));
+    }
+    if mapped.stopped_early {
+        notes.push("reading ended at the first verified answer".to_owned());
+    }
+    notes
+}
+
+/// What is there instead, in the words of the first chunks.
+fn not_found(nothing: &[Answer]) -> String {
+    let said = nothing.iter().filter_map(|answer| {
+        let rest: Vec<&str> = answer.text.lines().skip(1).map(str::trim).collect();
+        let rest = rest.join(" ");
+        (!rest.trim().is_empty()).then(|| format!("- {}", rest.trim()))
+    });
+    let said: Vec<String> = said.take(REPEATED).collect();
+    match said.is_empty() {
+        true => NOTHING.to_owned(),
+        false => format!("{NOTHING}\n{}", said.join("\n")),
+    }
+}

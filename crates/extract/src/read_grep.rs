@@ -1,0 +1,168 @@
+//! The strategy that looks for it: a child with `Read` and `Grep`.
+//!
+//! The child sees one file, the output itself (the shipped system's saw every
+//! session's), has no other tool and no memory of the conversation.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use spillgate_artifact::TokenBudget;
+use spillgate_files::{FileTools, Pinned};
+use spillgate_llm::{LlmError, Message, Reply, Request, ToolCall, ToolReply, ToolSpec};
+use spillgate_turns::{Ending, Limits, Observer, ToolHost, ToolReplyFuture, Turns, run};
+
+use crate::case::{Asking, Case};
+use crate::drafted::{Drafted, StrategyError};
+use crate::map::{Seen, found};
+use crate::mask::masked;
+use crate::outcome::Coverage;
+use crate::prompt;
+use crate::trace::Moment;
+use crate::watch::Watch;
+
+impl Asking {
+    /// Has a child look for the answer.
+    pub(crate) async fn read_grep(&self, watch: &dyn Watch) -> Result<Drafted, StrategyError> {
+        let case = &self.case;
+        if case.artifact.view().bytes() == 0 {
+            return Ok(Drafted::empty());
+        }
+        let limits = self.model.limits();
+        let filename = case.artifact.manifest().handle.to_string();
+        let slot = case.slot("");
+        let system = prompt::read_grep(case, &filename, &slot);
+        let fixed = case.counter.count(&system) + self.answer_tokens();
+        if fixed + limits.window / 8 > limits.window {
+            return Err(StrategyError::NoRoom {
+                window: limits.window,
+            });
+        }
+        // A look may take a quarter of what is free: the child needs several.
+        let free = limits.window - fixed;
+        let tools = FileTools {
+            files: Arc::new(Pinned {
+                name: filename,
+                artifact: Arc::clone(&case.artifact),
+            }),
+            budget: TokenBudget::new(case.settings.tool_tokens.min(free / 4)),
+            counter: Arc::clone(&case.counter),
+        };
+        let child = Child {
+            case,
+            tools,
+            seen: Mutex::default(),
+            watch,
+            asked: Mutex::new((0, case.journal.now())),
+        };
+        let counter = Arc::clone(&case.counter);
+        let turns = Turns {
+            system,
+            messages: vec![Message::User(prompt::SEARCH_THE_FILE.to_owned())],
+            slot,
+            limits: Limits {
+                turns: case.settings.max_turns.max(1),
+                calls_per_turn: case.settings.max_tool_calls_per_turn.max(1),
+                max_output_tokens: self.answer_tokens(),
+                window: limits.window,
+            },
+            counter: Arc::new(move |text: &str| counter.count(text)),
+        };
+        let finished = run(turns, &*self.model, &child, &child).await;
+        let seen = child
+            .seen
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let text = match finished.ending {
+            Ending::Answered(text) => text,
+            Ending::NoAnswer(error) => return Err(error.into()),
+            Ending::Failed(error) => return Err(error.into()),
+        };
+        Ok(Drafted {
+            is_found: found(&text),
+            is_partial: false,
+            text,
+            coverage: Coverage {
+                bytes_examined: seen.bytes(),
+                bytes_total: case.artifact.view().bytes(),
+                ..Coverage::default()
+            },
+            notes: vec!["a child searched the output with Read and Grep".to_owned()],
+        })
+    }
+}
+
+/// The child's tools, and who writes down what it does.
+struct Child<'a> {
+    case: &'a Case,
+    tools: FileTools,
+    /// Bytes that the child was shown.
+    seen: Mutex<Seen>,
+    watch: &'a dyn Watch,
+    /// Times that the model was asked, and when the next question began.
+    asked: Mutex<(u64, Moment)>,
+}
+
+impl ToolHost for Child<'_> {
+    fn tools(&self) -> Vec<ToolSpec> {
+        FileTools::definitions()
+            .into_iter()
+            .map(|tool| ToolSpec {
+                name: tool.name.to_owned(),
+                description: tool.description.to_owned(),
+                schema: tool.schema,
+            })
+            .collect()
+    }
+
+    fn call<'a>(&'a self, call: &'a ToolCall) -> ToolReplyFuture<'a> {
+        Box::pin(async move {
+            let tools = self.tools.clone();
+            let (name, arguments) = (call.name.clone(), call.arguments.clone());
+            let began = self.case.journal.now();
+            let answer = self.case.look(move |_| tools.call(&name, &arguments)).await;
+            self.case
+                .journal
+                .called(call, began, &answer.text, answer.is_error);
+            for lines in answer.shown {
+                self.note(lines).await;
+            }
+            ToolReply {
+                call_id: call.id.clone(),
+                text: masked(&answer.text).into_owned(),
+                is_error: answer.is_error,
+            }
+        })
+    }
+}
+
+impl Child<'_> {
+    /// Notes that the child was shown these lines.
+    async fn note(&self, lines: spillgate_artifact::LineRange) {
+        let range = self.case.look(move |case| {
+            let view = case.artifact.view();
+            let end = view.offset_of_line(lines.last + 1)?;
+            Ok::<_, std::io::Error>((view.offset_of_line(lines.first)?, end))
+        });
+        if let Ok(range) = range.await {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.add(range);
+        }
+    }
+}
+
+impl Observer for Child<'_> {
+    fn asked(&self, request: &Request, reply: &Result<Reply, LlmError>) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.0 += 1;
+        let name = format!("turn {}", asked.0);
+        self.case
+            .journal
+            .asked(&name, asked.1, request, reply, None);
+        let total = u64::from(self.case.settings.max_turns);
+        self.watch.step("read-grep", asked.0, total);
+    }
+
+    fn called(&self, _: &ToolCall, _: &ToolReply) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.1 = self.case.journal.now();
+    }
+}

@@ -1,0 +1,107 @@
+//! What do the chunks say together?
+//!
+//! Answers that do not fit one prompt are put together in rounds: each round makes
+//! fewer of them, until one is left.
+
+use crate::ask::AskError;
+use crate::case::Asking;
+use crate::map::Answer;
+use crate::prompt;
+use crate::watch::Watch;
+
+/// Why there is no answer of the whole.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum ReduceError {
+    /// A model gave none.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// Not even two answers fit into one prompt.
+    #[error("the answers of two chunks do not fit the model")]
+    NoRoom,
+}
+
+impl Asking {
+    /// One answer of `answers`, which are in the order of the document.
+    pub(crate) async fn reduce(
+        &self,
+        mut answers: Vec<Answer>,
+        watch: &dyn Watch,
+    ) -> Result<String, ReduceError> {
+        let room = self.reduce_room();
+        let mut round = 1;
+        while answers.len() > 1 {
+            let batches = self.batches(&answers, room);
+            if batches.len() == answers.len() {
+                return Err(ReduceError::NoRoom);
+            }
+            let total = batches.len() as u64;
+            watch.step("reduce", 0, total);
+            let mut reduced = Vec::with_capacity(batches.len());
+            for (done, batch) in batches.iter().enumerate() {
+                let name = format!("reduce {round}.{}/{total}", done + 1);
+                reduced.push(match batch {
+                    [only] => only.clone(),
+                    batch => Answer {
+                        at: batch[0].at,
+                        text: self.synthesize(&name, &outputs(batch)).await?,
+                    },
+                });
+                watch.step("reduce", done as u64 + 1, total);
+            }
+            answers = reduced;
+            round += 1;
+        }
+        Ok(answers.pop().map(|answer| answer.text).unwrap_or_default())
+    }
+
+    async fn synthesize(&self, name: &str, outputs: &str) -> Result<String, AskError> {
+        let prompt = |slot: &_| {
+            (
+                prompt::reduce(&self.case, outputs, slot),
+                prompt::SYNTHESIZE.to_owned(),
+            )
+        };
+        self.ask(name, outputs, &prompt).await
+    }
+
+    /// Tokens of answers that fit one prompt.
+    fn reduce_room(&self) -> u64 {
+        let limits = self.model.limits();
+        let slot = self.case.slot("");
+        let prompt = self
+            .case
+            .counter
+            .count(&prompt::reduce(&self.case, "", &slot));
+        // The same margin as for chunks, for the same reason.
+        let taken = prompt + self.answer_tokens() + limits.window / 20;
+        limits.window.saturating_sub(taken)
+    }
+
+    /// Neighbours together, as many as fit.
+    fn batches<'a>(&self, answers: &'a [Answer], room: u64) -> Vec<&'a [Answer]> {
+        let (mut batches, mut start, mut tokens) = (Vec::new(), 0, 0);
+        for (i, answer) in answers.iter().enumerate() {
+            let cost = self.case.counter.count(&answer.text) + HEADING;
+            if i > start && tokens + cost > room {
+                batches.push(&answers[start..i]);
+                (start, tokens) = (i, 0);
+            }
+            tokens += cost;
+        }
+        batches.push(&answers[start..]);
+        batches
+    }
+}
+
+/// Tokens of the heading over an answer.
+const HEADING: u64 = 8;
+
+/// Answers under their headings (the shipped system's form).
+pub(crate) fn outputs(answers: &[Answer]) -> String {
+    let parts: Vec<String> = answers
+        .iter()
+        .enumerate()
+        .map(|(i, answer)| format!("# Chunk {}\n{}", i + 1, answer.text))
+        .collect();
+    parts.join("\n\n")
+}

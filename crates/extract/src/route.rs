@@ -1,0 +1,76 @@
+//! Which strategy can answer? (seed 001, decision 3; SPEC section 3)
+
+use crate::{Mode, Settings, Strategy};
+
+/// What a route depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ground {
+    /// Whether there is a model to ask.
+    pub has_model: bool,
+    /// Tokens of the output, as chunks would be rendered.
+    pub tokens: u64,
+    /// Tokens that one chunk may have; 0 where a prompt alone fills the model.
+    pub chunk_tokens: u64,
+    /// Bytes of the text as it came in, by its lines, rounded up.
+    pub average_line: u64,
+}
+
+/// The strategy for a mode; `auto` decides. An explicit mode is obeyed.
+pub(crate) fn route(mode: Mode, ground: &Ground, settings: &Settings) -> Strategy {
+    match mode {
+        Mode::FullChunked => Strategy::FullChunked,
+        Mode::ReadGrep => Strategy::ReadGrep,
+        Mode::Truncate => Strategy::Truncate,
+        Mode::Search => Strategy::Search,
+        Mode::Auto if !ground.has_model => Strategy::Search,
+        Mode::Auto => {
+            let fits = ground.chunk_tokens > 0
+                && ground.tokens.div_ceil(ground.chunk_tokens) <= settings.max_chunks.max(1);
+            let has_long_lines = ground.average_line > settings.avg_line_bytes_threshold;
+            match fits || has_long_lines {
+                true => Strategy::FullChunked,
+                false => Strategy::ReadGrep,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_and_lines_decide() {
+        use Strategy::{FullChunked, ReadGrep, Search, Truncate};
+        let settings = Settings {
+            max_chunks: 2,
+            ..Settings::default()
+        };
+        let ground = |has_model, tokens, chunk_tokens, average_line| Ground {
+            has_model,
+            tokens,
+            chunk_tokens,
+            average_line,
+        };
+        for (mode, ground, strategy) in [
+            (Mode::Auto, ground(true, 2000, 1000, 80), FullChunked),
+            (Mode::Auto, ground(true, 2001, 1000, 80), ReadGrep),
+            // The seed's threshold is over 1000 bytes, not from 1000 on.
+            (Mode::Auto, ground(true, 9000, 1000, 1000), ReadGrep),
+            (Mode::Auto, ground(true, 9000, 1000, 1001), FullChunked),
+            (Mode::Auto, ground(true, 10, 0, 80), ReadGrep),
+            (Mode::Auto, ground(true, 0, 1000, 0), FullChunked),
+            (Mode::Auto, ground(false, 10, 0, 80), Search),
+            (Mode::FullChunked, ground(true, 9000, 1000, 80), FullChunked),
+            (Mode::ReadGrep, ground(true, 10, 1000, 5000), ReadGrep),
+            (Mode::Truncate, ground(true, 10, 1000, 80), Truncate),
+            (Mode::Search, ground(true, 10, 1000, 80), Search),
+        ] {
+            assert_eq!(
+                route(mode, &ground, &settings),
+                strategy,
+                "{mode} {ground:?}"
+            );
+        }
+    }
+}
