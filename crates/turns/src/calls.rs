@@ -1,0 +1,111 @@
+//! Which calls of a reply are made, and which reply belongs to which call?
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use spillgate_llm::{ToolCall, ToolReply, ToolSpec};
+
+use crate::texts;
+
+/// The calls of one reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Calls {
+    /// Those to make, at the same time if that is of use.
+    pub make: Vec<ToolCall>,
+    /// Those that are answered already, because they cannot be made.
+    pub refused: Vec<(ToolCall, ToolReply)>,
+}
+
+/// Calls in the order of the model, with what is known of their replies.
+#[derive(Debug, Clone)]
+pub(crate) struct Sorted {
+    calls: Vec<ToolCall>,
+    /// One for each call; `None` for those that are made.
+    refusals: Vec<Option<ToolReply>>,
+}
+
+impl Sorted {
+    /// Sorts out what of `calls` can be made; at most `limit` are.
+    pub(crate) fn of(mut calls: Vec<ToolCall>, tools: &[ToolSpec], limit: u32) -> (Calls, Self) {
+        mend(&mut calls);
+        let (mut sorted, mut refusals) = (
+            Calls {
+                make: Vec::new(),
+                refused: Vec::new(),
+            },
+            Vec::new(),
+        );
+        for call in &calls {
+            let is_full = sorted.make.len() as u64 >= u64::from(limit);
+            let refusal = refusal(call, tools, is_full.then_some(limit));
+            match &refusal {
+                Some(reply) => sorted.refused.push((call.clone(), reply.clone())),
+                None => sorted.make.push(call.clone()),
+            }
+            refusals.push(refusal);
+        }
+        (sorted, Self { calls, refusals })
+    }
+
+    /// The calls, mended where they had to be.
+    pub(crate) fn calls(&self) -> &[ToolCall] {
+        &self.calls
+    }
+
+    /// One reply for each call, in their order; `made` are those of the calls that
+    /// were made.
+    pub(crate) fn with(self, made: Vec<ToolReply>) -> Vec<ToolReply> {
+        let mut made = made.into_iter();
+        let replies = self.calls.iter().zip(self.refusals);
+        replies
+            .map(|(call, refusal)| {
+                let reply = refusal.or_else(|| made.next());
+                ToolReply {
+                    call_id: call.id.clone(),
+                    ..reply.unwrap_or_else(|| error(call, texts::NO_REPLY.to_owned()))
+                }
+            })
+            .collect()
+    }
+}
+
+/// Each call gets an id of its own, by which its reply can be told from others,
+/// and arguments that are left out are none.
+fn mend(calls: &mut [ToolCall]) {
+    let mut ids = HashSet::new();
+    for (at, call) in calls.iter_mut().enumerate() {
+        if call.id.is_empty() || ids.contains(&call.id) {
+            call.id = format!("{}_{}", call.id, at + 1);
+        }
+        while !ids.insert(call.id.clone()) {
+            call.id.push('_');
+        }
+        if matches!(call.arguments.trim(), "" | "null") {
+            "{}".clone_into(&mut call.arguments);
+        }
+    }
+}
+
+/// Why a call is not made; `limit` where no more are.
+fn refusal(call: &ToolCall, tools: &[ToolSpec], limit: Option<u32>) -> Option<ToolReply> {
+    let why = if let Some(limit) = limit {
+        texts::too_many(limit)
+    } else if !tools.iter().any(|tool| tool.name == call.name) {
+        texts::unknown_tool(&call.name, tools)
+    } else {
+        match serde_json::from_str::<Value>(&call.arguments) {
+            Ok(Value::Object(_)) => return None,
+            Ok(_) => texts::bad_arguments("they are another value"),
+            Err(error) => texts::bad_arguments(&error.to_string()),
+        }
+    };
+    Some(error(call, why))
+}
+
+fn error(call: &ToolCall, text: String) -> ToolReply {
+    ToolReply {
+        call_id: call.id.clone(),
+        text,
+        is_error: true,
+    }
+}
