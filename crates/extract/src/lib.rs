@@ -14,6 +14,8 @@
 mod asked;
 mod envelope;
 mod extractor;
+#[allow(dead_code, reason = "the strategies are to call it")]
+mod mask;
 mod outcome;
 mod settings;
 mod trace;
