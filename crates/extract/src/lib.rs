@@ -18,7 +18,11 @@ mod extractor;
 mod mask;
 mod outcome;
 mod settings;
+#[cfg(test)]
+mod testing;
 mod trace;
+#[allow(dead_code, reason = "the strategies are to call it")]
+mod truncate;
 mod watch;
 
 pub use asked::{Asked, Mode, UnknownMode};
