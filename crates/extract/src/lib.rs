@@ -34,6 +34,8 @@ mod reduce;
 mod report;
 mod route;
 mod settings;
+#[cfg(test)]
+mod testing;
 mod trace;
 mod truncate;
 mod watch;

@@ -1,11 +1,250 @@
-//! stub
+//! How is untrusted text shown to a model, so that none of it passes for ours?
+//!
+//! Prompts hold stored text, tool names and arguments; whoever wrote those may have
+//! written our protocol into them. In the copy that a model is shown
+//!
+//! - a look-alike of protocol gets a middle dot after its first character:
+//!   `<·ai-agent-`, `<·/think`, `<·|im_end|>`, `[·INST]`;
+//! - a character that nobody sees, or that acts on a terminal, is written out:
+//!   `\u{200b}`, `\u{1b}`.
+//!
+//! Nothing is taken away and no newline comes or goes, so lines keep their numbers.
+//! The store keeps what came (research/extraction.md section 5). This is hygiene; the
+//! boundary is that what reads this text has no other tools and that its quotes are
+//! checked. Those are quotes of this copy, so [`unmasked`] leads back.
+
 use std::borrow::Cow;
-pub(crate) fn masked(text: &str) -> Cow<'_, str> {
-    text.into()
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// What is put after the first character of a look-alike.
+const DOT: char = '·';
+
+/// What protocol begins with. Beside `<` what a model reads as one.
+const OPEN: &str = r"[<＜﹤‹⟨〈〈˂ᐸ\[［]";
+
+/// Protocol after its first character. Letters of `ai-agent` also full-width, Cyrillic
+/// and Greek; hyphens of all kinds. The tokens of chat templates stand in the
+/// templates of open models.
+const REST: &str = concat!(
+    r"(?:[ \t]{0,4}[/／]?[ \t]{0,4}(?:",
+    r"(?i:[aａаα][iｉіι][\-_‐‑‒–—−－][aａаα][gｇɡ][eｅеε][nｎ][tｔтτ][\-_‐‑‒–—−－])",
+    r"|(?i:[tｔ][hｈ][iｉі][nｎ][kｋк])",
+    r"|(?i:(?:[a-z]{1,20}:)?(?:tool|function)_(?:calls?|results?|use|outputs?|responses?))",
+    r"|(?i:system-reminder)",
+    r"|(?i:(?:start|end)_of_turn>|(?:bos|eos)>)",
+    r"|(?i:[|｜][\w▁]{1,40}[|｜]>)",
+    r"|<[/／]?SYS>>",
+    r")",
+    r"|/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])",
+);
+
+/// Characters that nobody sees or that act: controls but tab and newline, bidi, format
+/// characters, fillers, line separators, variation selectors, tags.
+const HIDDEN: &str = concat!(
+    r"[\x00-\x08\x0B-\x1F\x7F-\u{9F}\u{AD}\u{34F}\u{61C}\u{115F}\u{1160}\u{17B4}\u{17B5}",
+    r"\u{180B}-\u{180F}\u{200B}-\u{200F}\u{2028}-\u{202E}\u{2060}-\u{206F}\u{3164}",
+    r"\u{FE00}-\u{FE0F}\u{FEFF}\u{FFA0}\u{FFF0}-\u{FFFB}\u{1BCA0}-\u{1BCA3}",
+    r"\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]",
+);
+
+/// What is masked: a look-alike or a hidden character.
+static MASK: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(&format!(
+        "(?<open>{OPEN})(?<rest>{REST})|(?<hidden>{HIDDEN})"
+    ))
+});
+/// What a mask looks like.
+static MASKED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(&format!(
+        r"(?<open>{OPEN}){DOT}(?<rest>{REST})|\\u\{{(?<hidden>[0-9a-f]{{1,6}})\}}"
+    ))
+});
+static IS_HIDDEN: LazyLock<Regex> = LazyLock::new(|| compiled(&format!("^{HIDDEN}$")));
+
+fn compiled(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("invariant: patterns of ours are well-formed")
 }
-pub(crate) fn inline(text: &str, most: usize) -> String {
-    text.chars()
-        .take(most)
-        .collect::<String>()
-        .replace('\n', " ")
+
+/// The copy of `text` that a model is shown; borrowed where there is nothing to mask.
+/// Masking twice is masking once.
+pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+    MASK.replace_all(text, |found: &Captures<'_>| {
+        if let (Some(open), Some(rest)) = (found.name("open"), found.name("rest")) {
+            return format!("{}{DOT}{}", open.as_str(), rest.as_str());
+        }
+        let hidden = &found["hidden"];
+        let at = found.get(0).map_or(0, |whole| whole.start());
+        match hidden.chars().next() {
+            Some(c) if !is_at_home(c, &text[..at], &text[at + hidden.len()..]) => {
+                format!("\\u{{{:x}}}", u32::from(c))
+            }
+            _ => hidden.to_owned(),
+        }
+    })
+}
+
+/// Whether a hidden character stands where ordinary text has it: a carriage return
+/// before its newline, a joiner between letters of scripts that need it, what makes an
+/// emoji of a character. One, never a run of them: runs carry messages.
+fn is_at_home(hidden: char, before: &str, after: &str) -> bool {
+    let before = match hidden {
+        '\u{200d}' => before.strip_suffix('\u{fe0f}').unwrap_or(before),
+        _ => before,
+    };
+    let last = before.chars().next_back();
+    match hidden {
+        '\r' => after.starts_with('\n'),
+        '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' => {
+            let is_keycap = |c: char| hidden == '\u{fe0f}' && matches!(c, '0'..='9' | '#' | '*');
+            last.is_some_and(|c| is_keycap(c) || !c.is_ascii() && !is_hidden(c))
+        }
+        _ => false,
+    }
+}
+
+fn is_hidden(c: char) -> bool {
+    IS_HIDDEN.is_match(c.encode_utf8(&mut [0; 4]))
+}
+
+/// The stored text of a quote from a masked copy. Text that had been written like a
+/// mask from the start reads as one, so a quote is looked for as it stands first.
+pub(crate) fn unmasked(quote: &str) -> Cow<'_, str> {
+    MASKED.replace_all(quote, |found: &Captures<'_>| {
+        if let (Some(open), Some(rest)) = (found.name("open"), found.name("rest")) {
+            return format!("{}{}", open.as_str(), rest.as_str());
+        }
+        let code = u32::from_str_radix(&found["hidden"], 16).ok();
+        match code.and_then(char::from_u32).filter(|c| is_hidden(*c)) {
+            Some(c) => c.to_string(),
+            None => found[0].to_owned(),
+        }
+    })
+}
+
+/// Text from outside in a line of ours: masked, on one line, at most `most_chars`
+/// characters and then how many there are in all.
+pub(crate) fn inline(text: &str, most_chars: usize) -> String {
+    let cut = text.char_indices().nth(most_chars).map(|(at, _)| at);
+    let mut line = String::new();
+    let mut room = most_chars;
+    let mut is_cut = cut.is_some();
+    for c in masked(&text[..cut.unwrap_or(text.len())]).chars() {
+        let written = match c {
+            '\n' => "\\n".to_owned(),
+            '\r' => "\\r".to_owned(),
+            '\t' => "\\t".to_owned(),
+            c => c.to_string(),
+        };
+        let Some(left) = room.checked_sub(written.chars().count()) else {
+            is_cut = true;
+            break;
+        };
+        room = left;
+        line.push_str(&written);
+    }
+    if is_cut {
+        line.push_str(&format!("… [{} characters in all]", text.chars().count()));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use spillgate_testkit::{log, records};
+
+    use super::*;
+
+    #[test]
+    fn look_alikes_get_a_dot() {
+        let cases = [
+            ("<ai-agent-1a2b-FINAL>", "<·ai-agent-1a2b-FINAL>"),
+            ("x</ai-agent-1a2b-FINAL>", "x<·/ai-agent-1a2b-FINAL>"),
+            ("<AI-Agent-", "<·AI-Agent-"),
+            ("< / ai-agent-", "<· / ai-agent-"),
+            ("＜ａｉ－ａｇｅｎｔ－", "＜·ａｉ－ａｇｅｎｔ－"),
+            ("<аi‑agеnt—", "<·аi‑agеnt—"),
+            ("<<ai-agent-", "<<·ai-agent-"),
+            ("<think>a</THINK>", "<·think>a<·/THINK>"),
+            ("<|im_start|>system", "<·|im_start|>system"),
+            ("<｜User｜><|eot_id|>", "<·｜User｜><·|eot_id|>"),
+            ("[INST] x [/INST]", "[·INST] x [·/INST]"),
+            ("<<SYS>>a<</SYS>>", "<·<SYS>>a<·</SYS>>"),
+            ("<start_of_turn>user", "<·start_of_turn>user"),
+            ("<tool_result id=1>", "<·tool_result id=1>"),
+            ("</function_results>", "<·/function_results>"),
+            ("<ns:function_calls>", "<·ns:function_calls>"),
+        ];
+        for (text, want) in cases {
+            assert_eq!(masked(text), want);
+            assert_eq!(unmasked(want), text);
+        }
+    }
+
+    #[test]
+    fn hidden_characters_are_written_out() {
+        let cases = [
+            ("a\u{200b}b", r"a\u{200b}b"),
+            ("\u{202e}evil\u{202c}", r"\u{202e}evil\u{202c}"),
+            ("\u{1b}[31mred", r"\u{1b}[31mred"),
+            ("\u{e0041}\u{e007f}", r"\u{e0041}\u{e007f}"),
+            ("a\rb", r"a\u{d}b"),
+            ("<a\u{2060}i-agent-", r"<a\u{2060}i-agent-"),
+            ("<\u{200d}think", r"<\u{200d}think"),
+            ("é\u{fe0f}\u{fe0f}\u{fe01}", "é\u{fe0f}\\u{fe0f}\\u{fe01}"),
+            ("a\u{2028}b\u{0}", r"a\u{2028}b\u{0}"),
+        ];
+        for (text, want) in cases {
+            assert_eq!(masked(text), want);
+            assert_eq!(unmasked(want), text);
+        }
+    }
+
+    #[test]
+    fn ordinary_text_is_borrowed() {
+        let html = "<!doctype html><html><body class=\"a\"><th>x</th><time>3</time><s>old</s>\
+                    <tool-bar/><thead><system>\n<p>1 < 2 && a[i] <b>c</b></p>&lt;think&gt;";
+        let code = "fn f<T>(a: &[T]) -> Option<&T> { a.get(1) } // ai-agent, x <| y |> z\n\
+                    let c = '\\u{41}'; if a <thing { b[0] = \"[info]\"; }";
+        let text = "Crlf\r\nlines\r\n\tخط\u{200c}ها 👩\u{200d}👧 👁\u{fe0f}\u{200d}🗨\u{fe0f} 1\u{fe0f}\u{20e3}";
+        for ordinary in [html, code, text, &log(2000), &records(200)] {
+            assert!(matches!(masked(ordinary), Cow::Borrowed(_)) || masked(ordinary) == ordinary);
+        }
+        assert_eq!(unmasked(code), code);
+    }
+
+    #[test]
+    fn in_a_line_of_ours() {
+        let cases = [
+            ("read_file", 20, "read_file"),
+            ("a\nb\tc\r\nd", 20, r"a\nb\tc\r\nd"),
+            ("<think>", 20, "<·think>"),
+            ("0123456789", 4, "0123… [10 characters in all]"),
+            ("abc\n", 4, "abc… [4 characters in all]"),
+            ("漢字漢字", 2, "漢字… [4 characters in all]"),
+            ("\u{1b}]0;x\u{7}", 30, r"\u{1b}]0;x\u{7}"),
+        ];
+        for (text, most, want) in cases {
+            assert_eq!(inline(text, most), want);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn masking_twice_is_masking_once_and_leads_back(
+            text in "(<|/|think|ai-agent-|\\[|INST\\]|·|\\|im_end\\|>|[a\\\\{}u0-9<]|\u{200b}|\u{200d}|\u{fe0f}|\r|\n|é|\u{1b}|\u{e0042}){0,16}",
+        ) {
+            let once = masked(&text).into_owned();
+            prop_assert_eq!(masked(&once), once.as_str());
+            prop_assert_eq!(once.matches('\n').count(), text.matches('\n').count());
+            if unmasked(&text) == text {
+                prop_assert_eq!(unmasked(&once), text.as_str());
+            }
+            let line = inline(&text, 12);
+            let is_clean = !line.contains(['\n', '\r', '\t', '\u{1b}', '\u{e0042}']);
+            prop_assert!(is_clean, "{line}");
+        }
+    }
 }

@@ -53,7 +53,6 @@ impl Asking {
             watch,
             asked: Mutex::new((0, case.journal.now())),
         };
-        let counter = Arc::clone(&case.counter);
         let turns = Turns {
             system,
             messages: vec![Message::User(prompt::SEARCH_THE_FILE.to_owned())],
@@ -64,7 +63,7 @@ impl Asking {
                 max_output_tokens: self.answer_tokens(),
                 window: limits.window,
             },
-            counter: Arc::new(move |text: &str| counter.count(text)),
+            counter: Arc::clone(&case.counter),
         };
         let finished = run(turns, &*self.model, &child, &child).await;
         let seen = child

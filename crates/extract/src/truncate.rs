@@ -1,20 +1,238 @@
-//! stub
+//! The truncate strategy: what stands at the top and at the bottom of an output?
+//!
+//! One budget holds everything: what the caller puts before the text, our two notices
+//! and the two ends. (The shipped system cut twice, and the number at the top was not
+//! that of the cut: research/seed-systems.md A8.)
+
+use std::io;
+
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::Artifact;
-use spillgate_measure::TokenCounter;
-use std::io;
+use spillgate_measure::{TokenCounter, source_exceeds};
+use spillgate_offload::middle_cut;
+
+/// Bytes a token, with room to spare: no ordinary text has more.
+const BYTES_A_TOKEN: u64 = 16;
+/// Bytes of one end that are looked at most.
+const LARGEST_END: u64 = 8 << 20;
+/// An end is shortened by a quarter at most to stop where a line does.
+const NEAR: usize = 4;
+
+/// An output with its middle cut out, or all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Truncated {
+    /// The text, without what the caller puts before it.
     pub text: String,
+    /// Bytes of the view that stand in it.
     pub bytes_examined: u64,
 }
+
+/// The view, whole if it fits `budget` together with `reserved`, which the caller puts
+/// before it; else its two ends, byte for byte. Only the ends of a large view are read.
+/// Where not even the notices fit, they alone are given.
 pub(crate) fn truncation(
-    a: &Artifact,
-    _b: TokenBudget,
-    _r: &str,
-    _c: &dyn TokenCounter,
+    artifact: &Artifact,
+    budget: TokenBudget,
+    reserved: &str,
+    counter: &dyn TokenCounter,
 ) -> io::Result<Truncated> {
-    Ok(Truncated {
-        text: String::from_utf8_lossy(&a.view().source().bytes(0, 1000)?).into_owned(),
-        bytes_examined: a.view().bytes(),
-    })
+    let source = artifact.view().source();
+    let bytes = source.len();
+    if bytes == 0 {
+        return Ok(Truncated {
+            text: "The output is empty: it has 0 bytes.".to_owned(),
+            bytes_examined: 0,
+        });
+    }
+    let fits = |text: &str| !counter.exceeds(&format!("{reserved}{text}"), budget.get());
+    if !source_exceeds(counter, source, budget.get())? {
+        let text = String::from_utf8_lossy(&source.bytes(0, bytes)?).into_owned();
+        if fits(&text) {
+            return Ok(Truncated {
+                text,
+                bytes_examined: bytes,
+            });
+        }
+    }
+    let most = bytes.min(budget.get().saturating_mul(BYTES_A_TOKEN).min(LARGEST_END));
+    let ends = Ends {
+        head: source.bytes(0, most)?,
+        tail: source.bytes(bytes - most, bytes)?,
+        bytes,
+    };
+    Ok(ends.within(fits))
+}
+
+/// The first and the last bytes of a view.
+struct Ends {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    /// Bytes of the view.
+    bytes: u64,
+}
+
+impl Ends {
+    /// As much of both as `fits`.
+    fn within(&self, fits: impl Fn(&str) -> bool) -> Truncated {
+        let most = (self.head.len() + self.tail.len()) as u64;
+        // What is cut has a byte at least.
+        let (mut low, mut high) = (0, most.min(self.bytes - 1));
+        let mut best = self.kept(0);
+        // More bytes cost more tokens, near enough for a search; only what was counted
+        // is taken.
+        while low < high {
+            let kept = low + (high - low).div_ceil(2);
+            let one = self.kept(usize::try_from(kept).unwrap_or(usize::MAX));
+            if fits(&one.text) {
+                low = kept;
+                best = one;
+            } else {
+                high = kept - 1;
+            }
+        }
+        best
+    }
+
+    /// At most so many bytes of the view, half of them from each end.
+    fn kept(&self, bytes: usize) -> Truncated {
+        let head = &self.head[..head_end(&self.head, bytes / 2)];
+        let from = self.tail.len().saturating_sub(bytes - bytes / 2);
+        let tail = &self.tail[tail_start(&self.tail, from)..];
+        let examined = (head.len() + tail.len()) as u64;
+        let text = middle_cut(
+            &String::from_utf8_lossy(head),
+            &String::from_utf8_lossy(tail),
+            self.bytes - examined,
+        );
+        Truncated {
+            text,
+            bytes_examined: examined,
+        }
+    }
+}
+
+/// Where the first `most` bytes end: with a line if one ends near, else with a
+/// character.
+fn head_end(bytes: &[u8], most: usize) -> usize {
+    let most = most.min(bytes.len());
+    let near = most - most / NEAR;
+    if let Some(newline) = memchr::memrchr(b'\n', &bytes[near..most]) {
+        return near + newline + 1;
+    }
+    (0..=most)
+        .rev()
+        .find(|&at| is_char_start(bytes, at))
+        .unwrap_or(0)
+}
+
+/// Where the last bytes begin, at `from` or later: with a line if one begins near, else
+/// with a character.
+fn tail_start(bytes: &[u8], from: usize) -> usize {
+    let near = from + (bytes.len() - from) / NEAR;
+    if from > 0 && bytes[from - 1] == b'\n' {
+        return from;
+    }
+    if let Some(newline) = memchr::memchr(b'\n', &bytes[from..near]) {
+        return from + newline + 1;
+    }
+    let mut starts = from..bytes.len();
+    starts
+        .find(|&at| is_char_start(bytes, at))
+        .unwrap_or(bytes.len())
+}
+
+fn is_char_start(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+    use spillgate_measure::Tokenizer;
+
+    use super::*;
+    use crate::testing::artifact;
+
+    fn truncate(text: &str, budget: u64, reserved: &str) -> Truncated {
+        let counter = Tokenizer::O200kBase.counter();
+        let budget = TokenBudget::new(budget);
+        truncation(&artifact(text), budget, reserved, &*counter).unwrap()
+    }
+
+    #[test]
+    fn the_middle_goes() {
+        let text = spillgate_testkit::log(200);
+        let shown = truncate(&text, 200, "WARNING: something.\n");
+        assert_snapshot!(shown.text, @"
+        [TRUNCATED IN THE MIDDLE BY ~12278 BYTES]
+        2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
+        2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
+        2026-11-21T10:00:02Z INFO worker-2 processed batch id=15838 ok
+        [···TRUNCATED 12278 bytes···]
+        2026-11-21T10:03:17Z INFO worker-10 processed batch id=59998 ok
+        2026-11-21T10:03:18Z INFO worker-11 processed batch id=67917 ok
+        2026-11-21T10:03:19Z INFO worker-12 processed batch id=75836 ok
+        ");
+    }
+
+    #[test]
+    fn one_huge_line() {
+        let shown = truncate(&"word, ".repeat(10_000), 60, "");
+        assert_snapshot!(shown.text, @"
+        [TRUNCATED IN THE MIDDLE BY ~59912 BYTES]
+        word, word, word, word, word, word, word, wo
+        [···TRUNCATED 59912 bytes···]
+        , word, word, word, word, word, word, word,
+        ");
+    }
+
+    #[test]
+    fn what_fits_is_whole() {
+        assert_eq!(truncate("a\nb\n", 40, "").text, "a\nb\n");
+        assert_snapshot!(truncate("", 40, "").text, @"The output is empty: it has 0 bytes.");
+    }
+
+    #[test]
+    fn what_is_before_it_counts() {
+        let counter = Tokenizer::O200kBase.counter();
+        let text = "one two three\n".repeat(30);
+        let budget = counter.count(&text);
+        assert_eq!(truncate(&text, budget, "").text, text);
+        assert_ne!(truncate(&text, budget, "WARNING: x.\n").text, text);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn within_budget_and_true(
+            text in "([a-z ]{0,40}|[漢🚀é]{0,9}|[0-9]{0,30}|\n){20,200}",
+            budget in 64u64..300,
+            reserved in "[a-z ]{0,20}",
+        ) {
+            let counter = Tokenizer::O200kBase.counter();
+            let view = artifact(&text);
+            let view = view.view().source();
+            let view = String::from_utf8(view.bytes(0, view.len()).unwrap()).unwrap();
+            let shown = truncate(&text, budget, &reserved);
+            let whole = format!("{reserved}{}", shown.text);
+            prop_assert!(counter.count(&whole) <= budget);
+            if shown.text == view {
+                return Ok(());
+            }
+            let cut = view.len() as u64 - shown.bytes_examined;
+            let marker = format!("[···TRUNCATED {cut} bytes···]\n");
+            let first = format!("[TRUNCATED IN THE MIDDLE BY ~{cut} BYTES]\n");
+            let (head, tail) = shown.text.split_once(&marker).unwrap();
+            let head = head.strip_prefix(&first).unwrap();
+            let head = match view.starts_with(head) {
+                true => head,
+                false => head.strip_suffix('\n').unwrap(),
+            };
+            prop_assert!(view.starts_with(head) && view.ends_with(tail));
+            // A newline that was put in may stand where the view has one too.
+            let kept = (head.len() + tail.len()) as u64;
+            prop_assert!(shown.bytes_examined.abs_diff(kept) <= 1);
+        }
+    }
 }

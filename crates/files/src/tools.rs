@@ -30,6 +30,8 @@ pub struct Answer {
     pub text: String,
     /// Whether something is wrong.
     pub is_error: bool,
+    /// The lines that it shows.
+    pub shown: Vec<spillgate_artifact::LineRange>,
 }
 
 /// `Read` and `Grep` over some files.
@@ -56,6 +58,7 @@ impl FileTools {
         Answer {
             text: format!("{name} {arguments}"),
             is_error: true,
+            shown: Vec::new(),
         }
     }
 }

@@ -49,7 +49,7 @@ pub use pipeline::{NotStored, Offloaded, Offloader, Outcome};
 pub use policy::{DEFAULT_PREVIEW_TOKENS, Fits, LEAST_PREVIEW_TOKENS, Limits, Policy, Rule};
 pub use present::{
     ContinuationError, Door, FUNNEL_PROMPT, ObservationSummary, Presentation, TemplateError,
-    Templates,
+    Templates, middle_cut,
 };
 pub use profile::{
     DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS, DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES,

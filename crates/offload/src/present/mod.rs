@@ -24,6 +24,7 @@ pub(crate) use handle::handle;
 pub(crate) use preview::{Preview, parts, preview};
 pub(crate) use reject::{estimated_tokens, reject};
 pub use template::{TemplateError, Templates};
+pub use truncate::middle_cut;
 pub(crate) use truncate::{Ends, not_stored, truncate};
 
 /// Text for a model, counted after rendering and within its budget. The only

@@ -84,10 +84,8 @@ fn within(
 }
 
 fn cut(ends: &Ends, notice: &str, room: usize) -> String {
-    let first_line = |n: u64| format!("{notice}[TRUNCATED IN THE MIDDLE BY ~{n} BYTES]\n");
-    let marker = |n: u64| format!("\n[···TRUNCATED {n} bytes···]\n");
     // No number is longer than that of all the bytes.
-    let around = first_line(ends.bytes).len() + marker(ends.bytes).len();
+    let around = notice.len() + middle_cut("", "", ends.bytes).len() + 1;
     let kept = room
         .saturating_sub(around)
         .min(ends.head.len() + ends.tail.len());
@@ -95,7 +93,21 @@ fn cut(ends: &Ends, notice: &str, room: usize) -> String {
     let from = ends.tail.len().saturating_sub(kept - head.len());
     let tail = &ends.tail[ends.tail.ceil_char_boundary(from)..];
     let n = ends.bytes.saturating_sub((head.len() + tail.len()) as u64);
-    format!("{}{head}{}{tail}", first_line(n), marker(n))
+    format!("{notice}{}", middle_cut(head, tail, n))
+}
+
+/// A text of which `cut_bytes` bytes between `head` and `tail` are left out, as it is
+/// told (wire.md, truncation): at the top and, with the same number, in their place.
+#[must_use]
+pub fn middle_cut(head: &str, tail: &str, cut_bytes: u64) -> String {
+    let gap = match head.is_empty() || head.ends_with('\n') {
+        true => "",
+        false => "\n",
+    };
+    format!(
+        "[TRUNCATED IN THE MIDDLE BY ~{cut_bytes} BYTES]\n\
+         {head}{gap}[···TRUNCATED {cut_bytes} bytes···]\n{tail}"
+    )
 }
 
 #[cfg(test)]

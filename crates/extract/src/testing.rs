@@ -1,0 +1,53 @@
+//! What is an artifact in a test?
+
+use std::sync::Arc;
+
+use spillgate_artifact::{Layout, Origin, SystemClock};
+use spillgate_lookup::Artifact;
+use spillgate_measure::Tokenizer;
+use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_store::conformance::facts_of;
+use spillgate_store::{ArtifactStore, MemoryStore, Part};
+use spillgate_view::Indexer;
+
+/// A text, stored as a tool's result is stored, however small it is.
+pub(crate) fn artifact(text: &str) -> Artifact {
+    if text.len() <= 1 {
+        return tiny(text); // it would be shown as it is
+    }
+    let everything = Rule {
+        max_bytes: Some(1),
+        profile: Some(Profile::Handle),
+        ..Rule::default()
+    };
+    let offloader = Offloader::new(
+        Arc::new(MemoryStore::default()),
+        Policy::default().under(everything),
+        Tokenizer::Heuristic.counter(),
+        Door::Library,
+        Arc::new(SystemClock),
+        Arc::new(NoLedger),
+    );
+    let outcome = offloader.stream(Origin::tool("test"), &mut text.as_bytes(), &mut |_| {});
+    match outcome.expect("a store in memory") {
+        Outcome::Offloaded(offloaded) => offloader
+            .artifact(offloaded.receipt.handle())
+            .expect("it was just stored"),
+        other => panic!("not stored: {other:?}"),
+    }
+}
+
+fn tiny(text: &str) -> Artifact {
+    let store = MemoryStore::default();
+    let mut indexer = Indexer::as_is(Layout::AsIs);
+    indexer.feed(text.as_bytes());
+    let mut draft = store.draft().expect("a store in memory");
+    draft
+        .write(Part::Raw, text.as_bytes())
+        .expect("a store in memory");
+    let receipt = draft
+        .commit(facts_of(text.as_bytes()), &indexer.finish().to_bytes())
+        .expect("a store in memory");
+    let stored = store.open(receipt.handle()).expect("it was just stored");
+    Artifact::open(stored).expect("its index is right")
+}
