@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+import extract
 import files
 import outline
 import query
@@ -22,7 +23,7 @@ import relay
 import search
 from harness import Env, Report
 
-SECTIONS = ("grep", "read", "query", "search", "outline", "capture", "memory", "relay", "start")
+SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "relay", "start")
 
 
 def arguments():
@@ -104,6 +105,8 @@ def sections(env, report, wanted):
         yield "memory", lambda: files.peak_memory(env, report, megabytes)
     if "outline" in wanted:
         yield "outline", lambda: outline.outline(env, report, 3 if env.quick else 7)
+    if "extract" in wanted:
+        yield "extract", lambda: extract.extract(env, report, 3 if env.quick else 7)
     if "relay" in wanted:
         yield "relay", lambda: relay.relay(env, report)
     if "start" in wanted:

@@ -1,0 +1,47 @@
+"""Bench of extraction: what planning and reading in chunks cost beside the model.
+
+Both are in process, with a model that is told what to say. There is no rival that does the same; the floor beside the plan
+is `wc -l` over the same bytes, beside the speed-up it is 4, the chunks that are read at once.
+"""
+
+import json
+import os
+import subprocess
+
+import outline
+from harness import MB, Failed, median, run, seconds
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CALLS = 500  # a second, without a model's time
+SPEED_UP = 3.8  # of four at once
+
+
+def example(name, *arguments):
+    command = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "spillgate-extract", "--example", name, "--", *arguments]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if ended.returncode:
+        raise Failed(f"`{name}` ended with {ended.returncode}: {ended.stderr[-300:].strip()}")
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def extract(env, report, runs):
+    for kind in ("log", "json"):
+        report.attempt(f"chunk planning, {kind}", planning, env, report, kind, runs)
+    report.attempt("map", reading, report)
+
+
+def planning(env, report, kind, runs):
+    path = outline.generated(env.cache, kind)
+    found = example("plan_bench", path)
+    floor = median([run(env, ["wc", "-l", path]).seconds for _ in range(runs)])
+    report.row(f"chunk plan of a {kind}, {os.path.getsize(path) / MB:.0f} MB ({found['chunks']} chunks)", seconds(found["seconds"]),
+               f"wc -l {seconds(floor)}", floor / found["seconds"])
+
+
+def reading(report):
+    found = example("map_bench")
+    calls = found["calls_per_second"]
+    report.row(f"chunks read a second, model of no time ({found['calls']} calls)", f"{calls:.0f}/s", "", "", f"≥ {CALLS}/s", calls >= CALLS)
+    faster = found["speed_up"]
+    report.row("four chunks at once, model of 50 ms", seconds(found["four_at_once_s"]), f"one at a time {seconds(found['one_at_a_time_s'])}",
+               faster, f"≥ {SPEED_UP}×", faster >= SPEED_UP)
