@@ -121,7 +121,7 @@ impl ToolHost for Child<'_> {
             self.case
                 .journal
                 .called(call, began, &answer.text, answer.is_error);
-            for lines in answer.shown {
+            for lines in answer.lines() {
                 self.note(lines).await;
             }
             ToolReply {

@@ -27,7 +27,7 @@ pub(crate) struct Sorted {
 impl Sorted {
     /// Sorts out what of `calls` can be made; at most `limit` are.
     pub(crate) fn of(mut calls: Vec<ToolCall>, tools: &[ToolSpec], limit: u32) -> (Calls, Self) {
-        mend(&mut calls);
+        mend(&mut calls, tools);
         let (mut sorted, mut refusals) = (
             Calls {
                 make: Vec::new(),
@@ -69,9 +69,13 @@ impl Sorted {
     }
 }
 
-/// Each call gets an id of its own, by which its reply can be told from others,
-/// and arguments that are left out are none.
-fn mend(calls: &mut [ToolCall]) {
+/// Characters of a name that providers take.
+const NAME_CHARS: usize = 64;
+
+/// Makes calls such that providers take them back: each gets an id of its own, by
+/// which its reply can be told from others; a name that is not a tool's is one of
+/// letters, digits, `_` and `-`; arguments that are left out are none.
+fn mend(calls: &mut [ToolCall], tools: &[ToolSpec]) {
     let mut ids = HashSet::new();
     for (at, call) in calls.iter_mut().enumerate() {
         if call.id.is_empty() || ids.contains(&call.id) {
@@ -80,9 +84,26 @@ fn mend(calls: &mut [ToolCall]) {
         while !ids.insert(call.id.clone()) {
             call.id.push('_');
         }
+        if !is_known(&call.name, tools) {
+            call.name = plain(&call.name);
+        }
         if matches!(call.arguments.trim(), "" | "null") {
             "{}".clone_into(&mut call.arguments);
         }
+    }
+}
+
+fn is_known(name: &str, tools: &[ToolSpec]) -> bool {
+    tools.iter().any(|tool| tool.name == name)
+}
+
+fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let name = name.chars().take(NAME_CHARS);
+    let name: String = name.map(|c| if is_plain(c) { c } else { '_' }).collect();
+    match name.is_empty() {
+        true => "_".to_owned(),
+        false => name,
     }
 }
 
@@ -90,7 +111,7 @@ fn mend(calls: &mut [ToolCall]) {
 fn refusal(call: &ToolCall, tools: &[ToolSpec], limit: Option<u32>) -> Option<ToolReply> {
     let why = if let Some(limit) = limit {
         texts::too_many(limit)
-    } else if !tools.iter().any(|tool| tool.name == call.name) {
+    } else if !is_known(&call.name, tools) {
         texts::unknown_tool(&call.name, tools)
     } else {
         match serde_json::from_str::<Value>(&call.arguments) {

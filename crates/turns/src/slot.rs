@@ -86,20 +86,8 @@ impl Slot {
     /// A slot that `nonce` names.
     #[must_use]
     pub fn new(nonce: Nonce) -> Self {
-        let marks = format!(
-            r#"(?x)
-            (?<open> <ai-agent-{nonce}-FINAL
-                (?<attributes>
-                    (?: \s+ [\w:.-]+ \s*=\s* (?: "[^"<>]*" | '[^'<>]*' | [^\s"'<>=/]+ ) )*
-                ) \s* > )
-            | (?<close> </ai-agent-{nonce}-FINAL \s* > )
-            | (?<think> (?i: <think (?:ing)? > ) )
-            | (?<thought> (?i: </think (?:ing)? > ) )"#
-        );
-        Self {
-            marks: Regex::new(&marks).expect("invariant: a nonce is hex, the rest is ours"),
-            nonce,
-        }
+        let marks = marks(&nonce);
+        Self { nonce, marks }
     }
 
     /// What names it.
@@ -203,6 +191,21 @@ impl Slot {
         }
         answer.trim()
     }
+}
+
+/// What counts in a reply: the tags of the slot of `nonce`, and those of thinking.
+fn marks(nonce: &Nonce) -> Regex {
+    let marks = format!(
+        r#"(?x)
+        (?<open> <ai-agent-{nonce}-FINAL
+            (?<attributes>
+                (?: \s+ [\w:.-]+ \s*=\s* (?: "[^"<>]*" | '[^'<>]*' | [^\s"'<>=/]+ ) )*
+            ) \s* > )
+        | (?<close> </ai-agent-{nonce}-FINAL \s* > )
+        | (?<think> (?i: <think (?:ing)? > ) )
+        | (?<thought> (?i: </think (?:ing)? > ) )"#
+    );
+    Regex::new(&marks).expect("invariant: a nonce is hex, the rest is ours")
 }
 
 /// Where in a reply a mark stands.

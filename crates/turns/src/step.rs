@@ -158,6 +158,8 @@ impl Conversation {
         self.tokens = self.tokens.max(reply.usage.input);
         let error = match self.turns.slot.answer(&reply.text, &reply.stop) {
             Ok(answer) => return self.finish(Ending::Answered(answer)),
+            // Calls are something, but no answer.
+            Err(SlotError::Empty) if !reply.calls.is_empty() => SlotError::Missing,
             Err(error) => error,
         };
         let is_silent = reply.calls.is_empty();

@@ -10,9 +10,6 @@ pub(crate) const DROPPED: &str = "(tool failed: context window budget exceeded)"
 /// A host's reply that never came.
 pub(crate) const NO_REPLY: &str = "The tool gave no reply.";
 
-/// Characters of a tool's name that are told back.
-const NAME_CHARS: usize = 64;
-
 /// That a reply had neither a call nor an answer.
 pub(crate) fn reminder(slot: &Slot, error: &SlotError) -> String {
     let what = what_was_wrong(error);
@@ -56,13 +53,8 @@ pub(crate) fn too_many(limit: u32) -> String {
     )
 }
 
-/// That there is no such tool.
+/// That there is no such tool; a plain and short name is told back.
 pub(crate) fn unknown_tool(name: &str, tools: &[ToolSpec]) -> String {
-    let name: String = name
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(NAME_CHARS)
-        .collect();
     let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     match known.is_empty() {
         true => format!("There is no tool '{name}'; there are none."),
