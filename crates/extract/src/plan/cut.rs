@@ -37,29 +37,27 @@ struct Aim {
 }
 
 impl Sizes {
-    /// How large the next chunk is where `left` is left, with what it repeats of the
-    /// one before. `None`: all of it.
-    fn aim(self, left: Cost) -> Option<Aim> {
-        if left <= self.most {
-            return None;
-        }
-        // `left` is one chunk, and of each of `more` chunks what it does not repeat.
+    /// After how many more chunks `left` is done with if none costs more than `size`:
+    /// it is one chunk, and of each of these what it does not repeat.
+    fn more(self, left: Cost, size: Cost) -> u64 {
+        let beyond = left.saturating_sub(size).saturating_mul(100);
+        beyond.div_ceil(size.max(1) * (100 - self.overlap))
+    }
+
+    /// What the next chunk is to cost where `left` is left, with what it repeats of
+    /// the one before, and `more` chunks follow it: at least one.
+    fn aim(self, left: Cost, more: u64) -> Aim {
         let own = 100 - self.overlap;
-        let planned = (self.most * PLANNED / 100).max(1);
-        let more = (left - planned)
-            .saturating_mul(100)
-            .div_ceil(planned * own)
-            .max(1);
         let parts = 100 + more.saturating_mul(own);
         let aim = u64::try_from(u128::from(left) * 100 / u128::from(parts)).unwrap_or(u64::MAX);
         // What the chunks after it can hold is not left to others.
         let later = self.most.saturating_mul(100 + (more - 1) * own) / 100;
         let least = left.saturating_sub(later) + aim * self.overlap / 100;
-        Some(Aim {
+        Aim {
             low: (aim * (100 - TOLERANCE) / 100).max(least).min(aim),
             aim,
             high: (aim * (100 + TOLERANCE) / 100).min(self.most),
-        })
+        }
     }
 }
 
@@ -80,6 +78,8 @@ pub(crate) struct Cutter<'a> {
     waiting: VecDeque<Costed>,
     /// What is before them.
     from: Cost,
+    /// Chunks that were to follow the last one.
+    more: Option<u64>,
     looks_ahead: bool,
 }
 
@@ -91,6 +91,7 @@ impl<'a> Cutter<'a> {
             sizes,
             waiting: VecDeque::new(),
             from: 0,
+            more: None,
             looks_ahead,
         }
     }
@@ -102,14 +103,17 @@ impl<'a> Cutter<'a> {
         begin: Cost,
         take: &mut dyn FnMut(Costed),
     ) -> io::Result<bool> {
-        let Some(aim) = self.sizes.aim(self.costs.total() - begin) else {
+        let left = self.costs.total() - begin;
+        let more = self.count(left);
+        if more == 0 {
             let mut any = false;
             while let Some(row) = self.pull()? {
                 any = true;
                 take(row);
             }
             return Ok(any);
-        };
+        }
+        let aim = self.sizes.aim(left, more);
         let ahead = if self.looks_ahead { self.sizes.most } else { 0 };
         self.fill(begin + aim.high + ahead)?;
         let most = begin + self.sizes.most;
@@ -126,6 +130,20 @@ impl<'a> Cutter<'a> {
         };
         self.waiting.drain(..count).for_each(take);
         Ok(count > 0)
+    }
+
+    /// How many chunks follow the next one: one fewer than before, unless that has
+    /// become too few.
+    fn count(&mut self, left: Cost) -> u64 {
+        let most = self.sizes.most;
+        let least = self.sizes.more(left, most);
+        let more = match self.more {
+            Some(before) => before.saturating_sub(1).max(least),
+            None if least == 0 => 0,
+            None => self.sizes.more(left, most * PLANNED / 100),
+        };
+        self.more = Some(more);
+        more
     }
 
     fn pull(&mut self) -> io::Result<Option<Costed>> {

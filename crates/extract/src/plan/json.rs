@@ -12,9 +12,10 @@ use super::rows::{Line, Opened, Row, Shape, WITHIN_LINE};
 
 /// Bytes of a row, printed compact.
 const MOST: u64 = 1000;
-/// Bytes that neighbours share: a number for each element of `[1,2,3,…]` would cost
-/// more than the elements.
-const SHARED: u64 = 200;
+/// Bytes of a row that neighbours share: with a number for each, records of 100 bytes
+/// cost 34 % more than minified, elements of `[1,2,3,…]` more than themselves. Here
+/// they cost 3 to 8 % more.
+const SHARED: u64 = 400;
 /// A longer key is not told.
 const LONGEST_KEY: usize = 200;
 

@@ -51,19 +51,19 @@ fn chunks_are_of_one_size_and_their_count_is_least() {
 
 #[test]
 fn cuts_fall_where_something_begins() {
-    let trace = (0..40).fold(String::new(), |text, i| {
-        let head = format!("{text}2026-11-21T10:00:{i:02}Z ERROR request {i} failed\n");
+    let trace = (0..200).fold(String::new(), |text, i| {
+        let head = format!("{text}2026-11-21T10:{i:02}:00Z ERROR request {i} failed\n");
         (0..4 + i % 3).fold(head, |text, at| {
             format!("{text}\tat module{at}.function(File.java:{at})\n")
         })
     });
-    let prose = (0..60).fold(String::new(), |text, i| {
+    let prose = (0..700).fold(String::new(), |text, i| {
         format!(
             "{text}A sentence that is number {i} of them.\n{}",
             if i % 4 == 3 { "\n" } else { "" }
         )
     });
-    let code = (0..40).fold(String::new(), |text, i| {
+    let code = (0..300).fold(String::new(), |text, i| {
         format!("{text}fn f{i}() {{\n    let x = {i};\n    g(x);\n}}\n\n")
     });
     let cases = [
@@ -78,7 +78,7 @@ fn cuts_fall_where_something_begins() {
             &artifact,
             &Want {
                 overlap_percent: 0,
-                ..want(450)
+                ..want(2000)
             },
         );
         assert!(found.len() > 2);
@@ -160,7 +160,7 @@ fn samples_tell_nearly_what_counting_does() {
 
 #[test]
 fn paths_of_a_minified_document_of_megabytes() {
-    let json = spillgate_testkit::records(50_000);
+    let json = spillgate_testkit::records(55_000);
     assert!(json.len() > 5_000_000);
     let value: Value = serde_json::from_str(&json).unwrap();
     let artifact = laid_out(&json);
@@ -182,7 +182,7 @@ fn paths_of_a_minified_document_of_megabytes() {
         assert_eq!(chunk.path, Some(format!(".items[{next}:{after}]")));
         next = after;
     }
-    assert_eq!(next, 50_000);
+    assert_eq!(next, 55_000);
 }
 
 #[test]

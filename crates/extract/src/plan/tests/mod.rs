@@ -1,7 +1,6 @@
 //! What holds of every plan, whatever the output?
 
 mod cases;
-mod measure;
 mod shown;
 
 use proptest::prelude::*;
@@ -105,7 +104,9 @@ fn checked(artifact: &Artifact, want: &Want) -> Plan {
                 ..chunk.clone()
             };
             let most = shown(above.unwrap()) * plan.overlap_percent / 100;
-            assert!(shown(&repeated) <= most + want.chunk_tokens / PIECES);
+            // Known within a piece at either end.
+            let most = most + 2 * want.chunk_tokens / PIECES + 1;
+            assert!(shown(&repeated) <= most, "{} of {most}", shown(&repeated));
         }
         above = Some(chunk);
     }
