@@ -16,30 +16,29 @@ CALLS = 500  # a second, without a model's time
 SPEED_UP = 3.8  # of four at once
 
 
-def example(name, *arguments):
-    command = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "spillgate-extract", "--example", name, "--", *arguments]
+def example(name):
+    command = ["cargo", "run", "--release", "--locked", "--quiet", "-p", "spillgate-extract", "--example", name]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if ended.returncode:
         raise Failed(f"`{name}` ended with {ended.returncode}: {ended.stderr[-300:].strip()}")
-    return json.loads(ended.stdout.splitlines()[-1])
+    return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
 def extract(env, report, runs):
-    for kind in ("log", "json"):
-        report.attempt(f"chunk planning, {kind}", planning, env, report, kind, runs)
+    report.attempt("chunk planning", planning, env, report, runs)
     report.attempt("map", reading, report)
 
 
-def planning(env, report, kind, runs):
-    path = outline.generated(env.cache, kind)
-    found = example("plan_bench", path)
-    floor = median([run(env, ["wc", "-l", path]).seconds for _ in range(runs)])
-    report.row(f"chunk plan of a {kind}, {os.path.getsize(path) / MB:.0f} MB ({found['chunks']} chunks)", seconds(found["seconds"]),
-               f"wc -l {seconds(floor)}", floor / found["seconds"])
+def planning(env, report, runs):
+    path = outline.generated(env.cache, "log")
+    floor = os.path.getsize(path) / MB / median([run(env, ["wc", "-l", path]).seconds for _ in range(runs)])
+    for found in example("plan_bench"):
+        report.row(f"chunk plan of a {found['kind']}, {found['megabytes']:.0f} MB, {found['chunks']} chunks of {found['chunk_tokens']} tokens",
+                   f"{seconds(found['seconds'])}, {found['mb_per_s']:.0f} MB/s", f"wc -l {floor:.0f} MB/s", found["mb_per_s"] / floor)
 
 
 def reading(report):
-    found = example("map_bench")
+    [found] = example("map_bench")
     calls = found["calls_per_second"]
     report.row(f"chunks read a second, model of no time ({found['calls']} calls)", f"{calls:.0f}/s", "", "", f"≥ {CALLS}/s", calls >= CALLS)
     faster = found["speed_up"]

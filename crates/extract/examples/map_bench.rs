@@ -4,7 +4,10 @@
 //! much faster four chunks at once are than one with a model that takes 50 ms.
 //! `benches/run.sh --only extract` calls it.
 
-#![allow(clippy::print_stdout, reason = "a benchmark whose answer is what it prints")]
+#![allow(
+    clippy::print_stdout,
+    reason = "a benchmark whose answer is what it prints"
+)]
 
 use std::error::Error;
 use std::sync::Arc;

@@ -88,14 +88,13 @@ impl Asking {
         let hard = usize::try_from(settings.max_chunks_hard.max(1)).unwrap_or(usize::MAX);
         let mut chunk_tokens = capped;
         let mut planned = plan(artifact, &want(capped), counter)?;
-        if planned.chunks.len() > hard && capped < room {
+        if planned.is_too_many() && capped < room {
             // Larger chunks are less exact; chunks that nobody reads are worse.
             let needed = planned.estimated_tokens.div_ceil(hard as u64);
             chunk_tokens = (needed + needed / 4).clamp(capped, room);
             planned = plan(artifact, &want(chunk_tokens), counter)?;
         }
-        let too_many = planned.chunks.len() > hard;
-        let order = match too_many || self.may_stop_early() {
+        let order = match planned.is_too_many() || self.may_stop_early() {
             true => planned.order(artifact, &self.case.extract, counter)?,
             false => (0..planned.chunks.len()).collect(),
         };

@@ -44,6 +44,8 @@ pub use asked::{Asked, Mode, UnknownMode};
 pub use door::ToolOutput;
 pub use extractor::Extractor;
 pub use outcome::{Citation, Coverage, Extraction, Match, Status, Strategy};
+#[doc(hidden)]
+pub use plan::plan_chunks;
 pub use settings::Settings;
 pub use trace::{Op, OpKind};
 pub use watch::{NoWatch, Watch};
