@@ -38,11 +38,6 @@ impl<M: ChatModel> Recorder<M> {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(path)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-        }
         let mut first = String::new();
         BufReader::new(&file).read_line(&mut first)?;
         match first.is_empty() {
@@ -52,6 +47,12 @@ impl<M: ChatModel> Recorder<M> {
                 let why = "the file is no cassette of this model with these limits";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
+        }
+        // A cassette that was there may be open to others.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
         }
         Ok(Self {
             model,

@@ -116,8 +116,8 @@ const MAKERS: [Maker; 8] = [
     ] },
 ];
 
-/// What is known of a provider's model. Of one on this machine nothing is: its
-/// server was started with a window that only its owner knows.
+/// What is known of a provider's model. Do not ask for one on a server of the
+/// user's own: that was started with a window that only its owner knows.
 pub(super) fn known(provider: &str, model: &str) -> Option<(ModelLimits, Option<Prices>)> {
     let model = plain(model);
     // `name:free` and the like are sold at other prices.

@@ -167,7 +167,7 @@ impl Catalogue {
     pub fn limits(&self, target: &Target) -> (ModelLimits, Option<Prices>, bool) {
         let config = self.models.get(&target.to_string());
         let config = config.copied().unwrap_or_default();
-        let known = match self.is_local(&target.provider) {
+        let known = match self.is_own(&target.provider) {
             true => None,
             false => known::known(&target.provider, &target.model),
         };
@@ -193,10 +193,12 @@ impl Catalogue {
         }
     }
 
-    fn is_local(&self, provider: &str) -> bool {
+    /// Whether a provider is a server of the user's own: on this machine, or one
+    /// that is spoken to without encryption, as nobody who sells does.
+    fn is_own(&self, provider: &str) -> bool {
         let url = self.provider(provider).and_then(|config| config.base_url);
         url.and_then(|url| Url::parse(&url).ok())
-            .is_some_and(|url| is_loopback(&url))
+            .is_some_and(|url| is_loopback(&url) || url.scheme() == "http")
     }
 
     fn target(&self, target: &Target, ready: &Ready) -> Result<Arc<dyn ChatModel>, CatalogueError> {

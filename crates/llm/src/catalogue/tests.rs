@@ -133,6 +133,7 @@ fn limits_are_the_user_s_then_the_known_ones_then_small() {
     let config = catalogue(&json!({
         "providers": {
             "work": { "kind": "openai", "base_url": "https://example.com" },
+            "box": { "kind": "openai", "base_url": "http://gpu-box:11434/v1" },
             "groq": { "base_url": "http://localhost:9/v1" },
         },
         "models": {
@@ -147,7 +148,8 @@ fn limits_are_the_user_s_then_the_known_ones_then_small() {
         ("work/gpt-4o", 128_000, 1000, Some(1.0), true),
         ("work/new", 8192, 2048, None, false),
         ("ollama/llama3.1", 32_768, 2048, None, true),
-        // A server on this machine has the window that it was started with.
+        // A server of one's own has the window that it was started with.
+        ("box/qwen2.5:7b", 8192, 2048, None, false),
         ("ollama/llama3.2", 8192, 2048, None, false),
         ("groq/llama-3.1-8b-instant", 8192, 2048, None, false),
         ("who/knows", 8192, 2048, None, false),

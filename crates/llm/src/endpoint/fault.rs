@@ -40,6 +40,9 @@ impl Fault {
             |body| Told::of(&body),
         );
         let message = match &told.message {
+            _ if (300..400).contains(&status) => {
+                format!("HTTP {status}: the server points elsewhere; redirects are not followed")
+            }
             none if none.is_empty() => format!("HTTP {status}"),
             message => format!("HTTP {status}: {message}"),
         };

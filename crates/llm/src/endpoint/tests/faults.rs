@@ -7,7 +7,7 @@ use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::*;
-use crate::{ErrorKind, NoDeltas};
+use crate::{ErrorKind, NoDeltas, RetryPolicy, Retrying};
 
 async fn error(model: &EndpointModel) -> LlmError {
     model.chat(&hello(), &NoDeltas).await.unwrap_err()
@@ -216,7 +216,48 @@ async fn a_key_does_not_follow_a_redirect() {
     Mock::given(any()).respond_with(answer).mount(&server).await;
     let error = error(&model(Dialect::Anthropic, &server.uri(), true)).await;
     assert_eq!(error.kind, ErrorKind::BadRequest);
-    assert_eq!(error.message, "HTTP 307");
+    assert_eq!(
+        error.message,
+        "HTTP 307: the server points elsewhere; redirects are not followed"
+    );
+}
+
+#[tokio::test]
+async fn what_passes_is_tried_again() {
+    let answer = |status: &str, more: &str, body: &str| {
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n");
+        vec![send(&format!("{head}{more}\r\n{body}"))]
+    };
+    let json = "content-type: application/json\r\n";
+    let good = answer(
+        "200 OK",
+        json,
+        "{\"choices\":[{\"message\":{\"content\":\"hi\"}}]}",
+    );
+    let failed = || answer("500 Internal Server Error", "", "");
+    let limited = answer("429 Too Many Requests", "retry-after-ms: 200\r\n", "");
+    let cases = [
+        (vec![limited], 200),
+        (vec![failed(), failed()], 0),
+        (vec![answer("200 OK", json, "{oops")], 0),
+        (vec![vec![head(), send(HALF)], vec![]], 0),
+        (vec![vec![Step::Wait(Duration::from_secs(2))]], 400),
+    ];
+    for (mut scripts, at_least) in cases {
+        let what = format!("{scripts:?}");
+        scripts.push(good.clone());
+        let model = model(Dialect::OpenAi, raw(scripts).await.as_str(), true);
+        let policy = RetryPolicy {
+            first: Duration::from_millis(5),
+            ..RetryPolicy::default()
+        };
+        let start = Instant::now();
+        let reply = Retrying::new(model, policy).chat(&hello(), &NoDeltas).await;
+        assert_eq!(reply.unwrap().text, "hi", "{what}");
+        assert!(start.elapsed() >= Duration::from_millis(at_least), "{what}");
+    }
 }
 
 /// Everything that a server can say a key back in.

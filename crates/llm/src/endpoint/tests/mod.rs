@@ -36,19 +36,23 @@ pub(super) async fn raw(scripts: Vec<Vec<Step>>) -> Url {
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         for script in scripts {
-            let (mut socket, _) = listener.accept().await.unwrap();
-            read_request(&mut socket).await;
-            for step in script {
-                match step {
-                    Step::Send(bytes) => {
-                        let _ = socket.write_all(&bytes).await;
-                    }
-                    Step::Wait(time) => tokio::time::sleep(time).await,
-                }
-            }
+            let (socket, _) = listener.accept().await.unwrap();
+            tokio::spawn(play(socket, script));
         }
     });
     url.parse().unwrap()
+}
+
+async fn play(mut socket: TcpStream, script: Vec<Step>) {
+    read_request(&mut socket).await;
+    for step in script {
+        match step {
+            Step::Send(bytes) => {
+                let _ = socket.write_all(&bytes).await;
+            }
+            Step::Wait(time) => tokio::time::sleep(time).await,
+        }
+    }
 }
 
 async fn read_request(socket: &mut TcpStream) {
