@@ -125,12 +125,17 @@ fn a_window_that_is_smaller_than_configured_is_survived() {
 }
 
 #[test]
-fn a_trace_says_what_was_asked_without_the_text() {
+fn a_trace_counts_what_was_asked() {
     let lab = Lab::new(Door::Held, "");
-    let text = Text::log(15);
-    let answer = lab.extract(&text, &[QUESTION, "--mode", "full-chunked", "--trace"]);
+    let arguments = [QUESTION, "--mode", "full-chunked", "--trace"];
+    let answer = lab.extract(&Text::log(15), &arguments);
     answer.is("full-chunked");
-    let said = answer.everything();
-    assert!(said.contains("request_bytes"), "no trace: {said}");
-    assert!(!said.contains(text.in_the_middle()), "{said}");
+    let asked = answer.traced("llm");
+    assert_eq!(asked.len() as u64, answer.calls(), "{answer:?}");
+    for op in asked {
+        assert!(op["messages"].as_u64() > Some(0), "{op}");
+        assert!(op["request_bytes"].as_u64() > Some(0), "{op}");
+        let preview = op["response_preview"].as_str().map_or(0, str::len);
+        assert!((1..=4096).contains(&preview), "{preview} bytes: {op}");
+    }
 }

@@ -165,12 +165,6 @@ impl Text {
         Self(Value::Array((0..items).map(item).collect()).to_string())
     }
 
-    /// A line that neither a question nor an account has a reason to repeat.
-    pub(crate) fn in_the_middle(&self) -> &str {
-        let lines: Vec<&str> = self.0.lines().collect();
-        lines[lines.len() / 2]
-    }
-
     /// Whether `quote` is in it, white space and JSON's escapes aside.
     fn has(&self, quote: &str) -> bool {
         let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || c == '\\', "");
@@ -244,9 +238,17 @@ impl Answer {
         text.split_once("\n\n").map_or("", |(_, body)| body)
     }
 
-    /// All of it, as printed.
-    pub(crate) fn everything(&self) -> String {
-        self.said.to_string()
+    /// The operations of a kind in the trace, outermost first.
+    pub(crate) fn traced(&self, kind: &str) -> Vec<&Value> {
+        let mut found = Vec::new();
+        let mut next = vec![&self.said["trace"]];
+        while let Some(op) = next.pop() {
+            next.extend(op["children"].as_array().into_iter().flatten());
+            if op["kind"] == kind {
+                found.push(op);
+            }
+        }
+        found
     }
 
     fn text(&self) -> &str {
