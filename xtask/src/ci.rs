@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use crate::command::{cargo, run};
-use crate::peers;
 use crate::report::Report;
+use crate::{llm, peers};
 
 /// Runs all steps; stops at the first red one.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
@@ -12,7 +12,7 @@ pub(crate) fn test(report: &mut Report) -> Result<()> {
     for (name, arguments) in STEPS {
         report.step(name, || run(&mut cargo(arguments)))?;
     }
-    Ok(())
+    llm::test_if_possible(report)
 }
 
 /// Name and cargo arguments of each step. `--locked`: what is tested is what is committed.

@@ -1,10 +1,14 @@
 //! Running other programs, with errors that name what was run.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::workspace;
 
@@ -26,6 +30,35 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         .stdin(Stdio::null())
         .status()
         .with_context(|| format!("cannot start {}", shown(command)))?;
+    if !status.success() {
+        bail!("{} ended with {status}", shown(command));
+    }
+    Ok(())
+}
+
+/// The same, but what still runs after `limit` is ended with all that it started.
+pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<()> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .with_context(|| format!("cannot start {}", shown(command)))?;
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if start.elapsed() > limit {
+            kill_process_group(Pid::from_child(&child), Signal::KILL)?;
+            child.wait()?;
+            bail!(
+                "{} still ran after {} s and was ended",
+                shown(command),
+                limit.as_secs()
+            );
+        }
+        thread::sleep(Duration::from_millis(100));
+    };
     if !status.success() {
         bail!("{} ended with {status}", shown(command));
     }

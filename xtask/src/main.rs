@@ -4,9 +4,12 @@ mod bench;
 mod ci;
 mod command;
 mod eval;
+mod llm;
+mod models;
 mod peers;
 mod python;
 mod report;
+mod server;
 mod workspace;
 
 use std::process::ExitCode;
@@ -18,10 +21,12 @@ use crate::report::Report;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test    install the peers, then run everything that continuous integration runs
-  peers   only install the real MCP clients and servers into .peers/
-  eval    ask the questions of ../shared/data (or --data DIR) of their documents; --details names the misses
-  bench   install the peers, then run benches/run.sh (further arguments go to it)
+  test      install the peers, then run everything that continuous integration runs
+  peers     only install the real MCP clients and servers into .peers/
+  test-llm  install a small language model into .models/ and test extraction with it; --large takes one of
+            1.1 GB, --minutes N is how long the tests may take (default 20)
+  eval      ask the questions of ../shared/data (or --data DIR) of their documents; --details names the misses
+  bench     install the peers, then run benches/run.sh (further arguments go to it)
 ";
 
 fn main() -> ExitCode {
@@ -44,6 +49,7 @@ fn dispatch() -> Result<ExitCode> {
     match (command.as_str(), rest.as_slice()) {
         ("test", []) => ci::test(&mut report)?,
         ("peers", []) => peers::install(&mut report)?,
+        ("test-llm", _) => llm::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {

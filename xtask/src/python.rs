@@ -22,7 +22,7 @@ pub(crate) fn ensure() -> Result<()> {
     let Err(reason) = probe() else { return Ok(()) };
     if !may_install() {
         bail!(
-            "the peers need Python 3.10 or newer that can make virtual environments \
+            "this needs Python 3.10 or newer that can make virtual environments \
              (Debian, Ubuntu: `apt-get install {}`): {reason:#}",
             PACKAGES.join(" ")
         );

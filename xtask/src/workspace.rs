@@ -16,3 +16,8 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn peers() -> PathBuf {
     root().join(".peers")
 }
+
+/// Where real language models are installed; git ignores it.
+pub(crate) fn models() -> PathBuf {
+    root().join(".models")
+}

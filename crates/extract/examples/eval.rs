@@ -341,17 +341,16 @@ fn shown(request: &Request) -> String {
     let Some(Message::User(text)) = request.messages.first() else {
         return String::new();
     };
-    let rows = text.lines().map(|line| match line.split_once('|') {
-        Some((number, row))
-            if number
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'-') =>
-        {
-            row
-        }
+    text.lines().map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// A row without its number: `12|`, `12-15|`, or `12+` where it goes on.
+fn row(line: &str) -> &str {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
+    match number.strip_prefix(['|', '+']) {
+        Some(row) if number.len() < line.len() => row,
         _ => line,
-    });
-    rows.collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// A text without white space and with its escapes read: chunks of JSON are printed

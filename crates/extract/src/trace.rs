@@ -93,7 +93,11 @@ impl Op {
 
 /// A moment of an extraction.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment(Instant);
+pub(crate) struct Moment {
+    at: Instant,
+    /// Operations that were written down before it.
+    before: usize,
+}
 
 /// Writes down what is done.
 #[derive(Debug)]
@@ -130,9 +134,11 @@ impl Journal {
     }
 
     /// This moment.
-    #[expect(clippy::unused_self, reason = "moments belong to a journal")]
     pub(crate) fn now(&self) -> Moment {
-        Moment(Instant::now())
+        Moment {
+            at: Instant::now(),
+            before: self.entries().ops.len(),
+        }
     }
 
     /// A model was asked. `wrong` is what its reply lacks.
@@ -190,22 +196,23 @@ impl Journal {
 
     /// Puts what was done since `began` under one operation.
     pub(crate) fn fold(&self, name: &str, began: Moment, error: Option<String>) {
-        let since = self.millis(began);
         let mut op = self.op(OpKind::Session, name, began);
         op.error = error;
         let mut entries = self.entries();
-        let (before, mut children): (Vec<Op>, Vec<Op>) =
-            entries.ops.drain(..).partition(|op| op.at_ms < since);
-        children.sort_by_key(|op| op.at_ms);
-        op.children = children;
-        entries.ops = before;
+        let since = began.before.min(entries.ops.len());
+        op.children = entries.ops.drain(since..).collect();
+        op.children.sort_by_key(|op| op.at_ms);
         entries.ops.push(op);
     }
 
     /// All of it.
     pub(crate) fn told(&self, name: &str) -> Told {
+        let start = Moment {
+            at: self.started,
+            before: 0,
+        };
+        let mut trace = self.op(OpKind::Session, name, start);
         let mut entries = self.entries();
-        let mut trace = self.op(OpKind::Session, name, Moment(self.started));
         trace.children = std::mem::take(&mut entries.ops);
         Told {
             trace,
@@ -217,13 +224,13 @@ impl Journal {
     fn op(&self, kind: OpKind, name: &str, began: Moment) -> Op {
         Op {
             at_ms: self.millis(began),
-            took_ms: millis(began.0.elapsed()),
+            took_ms: millis(began.at.elapsed()),
             ..Op::new(kind, name)
         }
     }
 
     fn millis(&self, moment: Moment) -> u64 {
-        millis(moment.0.duration_since(self.started))
+        millis(moment.at.duration_since(self.started))
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {

@@ -124,7 +124,7 @@ impl Slot {
         if answers.is_empty() {
             return Err(SlotError::Missing);
         }
-        let mut said = answers.into_iter().filter(|answer| !answer.is_empty());
+        let mut said = answers.into_iter().filter(|answer| !is_blank(answer));
         let answer = said.next().ok_or(SlotError::Empty)?;
         match said.all(|other| other == answer) {
             true => Ok(answer.to_owned()),
@@ -191,6 +191,12 @@ impl Slot {
         }
         answer.trim()
     }
+}
+
+/// Whether a slot holds nothing, or the dots that stand in it where a prompt names
+/// it: a model that repeats its prompt has not answered by that.
+fn is_blank(answer: &str) -> bool {
+    answer.trim_matches(['.', '…']).is_empty()
 }
 
 /// What counts in a reply: the tags of the slot of `nonce`, and those of thinking.

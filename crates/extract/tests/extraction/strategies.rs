@@ -242,7 +242,7 @@ async fn a_reduction_that_does_not_fit_is_done_in_rounds() {
     let offloader = offloader();
     let handle = stored(&offloader, records(3000).as_bytes());
     let long = "word ".repeat(500);
-    let model = Scripted::new(move |seen| Ok(says(&seen.request, &long))).with_limits(8000, 1000);
+    let model = Scripted::new(move |seen| Ok(says(&seen.request, &long))).with_limits(4000, 1000);
     let settings = Settings {
         answer_tokens: 600,
         ..Settings::default()
@@ -269,7 +269,7 @@ async fn a_reduction_that_does_not_fit_is_done_in_rounds() {
     let counter = offloader.counter();
     for request in model.seen() {
         let tokens = counter.count(&request.system) + counter.count(&data(&request));
-        assert!(tokens + request.max_output_tokens <= 8000, "{tokens}");
+        assert!(tokens + request.max_output_tokens <= 4000, "{tokens}");
     }
 }
 

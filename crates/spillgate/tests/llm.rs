@@ -1,0 +1,141 @@
+//! Does `spillgate extract` keep to its protocol with a real language model?
+//!
+//! `cargo xtask test-llm` installs a small one, serves it and runs these. What such a model answers
+//! is often wrong, so nothing here is about that: only about the form of an answer, what is said of
+//! how it was made, and that what it cites is there.
+//!
+//! The server has two doors. Behind the first the model writes as it likes, and often not in the form
+//! that it was asked for: extraction may then fall back, and has to say so. Behind the second, `held`,
+//! a grammar holds it to the form, as providers do: there extraction has to come to its end.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "llm/lab.rs"]
+mod lab;
+
+use lab::{Door, Lab, Text};
+
+/// What is asked; a word of it is in one line of the text.
+const QUESTION: &str = "Which error code does the ERROR line have?";
+
+#[test]
+fn auto_reads_what_fits_whole() {
+    let lab = Lab::new(Door::Held, "max_chunks = 1");
+    let answer = lab.extract(&Text::log(25), &[QUESTION]);
+    answer.is("full-chunked");
+    answer.read_everything();
+    assert_eq!(answer.chunks(), 1, "{answer:?}");
+    assert_eq!(answer.calls(), 1, "one chunk needs no reduce: {answer:?}");
+}
+
+#[test]
+fn auto_greps_in_what_does_not() {
+    let lab = Lab::new(Door::Held, "max_chunks = 1\nchunk_tokens = 400");
+    let answer = lab.extract(&Text::log(200), &[QUESTION]);
+    answer.is("read-grep");
+    assert!(
+        answer.calls() >= 2,
+        "a call of a tool, then the answer: {answer:?}"
+    );
+}
+
+#[test]
+fn full_chunked_is_obeyed() {
+    let lab = Lab::new(Door::Held, "max_chunks = 1\nchunk_tokens = 400");
+    let answer = lab.extract(&Text::log(15), &[QUESTION, "--mode", "full-chunked"]);
+    answer.is("full-chunked");
+    answer.read_everything();
+}
+
+#[test]
+fn read_grep_is_obeyed() {
+    let lab = Lab::new(Door::Held, "max_chunks = 8");
+    let answer = lab.extract(&Text::log(15), &[QUESTION, "--mode", "read-grep"]);
+    answer.is("read-grep");
+    assert!(
+        answer.calls() >= 2,
+        "a call of a tool, then the answer: {answer:?}"
+    );
+}
+
+#[test]
+fn truncate_is_obeyed_and_asks_nobody() {
+    let lab = Lab::new(Door::Held, "passage_tokens = 200");
+    let answer = lab.extract(&Text::log(200), &[QUESTION, "--mode", "truncate"]);
+    answer.is("truncate");
+    assert_eq!(answer.calls(), 0, "{answer:?}");
+    let body = answer.body();
+    assert!(body.starts_with("[TRUNCATED IN THE MIDDLE BY ~"), "{body}");
+    assert_eq!(body.matches("[···TRUNCATED ").count(), 1, "{body}");
+}
+
+#[test]
+fn two_chunks_are_mapped_and_reduced() {
+    let lab = Lab::new(Door::Held, "max_chunks = 4\nparallel = 2");
+    let arguments = [QUESTION, "--mode", "full-chunked", "--chunk-tokens", "350"];
+    let answer = lab.extract(&Text::log(30), &arguments);
+    answer.is("full-chunked");
+    answer.read_everything();
+    assert!(answer.chunks() >= 2, "{answer:?}");
+    assert!(
+        answer.calls() > answer.chunks(),
+        "maps and a reduce: {answer:?}"
+    );
+}
+
+#[test]
+fn an_early_stop_says_how_far_it_came() {
+    let lab = Lab::new(
+        Door::Held,
+        "chunk_tokens = 350\nearly_stop = true\nparallel = 1",
+    );
+    let answer = lab.extract(&Text::log(30), &[QUESTION, "--mode", "full-chunked"]);
+    answer.is("full-chunked");
+    let (examined, total) = answer.examined();
+    assert!(0 < examined && examined <= total, "{answer:?}");
+    assert!(
+        examined == total || answer.status() != "not_found",
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn a_long_line_is_chunked_and_its_values_are_cited_from_it() {
+    let lab = Lab::new(Door::Held, "max_chunks = 4");
+    let question = "Which item is called \"pump\"? Quote its line.";
+    let answer = lab.extract(&Text::json(20), &[question]);
+    answer.is("full-chunked");
+}
+
+#[test]
+fn a_model_that_forgets_the_form_is_told_of() {
+    let lab = Lab::new(Door::Free, "max_turns = 3");
+    for mode in ["full-chunked", "read-grep"] {
+        let answer = lab.extract(&Text::log(15), &[QUESTION, "--mode", mode]);
+        answer.is_or_fell_back_from(mode);
+        assert!(answer.calls() > 0, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_window_that_is_smaller_than_configured_is_survived() {
+    let lab = Lab::with_window(Door::Held, 65_536, "max_chunks = 1");
+    let answer = lab.extract(&Text::log(600), &[QUESTION, "--mode", "full-chunked"]);
+    answer.is_or_fell_back_from("full-chunked");
+}
+
+#[test]
+fn a_trace_counts_what_was_asked() {
+    let lab = Lab::new(Door::Held, "");
+    let arguments = [QUESTION, "--mode", "full-chunked", "--trace"];
+    let answer = lab.extract(&Text::log(15), &arguments);
+    answer.is("full-chunked");
+    let asked = answer.traced("llm");
+    assert_eq!(asked.len() as u64, answer.calls(), "{answer:?}");
+    for op in asked {
+        assert!(op["messages"].as_u64() > Some(0), "{op}");
+        assert!(op["request_bytes"].as_u64() > Some(0), "{op}");
+        let preview = op["response_preview"].as_str().map_or(0, str::len);
+        assert!((1..=4096).contains(&preview), "{preview} bytes: {op}");
+    }
+}

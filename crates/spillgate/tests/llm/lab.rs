@@ -1,0 +1,365 @@
+//! A store, a configuration that names the served model, and what one extraction said.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The binary under test.
+const SPILLGATE: &str = env!("CARGO_BIN_EXE_spillgate");
+
+/// The tool that the texts are said to come from.
+const TOOL: &str = "read_log";
+
+/// Tokens that the model's context is said to have. Its server has more, for it counts otherwise.
+const WINDOW: u64 = 4096;
+
+/// Tokens of a reply: the form that a reply is held to ends before.
+const MAX_OUTPUT: u64 = 320;
+
+/// Which of the server's two doors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Door {
+    /// The model writes as it likes.
+    Free,
+    /// It is held to the form that it was asked for.
+    Held,
+}
+
+/// `spillgate` with a model and an empty store.
+pub(crate) struct Lab {
+    home: TempDir,
+}
+
+impl Lab {
+    /// With these lines under `[tool_output]`.
+    pub(crate) fn new(door: Door, tool_output: &str) -> Self {
+        Self::with_window(door, WINDOW, tool_output)
+    }
+
+    pub(crate) fn with_window(door: Door, window: u64, tool_output: &str) -> Self {
+        let served = |name| {
+            std::env::var(name).expect("no model is served here: run `cargo xtask test-llm`")
+        };
+        let address = served("SPILLGATE_TEST_LLM");
+        let model = served("SPILLGATE_TEST_LLM_MODEL");
+        let path = match door {
+            Door::Free => "v1",
+            Door::Held => "held/v1",
+        };
+        // A retry would wait behind the request that it repeats: no limit that a slow machine meets.
+        let config = format!(
+            "[tool_output]\nmodels = [\"local/{model}\"]\nanswer_tokens = {MAX_OUTPUT}\n{tool_output}\n\n\
+             [providers.local]\nkind = \"openai\"\nbase_url = \"http://{address}/{path}\"\ntimeout_s = 600\n\n\
+             [models.\"local/{model}\"]\nwindow = {window}\nmax_output = {MAX_OUTPUT}\n"
+        );
+        let lab = Self {
+            home: tempfile::tempdir().unwrap(),
+        };
+        fs::write(lab.config(), config).unwrap();
+        lab
+    }
+
+    /// Stores `text`, extracts from it with `arguments`, and holds what is true of every extraction
+    /// against what came.
+    pub(crate) fn extract(&self, text: &Text, arguments: &[&str]) -> Answer {
+        let put = ["put", "--json", "--tool", TOOL, "--max-tokens", "50"];
+        let put = json(&self.run(&put, text.0.as_bytes()));
+        let handle = put["handle"].as_str().expect("it is stored").to_owned();
+        let before = self.ledger().len();
+        let mut all = vec!["extract", "--json", &handle];
+        all.extend(arguments);
+        let start = Instant::now();
+        let output = self.run(&all, b"");
+        let answer = Answer {
+            said: json(&output),
+            handle,
+            took: start.elapsed(),
+        };
+        answer.tell();
+        answer.keeps_the_protocol(text);
+        answer.is_entered(&self.ledger()[before..]);
+        answer
+    }
+
+    fn run(&self, arguments: &[&str], stdin: &[u8]) -> Output {
+        let mut command = Command::new(SPILLGATE);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("SPILLGATE_") {
+                command.env_remove(name);
+            }
+        }
+        let mut child = command
+            .args(arguments)
+            .arg("--config")
+            .arg(self.config())
+            .env("HOME", self.home.path())
+            .env("SPILLGATE_STORE", self.store())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The texts are smaller than a pipe.
+        child.stdin.take().unwrap().write_all(stdin).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// What was entered so far.
+    fn ledger(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.store().join("ledger.ndjson")).unwrap_or_default();
+        let entries = text.lines().map(serde_json::from_str);
+        entries.collect::<Result<_, _>>().unwrap()
+    }
+
+    fn config(&self) -> PathBuf {
+        self.home.path().join("spillgate.toml")
+    }
+
+    fn store(&self) -> PathBuf {
+        self.home.path().join("store")
+    }
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// A text to extract from; it is the same in every run.
+pub(crate) struct Text(String);
+
+impl Text {
+    /// A log of so many lines, an error in the second half.
+    pub(crate) fn log(lines: usize) -> Self {
+        let line = |at: usize| match at == lines * 2 / 3 {
+            true => {
+                "12:07:31 ERROR worker-3 failed, code=E4217, disk quota exceeded on /data/vol7\n"
+                    .to_owned()
+            }
+            false => format!(
+                "12:{:02}:{:02} INFO worker-{} batch done\n",
+                at / 60,
+                at % 60,
+                at % 7
+            ),
+        };
+        Self((0..lines).map(line).collect())
+    }
+
+    /// An array of so many objects, in one line.
+    pub(crate) fn json(items: usize) -> Self {
+        const NAMES: [&str; 5] = ["valve", "gasket", "flange", "gauge", "hose"];
+        let item = |at: usize| match at == items / 2 {
+            true => {
+                serde_json::json!({"id": at, "name": "pump", "place": "hall B", "note": "to be checked in May"})
+            }
+            false => {
+                serde_json::json!({"id": at, "name": NAMES[at % 5], "place": "hall A", "note": "in order"})
+            }
+        };
+        Self(Value::Array((0..items).map(item).collect()).to_string())
+    }
+
+    /// Whether `quote` is in it, white space and JSON's escapes aside.
+    fn has(&self, quote: &str) -> bool {
+        let bare = |text: &str| text.replace(|c: char| c.is_whitespace() || c == '\\', "");
+        self.0.contains(quote) || bare(&self.0).contains(&bare(quote))
+    }
+}
+
+/// What an extraction said.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    said: Value,
+    handle: String,
+    took: Duration,
+}
+
+impl Answer {
+    /// It was made so.
+    #[track_caller]
+    pub(crate) fn is(&self, strategy: &str) {
+        assert_eq!(self.said["strategy"], strategy, "{self:?}");
+        assert!(
+            !self.text().contains("WARNING: tool_output fallback"),
+            "{self:?}"
+        );
+    }
+
+    /// It was made so, or says that it could not.
+    #[track_caller]
+    pub(crate) fn is_or_fell_back_from(&self, strategy: &str) {
+        if self.said["strategy"] != "truncate" {
+            return self.is(strategy);
+        }
+        let warning = format!("WARNING: tool_output fallback to truncate ({strategy} failed).");
+        assert_eq!(
+            self.body().lines().next(),
+            Some(warning.as_str()),
+            "{self:?}"
+        );
+        assert_eq!(self.status(), "failed", "{self:?}");
+    }
+
+    /// Every byte was looked at, in chunks that all were read.
+    #[track_caller]
+    pub(crate) fn read_everything(&self) {
+        let (examined, total) = self.examined();
+        assert_eq!(examined, total, "{self:?}");
+        assert_eq!(self.said["coverage"]["failed_chunks"], 0, "{self:?}");
+    }
+
+    /// Bytes that were looked at, and all.
+    pub(crate) fn examined(&self) -> (u64, u64) {
+        let of = |key| self.number("coverage", key);
+        (of("bytes_examined"), of("bytes_total"))
+    }
+
+    pub(crate) fn chunks(&self) -> u64 {
+        self.number("coverage", "chunks")
+    }
+
+    pub(crate) fn calls(&self) -> u64 {
+        self.said["calls"].as_u64().expect("calls are counted")
+    }
+
+    pub(crate) fn status(&self) -> &str {
+        self.said["status"].as_str().expect("it has a status")
+    }
+
+    /// What stands between the envelope's first line and its end.
+    pub(crate) fn body(&self) -> &str {
+        let text = self.text();
+        text.split_once("\n\n").map_or("", |(_, body)| body)
+    }
+
+    /// The operations of a kind in the trace, outermost first.
+    pub(crate) fn traced(&self, kind: &str) -> Vec<&Value> {
+        let mut found = Vec::new();
+        let mut next = vec![&self.said["trace"]];
+        while let Some(op) = next.pop() {
+            next.extend(op["children"].as_array().into_iter().flatten());
+            if op["kind"] == kind {
+                found.push(op);
+            }
+        }
+        found
+    }
+
+    fn text(&self) -> &str {
+        self.said["text"].as_str().expect("it has a text")
+    }
+
+    fn number(&self, of: &str, key: &str) -> u64 {
+        let number = self.said[of][key].as_u64();
+        number.unwrap_or_else(|| panic!("no {of}.{key}: {self:?}"))
+    }
+
+    /// One line for whoever watches.
+    fn tell(&self) {
+        let of = |key| self.said["tokens"][key].as_u64().unwrap_or_default();
+        let line = format!(
+            "  {} {}: {} calls, {} + {} tokens, {:.1} s\n",
+            self.said["strategy"],
+            self.said["status"],
+            self.calls(),
+            of("input"),
+            of("output"),
+            self.took.as_secs_f64()
+        );
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+    }
+
+    /// What is true of every answer.
+    fn keeps_the_protocol(&self, text: &Text) {
+        let strategy = self.said["strategy"].as_str().expect("it has a strategy");
+        let first = format!(
+            "ABSTRACT FROM TOOL OUTPUT {TOOL} WITH HANDLE {}, STRATEGY:{strategy}:",
+            self.handle
+        );
+        let mut lines = self.text().lines();
+        assert_eq!(lines.next(), Some(first.as_str()), "{self:?}");
+        assert_eq!(lines.next(), Some(""), "{self:?}");
+        assert!(!self.body().trim().is_empty(), "{self:?}");
+        assert!(
+            !self.body().contains("<ai-agent-"),
+            "the form is no part of the answer: {self:?}"
+        );
+        assert!(
+            ["found", "partial", "not_found", "failed"].contains(&self.status()),
+            "{self:?}"
+        );
+
+        let asked = self.calls() > 0;
+        assert_eq!(asked, self.number("tokens", "input") > 0, "{self:?}");
+        assert_eq!(asked, self.number("tokens", "output") > 0, "{self:?}");
+        assert!(
+            self.number("tokens", "cached_input") <= self.number("tokens", "input"),
+            "{self:?}"
+        );
+
+        let (examined, total) = self.examined();
+        assert!(
+            total >= text.0.len() as u64 && examined <= total,
+            "{self:?}"
+        );
+        if self.number("coverage", "failed_chunks") > 0 {
+            assert!(["partial", "failed"].contains(&self.status()), "{self:?}");
+        }
+        for citation in self.said["citations"]
+            .as_array()
+            .expect("citations are listed")
+        {
+            self.is_there(citation, text);
+        }
+    }
+
+    /// What is cited is in the text, where it is said to be.
+    fn is_there(&self, citation: &Value, text: &Text) {
+        let range = |key: &str| {
+            let pair = [0, 1].map(|at| citation[key][at].as_u64());
+            let [Some(first), Some(last)] = pair else {
+                panic!("no {key}: {citation}")
+            };
+            (first, last)
+        };
+        let (first, last) = range("lines");
+        assert!(0 < first && first <= last, "{citation} {self:?}");
+        let (from, to) = range("bytes");
+        assert!(
+            from < to && to <= text.0.len() as u64,
+            "{citation} {self:?}"
+        );
+        if let Some(quote) = citation["quote"].as_str() {
+            assert!(text.has(quote), "not in the text: {citation} {self:?}");
+        }
+    }
+
+    /// The account has it.
+    fn is_entered(&self, entries: &[Value]) {
+        let of_this = |entry: &&Value| {
+            entry["exit"] == "extracted" && entry["handle"] == self.handle.as_str()
+        };
+        let entered: Vec<&Value> = entries.iter().filter(of_this).collect();
+        let [entry] = entered.as_slice() else {
+            panic!("{} entries of it: {entries:?}", entered.len())
+        };
+        if self.calls() > 0 {
+            let spent = &entry["extraction"];
+            assert_eq!(spent["calls"], self.said["calls"], "{entry}");
+            assert_eq!(
+                spent["input_tokens"], self.said["tokens"]["input"],
+                "{entry}"
+            );
+            assert_eq!(
+                spent["output_tokens"], self.said["tokens"]["output"],
+                "{entry}"
+            );
+        }
+    }
+}

@@ -1,0 +1,203 @@
+"""How does a small model's reply get the form that was asked for?
+
+Read: JSON in its text that names an offered tool is a call of it. Small models write calls so, whatever
+their template says.
+
+Held: a grammar holds the reply to the form while the model writes it, as providers do for structured
+output. The form is a call as long as no tool was called, then the final slot that the prompt names. What
+stands in the form is the model's own.
+"""
+
+import copy
+import json
+import re
+
+# The final slot, as prompts name it.
+SLOT = re.compile(r'<ai-agent-([A-Za-z0-9_-]+)-FINAL format="text">')
+# Characters of a string in a call, and of a final text, that a grammar lets through: without an end
+# small models go on until the token limit.
+CALL_CHARS = 60
+FINAL_CHARS = (20, 240)
+
+
+def prepared(asked, knows_tools, held):
+    """The request as the model's server gets it."""
+    request = copy.deepcopy(asked)
+    tools = request.get("tools") or []
+    required = request.get("tool_choice") == "required"
+    if tools:
+        # A call can only be told from text when the text is whole.
+        request["stream"] = False
+        request.pop("stream_options", None)
+        if not knows_tools:
+            request.pop("tools", None)
+            request.pop("tool_choice", None)
+            request["messages"] = plain(request["messages"], tools)
+    if tools and (required or held) and not has_results(asked["messages"]):
+        request.pop("tools", None)
+        request.pop("tool_choice", None)
+        schema = {"name": "call", "schema": {"anyOf": [call_schema(tool) for tool in tools]}}
+        request["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif held and (nonce := nonce_of(asked["messages"])):
+        # A grammar and tools exclude each other; the model has had its call.
+        request.pop("tools", None)
+        request.pop("tool_choice", None)
+        request["messages"] = plain(asked["messages"], []) if tools else request["messages"]
+        request["grammar"] = slot_grammar(nonce)
+    # The same question gets the same answer.
+    request.setdefault("temperature", 0)
+    request.setdefault("seed", 1)
+    if "max_completion_tokens" not in request:
+        request.setdefault("max_tokens", 256)
+    return request
+
+
+def has_results(messages):
+    return any(message["role"] == "tool" for message in messages)
+
+
+def nonce_of(messages):
+    """The nonce of the final slot; only the system prompt is believed."""
+    for message in messages:
+        if message["role"] in ("system", "developer"):
+            if found := SLOT.search(text_of(message)):
+                return found.group(1)
+    return None
+
+
+def slot_grammar(nonce):
+    least, most = FINAL_CHARS
+    opening = f'"<ai-agent-{nonce}-FINAL format=\\"text\\">\\n"'
+    return f'root ::= {opening} [^<]{{{least},{most}}} "\\n</ai-agent-{nonce}-FINAL>"'
+
+
+def call_schema(tool):
+    function = tool["function"]
+    return {
+        "type": "object",
+        "properties": {
+            "name": {"const": function["name"]},
+            "arguments": bounded(function.get("parameters") or {"type": "object"}),
+        },
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
+
+
+def bounded(schema):
+    """The schema with an end to every string."""
+    if isinstance(schema, list):
+        return [bounded(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {key: bounded(value) for key, value in schema.items()}
+    if schema.get("type") == "string" and "enum" not in schema:
+        schema["maxLength"] = min(schema.get("maxLength", CALL_CHARS), CALL_CHARS)
+    return schema
+
+
+def plain(messages, tools):
+    """The conversation for a model whose template knows neither tools nor their results."""
+    lines = []
+    for tool in tools:
+        function = tool["function"]
+        names = ", ".join((function.get("parameters") or {}).get("properties") or {})
+        lines.append(f'{function["name"]}({names}): {function.get("description", "")}')
+    if lines:
+        lines.insert(0, "Tools:")
+        lines.append('To call one, reply only with {"name": ..., "arguments": {...}}.')
+    told = []
+    for message in messages:
+        text = text_of(message)
+        if message["role"] == "tool":
+            told.append({"role": "user", "content": "Result:\n" + text})
+        elif calls := message.get("tool_calls"):
+            told.append({"role": "assistant", "content": "\n".join([text, *map(written, calls)]).strip()})
+        else:
+            told.append({"role": message["role"], "content": text})
+    if lines and told and told[0]["role"] == "system":
+        told[0]["content"] += "\n\n" + "\n".join(lines)
+    elif lines:
+        told.insert(0, {"role": "system", "content": "\n".join(lines)})
+    return told
+
+
+def text_of(message):
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)
+
+
+def written(call):
+    function = call["function"]
+    return f'{{"name": {json.dumps(function["name"])}, "arguments": {function["arguments"] or "{}"}}}'
+
+
+def with_calls(reply, tools, number):
+    """The reply with calls where its text has them; `number` gives their ids."""
+    choice = reply["choices"][0]
+    message = choice["message"]
+    text = message.get("content") or ""
+    # A final text may quote a call.
+    if message.get("tool_calls") or SLOT.match(text):
+        return reply
+    names = [tool["function"]["name"] for tool in tools]
+    calls = [found for found in objects(text) if found.get("name") in names]
+    if calls:
+        message["content"] = None
+        message["tool_calls"] = [
+            {
+                "id": f"call_{next(number)}",
+                "type": "function",
+                "function": {"name": call["name"], "arguments": json.dumps(call.get("arguments", {}))},
+            }
+            for call in calls
+        ]
+        choice["finish_reason"] = "tool_calls"
+    return reply
+
+
+def objects(text):
+    """The JSON objects in a text, outermost ones only."""
+    decoder = json.JSONDecoder()
+    at = text.find("{")
+    while at >= 0:
+        try:
+            found, end = decoder.raw_decode(text, at)
+        except ValueError:
+            end = at + 1
+        else:
+            if isinstance(found, dict):
+                yield found
+        at = text.find("{", end)
+
+
+def events(reply, with_usage):
+    """The reply as the chunks of a stream, each text and each call in two pieces."""
+    base = {key: reply[key] for key in ("id", "created", "model") if key in reply}
+    base["object"] = "chat.completion.chunk"
+    choice = reply["choices"][0]
+    message = choice["message"]
+
+    def chunk(delta, reason=None):
+        return {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+    yield chunk({"role": "assistant", "content": None})
+    if text := message.get("content"):
+        for piece in halves(text):
+            yield chunk({"content": piece})
+    for index, call in enumerate(message.get("tool_calls") or []):
+        function = call["function"]
+        first, second = halves(function["arguments"])
+        begun = {**call, "index": index, "function": {**function, "arguments": first}}
+        yield chunk({"tool_calls": [begun]})
+        yield chunk({"tool_calls": [{"index": index, "function": {"arguments": second}}]})
+    yield chunk({}, choice["finish_reason"])
+    if with_usage:
+        yield {**base, "choices": [], "usage": reply.get("usage")}
+
+
+def halves(text):
+    middle = len(text) // 2
+    return text[:middle], text[middle:]

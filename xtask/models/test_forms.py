@@ -1,0 +1,78 @@
+"""The forms, on replies as small models really write them."""
+
+import itertools
+import json
+import unittest
+
+import forms
+
+READ = {"type": "function", "function": {"name": "Read", "description": "Lines of a file", "parameters": {
+    "type": "object", "properties": {"file": {"type": "string"}, "end": {"type": "string", "enum": ["head", "tail"]}}}}}
+SLOT = '<ai-agent-0a1b-FINAL format="text">'
+QUESTION = {"role": "user", "content": "Which code?"}
+SYSTEM = {"role": "system", "content": f"Answer in {SLOT}."}
+CALL = {"role": "assistant", "content": None, "tool_calls": [
+    {"id": "call_1", "type": "function", "function": {"name": "Read", "arguments": '{"file": "a"}'}}]}
+RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "1 E42"}
+
+
+def reply(text):
+    message = {"role": "assistant", "content": text}
+    return {"id": "r", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": {}}
+
+
+def calls_in(text):
+    message = forms.with_calls(reply(text), [READ], itertools.count(1))["choices"][0]["message"]
+    return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in message.get("tool_calls", [])]
+
+
+class Forms(unittest.TestCase):
+    def test_calls_are_found_in_text(self):
+        cases = {
+            '{"name": "Read", "arguments": {"file": "a"}}': [("Read", {"file": "a"})],
+            '```json\n{"name": "Read", "arguments": {}}\n``` and {"name": "Read"}': [("Read", {}), ("Read", {})],
+            '<tool_call>{"name": "Read", "arguments": {"file": "{"}}</tool_call>': [("Read", {"file": "{"})],
+            '{"name": "Erase", "arguments": {}}': [],
+            'a { b {"name": "Rea': [],
+            SLOT + '{"name": "Read", "arguments": {}}': [],
+        }
+        for text, calls in cases.items():
+            self.assertEqual(calls_in(text), calls, text)
+
+    def test_a_held_request_asks_for_a_call_then_for_the_slot(self):
+        asked = {"messages": [SYSTEM, QUESTION], "tools": [READ], "stream": True}
+        first = forms.prepared(asked, False, True)
+        schema = first["response_format"]["json_schema"]["schema"]["anyOf"][0]
+        self.assertEqual(schema["properties"]["name"], {"const": "Read"})
+        self.assertEqual(schema["properties"]["arguments"]["properties"]["file"]["maxLength"], forms.CALL_CHARS)
+        self.assertFalse(first["stream"])
+        asked["messages"] += [CALL, RESULT]
+        second = forms.prepared(asked, False, True)
+        self.assertNotIn("response_format", second)
+        self.assertIn("<ai-agent-0a1b-FINAL", second["grammar"])
+
+    def test_only_the_system_prompt_names_the_slot(self):
+        asked = {"messages": [{"role": "system", "content": ""}, {"role": "user", "content": SLOT}]}
+        self.assertNotIn("grammar", forms.prepared(asked, False, True))
+
+    def test_a_template_without_tools_is_told_of_them_in_words(self):
+        asked = {"messages": [SYSTEM, QUESTION, CALL, RESULT], "tools": [READ]}
+        sent = forms.prepared(asked, False, False)
+        self.assertNotIn("tools", sent)
+        self.assertEqual([message["role"] for message in sent["messages"]], ["system", "user", "assistant", "user"])
+        self.assertIn("Read(file, end): Lines of a file", sent["messages"][0]["content"])
+        self.assertEqual(forms.prepared(asked, True, False)["tools"], [READ])
+
+    def test_a_stream_has_all_of_the_reply(self):
+        whole = forms.with_calls(reply('{"name": "Read", "arguments": {"file": "a.log"}}'), [READ], itertools.count(1))
+        events = list(forms.events(whole, True))
+        pieces = [call for event in events for choice in event["choices"] for call in choice["delta"].get("tool_calls", [])]
+        arguments = "".join(piece["function"]["arguments"] for piece in pieces)
+        self.assertEqual(json.loads(arguments), {"file": "a.log"})
+        self.assertEqual([piece.get("id") for piece in pieces], ["call_1", None])
+        self.assertEqual(events[-2]["choices"][0]["finish_reason"], "tool_calls")
+        self.assertEqual(events[-1]["usage"], {})
+
+
+if __name__ == "__main__":
+    unittest.main()

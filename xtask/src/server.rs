@@ -1,0 +1,92 @@
+//! A language model that is being served: started, found, and gone when we are.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::models::{self, Model};
+use crate::workspace;
+
+/// Loading the larger model from a cold disk takes about ten seconds.
+const START_LIMIT: Duration = Duration::from_mins(2);
+
+/// What it says once it can be talked to; the address follows.
+const GREETING: &str = "listening on ";
+
+/// `xtask/models/serve.py`, running.
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    /// Serves `model` on a free port.
+    pub(crate) fn start(model: &Model) -> Result<Self> {
+        let log = File::create(log_file()).context("cannot write .models/server.log")?;
+        let mut child = Command::new(models::python())
+            // Its directory is source: no compiled files into it.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .arg(workspace::root().join("xtask/models/serve.py"))
+            .arg(models::weights(model))
+            .args([model.name, "0"])
+            // The server ends with this pipe, and the pipe ends with us, however we end.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .context("cannot start the model's server")?;
+        let stdout = child.stdout.take().context("the server has a stdout")?;
+        let mut server = Self {
+            child,
+            address: String::new(),
+        };
+        server.address = greeting(stdout).with_context(|| {
+            let log = fs::read_to_string(log_file()).unwrap_or_default();
+            let end = log.lines().rev().take(5).collect::<Vec<_>>();
+            format!(
+                "the model's server did not start; the last of .models/server.log, newest first:\n{}",
+                end.join("\n")
+            )
+        })?;
+        Ok(server)
+    }
+
+    /// Where it is: `127.0.0.1:<port>`.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // It may be in the middle of a reply that nobody waits for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The address in the first line of `stdout`.
+fn greeting(stdout: ChildStdout) -> Result<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let read = BufReader::new(stdout).read_line(&mut line);
+        let _ = sender.send(read.map(|_| line));
+    });
+    let line = receiver
+        .recv_timeout(START_LIMIT)
+        .context("it said nothing in time")??;
+    let address = line.trim().strip_prefix(GREETING);
+    Ok(address.context("it ended")?.to_owned())
+}
+
+fn log_file() -> PathBuf {
+    workspace::models().join("server.log")
+}
