@@ -15,6 +15,11 @@ mod asked;
 mod envelope;
 mod extractor;
 mod outcome;
+#[allow(
+    dead_code,
+    reason = "the strategies that call it are written beside it"
+)]
+mod plan;
 mod settings;
 mod trace;
 mod watch;
@@ -22,6 +27,8 @@ mod watch;
 pub use asked::{Asked, Mode, UnknownMode};
 pub use extractor::Extractor;
 pub use outcome::{Citation, Coverage, Extraction, Match, Status, Strategy};
+#[doc(hidden)]
+pub use plan::plan_chunks;
 pub use settings::Settings;
 pub use trace::{Op, OpKind};
 pub use watch::{NoWatch, Watch};

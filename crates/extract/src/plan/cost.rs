@@ -1,0 +1,174 @@
+//! What does every stretch of a view cost once it is shown?
+//!
+//! Counted row by row up to [`EXACT_BYTES`]. Beyond, a few kilobytes are counted in
+//! stretches of 64 KB and more, and the rest of a stretch is taken to be like them.
+
+use std::io;
+use std::sync::Arc;
+
+use spillgate_artifact::{ByteSource, LineRange};
+use spillgate_lookup::Artifact;
+use spillgate_measure::TokenCounter;
+use spillgate_view::{Indexer, View};
+
+use super::rows::{Row, Rows, Sort};
+use super::show::show;
+
+/// Larger views are sampled.
+pub(crate) const EXACT_BYTES: u64 = 4 << 20;
+/// Bytes of a sample: enough for a few records of JSON.
+const SAMPLE: u64 = 8 << 10;
+/// Samples of a view: some 4 MB are counted at most.
+const MOST_SAMPLES: usize = 512;
+/// Costs are added up in thousandths of a token, so that parts of stretches have one.
+pub(crate) const FINE: u64 = 1000;
+
+/// What a view costs up to any of its bytes.
+#[derive(Debug)]
+pub(crate) struct Costs {
+    /// Offsets with what is before them, ascending; the first is the view's start.
+    marks: Vec<(u64, u64)>,
+    /// Whether every byte was counted.
+    pub is_exact: bool,
+}
+
+impl Costs {
+    /// Counts; where every byte is, in pieces of some `grain` tokens.
+    pub(crate) fn of(
+        artifact: &Artifact,
+        grain: u64,
+        counter: &dyn TokenCounter,
+    ) -> io::Result<Self> {
+        Self::up_to(artifact, grain, counter, EXACT_BYTES)
+    }
+
+    /// The same with another size up to which every byte is counted.
+    pub(crate) fn up_to(
+        artifact: &Artifact,
+        grain: u64,
+        counter: &dyn TokenCounter,
+        exact_bytes: u64,
+    ) -> io::Result<Self> {
+        let is_exact = artifact.view().bytes() <= exact_bytes;
+        let marks = match is_exact {
+            true => counted(artifact, grain, counter)?,
+            false => sampled(artifact, counter)?,
+        };
+        Ok(Self { marks, is_exact })
+    }
+
+    /// Thousandths of a token before the view's byte `offset`.
+    pub(crate) fn before(&self, offset: u64) -> u64 {
+        let after = self.marks.partition_point(|mark| mark.0 <= offset);
+        let (start, cost) = self.marks[after.saturating_sub(1)];
+        let Some((end, more)) = self.marks.get(after) else {
+            return cost;
+        };
+        let share = u128::from(more - cost) * u128::from(offset - start) / u128::from(end - start);
+        cost + u64::try_from(share).unwrap_or(u64::MAX)
+    }
+
+    /// Thousandths of a token of the whole.
+    pub(crate) fn total(&self) -> u64 {
+        self.marks.last().map_or(0, |mark| mark.1)
+    }
+}
+
+fn counted(
+    artifact: &Artifact,
+    grain: u64,
+    counter: &dyn TokenCounter,
+) -> io::Result<Vec<(u64, u64)>> {
+    let (view, sort) = (artifact.view(), Sort::of(artifact));
+    let text = view.source().window(0, view.bytes())?;
+    let text = (*text).as_ref();
+    let mut rows = Rows::all(view, sort)?;
+    let (mut marks, mut cost, mut shown) = (vec![(0, 0)], 0, String::new());
+    let mut end = 0;
+    while let Some(row) = rows.next_row()? {
+        show(
+            &mut shown,
+            &row,
+            within(text, &row, 0),
+            view.layout(),
+            sort.is_json(),
+        );
+        end = row.end;
+        if shown.len() as u64 / 4 >= grain {
+            cost += counter.count(&shown) * FINE;
+            marks.push((end, cost));
+            shown.clear();
+        }
+    }
+    if !shown.is_empty() {
+        marks.push((end, cost + counter.count(&shown) * FINE));
+    }
+    Ok(marks)
+}
+
+fn sampled(artifact: &Artifact, counter: &dyn TokenCounter) -> io::Result<Vec<(u64, u64)>> {
+    let view = artifact.view();
+    let anchors = &view.index().anchors;
+    let step = anchors.len().div_ceil(MOST_SAMPLES).max(1);
+    let (mut marks, mut cost) = (vec![(0, 0)], 0);
+    for at in (0..anchors.len()).step_by(step) {
+        let (start, line) = (anchors[at].offset, anchors[at].line);
+        let end = anchors
+            .get(at + step)
+            .map_or(view.bytes(), |next| next.offset);
+        if start >= end {
+            continue;
+        }
+        let (tokens, bytes) = sample(artifact, start, end.min(start + SAMPLE), line, counter)?;
+        let share = u128::from(tokens * FINE) * u128::from(end - start) / u128::from(bytes.max(1));
+        cost += u64::try_from(share).unwrap_or(u64::MAX);
+        marks.push((end, cost));
+    }
+    Ok(marks)
+}
+
+/// Tokens of the rows that lie in `start..end`, and their bytes. `lines` stand
+/// before.
+fn sample(
+    artifact: &Artifact,
+    start: u64,
+    end: u64,
+    lines: u64,
+    counter: &dyn TokenCounter,
+) -> io::Result<(u64, u64)> {
+    let (layout, sort) = (artifact.view().layout(), Sort::of(artifact));
+    let text = artifact.view().source().bytes(start, end)?;
+    let mut indexer = Indexer::as_is(layout);
+    indexer.feed(&text);
+    let text = Arc::new(text);
+    let view = View::new(
+        Arc::clone(&text) as Arc<dyn ByteSource>,
+        indexer.finish(),
+        layout,
+    );
+    let whole = end == artifact.view().bytes();
+    let last = view.lines() - u64::from(!whole && view.lines() > 1);
+    let mut rows = Rows::new(&view, sort, LineRange { first: 1, last })?;
+    let (mut shown, mut bytes) = (String::new(), 0);
+    loop {
+        // What the sample's end cuts off is no row of the whole.
+        let next = match whole || bytes == 0 {
+            true => rows.next_row()?,
+            false => rows.next_sure()?,
+        };
+        let Some(mut row) = next else { break };
+        let text = within(&text, &row, 0);
+        bytes += text.len() as u64;
+        row.lines.first += lines;
+        row.lines.last += lines;
+        show(&mut shown, &row, text, layout, sort.is_json());
+    }
+    Ok((counter.count(&shown), bytes))
+}
+
+/// The bytes of a row in `text`, which begins at the view's byte `from`.
+pub(crate) fn within<'t>(text: &'t [u8], row: &Row, from: u64) -> &'t [u8] {
+    let at = |offset: u64| usize::try_from(offset.saturating_sub(from)).unwrap_or(usize::MAX);
+    let end = at(row.end).min(text.len());
+    &text[at(row.start).min(end)..end]
+}

@@ -1,0 +1,225 @@
+//! After which row does a chunk end?
+//!
+//! Chunks are of equal size; each is cut near its aim at the place that harms least.
+//! An element of a JSON array is not cut if it fits a chunk, however far off that
+//! moves the cut.
+
+use std::collections::VecDeque;
+use std::io;
+
+use super::cost::Costs;
+use super::rows::{Row, Rows, Shape};
+
+/// Percent of its size by which a chunk may miss its aim for a better cut.
+const TOLERANCE: u64 = 10;
+/// Percent of the most that chunks are planned to have, so that cuts may fall short
+/// of their aims and the chunks planned still do.
+const PLANNED: u64 = 95;
+
+/// Thousandths of tokens.
+type Cost = u64;
+
+/// How large chunks are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// What a chunk costs at most.
+    pub most: Cost,
+    /// Percent of a chunk that the next one repeats, up to 50.
+    pub overlap: u64,
+}
+
+/// What the next chunk is to cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Aim {
+    low: Cost,
+    best: Cost,
+    high: Cost,
+}
+
+impl Sizes {
+    /// After how many more chunks `left` is done with if none costs more than `size`:
+    /// it is one chunk, and of each of these what it does not repeat.
+    fn more(self, left: Cost, size: Cost) -> u64 {
+        let beyond = left.saturating_sub(size).saturating_mul(100);
+        beyond.div_ceil(size.max(1) * (100 - self.overlap))
+    }
+
+    /// What the next chunk is to cost where `left` is left, with what it repeats of
+    /// the one before, and `more` chunks follow it: at least one.
+    fn aim(self, left: Cost, more: u64) -> Aim {
+        let own = 100 - self.overlap;
+        let parts = 100 + more.saturating_mul(own);
+        let aim = u64::try_from(u128::from(left) * 100 / u128::from(parts)).unwrap_or(u64::MAX);
+        // What the chunks after it can hold is not left to others.
+        let later = self.most.saturating_mul(100 + (more - 1) * own) / 100;
+        let least = left.saturating_sub(later) + aim * self.overlap / 100;
+        Aim {
+            low: (aim * (100 - TOLERANCE) / 100).max(least).min(aim),
+            best: aim,
+            high: (aim * (100 + TOLERANCE) / 100).min(self.most),
+        }
+    }
+}
+
+/// A row with what is before its end.
+#[derive(Debug)]
+pub(crate) struct Costed {
+    pub row: Row,
+    pub until: Cost,
+}
+
+/// Cuts rows into chunks, front to back. Holds those of two chunks.
+#[derive(Debug)]
+pub(crate) struct Cutter<'a> {
+    rows: Rows<'a>,
+    costs: &'a Costs,
+    sizes: Sizes,
+    /// Rows that no chunk has.
+    waiting: VecDeque<Costed>,
+    /// What is before them.
+    from: Cost,
+    /// Chunks that were to follow the last one.
+    more: Option<u64>,
+    looks_ahead: bool,
+}
+
+impl<'a> Cutter<'a> {
+    pub(crate) fn new(rows: Rows<'a>, costs: &'a Costs, sizes: Sizes, looks_ahead: bool) -> Self {
+        Self {
+            rows,
+            costs,
+            sizes,
+            waiting: VecDeque::new(),
+            from: 0,
+            more: None,
+            looks_ahead,
+        }
+    }
+
+    /// Gives `take` the rows of the next chunk, which repeats what comes after
+    /// `begin`, so many thousandths of a token into the view. False after the last.
+    pub(crate) fn next_chunk(
+        &mut self,
+        begin: Cost,
+        take: &mut dyn FnMut(Costed),
+    ) -> io::Result<bool> {
+        let left = self.costs.total() - begin;
+        let more = self.count(left);
+        if more == 0 {
+            let mut any = false;
+            while let Some(row) = self.pull()? {
+                any = true;
+                take(row);
+            }
+            return Ok(any);
+        }
+        let aim = self.sizes.aim(left, more);
+        let ahead = if self.looks_ahead { self.sizes.most } else { 0 };
+        self.fill(begin + aim.high + ahead)?;
+        let most = begin + self.sizes.most;
+        let aim = Aim {
+            low: begin + aim.low,
+            best: begin + aim.best,
+            high: begin + aim.high,
+        };
+        let rows = self.waiting.make_contiguous();
+        let count = cut(rows, self.from, aim, most, self.sizes.most);
+        self.from = match count.checked_sub(1) {
+            Some(last) => rows[last].until,
+            None => self.from,
+        };
+        self.waiting.drain(..count).for_each(take);
+        Ok(count > 0)
+    }
+
+    /// How many chunks follow the next one: one fewer than before, unless that has
+    /// become too few.
+    fn count(&mut self, left: Cost) -> u64 {
+        let most = self.sizes.most;
+        let least = self.sizes.more(left, most);
+        let more = match self.more {
+            Some(before) => before.saturating_sub(1).max(least),
+            None if least == 0 => 0,
+            None => self.sizes.more(left, most * PLANNED / 100),
+        };
+        self.more = Some(more);
+        more
+    }
+
+    fn pull(&mut self) -> io::Result<Option<Costed>> {
+        match self.waiting.pop_front() {
+            Some(row) => Ok(Some(row)),
+            None => self.read(),
+        }
+    }
+
+    fn read(&mut self) -> io::Result<Option<Costed>> {
+        let next = self.rows.next_row()?;
+        Ok(next.map(|row| Costed {
+            until: self.costs.before(row.end),
+            row,
+        }))
+    }
+
+    /// Reads rows until one ends behind `until`.
+    fn fill(&mut self, until: Cost) -> io::Result<()> {
+        while self.waiting.back().is_none_or(|last| last.until <= until) {
+            match self.read()? {
+                Some(row) => self.waiting.push_back(row),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many rows the chunk gets: at least one, if there is one. `most` is where it
+/// ends at the latest, `size` what a chunk may cost.
+fn cut(rows: &[Costed], from: Cost, aim: Aim, most: Cost, size: Cost) -> usize {
+    if rows.last().is_none_or(|last| last.until <= aim.high) {
+        return rows.len();
+    }
+    let splits = splits(rows, from, size);
+    // A cut before row `at` is a cut where the one before it ends.
+    let place = |at: usize| rows[at - 1].until;
+    let distance = |at: usize| place(at).abs_diff(aim.best);
+    let fitting = |high: Cost| (1..rows.len()).take_while(move |&at| place(at) <= high);
+    let near = || fitting(aim.high).skip_while(|&at| place(at) < aim.low);
+    let best = |at: &usize| (rows[*at].row.rank, distance(*at));
+    let is_safe = |at: &usize| !splits[*at];
+    near()
+        .filter(is_safe)
+        .min_by_key(best)
+        .or_else(|| fitting(most).filter(is_safe).min_by_key(|at| distance(*at)))
+        .or_else(|| near().min_by_key(best))
+        .or_else(|| fitting(aim.high).last())
+        .unwrap_or(1)
+}
+
+/// Before which rows a cut goes through an element of an array that fits a chunk.
+fn splits(rows: &[Costed], from: Cost, size: Cost) -> Vec<bool> {
+    let mut change = vec![0i64; rows.len() + 1];
+    let mut open: Vec<(usize, bool)> = Vec::new();
+    for (at, Costed { row, until }) in rows.iter().enumerate() {
+        match &row.shape {
+            Shape::Opens(opened) => open.push((at, opened.is_element)),
+            Shape::Closes => {
+                let Some((first, is_element)) = open.pop() else {
+                    continue;
+                };
+                let before = first.checked_sub(1).map_or(from, |above| rows[above].until);
+                if is_element && until - before <= size {
+                    change[first + 1] += 1;
+                    change[at + 1] -= 1;
+                }
+            }
+            Shape::Whole { .. } => {}
+        }
+    }
+    let mut inside = 0;
+    let sums = change.iter().map(|one| {
+        inside += one;
+        inside > 0
+    });
+    sums.collect()
+}

@@ -1,0 +1,319 @@
+//! Into which parts is an output cut that a model reads one by one?
+//!
+//! ```text
+//! view lines → rows    what stays together (text · json)
+//!            → cost    what do they cost, shown?
+//!            → cut     after which row does a chunk end?
+//!            → path    where in the document is that?
+//! ```
+//!
+//! The view goes by once, or twice where it is small enough to be counted whole;
+//! the rows of two chunks are held. Where everything is counted no chunk goes over,
+//! unless one row alone does. Where samples are, some one in a hundred does: the
+//! caller counts what [`Plan::render`] gives and calls [`Plan::split`].
+
+mod cost;
+mod cut;
+mod json;
+mod order;
+mod path;
+mod rows;
+mod show;
+mod split;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::io;
+
+use spillgate_artifact::LineRange;
+use spillgate_lookup::Artifact;
+use spillgate_measure::TokenCounter;
+
+use cost::{Costs, FINE, within};
+use cut::{Costed, Cutter, Sizes};
+use path::{Common, Place};
+use rows::{Row, Rows, Sort};
+use show::show;
+
+/// Percent of a chunk's tokens that are left free where every row is counted: rows
+/// are counted some at a time.
+const SLACK: u64 = 4;
+/// The same where a view is sampled.
+const GUESS: u64 = 10;
+/// Pieces of a chunk that are counted at a time.
+const PIECES: u64 = 64;
+/// Tokens counted at a time where only the whole is asked for.
+const GRAIN: u64 = 1000;
+/// A table's header is repeated if it costs at most this part of a chunk.
+const HEADER_SHARE: u64 = 4;
+/// Percent that chunks may overlap at most.
+const MOST_OVERLAP: u64 = 50;
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Want {
+    /// Tokens that a chunk may cost, shown.
+    pub chunk_tokens: u64,
+    /// Percent of a chunk that the next one repeats, up to 50.
+    pub overlap_percent: u64,
+    /// Chunks that are read at most. All are planned; [`Plan::is_too_many`] tells.
+    pub most_chunks: u64,
+}
+
+/// A part of a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    /// Its view lines, with those that the chunk before has, too.
+    pub lines: LineRange,
+    /// The first line that no chunk before has.
+    pub own_first: u64,
+    /// Its bytes in the view: first, and the one after the last.
+    pub bytes: (u64, u64),
+    /// The jq path of what all its values have in common, such as `.items[120:160]`;
+    /// in JSON only.
+    pub path: Option<String>,
+    /// The jq path at which it begins, such as `.items[120]`; in JSON only.
+    pub begins: Option<String>,
+    /// The containers that are open where it begins.
+    place: Place,
+}
+
+/// An output, cut.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// In the order of the document. Every line is one chunk's own.
+    pub chunks: Vec<Chunk>,
+    /// Percent of a chunk that the next one repeats: 0 for JSON and tables.
+    pub overlap_percent: u64,
+    /// Tokens of the whole, each line once.
+    pub estimated_tokens: u64,
+    /// Whether that is counted, not extrapolated.
+    pub is_exact: bool,
+    most_chunks: u64,
+    sort: Sort,
+    /// The first row of a table, which every later chunk begins with.
+    header: Option<Row>,
+}
+
+/// Tokens of the whole as it would be shown; extrapolated where it is large.
+pub(crate) fn estimate(artifact: &Artifact, counter: &dyn TokenCounter) -> io::Result<u64> {
+    Ok(Costs::of(artifact, GRAIN, counter)?.total().div_ceil(FINE))
+}
+
+/// Cuts an output into chunks. An empty one has none.
+pub(crate) fn plan(
+    artifact: &Artifact,
+    want: &Want,
+    counter: &dyn TokenCounter,
+) -> io::Result<Plan> {
+    let costs = Costs::of(artifact, want.chunk_tokens / PIECES, counter)?;
+    plan_with(artifact, want, &costs)
+}
+
+/// How many chunks of so many tokens an output has: for the bench.
+#[doc(hidden)]
+pub fn plan_chunks(
+    artifact: &Artifact,
+    tokens: u64,
+    counter: &dyn TokenCounter,
+) -> io::Result<usize> {
+    let want = Want {
+        chunk_tokens: tokens,
+        overlap_percent: 10,
+        most_chunks: 64,
+    };
+    Ok(plan(artifact, &want, counter)?.chunks.len())
+}
+
+fn plan_with(artifact: &Artifact, want: &Want, costs: &Costs) -> io::Result<Plan> {
+    let (view, sort) = (artifact.view(), Sort::of(artifact));
+    let free = if costs.is_exact { SLACK } else { GUESS };
+    let most = (want.chunk_tokens.saturating_mul(FINE) / 100).saturating_mul(100 - free);
+    let most = most.clamp(1, u64::MAX / 100);
+    let header = header(artifact, sort)?;
+    let header_cost = header.as_ref().map_or(0, |row| costs.before(row.end));
+    let header = header.filter(|_| header_cost <= most / HEADER_SHARE);
+    let overlap = if sort.overlaps() {
+        want.overlap_percent.min(MOST_OVERLAP)
+    } else {
+        0
+    };
+    let sizes = Sizes {
+        most: (most - header.as_ref().map_or(0, |_| header_cost)).max(1),
+        overlap,
+    };
+    let mut cutter = Cutter::new(Rows::all(view, sort)?, costs, sizes, sort.is_json());
+    let (mut chunks, mut next) = (Vec::new(), Start::default());
+    loop {
+        let mut making = Making::new(next, sort, overlap);
+        if !cutter.next_chunk(making.start.cost, &mut |row| making.take(row))? {
+            break;
+        }
+        let (chunk, after) = making.finish();
+        chunks.push(chunk);
+        next = after;
+    }
+    Ok(Plan {
+        chunks,
+        overlap_percent: overlap,
+        estimated_tokens: costs.total().div_ceil(FINE),
+        is_exact: costs.is_exact,
+        most_chunks: want.most_chunks,
+        sort,
+        header,
+    })
+}
+
+fn header(artifact: &Artifact, sort: Sort) -> io::Result<Option<Row>> {
+    match sort {
+        Sort::Table { .. } => Rows::all(artifact.view(), sort)?.next_row(),
+        _ => Ok(None),
+    }
+}
+
+impl Plan {
+    /// Whether there are more chunks than are to be read.
+    pub(crate) fn is_too_many(&self) -> bool {
+        self.chunks.len() as u64 > self.most_chunks
+    }
+
+    /// What a model is shown of a chunk: numbered rows.
+    pub(crate) fn render(&self, artifact: &Artifact, chunk: &Chunk) -> io::Result<String> {
+        let mut shown = String::new();
+        if let Some(header) = &self.header
+            && chunk.lines.first > header.lines.last
+        {
+            self.render_lines(
+                artifact,
+                header.lines,
+                (header.start, header.end),
+                &mut shown,
+            )?;
+        }
+        self.render_lines(artifact, chunk.lines, chunk.bytes, &mut shown)?;
+        Ok(shown)
+    }
+
+    fn render_lines(
+        &self,
+        artifact: &Artifact,
+        lines: LineRange,
+        bytes: (u64, u64),
+        shown: &mut String,
+    ) -> io::Result<()> {
+        let view = artifact.view();
+        let text = view.source().window(bytes.0, bytes.1)?;
+        let text = (*text).as_ref();
+        let mut rows = Rows::new(view, self.sort, lines)?;
+        while let Some(row) = rows.next_row()? {
+            let text = within(text, &row, bytes.0);
+            show(shown, &row, text, view.layout(), self.sort.is_json());
+        }
+        Ok(())
+    }
+}
+
+/// Where a chunk begins.
+#[derive(Debug, Default)]
+struct Start {
+    line: u64,
+    byte: u64,
+    /// Thousandths of tokens before it.
+    cost: u64,
+    /// Where what is its own begins, and what is before.
+    own_cost: u64,
+    place: Place,
+}
+
+/// A chunk in the making.
+struct Making {
+    start: Start,
+    sort: Sort,
+    overlap: u64,
+    own: Option<(u64, u64)>,
+    last: (u64, u64),
+    until: u64,
+    /// Those of its own rows that the next one repeats, if it ends here: line, first
+    /// byte, and what is before.
+    rows: VecDeque<(u64, u64, u64)>,
+    common: Common,
+}
+
+impl Making {
+    fn new(start: Start, sort: Sort, overlap: u64) -> Self {
+        Self {
+            common: Common::new(start.place.clone()),
+            until: start.own_cost,
+            start,
+            sort,
+            overlap,
+            own: None,
+            last: (0, 0),
+            rows: VecDeque::new(),
+        }
+    }
+
+    fn take(&mut self, costed: Costed) {
+        let Costed { row, until } = costed;
+        self.own.get_or_insert((row.lines.first, row.start));
+        if self.tells_paths() {
+            self.common.pass(&row);
+        }
+        self.last = (row.lines.last, row.end);
+        let before = std::mem::replace(&mut self.until, until);
+        if self.overlap > 0 {
+            let repeated = (until - self.start.cost) * self.overlap / 100;
+            let is_before = |row: &(u64, u64, u64)| row.2 < until - repeated;
+            self.rows.push_back((row.lines.first, row.start, before));
+            while self.rows.front().is_some_and(is_before) {
+                self.rows.pop_front();
+            }
+        }
+    }
+
+    fn tells_paths(&self) -> bool {
+        matches!(
+            self.sort,
+            Sort::Json {
+                is_laid_out: true,
+                ..
+            }
+        )
+    }
+
+    fn finish(self) -> (Chunk, Start) {
+        let tells_paths = self.tells_paths();
+        let own = self.own.unwrap_or_default();
+        let (first, byte) = match self.start.line {
+            0 => own,
+            line => (line, self.start.byte),
+        };
+        let (path, place) = self.common.finish();
+        let chunk = Chunk {
+            lines: LineRange {
+                first,
+                last: self.last.0,
+            },
+            own_first: own.0,
+            bytes: (byte, self.last.1),
+            path: tells_paths.then_some(path),
+            begins: tells_paths.then(|| self.start.place.begins()),
+            place: self.start.place,
+        };
+        let (line, byte, cost) = match self.rows.front() {
+            Some(row) => *row,
+            None => (self.last.0 + 1, self.last.1, self.until),
+        };
+        let after = Start {
+            line,
+            byte,
+            cost,
+            own_cost: self.until,
+            place,
+        };
+        (chunk, after)
+    }
+}

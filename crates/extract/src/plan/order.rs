@@ -1,0 +1,47 @@
+//! Which chunk is read first?
+
+use std::io;
+
+use spillgate_artifact::TokenBudget;
+use spillgate_lookup::{Artifact, LookupError};
+use spillgate_measure::TokenCounter;
+use spillgate_search::{SearchQuery, search};
+
+use super::Plan;
+
+/// Tokens of passages that are looked at: more than are ever shown, so that a few
+/// chunks are told from the many.
+const PASSAGES: u64 = 8000;
+
+impl Plan {
+    /// The chunks by the best passage for `question` that they have, the others
+    /// after them in the order of the document.
+    pub(crate) fn order(
+        &self,
+        artifact: &Artifact,
+        question: &str,
+        counter: &dyn TokenCounter,
+    ) -> io::Result<Vec<usize>> {
+        let query = SearchQuery::new(question, TokenBudget::new(PASSAGES));
+        let passages = match search(artifact, &query, counter) {
+            Ok(page) => page.passages,
+            Err(LookupError::Io(error)) => return Err(error),
+            Err(_) => Vec::new(),
+        };
+        let mut order = Vec::with_capacity(self.chunks.len());
+        let mut is_placed = vec![false; self.chunks.len()];
+        for passage in &passages {
+            // Passages may lie across a cut: each of their chunks has a part.
+            let from = self
+                .chunks
+                .partition_point(|chunk| chunk.lines.last < passage.lines.first);
+            let after = self
+                .chunks
+                .partition_point(|chunk| chunk.own_first <= passage.lines.last);
+            let missing = (from..after).filter(|&at| !std::mem::replace(&mut is_placed[at], true));
+            order.extend(missing);
+        }
+        order.extend((0..self.chunks.len()).filter(|&at| !is_placed[at]));
+        Ok(order)
+    }
+}
