@@ -273,7 +273,9 @@ mod tests {
     #[test]
     fn answers_of_models_that_stopped() {
         use SlotError::{Ambiguous, Empty, Missing};
-        let cases: [Case; 22] = [
+        let cases: [Case; 24] = [
+            ("I shall answer in { ... }: {yes}", Ok("yes")),
+            ("{…}", Err(Empty)),
             ("{yes}", Ok("yes")),
             ("Here:\n{\n  two\nlines \n}\nDone.", Ok("two\nlines")),
             ("```xml\n{yes}\n```", Ok("yes")),

@@ -32,7 +32,7 @@ pub(crate) struct Sizes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Aim {
     low: Cost,
-    aim: Cost,
+    best: Cost,
     high: Cost,
 }
 
@@ -55,7 +55,7 @@ impl Sizes {
         let least = left.saturating_sub(later) + aim * self.overlap / 100;
         Aim {
             low: (aim * (100 - TOLERANCE) / 100).max(least).min(aim),
-            aim,
+            best: aim,
             high: (aim * (100 + TOLERANCE) / 100).min(self.most),
         }
     }
@@ -119,7 +119,7 @@ impl<'a> Cutter<'a> {
         let most = begin + self.sizes.most;
         let aim = Aim {
             low: begin + aim.low,
-            aim: begin + aim.aim,
+            best: begin + aim.best,
             high: begin + aim.high,
         };
         let rows = self.waiting.make_contiguous();
@@ -182,7 +182,7 @@ fn cut(rows: &[Costed], from: Cost, aim: Aim, most: Cost, size: Cost) -> usize {
     let splits = splits(rows, from, size);
     // A cut before row `at` is a cut where the one before it ends.
     let place = |at: usize| rows[at - 1].until;
-    let distance = |at: usize| place(at).abs_diff(aim.aim);
+    let distance = |at: usize| place(at).abs_diff(aim.best);
     let fitting = |high: Cost| (1..rows.len()).take_while(move |&at| place(at) <= high);
     let near = || fitting(aim.high).skip_while(|&at| place(at) < aim.low);
     let best = |at: &usize| (rows[*at].row.rank, distance(*at));

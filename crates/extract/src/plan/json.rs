@@ -54,7 +54,7 @@ enum Part {
     /// A value, or a piece of one; whether it begins there.
     Leaf(bool),
     Opens {
-        opened: Box<Opened>,
+        opened: Opened,
         /// The line that closes it.
         closed: Option<u64>,
     },
@@ -138,7 +138,7 @@ impl JsonRows {
             is_array: compact.ends_with(b"["),
         };
         Part::Opens {
-            opened: Box::new(opened),
+            opened,
             closed: None,
         }
     }
@@ -185,11 +185,10 @@ impl JsonRows {
                 children: u64::from(*begins),
             },
             Part::Closes => Shape::Closes,
-            Part::Opens { opened, closed } => {
-                if closed.is_none() {
-                    self.open.pop_front();
-                }
-                Shape::Opens(opened.clone())
+            Part::Opens { opened, .. } => {
+                // Nothing is open behind it if it has closed: that made it too large.
+                self.open.pop_front();
+                Shape::Opens(Box::new(opened.clone()))
             }
         };
         let row = self.take(lines.max(1), shape);

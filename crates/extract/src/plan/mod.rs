@@ -8,9 +8,9 @@
 //! ```
 //!
 //! The view goes by once, or twice where it is small enough to be counted whole;
-//! the rows of two chunks are held. What a chunk costs is known within [`SLACK`]
-//! where everything is counted and within [`GUESS`] of samples: the caller counts
-//! what [`Plan::render`] gives and calls [`Plan::split`] for what is too large.
+//! the rows of two chunks are held. Where everything is counted no chunk goes over,
+//! unless one row alone does. Where samples are, some one in a hundred does: the
+//! caller counts what [`Plan::render`] gives and calls [`Plan::split`].
 
 mod cost;
 mod cut;
@@ -25,6 +25,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::io;
 
 use spillgate_artifact::LineRange;
@@ -235,9 +236,9 @@ struct Making {
     own: Option<(u64, u64)>,
     last: (u64, u64),
     until: u64,
-    /// Its own rows, from which the next one's repetition is taken: line, first
+    /// Those of its own rows that the next one repeats, if it ends here: line, first
     /// byte, and what is before.
-    rows: Vec<(u64, u64, u64)>,
+    rows: VecDeque<(u64, u64, u64)>,
     common: Common,
 }
 
@@ -251,21 +252,26 @@ impl Making {
             overlap,
             own: None,
             last: (0, 0),
-            rows: Vec::new(),
+            rows: VecDeque::new(),
         }
     }
 
     fn take(&mut self, costed: Costed) {
         let Costed { row, until } = costed;
         self.own.get_or_insert((row.lines.first, row.start));
-        if self.overlap > 0 {
-            self.rows.push((row.lines.first, row.start, self.until));
-        }
         if self.tells_paths() {
             self.common.pass(&row);
         }
         self.last = (row.lines.last, row.end);
-        self.until = until;
+        let before = std::mem::replace(&mut self.until, until);
+        if self.overlap > 0 {
+            let repeated = (until - self.start.cost) * self.overlap / 100;
+            let is_before = |row: &(u64, u64, u64)| row.2 < until - repeated;
+            self.rows.push_back((row.lines.first, row.start, before));
+            while self.rows.front().is_some_and(is_before) {
+                self.rows.pop_front();
+            }
+        }
     }
 
     fn tells_paths(&self) -> bool {
@@ -297,10 +303,7 @@ impl Making {
             begins: tells_paths.then(|| self.start.place.begins()),
             place: self.start.place,
         };
-        let repeated = (self.until - self.start.cost) * self.overlap / 100;
-        let from = self.until - repeated;
-        let at = self.rows.partition_point(|row| row.2 < from);
-        let (line, byte, cost) = match self.rows.get(at) {
+        let (line, byte, cost) = match self.rows.front() {
             Some(row) => *row,
             None => (self.last.0 + 1, self.last.1, self.until),
         };

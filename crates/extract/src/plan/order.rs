@@ -38,11 +38,8 @@ impl Plan {
             let after = self
                 .chunks
                 .partition_point(|chunk| chunk.own_first <= passage.lines.last);
-            for at in from..after {
-                if !std::mem::replace(&mut is_placed[at], true) {
-                    order.push(at);
-                }
-            }
+            let missing = (from..after).filter(|&at| !std::mem::replace(&mut is_placed[at], true));
+            order.extend(missing);
         }
         order.extend((0..self.chunks.len()).filter(|&at| !is_placed[at]));
         Ok(order)

@@ -24,48 +24,14 @@ impl Plan {
             return Ok(None);
         }
         let alone = Sort::Text(artifact.manifest().facts.stats.kind);
-        let cut = match self.best_cut(artifact, chunk, self.sort)? {
+        let cut = match best_cut(artifact, chunk, self.sort)? {
             Some(cut) => cut,
-            None => match self.best_cut(artifact, chunk, alone)? {
+            None => match best_cut(artifact, chunk, alone)? {
                 Some(cut) => cut,
                 None => return Ok(None),
             },
         };
         self.halves(artifact, chunk, cut).map(Some)
-    }
-
-    /// The first line and byte of the second half. One with lines of its own before
-    /// it is better than one without.
-    fn best_cut(
-        &self,
-        artifact: &Artifact,
-        chunk: &Chunk,
-        sort: Sort,
-    ) -> io::Result<Option<(u64, u64)>> {
-        let (start, end) = chunk.bytes;
-        let (middle, near) = (start.midpoint(end), (end - start) * AROUND / 100 / 2);
-        let key = |row: &Row| {
-            let distance = row.start.abs_diff(middle);
-            let rank = if distance <= near { row.rank } else { u16::MAX };
-            (
-                row.lines.first <= chunk.own_first,
-                distance > near,
-                rank,
-                distance,
-            )
-        };
-        let mut rows = Rows::new(artifact.view(), sort, chunk.lines)?;
-        let mut best = None;
-        while let Some(row) = rows.next_row()? {
-            if row.start == start {
-                continue;
-            }
-            let found = (key(&row), (row.lines.first, row.start));
-            if best.as_ref().is_none_or(|best| found < *best) {
-                best = Some(found);
-            }
-        }
-        Ok(best.map(|(_, cut)| cut))
     }
 
     fn halves(
@@ -122,4 +88,33 @@ impl Plan {
         let (path, place) = common.finish();
         Ok((Some(path), place))
     }
+}
+
+/// The first line and byte of the second half. One with lines of its own before
+/// it is better than one without.
+fn best_cut(artifact: &Artifact, chunk: &Chunk, sort: Sort) -> io::Result<Option<(u64, u64)>> {
+    let (start, end) = chunk.bytes;
+    let (middle, near) = (start.midpoint(end), (end - start) * AROUND / 100 / 2);
+    let key = |row: &Row| {
+        let distance = row.start.abs_diff(middle);
+        let rank = if distance <= near { row.rank } else { u16::MAX };
+        (
+            row.lines.first <= chunk.own_first,
+            distance > near,
+            rank,
+            distance,
+        )
+    };
+    let mut rows = Rows::new(artifact.view(), sort, chunk.lines)?;
+    let mut best = None;
+    while let Some(row) = rows.next_row()? {
+        if row.start == start {
+            continue;
+        }
+        let found = (key(&row), (row.lines.first, row.start));
+        if best.as_ref().is_none_or(|best| found < *best) {
+            best = Some(found);
+        }
+    }
+    Ok(best.map(|(_, cut)| cut))
 }

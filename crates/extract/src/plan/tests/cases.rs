@@ -110,11 +110,18 @@ fn a_record_that_fits_is_not_split() {
         let artifact = laid_out(&json!({"meta": words(20), "items": records}).to_string());
         let plan = checked(&artifact, &want(1000));
         assert!(plan.chunks.len() > 4);
-        for chunk in plan.chunks.iter().skip(1) {
-            let begins = chunk.begins.as_deref().unwrap();
-            let is_record =
-                begins.starts_with(".items[") && begins.ends_with(']') && begins.len() < 12;
-            assert!(is_record, "{begins}");
+        let index = |chunk: &Chunk| {
+            let index = chunk.begins.as_deref()?.strip_prefix(".items[")?;
+            index.strip_suffix(']')?.parse::<u64>().ok()
+        };
+        for pair in plan.chunks[1..].windows(2) {
+            // Each begins with a record, and has all records up to the next one's.
+            let (from, to) = (index(&pair[0]).unwrap(), index(&pair[1]).unwrap());
+            let path = match to - from {
+                1 => format!(".items[{from}]"),
+                _ => format!(".items[{from}:{to}]"),
+            };
+            assert_eq!(pair[0].path, Some(path));
         }
     }
 }

@@ -115,17 +115,14 @@ fn checked(artifact: &Artifact, want: &Want) -> Plan {
 
 /// Splits until nothing can be split.
 fn split_up(artifact: &Artifact, plan: &Plan, chunk: &Chunk, parts: &mut Vec<Chunk>) {
-    match plan.split(artifact, chunk).unwrap() {
-        Some(halves) => {
-            for half in &halves {
-                assert!(half.lines.first <= half.lines.last);
-                split_up(artifact, plan, half, parts);
-            }
-        }
-        None => {
-            assert_eq!(chunk.lines.first, chunk.lines.last);
-            parts.push(chunk.clone());
-        }
+    let Some(halves) = plan.split(artifact, chunk).unwrap() else {
+        assert_eq!(chunk.lines.first, chunk.lines.last);
+        parts.push(chunk.clone());
+        return;
+    };
+    for half in &halves {
+        assert!(half.lines.first <= half.lines.last);
+        split_up(artifact, plan, half, parts);
     }
 }
 
@@ -211,12 +208,27 @@ proptest! {
         let artifact = laid_out(&value.to_string());
         let plan = checked(&artifact, &want(tokens));
         for chunk in &plan.chunks {
-            let found = follow(&value, chunk.begins.as_deref().unwrap());
+            let begins = chunk.begins.as_deref().unwrap();
+            let found = follow(&value, begins);
             prop_assert!(found.is_some(), "{:?}", chunk);
+            let shown = plan.render(&artifact, chunk).unwrap();
+            if let Some(first) = first_value(&shown).filter(|_| begins.ends_with(']')) {
+                prop_assert_eq!(found, Some(&first), "{:?}", chunk);
+            }
             let path = chunk.path.as_deref().unwrap();
             prop_assert!(follow(&value, path).is_some(), "{:?}", chunk);
         }
     }
+}
+
+/// The value that a chunk begins with, if that is whole and has no key.
+fn first_value(shown: &str) -> Option<Value> {
+    let row = shown.lines().next()?;
+    let text = &row[row.find(['|', '+'])? + 1..];
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let first = values.next()?.ok()?;
+    let rest = &text[values.byte_offset()..];
+    (!row.contains('+') && !rest.starts_with(':')).then_some(first)
 }
 
 /// What stands at a path, if anything does; a slice leads to its first element.
@@ -237,12 +249,11 @@ fn follow<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
             continue;
         }
         let mut keys = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-        let (key, after) = match rest.starts_with('"') {
-            true => (keys.next()?.ok()?, &rest[keys.byte_offset()..]),
-            false => {
-                let end = rest.find(['.', '[']).unwrap_or(rest.len());
-                (rest[..end].to_owned(), &rest[end..])
-            }
+        let (key, after) = if rest.starts_with('"') {
+            (keys.next()?.ok()?, &rest[keys.byte_offset()..])
+        } else {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            (rest[..end].to_owned(), &rest[end..])
         };
         value = value.get(&key)?;
         rest = after.strip_prefix('.').unwrap_or(after);
