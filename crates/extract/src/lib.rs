@@ -15,7 +15,11 @@ mod asked;
 mod envelope;
 mod extractor;
 #[allow(dead_code, reason = "the strategies are to call it")]
+mod ground;
+#[allow(dead_code, reason = "the strategies are to call it")]
 mod mask;
+#[allow(dead_code, reason = "the strategies are to call it")]
+mod nearest;
 mod outcome;
 mod settings;
 #[cfg(test)]
