@@ -54,15 +54,27 @@ pub(crate) fn nearest(
     })
 }
 
-/// The first line of a passage that says something; a bracket does not.
+/// The start of a passage: its first line, of JSON as much as there is room for, since
+/// there the first line is a bracket.
 fn place(passage: &Passage) -> NearPlace {
-    let mut lines = passage.text.lines().zip(passage.lines.first..);
-    let telling = lines.find(|(line, _)| line.contains(char::is_alphanumeric));
-    let (text, line) = telling.unwrap_or((&passage.text, passage.lines.first));
+    let text = match passage.path {
+        Some(_) => passage
+            .text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+        None => passage
+            .text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+    };
     NearPlace {
-        line,
+        line: passage.lines.first,
         path: passage.path.clone(),
-        text: inline(text.trim(), LINE_CHARS),
+        text: inline(&text, LINE_CHARS),
     }
 }
 
@@ -116,7 +128,7 @@ mod tests {
 
     #[test]
     fn in_json() {
-        assert_snapshot!(near(&records(40), "the price of item 31 in warehouse WH-77"), @r#"Nearest: L408 .items[31] "id": 31,"#);
+        assert_snapshot!(near(&records(40), "the price of item 31 in warehouse WH-77"), @r#"Nearest: L407 .items[31] { "id": 31, "name": "item 31", "price": 93.50, "tags": [ "a", "b" ], "stock": { "site": "s3", "left": 31 } },"#);
     }
 
     #[test]
