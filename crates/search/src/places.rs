@@ -96,14 +96,12 @@ impl Walk {
         self.open.truncate(depth);
         self.member = self.open.last_mut().map(|parent| {
             parent.children += 1;
-            match parent.is_array {
-                true => Step::Index(parent.children - 1),
-                false => {
-                    let key = &body[..string_end(body).unwrap_or(0)];
-                    let key = &key[..key.len().min(LONGEST_KEY + 1)];
-                    Step::Key(String::from_utf8_lossy(key).into_owned())
-                }
+            if parent.is_array {
+                return Step::Index(parent.children - 1);
             }
+            let key = &body[..string_end(body).unwrap_or(0)];
+            let key = &key[..key.len().min(LONGEST_KEY + 1)];
+            Step::Key(String::from_utf8_lossy(key).into_owned())
         });
         if let Some(opening @ (b'{' | b'[')) = body.last()
             && depth < DEEPEST

@@ -499,8 +499,9 @@ fn json() -> impl Strategy<Value = String> {
 
 #[test]
 fn places_in_json_have_paths() {
-    let json = r#"{"a":{"b":[1,[2,{"c d":null}],{}]},"":"x","9":[],"e":[{"f":1},{"f":2}]}"#;
-    let artifact = artifact(json);
+    let json = r#"{"a":{"b":[1,[2,{"c d":null}],{}]},"":"x","9":[],"e":[{"f":1},{"f":2}],"g":""#;
+    // Shorter lines are left as they are.
+    let artifact = artifact(&format!("{json}{}\"}}", "y".repeat(980)));
     let view = artifact.view();
     let starts: Vec<u64> = (1..=view.lines())
         .map(|line| view.offset_of_line(line).unwrap())
@@ -515,8 +516,34 @@ fn places_in_json_have_paths() {
     let told = text
         .lines()
         .zip(paths)
-        .map(|(line, path)| format!("{:<18}{}\n", path.unwrap(), line.trim()));
-    assert_snapshot!(told.collect::<String>(), @"");
+        .map(|(line, path)| format!("{:<18}{:.9}\n", path.unwrap(), line.trim()));
+    assert_snapshot!(told.collect::<String>(), @r#"
+    .                 {
+    .a                "a": {
+    .a.b              "b": [
+    .a.b[0]           1,
+    .a.b[1]           [
+    .a.b[1][0]        2,
+    .a.b[1][1]        {
+    .a.b[1][1]."c d"  "c d": nu
+    .a.b[1][1]        }
+    .a.b[1]           ],
+    .a.b[2]           {}
+    .a.b              ]
+    .a                },
+    .""               "": "x",
+    ."9"              "9": [],
+    .e                "e": [
+    .e[0]             {
+    .e[0].f           "f": 1
+    .e[0]             },
+    .e[1]             {
+    .e[1].f           "f": 2
+    .e[1]             }
+    .e                ],
+    .g                "g": "yyy
+    .                 }
+    "#);
 }
 
 #[test]
