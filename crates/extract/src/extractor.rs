@@ -182,9 +182,11 @@ async fn grounded(
     let answered = case.look(move |case| {
         let nearest = match drafted.is_found {
             true => None,
-            false => nearest::nearest(&case.artifact, &case.extract, &*case.counter)?,
+            false => {
+                let nearest = nearest::nearest(&case.artifact, &case.extract, &*case.counter)?;
+                Some(nearest::told(&nearest)).filter(|told| !told.is_empty())
+            }
         };
-        let nearest = nearest.map(|nearest| nearest.told());
         let grounded = ground(&case.artifact, &drafted.text)?;
         let account = report::account(
             &drafted,

@@ -1,16 +1,144 @@
-//! stub
+//! Where nothing was found: what comes nearest to it?
+
+use spillgate_artifact::TokenBudget;
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_measure::TokenCounter;
-pub(crate) struct Nearest;
-impl Nearest {
-    pub(crate) fn told(&self) -> String {
-        String::new()
+use spillgate_search::{Passage, SearchQuery, search};
+
+use crate::mask::inline;
+
+/// Tokens of the search: one passage and the words that are absent.
+const BUDGET: u64 = 300;
+/// Characters of a line that are told.
+const LINE_CHARS: usize = 160;
+/// Words that are told to be absent.
+const MOST_ABSENT: usize = 8;
+
+/// What is known of something that was not found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Nearest {
+    /// The line that answers best, if one has a word of the question.
+    pub place: Option<NearPlace>,
+    /// Identifiers of the question that are nowhere.
+    pub absent: Vec<String>,
+}
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NearPlace {
+    /// Its number in the view.
+    pub line: u64,
+    /// Its path as jq writes it, in JSON.
+    pub path: Option<String>,
+    /// Its text, masked and cut.
+    pub text: String,
+}
+
+/// What comes nearest to `extract` in the output. A question without a word has nothing
+/// near.
+pub(crate) fn nearest(
+    artifact: &Artifact,
+    extract: &str,
+    counter: &dyn TokenCounter,
+) -> Result<Nearest, LookupError> {
+    let query = SearchQuery::new(extract, TokenBudget::new(BUDGET));
+    let page = match search(artifact, &query, counter) {
+        Err(LookupError::EmptyQuestion) => return Ok(Nearest::default()),
+        page => page?,
+    };
+    let mut absent = page.absent;
+    absent.truncate(MOST_ABSENT);
+    Ok(Nearest {
+        place: page.passages.first().map(place),
+        absent,
+    })
+}
+
+/// The start of a passage: its first line, of JSON as much as there is room for, since
+/// there the first line is a bracket.
+fn place(passage: &Passage) -> NearPlace {
+    let text = match passage.path {
+        Some(_) => passage
+            .text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+        None => passage
+            .text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+    };
+    NearPlace {
+        line: passage.lines.first,
+        path: passage.path.clone(),
+        text: inline(&text, LINE_CHARS),
     }
 }
-pub(crate) fn nearest(
-    _: &Artifact,
-    _: &str,
-    _: &dyn TokenCounter,
-) -> Result<Option<Nearest>, LookupError> {
-    Ok(None)
+
+/// The same in a line or two; empty where nothing is known.
+pub(crate) fn told(nearest: &Nearest) -> String {
+    let mut told = Vec::new();
+    if let Some(place) = &nearest.place {
+        let path = place
+            .path
+            .as_ref()
+            .map(|path| format!("{} ", inline(path, LINE_CHARS)));
+        told.push(format!(
+            "Nearest: L{} {}{}",
+            place.line,
+            path.unwrap_or_default(),
+            place.text
+        ));
+    }
+    if !nearest.absent.is_empty() {
+        let words: Vec<String> = nearest
+            .absent
+            .iter()
+            .map(|word| inline(word, LINE_CHARS))
+            .collect();
+        told.push(format!("Not in the text: {}", words.join(", ")));
+    }
+    told.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use spillgate_measure::Tokenizer;
+    use spillgate_testkit::{log, records};
+
+    use super::*;
+    use crate::testing::artifact;
+
+    fn near(text: &str, extract: &str) -> String {
+        let counter = Tokenizer::O200kBase.counter();
+        told(&nearest(&artifact(text), extract, &*counter).unwrap())
+    }
+
+    #[test]
+    fn in_a_log() {
+        assert_snapshot!(near(&log(600), "which disk quota has code E9999 exceeded?"), @"
+        Nearest: L501 2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+        Not in the text: E9999
+        ");
+    }
+
+    #[test]
+    fn in_json() {
+        assert_snapshot!(near(&records(40), "the price of item 31 in warehouse WH-77"), @r#"Nearest: L407 .items[31] { "id": 31, "name": "item 31", "price": 93.50, "tags": [ "a", "b" ], "stock": { "site": "s3", "left": 31 } },"#);
+    }
+
+    #[test]
+    fn nothing_is_near() {
+        assert_snapshot!(near(&log(10), "zebra-9 xylophone"), @"Not in the text: zebra-9");
+        assert_eq!(near(&log(10), "?!"), "");
+    }
+
+    #[test]
+    fn a_long_line_is_cut() {
+        assert_snapshot!(near(&format!("{}\n", "quota word ".repeat(400)), "quota"), @"Nearest: L1 quota word quota word quota word quota word quota word quota word quota word quota word quota word quota word quota word quota word quota word quota word quota … [995 characters in all]");
+    }
 }

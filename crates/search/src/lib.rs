@@ -17,6 +17,7 @@ mod matcher;
 mod needles;
 mod page;
 mod path;
+mod places;
 mod question;
 mod rank;
 mod rows;
@@ -36,6 +37,7 @@ use crate::question::{Question, Terms};
 use crate::rank::Ranked;
 
 pub use page::{Passage, SearchPage};
+pub use places::paths_at;
 
 /// What to look for and what the answer may cost.
 #[derive(Debug, Clone, Copy)]

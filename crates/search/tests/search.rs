@@ -10,7 +10,7 @@ use spillgate_artifact::{Layout, Origin, SystemClock, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
-use spillgate_search::{Passage, SearchPage, SearchQuery, search};
+use spillgate_search::{Passage, SearchPage, SearchQuery, paths_at, search};
 use spillgate_store::MemoryStore;
 
 /// Stores a text as a tool's result is stored, however small it is.
@@ -495,4 +495,61 @@ fn json() -> impl Strategy<Value = String> {
         ]
     });
     value.prop_map(|value| serde_json::json!({ "a": value }).to_string())
+}
+
+#[test]
+fn places_in_json_have_paths() {
+    let json = r#"{"a":{"b":[1,[2,{"c d":null}],{}]},"":"x","9":[],"e":[{"f":1},{"f":2}],"g":""#;
+    // Shorter lines are left as they are.
+    let artifact = artifact(&format!("{json}{}\"}}", "y".repeat(980)));
+    let view = artifact.view();
+    let starts: Vec<u64> = (1..=view.lines())
+        .map(|line| view.offset_of_line(line).unwrap())
+        .collect();
+    let text = view.source().bytes(0, view.bytes()).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    // In any order.
+    let mut wanted: Vec<u64> = starts.clone();
+    wanted.reverse();
+    let mut paths = paths_at(&artifact, &wanted).unwrap();
+    paths.reverse();
+    let told = text
+        .lines()
+        .zip(paths)
+        .map(|(line, path)| format!("{:<18}{:.9}\n", path.unwrap(), line.trim()));
+    assert_snapshot!(told.collect::<String>(), @r#"
+    .                 {
+    .a                "a": {
+    .a.b              "b": [
+    .a.b[0]           1,
+    .a.b[1]           [
+    .a.b[1][0]        2,
+    .a.b[1][1]        {
+    .a.b[1][1]."c d"  "c d": nu
+    .a.b[1][1]        }
+    .a.b[1]           ],
+    .a.b[2]           {}
+    .a.b              ]
+    .a                },
+    .""               "": "x",
+    ."9"              "9": [],
+    .e                "e": [
+    .e[0]             {
+    .e[0].f           "f": 1
+    .e[0]             },
+    .e[1]             {
+    .e[1].f           "f": 2
+    .e[1]             }
+    .e                ],
+    .g                "g": "yyy
+    .                 }
+    "#);
+}
+
+#[test]
+fn places_in_text_have_no_path() {
+    assert_eq!(
+        paths_at(&artifact("a\nb\n"), &[0, 2]).unwrap(),
+        [None, None]
+    );
 }

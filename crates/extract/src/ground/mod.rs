@@ -1,16 +1,298 @@
-//! stub
-use crate::Citation;
-use spillgate_lookup::Artifact;
+//! Does what an answer claims stand in the output, and where?
+//!
+//! An answer of a model names lines and quotes values. Each value is looked for in the
+//! stored text: first in the lines named beside it, then everywhere; byte for byte,
+//! then but for white space and JSON escapes ([`normal`]). What is nowhere is marked
+//! where it stands, so nobody takes it over unseen:
+//!
+//! - ` [unverified]` after a value that is nowhere, quoted or not ([`bare`]). Names and
+//!   numbers need no quotes to be checked; totals that a model computed are marked too,
+//!   for the output does not say them;
+//! - ` [no such line]` after lines that are not there.
+//!
+//! A value is whole: `E42` is not found in `E4217`. Values of fewer than three
+//! characters are not checked, they stand everywhere. Citations say where a value
+//! really is, also where the answer names other lines.
+
+mod answer;
+mod bare;
+mod find;
+mod normal;
+mod place;
+
+use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem;
+use regex::Regex;
+use spillgate_lookup::Artifact;
+use spillgate_view::{View, clip};
+
+use crate::Citation;
+use crate::map::found;
+use answer::{Claim, Named, Parsed};
+use find::{Wanted, find_all};
+use place::{Place, citations};
+
+/// After a value that is nowhere.
+pub(crate) const UNVERIFIED: &str = " [unverified]";
+/// After lines that are not there.
+pub(crate) const NO_SUCH_LINE: &str = " [no such line]";
+/// Different values that are looked for; further ones count as unverified.
+const MOST_VALUES: usize = 500;
+/// Places that are told, and values that are listed.
+const MOST_TOLD: usize = 200;
+/// Lines named further away belong to something else, in bytes.
+const BESIDE: usize = 400;
+/// Named lines that have more bytes are not looked into by themselves.
+const LARGEST_NAMED: u64 = 128 << 10;
+/// Models count lines wrong by a few.
+const AROUND: u64 = 3;
+
+/// An answer, held against the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grounded {
+    /// The answer with its marks.
     pub text: String,
+    /// Where in the output it stands, in the order of the answer.
     pub citations: Vec<Citation>,
+    /// Values that are nowhere, or that were not looked for, which is said.
     pub unverified: Vec<String>,
 }
-pub(crate) fn ground(_a: &Artifact, answer: &str) -> io::Result<Grounded> {
+
+/// Checks an answer against the output that it is about.
+pub(crate) fn ground(artifact: &Artifact, answer: &str) -> io::Result<Grounded> {
+    let view = artifact.view();
+    let is_nothing = !found(answer);
+    let parsed = answer::parse(answer, view.lines(), !is_nothing);
+    let mut values = Values::collect(answer, &parsed);
+    values.find(view, answer, &parsed)?;
     Ok(Grounded {
-        text: answer.to_owned(),
-        citations: vec![],
-        unverified: vec![],
+        text: marked(answer, &parsed, &values, view.lines()),
+        citations: citations(artifact, places(artifact, answer, &parsed, &values)?)?,
+        unverified: unverified(answer, &parsed, &values),
     })
 }
+
+/// The values of an answer, each looked for once beside the same lines.
+#[derive(Default)]
+struct Values {
+    wanted: Vec<Wanted>,
+    /// Of each: an example, and the lines named beside it, by their place in the answer.
+    told: Vec<(Range<usize>, [Option<usize>; 2])>,
+    /// Which one each claim is; `None` for what is one too many.
+    of_claim: Vec<Option<usize>>,
+}
+
+impl Values {
+    fn collect(answer: &str, parsed: &Parsed) -> Self {
+        let mut values = Self::default();
+        let mut known: HashMap<(&str, [Option<usize>; 2]), usize> = HashMap::new();
+        for claim in &parsed.claims {
+            let text = &answer[claim.text.clone()];
+            let beside = beside(answer, &claim.text, &parsed.named);
+            let is_full = values.wanted.len() >= MOST_VALUES;
+            let at = known.get(&(text, beside)).copied();
+            let at = at.or_else(|| {
+                (!is_full).then(|| {
+                    values.wanted.push(Wanted::new(text));
+                    values.told.push((claim.text.clone(), beside));
+                    known.insert((text, beside), values.wanted.len() - 1);
+                    values.wanted.len() - 1
+                })
+            });
+            values.of_claim.push(at);
+        }
+        values
+    }
+
+    fn find(&mut self, view: &View, answer: &str, parsed: &Parsed) -> io::Result<()> {
+        for (wanted, (text, beside)) in self.wanted.iter_mut().zip(&self.told) {
+            let named = beside
+                .iter()
+                .flatten()
+                .flat_map(|&at| &parsed.named[at].lines);
+            for &lines in named {
+                for around in [0, AROUND] {
+                    if wanted.hit.is_none() && !wanted.is_unchecked {
+                        find_in(view, lines, around, wanted)?;
+                    }
+                }
+            }
+            if wanted.hit.is_none()
+                && let Some((line, rest)) = numbered(&answer[text.clone()])
+            {
+                let mut inner = Wanted::new(rest);
+                find_in(view, (line, line), 0, &mut inner)?;
+                wanted.hit = inner.hit;
+            }
+        }
+        find_all(view, &mut self.wanted)
+    }
+
+    fn is_found(&self, claim: usize) -> bool {
+        self.of_claim[claim].is_some_and(|at| self.wanted[at].hit.is_some())
+    }
+}
+
+/// Looks for a value in some lines and a few around.
+fn find_in(view: &View, lines: (u64, u64), around: u64, wanted: &mut Wanted) -> io::Result<()> {
+    let first = lines.0.saturating_sub(around).max(1);
+    let last = lines.1.saturating_add(around).min(view.lines());
+    if lines.0 == 0 || first > last {
+        return Ok(());
+    }
+    let start = view.offset_of_line(first)?;
+    let end = view.offset_of_line(last + 1)?;
+    if end - start <= LARGEST_NAMED {
+        wanted.find_in(&view.source().bytes(start, end)?, start);
+    }
+    Ok(())
+}
+
+/// The line number that a quoted line begins with as models are shown it, and the rest.
+fn numbered(quote: &str) -> Option<(u64, &str)> {
+    static NUMBERED: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\s*L?([0-9]{1,18})\s?[:|→ \-]").expect("invariant: it is well-formed")
+    });
+    let found = NUMBERED.captures(quote)?;
+    let rest = &quote[found.get(0)?.end()..];
+    Some((found[1].parse().ok()?, rest))
+}
+
+/// The lines that are named beside a value: after it, and before it.
+fn beside(answer: &str, text: &Range<usize>, named: &[Named]) -> [Option<usize>; 2] {
+    let after = named.partition_point(|one| one.at.start < text.end);
+    let is_near = |from: usize, to: usize| {
+        to - from <= BESIDE && memmem::find(&answer.as_bytes()[from..to], b"\n\n").is_none()
+    };
+    let next = named
+        .get(after)
+        .filter(|one| is_near(text.end, one.at.start));
+    let before = after.checked_sub(1);
+    let before = before
+        .filter(|&at| named[at].at.end <= text.start && is_near(named[at].at.end, text.start));
+    [next.map(|_| after), before]
+}
+
+/// The answer with its marks.
+fn marked(answer: &str, parsed: &Parsed, values: &Values, lines: u64) -> String {
+    let claims = parsed.claims.iter().enumerate();
+    let nowhere = claims.filter(|(at, _)| !values.is_found(*at));
+    let mut marks: Vec<(usize, &str)> = nowhere.map(|(_, claim)| (claim.end, UNVERIFIED)).collect();
+    let is_there = |&(first, last): &(u64, u64)| first > 0 && last <= lines;
+    let missing = parsed
+        .named
+        .iter()
+        .filter(|one| !one.lines.iter().all(is_there));
+    marks.extend(missing.map(|one| (one.at.end, NO_SUCH_LINE)));
+    marks.sort_by_key(|(at, _)| *at);
+    let (mut text, mut from) = (String::with_capacity(answer.len()), 0);
+    for (at, mark) in marks {
+        text.push_str(&answer[from..at]);
+        text.push_str(mark);
+        from = at;
+    }
+    text + &answer[from..]
+}
+
+/// Where the answer stands: where its values are, and the lines that it names beside
+/// none, or only beside what is nowhere.
+fn places(
+    artifact: &Artifact,
+    answer: &str,
+    parsed: &Parsed,
+    values: &Values,
+) -> io::Result<Vec<Place>> {
+    let lines = artifact.view().lines();
+    let is_alone = parsed.named.is_empty() && parsed.claims.iter().all(|claim| claim.is_bare);
+    let mut found: Vec<(usize, Place)> = Vec::new();
+    // Of the lines named: whether a value beside them is somewhere.
+    let mut is_told = vec![false; parsed.named.len()];
+    for (claim, at) in parsed.claims.iter().zip(&values.of_claim) {
+        let Some(at) = at.filter(|_| found.len() < MOST_TOLD) else {
+            continue;
+        };
+        let Some(hit) = values.wanted[at].hit else {
+            continue;
+        };
+        let place = Place::of_hit(artifact, hit, &answer[claim.text.clone()])?;
+        let beside = values.told[at].1.into_iter().flatten();
+        let holder = beside
+            .clone()
+            .find(|&one| holds(&parsed.named[one], place.lines));
+        if claim.is_bare && holder.is_none() && !is_alone {
+            continue;
+        }
+        if let Some(told) = holder.or(beside.clone().next()) {
+            is_told[told] = true;
+        }
+        found.push((claim.text.start, place));
+    }
+    let of_values: Vec<(u64, u64)> = found.iter().map(|(_, place)| place.lines).collect();
+    let has_value = |range| of_values.iter().any(|&value| within(value, range));
+    for (one, is_told) in parsed.named.iter().zip(is_told) {
+        let is_wrong = is_told && !one.lines.iter().any(|&range| has_value(range));
+        for &(first, last) in &one.lines {
+            let is_needed = !is_wrong && !has_value((first, last));
+            if first > 0 && first <= lines && is_needed && found.len() < MOST_TOLD {
+                let lines = (first, last.min(lines));
+                found.push((one.at.start, Place { lines, quote: None }));
+            }
+        }
+    }
+    found.sort_by_key(|(at, _)| *at);
+    let mut places: Vec<Place> = Vec::new();
+    for (_, place) in found {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    Ok(places)
+}
+
+fn holds(named: &Named, lines: (u64, u64)) -> bool {
+    named.lines.iter().any(|&range| within(lines, range))
+}
+
+fn within(lines: (u64, u64), range: (u64, u64)) -> bool {
+    range.0 <= lines.0 && lines.1 <= range.1
+}
+
+/// Values that are nowhere, each once.
+fn unverified(answer: &str, parsed: &Parsed, values: &Values) -> Vec<String> {
+    /// Characters of a value that is listed.
+    const TOLD_CHARS: usize = 200;
+    let mut listed: Vec<String> = Vec::new();
+    let mut more = 0;
+    let missing = |claim: &Claim, at: Option<usize>| match at.map(|at| &values.wanted[at]) {
+        Some(one) if one.hit.is_some() => None,
+        Some(one) => {
+            let value = clip(answer[claim.text.clone()].trim(), TOLD_CHARS);
+            let why = if one.is_unchecked {
+                " (not checked)"
+            } else {
+                ""
+            };
+            Some(format!("{value}{why}"))
+        }
+        None => Some(String::new()),
+    };
+    for (claim, at) in parsed.claims.iter().zip(&values.of_claim) {
+        match missing(claim, *at) {
+            Some(value) if listed.contains(&value) => {}
+            Some(value) if !value.is_empty() && listed.len() < MOST_TOLD => listed.push(value),
+            Some(_) => more += 1,
+            None => {}
+        }
+    }
+    if more > 0 {
+        listed.push(format!("and {more} more, not all of them checked"));
+    }
+    listed
+}
+
+#[cfg(test)]
+mod tests;

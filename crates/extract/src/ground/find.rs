@@ -1,0 +1,296 @@
+//! Where in a view do quotes stand?
+//!
+//! In the lines that an answer names first, then anywhere: one pass for all quotes
+//! byte for byte, one more in the normal form for those that it does not find. Windows
+//! of the view, so memory is bounded.
+
+use std::io;
+
+use aho_corasick::AhoCorasick;
+use memchr::memmem;
+use spillgate_view::View;
+
+use super::normal::{Normaliser, normal};
+use crate::Match;
+use crate::mask::unmasked;
+
+/// Shorter quotes, in characters that are not white space, say nothing: they stand
+/// everywhere.
+pub(super) const LEAST_CHARS: usize = 3;
+/// Longer quotes are not looked for, in bytes.
+pub(super) const LONGEST: usize = 8000;
+/// Bytes that are looked at together.
+const WINDOW: u64 = 1 << 20;
+/// A quote that stood inside words so often is given up: somebody wants us to be slow.
+const MOST_MISSES: u32 = 200_000;
+
+/// Where a quote stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hit {
+    /// First byte in the view.
+    pub start: u64,
+    /// Its last byte.
+    pub last: u64,
+    /// How it matches.
+    pub matched: Match,
+}
+
+/// A text to be found.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// What to look for, the likeliest first, and whether that is the quote itself.
+    forms: Vec<(Vec<u8>, bool)>,
+    /// Where it stands.
+    pub hit: Option<Hit>,
+    /// Whether it was given up, or never looked for.
+    pub is_unchecked: bool,
+}
+
+impl Wanted {
+    pub(super) fn new(quote: &str) -> Self {
+        let quote = quote.trim();
+        if quote.len() > LONGEST {
+            return Self {
+                is_unchecked: true,
+                ..Self::default()
+            };
+        }
+        let mut forms: Vec<(Vec<u8>, bool)> = Vec::new();
+        let mut add = |form: &str, is_same| {
+            let form = form.trim();
+            if says_something(form) && !forms.iter().any(|(one, _)| one == form.as_bytes()) {
+                forms.push((form.as_bytes().to_vec(), is_same));
+            }
+        };
+        let stored = unmasked(quote);
+        add(quote, true);
+        add(&stored, true);
+        // Punctuation of the sentence, marks of what was left out.
+        let ends = ['.', ',', ';', ':', '!', '?', '…'];
+        add(stored.trim_matches(ends), false);
+        Self {
+            forms,
+            ..Self::default()
+        }
+    }
+
+    /// Looks for it in `bytes`, which begin at byte `base` of the view.
+    pub(super) fn find_in(&mut self, bytes: &[u8], base: u64) {
+        for (form, is_same) in &self.forms {
+            if let Some(at) = first_whole(bytes, form) {
+                let (start, last) = (base + at as u64, base + (at + form.len() - 1) as u64);
+                self.hit = Some(Hit {
+                    start,
+                    last,
+                    matched: matched(*is_same),
+                });
+                return;
+            }
+        }
+        let text = normal(bytes);
+        for (form, _) in &self.forms {
+            let form = normal(form).bytes;
+            if let Some(at) = first_whole(&text.bytes, &form) {
+                let origin = |at: usize| base + text.origins[at];
+                let (start, last) = (origin(at), origin(at + form.len() - 1));
+                self.hit = Some(Hit {
+                    start,
+                    last,
+                    matched: Match::Normalised,
+                });
+                return;
+            }
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.hit.is_none() && !self.is_unchecked
+    }
+}
+
+/// Whether there is enough of a text for its place to tell anything.
+pub(super) fn says_something(text: &str) -> bool {
+    let seen = text.chars().filter(|c| !c.is_whitespace());
+    seen.take(LEAST_CHARS).count() == LEAST_CHARS && text.contains(char::is_alphanumeric)
+}
+
+fn matched(is_same: bool) -> Match {
+    match is_same {
+        true => Match::Exact,
+        false => Match::Normalised,
+    }
+}
+
+fn first_whole(bytes: &[u8], form: &[u8]) -> Option<usize> {
+    if form.is_empty() {
+        return None;
+    }
+    let mut found = memmem::find_iter(bytes, form);
+    found.find(|&at| is_whole(bytes, at, at + form.len()))
+}
+
+/// Whether `start..end` neither begins nor ends inside a word or number: `E42` is not
+/// in `E4217`. Only ASCII knows words by their letters.
+fn is_whole(bytes: &[u8], start: usize, end: usize) -> bool {
+    let is_split = |at: usize| {
+        let sides = at
+            .checked_sub(1)
+            .and_then(|before| bytes.get(before))
+            .zip(bytes.get(at));
+        sides.is_some_and(|(a, b)| a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric())
+    };
+    !is_split(start) && !is_split(end)
+}
+
+/// Looks for all that has no hit yet in the whole view.
+pub(super) fn find_all(view: &View, wanted: &mut [Wanted]) -> io::Result<()> {
+    for is_normal in [false, true] {
+        if wanted.iter().any(Wanted::is_open) {
+            Pass::new(view, is_normal).run(wanted)?;
+        }
+    }
+    Ok(())
+}
+
+/// One way through the view.
+struct Pass<'v> {
+    view: &'v View,
+    is_normal: bool,
+    /// The byte of the view up to which it was read.
+    at: u64,
+    /// Bytes read and not yet part of `text`: the start of a character or an escape.
+    rest: Vec<u8>,
+    text: Normaliser,
+    /// Where `text` begins in the view, if it is the view's.
+    base: u64,
+}
+
+/// A form of a wanted text.
+struct Needle {
+    of: usize,
+    bytes: Vec<u8>,
+    is_same: bool,
+    /// Times that it stood inside a word.
+    misses: u32,
+}
+
+impl<'v> Pass<'v> {
+    fn new(view: &'v View, is_normal: bool) -> Self {
+        Self {
+            view,
+            is_normal,
+            at: 0,
+            rest: Vec::new(),
+            text: Normaliser::default(),
+            base: 0,
+        }
+    }
+
+    fn run(mut self, wanted: &mut [Wanted]) -> io::Result<()> {
+        let mut needles = self.needles(wanted);
+        let mut search = automaton(&needles);
+        let keep = 1 + needles.iter().map(|one| one.bytes.len()).max().unwrap_or(0);
+        while !needles.is_empty() && self.read(keep)? {
+            let is_last = self.at >= self.view.bytes();
+            self.look(&search, &mut needles, wanted, is_last);
+            let before = needles.len();
+            needles.retain(|one| wanted[one.of].is_open() && one.misses < MOST_MISSES);
+            if needles.len() < before {
+                search = automaton(&needles);
+            }
+        }
+        Ok(())
+    }
+
+    fn needles(&self, wanted: &[Wanted]) -> Vec<Needle> {
+        let mut needles = Vec::new();
+        for (of, one) in wanted.iter().enumerate().filter(|(_, one)| one.is_open()) {
+            for (form, is_same) in &one.forms {
+                let bytes = match self.is_normal {
+                    true => normal(form).bytes,
+                    false => form.clone(),
+                };
+                if !bytes.is_empty() {
+                    needles.push(Needle {
+                        of,
+                        bytes,
+                        is_same: *is_same,
+                        misses: 0,
+                    });
+                }
+            }
+        }
+        needles
+    }
+
+    /// Reads the next window and keeps the end of the one before; false at the end.
+    fn read(&mut self, keep: usize) -> io::Result<bool> {
+        if self.at >= self.view.bytes() {
+            return Ok(false);
+        }
+        let stop = self.view.bytes().min(self.at + WINDOW);
+        let window = self.view.source().window(self.at, stop)?;
+        let bytes: &[u8] = (*window).as_ref();
+        if self.is_normal {
+            self.text.keep(keep);
+            let base = self.at - self.rest.len() as u64;
+            self.rest.extend_from_slice(bytes);
+            let taken = self.text.feed(&self.rest, base, stop == self.view.bytes());
+            self.rest.drain(..taken);
+        } else {
+            let before = self.text.bytes.len();
+            self.text.keep(keep);
+            self.base += (before - self.text.bytes.len()) as u64;
+            self.text.bytes.extend_from_slice(bytes);
+        }
+        self.at = stop;
+        Ok(true)
+    }
+
+    fn look(
+        &self,
+        search: &AhoCorasick,
+        needles: &mut [Needle],
+        wanted: &mut [Wanted],
+        is_last: bool,
+    ) {
+        let bytes = &self.text.bytes;
+        for found in search.find_overlapping_iter(bytes) {
+            let needle = &mut needles[found.pattern().as_usize()];
+            let one = &mut wanted[needle.of];
+            // What goes on after the window is seen whole with the next one.
+            let is_cut = found.end() == bytes.len() && !is_last;
+            let matched = matched(needle.is_same && !self.is_normal);
+            // Without its last comma a quote is found first, and less of it.
+            let is_better = one
+                .hit
+                .is_none_or(|hit| hit.matched == Match::Normalised && matched == Match::Exact);
+            if one.is_unchecked || !is_better || is_cut {
+                continue;
+            }
+            if !is_whole(bytes, found.start(), found.end()) {
+                needle.misses += 1;
+                one.is_unchecked |= needle.misses >= MOST_MISSES;
+                continue;
+            }
+            one.hit = Some(Hit {
+                start: self.origin(found.start()),
+                last: self.origin(found.end() - 1),
+                matched,
+            });
+        }
+    }
+
+    /// Where in the view a byte of the text is.
+    fn origin(&self, at: usize) -> u64 {
+        match self.is_normal {
+            true => self.text.origins[at],
+            false => self.base + at as u64,
+        }
+    }
+}
+
+fn automaton(needles: &[Needle]) -> AhoCorasick {
+    let texts = needles.iter().map(|one| &one.bytes);
+    AhoCorasick::new(texts).expect("invariant: a few hundred bounded texts make an automaton")
+}
