@@ -1,12 +1,14 @@
 //! The way of an extraction, from the question to the answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use spillgate_artifact::TokenBudget;
-use spillgate_llm::{ChatModel, Usage};
-use spillgate_offload::{Offloader, RetrieveError};
-use spillgate_search::SearchQuery;
+use spillgate_llm::{ChatModel, Dollars, Usage};
+use spillgate_offload::{Offloader, RetrieveError, Spent};
+use spillgate_search::{SearchQuery, search};
 use spillgate_turns::{Nonces, RandomNonces};
+use tokio::time::Instant;
 
 use crate::{Asked, Coverage, Extraction, Op, OpKind, Settings, Status, Strategy, Watch, envelope};
 
@@ -49,13 +51,40 @@ impl Extractor {
         asked: &Asked,
         watch: &dyn Watch,
     ) -> Result<Extraction, RetrieveError> {
+        let begun = Instant::now();
+        let extraction = self.answer(asked, watch).await?;
+        self.account(&extraction, begun.elapsed());
+        Ok(extraction)
+    }
+
+    /// Enters into the ledger what was shown and what it cost.
+    fn account(&self, extraction: &Extraction, took: Duration) {
+        let usage = &extraction.usage;
+        let spent = Spent {
+            calls: extraction.calls,
+            input_tokens: usage.input,
+            cached_input_tokens: usage.cached_input,
+            output_tokens: usage.output,
+            cost: usage.cost.map(Dollars::get),
+            micros: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        };
+        let (handle, text) = (extraction.handle, extraction.text());
+        self.offloader.extracted(handle, &text, spent);
+    }
+
+    async fn answer(
+        &self,
+        asked: &Asked,
+        watch: &dyn Watch,
+    ) -> Result<Extraction, RetrieveError> {
         let _ = (watch, &self.model, &self.nonces);
         let query = SearchQuery::new(
             &asked.extract,
             TokenBudget::new(self.settings.passage_tokens),
         );
-        let page = self.offloader.search(asked.handle, &query)?;
-        let manifest = self.offloader.store().manifest(asked.handle)?;
+        let artifact = self.offloader.artifact(asked.handle)?;
+        let page = search(&artifact, &query, &**self.offloader.counter())?;
+        let manifest = artifact.manifest();
         Ok(Extraction {
             tool: manifest.facts.origin.tool.clone(),
             handle: asked.handle,
