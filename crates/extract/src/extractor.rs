@@ -7,10 +7,12 @@ use spillgate_artifact::TokenBudget;
 use spillgate_llm::{ChatModel, Dollars, Usage};
 use spillgate_offload::{Offloader, RetrieveError, Spent};
 use spillgate_search::{SearchQuery, search};
+use spillgate_store::StoreError;
 use spillgate_turns::{Nonces, RandomNonces};
 use tokio::time::Instant;
 
-use crate::{Asked, Coverage, Extraction, Op, OpKind, Settings, Status, Strategy, Watch, envelope};
+use crate::envelope::{failure, success};
+use crate::{Asked, Coverage, Extraction, Mode, Op, OpKind, Settings, Status, Strategy, Watch};
 
 /// Extracts from stored outputs.
 #[derive(Debug, Clone)]
@@ -43,6 +45,12 @@ impl Extractor {
         Self { nonces, ..self }
     }
 
+    /// Whether a model can be asked; without one `auto` is a search.
+    #[must_use]
+    pub fn has_model(&self) -> bool {
+        self.model.is_some()
+    }
+
     /// What the output says about what is asked. Dropping the future cancels it:
     /// nothing is left behind. An error is the artifact's: there is none, or it
     /// cannot be read.
@@ -72,11 +80,7 @@ impl Extractor {
         self.offloader.extracted(handle, &text, spent);
     }
 
-    async fn answer(
-        &self,
-        asked: &Asked,
-        watch: &dyn Watch,
-    ) -> Result<Extraction, RetrieveError> {
+    async fn answer(&self, asked: &Asked, watch: &dyn Watch) -> Result<Extraction, RetrieveError> {
         let _ = (watch, &self.model, &self.nonces);
         let query = SearchQuery::new(
             &asked.extract,
@@ -109,31 +113,49 @@ impl Extractor {
         mode: Option<&str>,
         watch: &dyn Watch,
     ) -> (String, bool) {
-        let _ = mode;
-        let (Some(handle), Some(extract)) = (handle, extract) else {
+        let name = given(handle).map_or("<missing>".to_owned(), quoted);
+        let failed = |tool: &str, what: &str| (failure(tool, &name, "auto", what), true);
+        let (Some(handle), Some(extract)) = (given(handle), given(extract)) else {
             let what = "Invalid tool_output parameters: handle and extract are required.";
-            return (
-                envelope::failure("unknown", "<missing>", "auto", what),
-                true,
-            );
+            return failed("unknown", what);
         };
-        let Ok(parsed) = handle.trim().parse() else {
-            let what = format!(
-                "No stored tool output found for handle {handle}. It was never stored here."
-            );
-            return (envelope::success("unknown", handle, "auto", &what), false);
+        let mode = match given(mode).map_or(Ok(Mode::Auto), str::parse) {
+            Ok(mode) => mode,
+            Err(unknown) => return failed("unknown", &format!("Invalid mode: {unknown}.")),
+        };
+        let not_found = |why: &str| {
+            let what = format!("No stored tool output found for handle {name}. {why}");
+            (success("unknown", &name, "auto", &what), false)
+        };
+        let Ok(parsed) = handle.parse() else {
+            return not_found("It was never stored here.");
         };
         let asked = Asked {
             handle: parsed,
             extract: extract.to_owned(),
-            mode: crate::Mode::Auto,
+            mode,
         };
         match self.extract(&asked, watch).await {
             Ok(extraction) => (extraction.text(), false),
-            Err(error) => (
-                envelope::failure("unknown", handle, "auto", &error.to_string()),
-                true,
-            ),
+            Err(RetrieveError::Store(StoreError::Absent { why, .. })) => {
+                not_found(&why.to_string())
+            }
+            Err(error) => {
+                let manifest = self.offloader.store().manifest(asked.handle);
+                let tool = manifest.map_or("unknown".to_owned(), |one| one.facts.origin.tool);
+                failed(&quoted(&tool), &error.to_string())
+            }
         }
     }
+}
+
+fn given(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// What a caller sent, as far as an answer repeats it: on one line.
+fn quoted(given: &str) -> String {
+    const LONGEST: usize = 200;
+    let plain = given.chars().filter(|c| !c.is_control());
+    plain.take(LONGEST).collect()
 }

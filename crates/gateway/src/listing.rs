@@ -162,7 +162,7 @@ mod tests {
     use crate::tools::definitions;
 
     fn own() -> OwnTools {
-        OwnTools::new(&offloader(), ListTools::Always)
+        OwnTools::new(&offloader(), None, ListTools::Always)
     }
 
     /// A list as the client gets it, our tools cut down to their names.
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn they_may_wait_until_something_is_stored() {
-        let own = OwnTools::new(&offloader(), ListTools::WhenStored);
+        let own = OwnTools::new(&offloader(), None, ListTools::WhenStored);
         let list = r#"{"tools":[]}"#;
         let before = extended(list, &own);
         own.note_stored();
@@ -235,7 +235,7 @@ mod tests {
             profile: Some(Profile::Continuation),
             ..Rule::default()
         };
-        let own = || OwnTools::new(&offloader_with(rule.clone()), ListTools::Always);
+        let own = || OwnTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
         let ours = extended(r#"{"tools":[]}"#, &own());
         // A server's own tool of that name keeps it.
         let theirs = extended(r#"{"tools":[{"name":"get_continuation"}]}"#, &own());

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spillgate_offload::{Offloader, Profile};
+use spillgate_extract::Extractor;
+use spillgate_offload::{Offloader, Policy, Profile};
 
-use crate::tools::{CONTINUE, PREFIX, definitions};
+use crate::tools::{Beside, CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions};
 
 /// When the gateway lists its own tools (SPEC 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -29,11 +30,17 @@ pub(crate) const LIST_CHANGED: &[u8] =
 pub(crate) struct OwnTools {
     /// Whether any rule uses the profile that needs `get_continuation`.
     continuation: bool,
+    /// Whether there is `tool_output`.
+    extraction: bool,
+    /// How it is listed: where there is a model, or messages name it.
+    extraction_listed: Option<Extraction>,
     list: ListTools,
     /// The server has tools of our names: it is a Spillgate itself.
     server_is_one: AtomicBool,
     /// The server has a tool called `get_continuation`.
     server_continues: AtomicBool,
+    /// The server has a tool called `tool_output`.
+    server_extracts: AtomicBool,
     /// Something was stored.
     stored: AtomicBool,
     /// The client is still to be told that the list has changed.
@@ -41,12 +48,20 @@ pub(crate) struct OwnTools {
 }
 
 impl OwnTools {
-    pub(crate) fn new(offloader: &Offloader, list: ListTools) -> Self {
+    pub(crate) fn new(
+        offloader: &Offloader,
+        extractor: Option<&Extractor>,
+        list: ListTools,
+    ) -> Self {
+        let policy = offloader.policy();
         Self {
-            continuation: offloader.policy().uses(&Profile::Continuation),
+            continuation: policy.uses(&Profile::Continuation),
+            extraction: extractor.is_some(),
+            extraction_listed: extractor.and_then(|one| listed(policy, one)),
             list,
             server_is_one: AtomicBool::new(false),
             server_continues: AtomicBool::new(false),
+            server_extracts: AtomicBool::new(false),
             stored: AtomicBool::new(false),
             unannounced: AtomicBool::new(false),
         }
@@ -57,6 +72,11 @@ impl OwnTools {
     pub(crate) fn has(&self, name: &str) -> bool {
         match name {
             CONTINUE => self.continuation && !self.server_continues.load(Ordering::Relaxed),
+            // Of two Spillgates the one that has the handle answers.
+            TOOL_OUTPUT => {
+                let is_theirs = self.server_extracts.load(Ordering::Relaxed);
+                self.extraction && (!is_theirs || self.server_is_one())
+            }
             _ => name.starts_with(PREFIX),
         }
     }
@@ -71,6 +91,7 @@ impl OwnTools {
     pub(crate) fn note_servers(&self, name: &str) {
         let flag = match name {
             CONTINUE => &self.server_continues,
+            TOOL_OUTPUT => &self.server_extracts,
             _ if name.starts_with(PREFIX) => &self.server_is_one,
             _ => return,
         };
@@ -103,10 +124,21 @@ impl OwnTools {
         if !is_due || self.server_is_one() {
             return String::new();
         }
-        let tools: Vec<String> = definitions(self.has(CONTINUE))
-            .iter()
-            .map(Value::to_string)
-            .collect();
+        let beside = Beside {
+            continuation: self.has(CONTINUE),
+            extraction: self.extraction_listed.filter(|_| self.has(TOOL_OUTPUT)),
+        };
+        let tools: Vec<String> = definitions(beside).iter().map(Value::to_string).collect();
         tools.join(",")
+    }
+}
+
+/// How `tool_output` is listed: without a model it does what `spillgate_search`
+/// does, so it is listed only where messages name it.
+fn listed(policy: &Policy, extractor: &Extractor) -> Option<Extraction> {
+    match (policy.uses(&Profile::Handle), extractor.has_model()) {
+        (true, _) if policy.uses_only(&Profile::Handle) => Some(Extraction::Alone),
+        (true, _) | (_, true) => Some(Extraction::Beside),
+        (false, false) => None,
     }
 }

@@ -13,12 +13,43 @@ pub(crate) const SEARCH: &str = "spillgate_search";
 /// Seed 002's tool, listed where its profile is in use.
 pub(crate) const CONTINUE: &str = "get_continuation";
 
-/// The definitions in their order; the last only `with_continuation`.
-pub(crate) fn definitions(with_continuation: bool) -> Vec<Value> {
+/// Seeds 000's and 001's tool.
+pub(crate) const TOOL_OUTPUT: &str = "tool_output";
+
+/// Which tools stand beside those that always do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beside {
+    /// `get_continuation`.
+    pub(crate) continuation: bool,
+    /// `tool_output`, and how.
+    pub(crate) extraction: Option<Extraction>,
+}
+
+/// In which company `tool_output` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extraction {
+    /// Every message names it and nothing else (the `handle` profile): it is
+    /// as the seed has it.
+    Alone,
+    /// With our own tools; its modes have `search` among them.
+    Beside,
+}
+
+/// The definitions in their order.
+pub(crate) fn definitions(beside: Beside) -> Vec<Value> {
+    let mut tools = ours();
+    if beside.continuation {
+        tools.push(get_continuation());
+    }
+    tools.extend(beside.extraction.map(tool_output));
+    tools
+}
+
+fn ours() -> Vec<Value> {
     let text = json!({"type": "string"});
     let number = json!({"type": "integer"});
     let handle = json!({"type": "string", "description": "from a [spillgate] message"});
-    let mut tools = vec![
+    vec![
         tool(
             READ,
             "Read lines or bytes of a tool output that was stored because of its size.",
@@ -58,11 +89,7 @@ pub(crate) fn definitions(with_continuation: bool) -> Vec<Value> {
             &json!({"handle": text, "words": text, "max_tokens": number}),
             &["handle", "words"],
         ),
-    ];
-    if with_continuation {
-        tools.push(get_continuation());
-    }
-    tools
+    ]
 }
 
 fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) -> Value {
@@ -97,16 +124,83 @@ fn get_continuation() -> Value {
     })
 }
 
+/// Its schema is the seed's to the byte (seed 001, 2b), but for the mode that
+/// is ours.
+fn tool_output(company: Extraction) -> Value {
+    let mut modes = vec!["auto", "full-chunked", "read-grep", "truncate"];
+    let mut last = "";
+    if company == Extraction::Beside {
+        modes.push("search");
+        last = "; search=ranks passages";
+    }
+    let mode = format!(
+        "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; \
+         read-grep=dynamic sub-agent with Read/Grep; \
+         truncate=keeps top and bottom, truncates in the middle{last}."
+    );
+    json!({
+        "name": TOOL_OUTPUT,
+        "description": "Extract from a stored tool output what you describe.",
+        "inputSchema": {
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["handle", "extract"],
+            "properties": {
+                "handle": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "UUID handle of the stored tool output (provided in the \
+                                    tool-result message: tool_output(handle = \"<uuid>\", ...)).",
+                },
+                "extract": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Provide precise, detailed instructions about what you need \
+                                    from the tool output (be specific, include \
+                                    keys/fields/sections if known).",
+                },
+                "mode": {"type": "string", "enum": modes, "description": mode},
+            },
+        },
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use insta::assert_snapshot;
     use spillgate_measure::Tokenizer;
 
     use super::*;
 
+    /// What a company of tools costs.
+    fn tokens(continuation: bool, extraction: Option<Extraction>) -> u64 {
+        let beside = Beside {
+            continuation,
+            extraction,
+        };
+        let tools: Vec<String> = definitions(beside).iter().map(Value::to_string).collect();
+        Tokenizer::O200kBase.counter().count(&tools.join(","))
+    }
+
     #[test]
     fn the_tools_cost_little() {
-        let tools: Vec<String> = definitions(true).iter().map(Value::to_string).collect();
-        let tokens = Tokenizer::O200kBase.counter().count(&tools.join(","));
-        assert!(tokens <= 500, "{tokens} tokens");
+        use Extraction::{Alone, Beside};
+        let all: Vec<String> = [None, Some(Alone), Some(Beside)]
+            .into_iter()
+            .flat_map(|extraction| {
+                [false, true].map(|continuation| {
+                    let tokens = tokens(continuation, extraction);
+                    format!("{extraction:?} {continuation}: {tokens}")
+                })
+            })
+            .collect();
+        assert_snapshot!(all.join("\n"), @"");
+    }
+
+    #[test]
+    fn tool_output_is_the_seeds() {
+        let schema = tool_output(Extraction::Alone)["inputSchema"].clone();
+        let seed = include_str!("seed_001_2b.json");
+        assert_eq!(schema, serde_json::from_str::<Value>(seed).unwrap());
     }
 }

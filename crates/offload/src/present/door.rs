@@ -13,7 +13,10 @@ pub enum Door {
         store_option: String,
     },
     /// The gateway's own tools.
-    Gateway,
+    Gateway {
+        /// Whether `tool_output` is listed among them.
+        extracts: bool,
+    },
     /// None: an embedding program shows its own.
     Library,
 }
@@ -63,9 +66,12 @@ impl Door {
                     format!("or, likewise: {}", others.join(", ")),
                 ]
             }
-            Self::Gateway => {
+            Self::Gateway { extracts } => {
                 let call = |way: &Way, handle: &str| way.call.replace("{}", handle);
-                let others: Vec<String> = others.iter().map(|way| call(way, "")).collect();
+                let mut others: Vec<String> = others.iter().map(|way| call(way, "")).collect();
+                if *extracts && kind != Binary {
+                    others.push("tool_output(extract=WHAT)".to_owned());
+                }
                 vec![
                     call(&first, &format!("handle=\"{handle}\", ")),
                     format!("or, with the same handle: {}", others.join(", ")),

@@ -10,5 +10,6 @@ mod profiles;
 mod query;
 mod retrieval;
 mod run;
+mod settings;
 mod shapes;
 mod tool;
