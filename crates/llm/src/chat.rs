@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -167,4 +168,19 @@ pub trait ChatModel: Send + Sync + fmt::Debug {
     /// What a request may be; where several targets may answer, what all of
     /// them take.
     fn limits(&self) -> ModelLimits;
+}
+
+/// A model that is shared is a model.
+impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
+    fn chat<'a>(&'a self, request: &'a Request, deltas: &'a dyn OnDelta) -> ReplyFuture<'a> {
+        (**self).chat(request, deltas)
+    }
+
+    fn target(&self) -> Target {
+        (**self).target()
+    }
+
+    fn limits(&self) -> ModelLimits {
+        (**self).limits()
+    }
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Target;
 
 /// A model gave no reply. Never holds a key.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{target}: {message}{}", request_id.as_ref().map(|id| format!(" (request {id})")).unwrap_or_default())]
 pub struct LlmError {
     /// What sort of failure.
@@ -16,8 +18,10 @@ pub struct LlmError {
     /// words.
     pub message: String,
     /// The provider's id of the exchange.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// How long the provider asks to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
 }
 
@@ -36,9 +40,10 @@ impl LlmError {
 }
 
 /// Sorts of failures; what can be done about each differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The key is missing or was refused.
+    /// The key is missing or was refused, or its account is used up.
     Auth,
     /// The provider wants fewer requests (429).
     RateLimited,

@@ -1,0 +1,112 @@
+//! How is an exchange written down?
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+
+use super::{Exchange, Head, Outcome, VERSION};
+use crate::{ChatModel, ErrorKind, LlmError, ModelLimits, OnDelta, ReplyFuture, Request, Target};
+
+/// A model whose exchanges are written to a cassette.
+///
+/// What is written is what the model was told and said, and so whatever is in the
+/// texts; keys are in neither. Only the file's owner can read it.
+pub struct Recorder<M> {
+    model: M,
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl<M: ChatModel> Recorder<M> {
+    /// Records `model` on the cassette at `path`, behind what is there already.
+    ///
+    /// # Errors
+    /// Those of the file; and a file that is no cassette, or one of another target
+    /// or with other limits, is refused.
+    pub fn new(model: M, path: &Path) -> io::Result<Self> {
+        let head = Head {
+            cassette: VERSION,
+            target: model.target(),
+            limits: model.limits(),
+        };
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        }
+        let mut first = String::new();
+        BufReader::new(&file).read_line(&mut first)?;
+        match first.is_empty() {
+            true => write_line(&mut file, &head)?,
+            false if serde_json::from_str::<Head>(&first).ok().as_ref() == Some(&head) => {}
+            false => {
+                let why = "the file is no cassette of this model with these limits";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            }
+        }
+        Ok(Self {
+            model,
+            path: path.to_owned(),
+            file: Mutex::new(file),
+        })
+    }
+
+    fn write(&self, exchange: &Exchange) -> io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        write_line(&mut file, exchange)
+    }
+}
+
+/// One line in one write, so that a recording that is cut off is whole up to there.
+fn write_line(file: &mut File, line: &impl Serialize) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    file.write_all(&bytes)
+}
+
+impl<M: fmt::Debug> fmt::Debug for Recorder<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder")
+            .field("model", &self.model)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M: ChatModel> ChatModel for Recorder<M> {
+    fn chat<'a>(&'a self, request: &'a Request, deltas: &'a dyn OnDelta) -> ReplyFuture<'a> {
+        Box::pin(async move {
+            let result = self.model.chat(request, deltas).await;
+            let exchange = Exchange {
+                request: request.clone(),
+                outcome: match &result {
+                    Ok(reply) => Outcome::Reply(reply.clone()),
+                    Err(error) => Outcome::Error(error.clone()),
+                },
+            };
+            // A recording with a hole is worse than a failure that is seen.
+            self.write(&exchange).map_err(|error| {
+                let message = format!("the exchange cannot be recorded: {error}");
+                LlmError::new(ErrorKind::BadRequest, self.target(), message)
+            })?;
+            result
+        })
+    }
+
+    fn target(&self) -> Target {
+        self.model.target()
+    }
+
+    fn limits(&self) -> ModelLimits {
+        self.model.limits()
+    }
+}

@@ -1,0 +1,91 @@
+//! What in a request differs from run to run although it means the same?
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::{Reply, Request};
+
+/// Finds the parts of a request's JSON text that differ from run to run: see
+/// [`nonces`] for the usual ones.
+pub type Varying = dyn Fn(&str) -> Vec<Range<usize>> + Send + Sync;
+
+/// The nonces of wrappers, `ai-agent-<32 hex>-FINAL`.
+///
+/// Each call of an extraction has a nonce of its own in its prompt, fresh each
+/// time, for a nonce that could be foreseen could be forged by the text that is
+/// read. So no request would ever be found again on a cassette, and no recorded
+/// reply would have the nonce that its caller looks for. Where a nonce stands, and
+/// wherever else in the request the same characters stand, a request is compared
+/// as if a blank stood there; and the reply is played with the nonce of the request
+/// that it answers now.
+#[must_use]
+pub fn nonces(text: &str) -> Vec<Range<usize>> {
+    static NONCE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new("ai-agent-([0-9a-fA-F]{32})-FINAL").expect("invariant: a fixed pattern")
+    });
+    let found = NONCE.captures_iter(text).filter_map(|found| found.get(1));
+    found.map(|nonce| nonce.range()).collect()
+}
+
+/// A request as it is compared, and what stood where the blanks are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Blanked {
+    pub(super) text: String,
+    /// By the number of the blank.
+    values: Vec<String>,
+}
+
+impl Blanked {
+    pub(super) fn new(request: &Request, varying: &Varying) -> Self {
+        let text = serde_json::to_string(request).expect("invariant: a request is JSON");
+        let mut values: Vec<String> = Vec::new();
+        for range in varying(&text) {
+            let value = text.get(range).filter(|value| !value.is_empty());
+            if let Some(value) = value
+                && !values.iter().any(|known| known == value)
+            {
+                values.push(value.to_owned());
+            }
+        }
+        Self {
+            text: blank(&text, &values),
+            values,
+        }
+    }
+
+    /// A reply to this request as one to `now`, which is the same but for what
+    /// varies.
+    pub(super) fn reply_to(&self, now: &Self, mut reply: Reply) -> Reply {
+        let replay = |text: &str| {
+            let mut text = blank(text, &self.values);
+            for (number, value) in now.values.iter().enumerate() {
+                text = text.replace(&mark(number), value);
+            }
+            text
+        };
+        reply.text = replay(&reply.text);
+        for call in &mut reply.calls {
+            call.arguments = replay(&call.arguments);
+        }
+        reply
+    }
+}
+
+/// `text` with a mark for each value; the longest first, for a value may be a part
+/// of another.
+fn blank(text: &str, values: &[String]) -> String {
+    let mut numbered: Vec<(usize, &String)> = values.iter().enumerate().collect();
+    numbered.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+    let mut text = text.to_owned();
+    for (number, value) in numbered {
+        text = text.replace(value.as_str(), &mark(number));
+    }
+    text
+}
+
+/// Characters for private use: no text of a model's has them.
+fn mark(number: usize) -> String {
+    format!("\u{f8f0}{number}\u{f8f1}")
+}

@@ -1,0 +1,268 @@
+//! How is a request sent, and its answer read in time and within bounds?
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt, stream};
+use reqwest::{Client, Response, Url};
+use rustls::ClientConfig;
+use rustls_platform_verifier::BuilderVerifierExt;
+use tokio::time::{Instant, timeout_at};
+
+use super::fault::Fault;
+use crate::ErrorKind;
+
+/// Bytes that an answer may have. A reply of 128,000 tokens, each in an event of
+/// its own, has about 40 MB.
+const MOST_BYTES: usize = 64 << 20;
+/// Bytes that a line of a stream may have: until its end it is looked through
+/// again whenever more comes.
+const MOST_LINE_BYTES: usize = 2 << 20;
+/// Bytes that are read of an answer that tells an error.
+const MOST_ERROR_BYTES: usize = 64 << 10;
+
+/// How long to wait for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For the first bytes of a streamed answer: a local model may read its prompt
+    /// for minutes before it says anything.
+    pub first: Duration,
+    /// For more of a streamed answer.
+    pub idle: Duration,
+    /// For the whole answer.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first: Duration::from_secs(300),
+            idle: Duration::from_secs(120),
+            total: Duration::from_secs(900),
+        }
+    }
+}
+
+/// A client for the server of `url`. A server on this machine is never asked
+/// through a proxy, and only an https one needs the machine's certificates.
+pub(super) fn client(url: &Url, timeouts: &Timeouts) -> Result<Client, String> {
+    let mut builder = Client::builder()
+        .connect_timeout(timeouts.connect)
+        // A key must not go where a server points to.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("spillgate/", env!("CARGO_PKG_VERSION")))
+        .tls_backend_preconfigured(tls(url)?);
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| chain(&error))
+}
+
+/// Whether a URL leads to this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => host
+            .trim_matches(['[', ']'])
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback()),
+        None => false,
+    }
+}
+
+/// The provider is named here so that nothing global has to be installed.
+fn tls(url: &Url) -> Result<ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let verified = match url.scheme() {
+        "https" => versions
+            .with_platform_verifier()
+            .map_err(|error| format!("no certificates to check servers by: {error}"))?,
+        _ => versions.with_root_certificates(rustls::RootCertStore::empty()),
+    };
+    let mut config = verified.with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// An answer whose head has come.
+pub(super) struct Answer {
+    pub(super) response: Response,
+    timeouts: Timeouts,
+    deadline: Instant,
+}
+
+/// Sends a request and waits for the head of its answer; a server that does not
+/// stream has all the time there is for it.
+pub(super) async fn send(
+    request: reqwest::RequestBuilder,
+    timeouts: Timeouts,
+    streams: bool,
+) -> Result<Answer, Fault> {
+    let start = Instant::now();
+    let deadline = start + timeouts.total;
+    let first = match streams {
+        true => deadline.min(start + timeouts.first),
+        false => deadline,
+    };
+    let response = timeout_at(first, request.send()).await;
+    let response = response
+        .map_err(|_| late("no answer", first - start))?
+        .map_err(|error| transport(error, ErrorKind::Connection))?;
+    Ok(Answer {
+        response,
+        timeouts,
+        deadline,
+    })
+}
+
+impl Answer {
+    /// The whole body.
+    pub(super) async fn whole(self) -> Result<String, Fault> {
+        let (body, is_all) = self.read(MOST_BYTES).await?;
+        match is_all {
+            true => {
+                String::from_utf8(body).map_err(|_| Fault::bad_reply("the answer is not UTF-8"))
+            }
+            false => Err(too_large()),
+        }
+    }
+
+    /// The beginning of a body that tells an error: what could be read of it.
+    pub(super) async fn error(self) -> Vec<u8> {
+        let read = self.read(MOST_ERROR_BYTES).await;
+        read.map(|(body, _)| body).unwrap_or_default()
+    }
+
+    /// Up to `most` bytes and whether that is all.
+    async fn read(mut self, most: usize) -> Result<(Vec<u8>, bool), Fault> {
+        let mut body = Vec::new();
+        loop {
+            let chunk = timeout_at(self.deadline, self.response.chunk()).await;
+            let chunk = chunk
+                .map_err(|_| late("the answer did not end", self.timeouts.total))?
+                .map_err(|error| transport(error, ErrorKind::CutOff))?;
+            match chunk {
+                None => return Ok((body, true)),
+                Some(chunk) if body.len() + chunk.len() > most => {
+                    body.extend_from_slice(&chunk[..most - body.len()]);
+                    return Ok((body, false));
+                }
+                Some(chunk) => body.extend_from_slice(&chunk),
+            }
+        }
+    }
+
+    /// The body as it comes.
+    pub(super) fn stream(self) -> impl Stream<Item = Result<Vec<u8>, Fault>> + Send {
+        let reading = Reading {
+            body: self.response.bytes_stream().boxed(),
+            timeouts: self.timeouts,
+            deadline: self.deadline,
+            bytes: 0,
+            line: 0,
+        };
+        stream::try_unfold(reading, |mut reading| async move {
+            let next = reading.next().await?;
+            Ok(next.map(|chunk| (chunk, reading)))
+        })
+    }
+}
+
+struct Reading<S> {
+    body: S,
+    timeouts: Timeouts,
+    deadline: Instant,
+    /// Bytes so far.
+    bytes: usize,
+    /// Bytes since the end of the last line.
+    line: usize,
+}
+
+impl<S, B> Reading<S>
+where
+    S: Stream<Item = reqwest::Result<B>> + Unpin,
+    B: AsRef<[u8]>,
+{
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, Fault> {
+        let (patience, what) = match self.bytes {
+            0 => (self.timeouts.first, "no answer"),
+            _ => (self.timeouts.idle, "nothing more of the answer"),
+        };
+        let until = Instant::now() + patience;
+        let next = timeout_at(until.min(self.deadline), self.body.next()).await;
+        let next = next.map_err(|_| match until < self.deadline {
+            true => late(what, patience),
+            false => late("the answer did not end", self.timeouts.total),
+        })?;
+        let Some(chunk) = next else {
+            return Ok(None);
+        };
+        let chunk = chunk.map_err(|error| transport(error, ErrorKind::CutOff))?;
+        let chunk = chunk.as_ref().to_vec();
+        self.bytes += chunk.len();
+        self.line = match chunk.iter().rposition(|&byte| byte == b'\n') {
+            Some(end) => chunk.len() - end - 1,
+            None => self.line + chunk.len(),
+        };
+        if self.bytes > MOST_BYTES {
+            return Err(too_large());
+        }
+        if self.line > MOST_LINE_BYTES {
+            let most = MOST_LINE_BYTES >> 20;
+            let what = format!("a line of the answer is longer than {most} MiB");
+            return Err(Fault::bad_reply(what));
+        }
+        Ok(Some(chunk))
+    }
+}
+
+fn late(what: &str, after: Duration) -> Fault {
+    Fault::new(
+        ErrorKind::Timeout,
+        format!(
+            "{what} within {:?}",
+            Duration::new(after.as_secs(), after.subsec_millis() * 1_000_000)
+        ),
+    )
+}
+
+fn too_large() -> Fault {
+    Fault::bad_reply(format!(
+        "the answer is larger than {} MiB",
+        MOST_BYTES >> 20
+    ))
+}
+
+/// What went wrong on the way; `kind` if it is nothing more special. The URL is
+/// left out: it is the user's, and may hold what is nobody else's business.
+fn transport(error: reqwest::Error, kind: ErrorKind) -> Fault {
+    let error = error.without_url();
+    let kind = match &error {
+        error if error.is_timeout() => ErrorKind::Timeout,
+        error if error.is_connect() => ErrorKind::Connection,
+        error if error.is_builder() => ErrorKind::BadRequest,
+        _ => kind,
+    };
+    Fault::new(kind, chain(&error))
+}
+
+/// An error and what it came from, without saying anything twice.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,374 @@
+//! How does a request reach a provider, and its reply come back?
+
+mod anthropic;
+mod fault;
+mod gather;
+mod http;
+mod openai;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::pin;
+use std::time::Duration;
+
+use eventsource_stream::{EventStreamError, Eventsource};
+use futures_util::StreamExt;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, timeout};
+
+use self::fault::Fault;
+use self::gather::{Gather, Gathered};
+use self::http::Answer;
+use self::words::Words;
+use crate::{
+    ChatModel, Key, LlmError, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Stop, Target,
+};
+
+pub use http::Timeouts;
+pub(crate) use http::is_loopback;
+pub(crate) use words::one_line;
+
+/// How long to wait for a stream to close after its last event, so that the
+/// connection can be used again.
+const CLOSING: Duration = Duration::from_millis(50);
+
+/// What a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// `POST BASE/chat/completions`, with the key as a bearer: OpenAI and most
+    /// others.
+    #[serde(
+        alias = "open_ai",
+        alias = "openai-compatible",
+        alias = "openai_compatible"
+    )]
+    OpenAi,
+    /// `POST BASE/v1/messages`, with the key in `x-api-key`.
+    Anthropic,
+}
+
+/// What an OpenAI-compatible server calls the limit of the reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxTokensField {
+    /// `max_tokens`: what all servers but OpenAI's own know.
+    MaxTokens,
+    /// `max_completion_tokens`: what OpenAI's newer models want.
+    MaxCompletionTokens,
+}
+
+/// A provider, ready to be asked.
+#[derive(Debug, Clone)]
+pub struct EndpointConfig {
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// Where it is: what stands before `/chat/completions` or `/v1/messages`.
+    pub base_url: Url,
+    /// What it knows us by.
+    pub key: Option<Key>,
+    /// Headers to send beside our own, or instead of them.
+    pub headers: BTreeMap<String, Key>,
+    /// Whether to ask for the reply as it comes.
+    pub stream: bool,
+    /// What it calls the limit of the reply.
+    pub max_tokens_field: MaxTokensField,
+    /// How long to wait.
+    pub timeouts: Timeouts,
+}
+
+/// A provider cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// A header, or the key, has characters that no header may have.
+    #[error("the header {name:?} cannot be sent: {why}")]
+    Header {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The URL cannot have a path.
+    #[error("the base URL cannot be extended by a path")]
+    BaseUrl,
+    /// The HTTP client could not be made.
+    #[error("no HTTP client: {0}")]
+    Client(String),
+}
+
+/// A provider whose models can be talked to. Its models share one HTTP client.
+#[derive(Clone)]
+pub struct Endpoint {
+    dialect: Dialect,
+    url: Url,
+    headers: HeaderMap,
+    stream: bool,
+    max_tokens_field: MaxTokensField,
+    timeouts: Timeouts,
+    words: Words,
+    client: Client,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("dialect", &self.dialect)
+            .field("host", &self.url.host_str())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// A provider as `config` says.
+    pub fn new(config: &EndpointConfig) -> Result<Self, EndpointError> {
+        let secrets = config.key.iter().chain(config.headers.values());
+        Ok(Self {
+            dialect: config.dialect,
+            url: url(config)?,
+            headers: headers(config)?,
+            stream: config.stream,
+            max_tokens_field: config.max_tokens_field,
+            timeouts: config.timeouts,
+            words: Words::without(secrets.cloned()),
+            client: http::client(&config.base_url, &config.timeouts)
+                .map_err(EndpointError::Client)?,
+        })
+    }
+
+    /// The provider's model that `target` names.
+    #[must_use]
+    pub fn model(&self, target: Target, limits: ModelLimits) -> EndpointModel {
+        EndpointModel {
+            endpoint: self.clone(),
+            target,
+            limits,
+        }
+    }
+
+    fn body(&self, request: &Request, model: &str) -> serde_json::Value {
+        match self.dialect {
+            Dialect::OpenAi => {
+                let field = match self.max_tokens_field {
+                    MaxTokensField::MaxTokens => "max_tokens",
+                    MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
+                };
+                let mut body = openai::body(request, model, field);
+                if self.stream {
+                    body["stream"] = true.into();
+                }
+                // Mistral counts unasked and refuses fields that it does not know.
+                if self.stream && self.url.host_str() != Some("api.mistral.ai") {
+                    body["stream_options"] = serde_json::json!({ "include_usage": true });
+                }
+                body
+            }
+            Dialect::Anthropic => anthropic::body(request, model, self.stream),
+        }
+    }
+
+    fn gathering(&self) -> Box<dyn Gather> {
+        match self.dialect {
+            Dialect::OpenAi => Box::<openai::Gathering>::default(),
+            Dialect::Anthropic => Box::<anthropic::Gathering>::default(),
+        }
+    }
+
+    async fn ask(&self, body: Vec<u8>) -> Result<Answer, Fault> {
+        let request = self
+            .client
+            .post(self.url.clone())
+            .headers(self.headers.clone())
+            .body(body);
+        http::send(request, self.timeouts, self.stream).await
+    }
+}
+
+fn url(config: &EndpointConfig) -> Result<Url, EndpointError> {
+    let mut url = config.base_url.clone();
+    let path: &[&str] = match config.dialect {
+        Dialect::OpenAi => &["chat", "completions"],
+        Dialect::Anthropic if url.path().trim_end_matches('/').ends_with("/v1") => &["messages"],
+        Dialect::Anthropic => &["v1", "messages"],
+    };
+    url.path_segments_mut()
+        .map_err(|()| EndpointError::BaseUrl)?
+        .pop_if_empty()
+        .extend(path);
+    Ok(url)
+}
+
+fn headers(config: &EndpointConfig) -> Result<HeaderMap, EndpointError> {
+    let mut headers = HeaderMap::new();
+    let mut set = |name: &str, text: &str| {
+        let wrong = |why| EndpointError::Header {
+            name: name.to_owned(),
+            why,
+        };
+        let header = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| wrong("its name has characters that no header may have"))?;
+        let mut value = HeaderValue::from_str(text)
+            .map_err(|_| wrong("its value has characters that no header may have"))?;
+        value.set_sensitive(true);
+        headers.insert(header, value);
+        Ok(())
+    };
+    set("content-type", "application/json")?;
+    if config.dialect == Dialect::Anthropic {
+        set("anthropic-version", "2023-06-01")?;
+    }
+    if let Some(key) = &config.key {
+        match config.dialect {
+            Dialect::OpenAi => set("authorization", &format!("Bearer {}", key.reveal()))?,
+            Dialect::Anthropic => set("x-api-key", key.reveal())?,
+        }
+    }
+    for (name, value) in &config.headers {
+        set(name, value.reveal())?;
+    }
+    Ok(headers)
+}
+
+/// A model of a provider.
+#[derive(Debug, Clone)]
+pub struct EndpointModel {
+    endpoint: Endpoint,
+    target: Target,
+    limits: ModelLimits,
+}
+
+impl EndpointModel {
+    async fn exchange(&self, request: &Request, deltas: &dyn OnDelta) -> Result<Reply, LlmError> {
+        let body = self.endpoint.body(request, &self.target.model);
+        let body = serde_json::to_vec(&body).expect("invariant: a JSON value can be written");
+        let answer = self.endpoint.ask(body).await;
+        let answer = answer.map_err(|fault| self.error(&fault, None))?;
+        let id = self.request_id(answer.response.headers());
+        let wrong = |fault: &Fault| self.error(fault, id.clone());
+        let status = answer.response.status();
+        if !status.is_success() {
+            let headers = answer.response.headers().clone();
+            let body = answer.error().await;
+            return Err(wrong(&Fault::of_status(status.as_u16(), &headers, &body)));
+        }
+        let mut gathering = self.endpoint.gathering();
+        let gathered = match self.is_stream(answer.response.headers()) {
+            true => gather_events(answer, gathering.as_mut(), deltas).await,
+            false => match answer.whole().await {
+                Ok(body) => gathering.whole(&body, deltas),
+                Err(fault) => Err(fault),
+            },
+        };
+        // Servers that give a call no id get one that no other call has.
+        let numbered = |place| format!("call_{}_{place}", request.messages.len());
+        let gathered = gathered.and_then(|()| gathering.end(&numbered));
+        Ok(self.reply(gathered.map_err(|fault| wrong(&fault))?, id.clone()))
+    }
+
+    /// Whether the answer is a stream: some servers stream unasked, and some do
+    /// not stream although they are asked.
+    fn is_stream(&self, headers: &HeaderMap) -> bool {
+        let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        match kind {
+            Some(kind) if kind.starts_with(b"text/event-stream") => true,
+            Some(kind) if kind.starts_with(b"application/json") => false,
+            _ => self.endpoint.stream,
+        }
+    }
+
+    fn reply(&self, gathered: Gathered, request_id: Option<String>) -> Reply {
+        let Gathered {
+            text,
+            calls,
+            stop,
+            usage,
+        } = gathered;
+        Reply {
+            text,
+            calls,
+            stop: match stop {
+                Stop::Other(word) => Stop::Other(self.endpoint.words.id(&word).unwrap_or_default()),
+                stop => stop,
+            },
+            usage,
+            target: self.target.clone(),
+            request_id,
+        }
+    }
+
+    /// The only place where an endpoint's errors are made: nothing that a provider
+    /// wrote gets past the cleaning.
+    fn error(&self, fault: &Fault, request_id: Option<String>) -> LlmError {
+        LlmError {
+            kind: fault.kind,
+            target: self.target.clone(),
+            message: self.endpoint.words.message(&fault.message),
+            request_id,
+            retry_after: fault.retry_after,
+        }
+    }
+
+    fn request_id(&self, headers: &HeaderMap) -> Option<String> {
+        let id = ["x-request-id", "request-id"]
+            .iter()
+            .find_map(|name| headers.get(*name))?;
+        self.endpoint
+            .words
+            .id(&String::from_utf8_lossy(id.as_bytes()))
+    }
+}
+
+async fn gather_events(
+    answer: Answer,
+    gathering: &mut dyn Gather,
+    deltas: &dyn OnDelta,
+) -> Result<(), Fault> {
+    let mut events = pin!(answer.stream().eventsource());
+    while let Some(event) = events.next().await {
+        let event = event.map_err(|error| match error {
+            EventStreamError::Transport(fault) => fault,
+            EventStreamError::Utf8(_) => Fault::bad_reply("the answer is not UTF-8"),
+            EventStreamError::Parser(_) => Fault::bad_reply("the answer is not a stream of events"),
+        })?;
+        // Empty events keep a connection alive.
+        if !event.data.trim().is_empty() && gathering.event(&event.data, deltas)? {
+            let _ = timeout(CLOSING, events.next()).await;
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl ChatModel for EndpointModel {
+    fn chat<'a>(&'a self, request: &'a Request, deltas: &'a dyn OnDelta) -> ReplyFuture<'a> {
+        Box::pin(async move {
+            let start = Instant::now();
+            let result = self.exchange(request, deltas).await;
+            let ms = start.elapsed().as_millis();
+            match &result {
+                Ok(reply) => tracing::debug!(
+                    target_model = %self.target, ms, input = reply.usage.input,
+                    output = reply.usage.output, stop = ?reply.stop, "a model replied"
+                ),
+                Err(error) => tracing::debug!(
+                    target_model = %self.target, ms, kind = ?error.kind, error = %error.message,
+                    "a model gave no reply"
+                ),
+            }
+            result
+        })
+    }
+
+    fn target(&self) -> Target {
+        self.target.clone()
+    }
+
+    fn limits(&self) -> ModelLimits {
+        self.limits
+    }
+}

@@ -1,0 +1,319 @@
+//! How do OpenAI's chat completions, and the servers that speak like them, write?
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::fault::Fault;
+use super::gather::{Call, Gather, Gathered, arguments_object, parse};
+use crate::{Message, OnDelta, Request, Stop, ToolSpec, Usage};
+
+/// The body of a request.
+pub(super) fn body(request: &Request, model: &str, max_tokens: &str) -> Value {
+    let mut messages = Vec::new();
+    if !request.system.is_empty() {
+        messages.push(json!({ "role": "system", "content": request.system }));
+    }
+    for message in &request.messages {
+        match message {
+            Message::User(text) => messages.push(json!({ "role": "user", "content": text })),
+            Message::Assistant { text, calls } => messages.push(said(text, calls)),
+            Message::Tools(replies) => messages.extend(replies.iter().map(|reply| {
+                json!({ "role": "tool", "tool_call_id": reply.call_id, "content": reply.text })
+            })),
+        }
+    }
+    let mut body = json!({ "model": model, "messages": messages });
+    body[max_tokens] = request.max_output_tokens.into();
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    body
+}
+
+fn said(text: &str, calls: &[crate::ToolCall]) -> Value {
+    if calls.is_empty() {
+        return json!({ "role": "assistant", "content": text });
+    }
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|call| {
+            // As the model wrote them where that is an object: a server that
+            // caches prompts knows them again.
+            let arguments = match arguments_object(&call.arguments) {
+                Value::Object(same) if same.contains_key("not_an_object") || same.is_empty() => {
+                    Value::Object(same).to_string()
+                }
+                _ => call.arguments.clone(),
+            };
+            json!({
+                "id": call.id,
+                "type": "function",
+                "function": { "name": call.name, "arguments": arguments },
+            })
+        })
+        .collect();
+    let content = Some(text).filter(|text| !text.is_empty());
+    json!({ "role": "assistant", "content": content, "tool_calls": calls })
+}
+
+fn tool(tool: &ToolSpec) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.schema,
+        },
+    })
+}
+
+/// An answer or a part of one: a part has `delta` where an answer has `message`,
+/// and they look alike.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    #[serde(default)]
+    choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    usage: Option<Counted>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Choice {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(default, alias = "message")]
+    delta: Option<Said>,
+    #[serde(default)]
+    finish_reason: Option<String>,
+}
+
+/// What the model says. Thinking (`reasoning`, `reasoning_content`) is not read.
+#[derive(Debug, Deserialize)]
+struct Said {
+    /// A text, or a list of parts.
+    #[serde(default)]
+    content: Option<Value>,
+    #[serde(default)]
+    refusal: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Called>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Called {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    function: Option<Function>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Function {
+    #[serde(default)]
+    name: Option<String>,
+    /// JSON in a text; some servers give the object itself.
+    #[serde(default)]
+    arguments: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Counted {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<Details>,
+    /// DeepSeek's name for cached tokens.
+    #[serde(default)]
+    prompt_cache_hit_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Details {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+impl Counted {
+    fn usage(&self) -> Usage {
+        let details = self.prompt_tokens_details.as_ref();
+        let cached = details.and_then(|details| details.cached_tokens);
+        let input = self.prompt_tokens.unwrap_or(0);
+        Usage {
+            input,
+            cached_input: cached
+                .or(self.prompt_cache_hit_tokens)
+                .unwrap_or(0)
+                .min(input),
+            cache_write: 0,
+            output: self.completion_tokens.unwrap_or(0),
+            cost: None,
+        }
+    }
+}
+
+/// A reply that comes.
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
+    text: String,
+    refusal: String,
+    calls: Vec<Call>,
+    finish: Option<String>,
+    usage: Usage,
+    /// Whether the model was given the word at all.
+    has_choice: bool,
+    /// Whether the server said that nothing more comes.
+    is_done: bool,
+}
+
+impl Gather for Gathering {
+    fn event(&mut self, data: &str, deltas: &dyn OnDelta) -> Result<bool, Fault> {
+        if data.trim() == "[DONE]" {
+            self.is_done = true;
+            return Ok(true);
+        }
+        self.add(parse(data)?, deltas)?;
+        Ok(false)
+    }
+
+    fn whole(&mut self, body: &str, deltas: &dyn OnDelta) -> Result<(), Fault> {
+        self.is_done = true;
+        self.add(parse(body)?, deltas)
+    }
+
+    fn end(self: Box<Self>, numbered: &dyn Fn(usize) -> String) -> Result<Gathered, Fault> {
+        // A reason to stop is the model's end, and some servers leave it at that.
+        if !self.is_done && self.finish.is_none() {
+            let cut = "the answer ended before its end";
+            return Err(Fault::new(crate::ErrorKind::CutOff, cut));
+        }
+        if !self.has_choice {
+            return Err(Fault::bad_reply("the answer has no choices"));
+        }
+        let stop = self.stop();
+        let calls = self.calls.into_iter().enumerate();
+        Ok(Gathered {
+            text: match self.text.is_empty() {
+                true => self.refusal,
+                false => self.text,
+            },
+            calls: calls
+                .map(|(place, call)| call.end(place, numbered))
+                .collect(),
+            stop,
+            usage: self.usage,
+        })
+    }
+}
+
+impl Gathering {
+    fn add(&mut self, answer: Answer, deltas: &dyn OnDelta) -> Result<(), Fault> {
+        if let Some(error) = answer.error {
+            return Err(Fault::told(&json!({ "error": error })));
+        }
+        if let Some(counted) = answer.usage {
+            self.usage = counted.usage();
+        }
+        // We ask for one choice; should there be more, the first one counts.
+        let choices = answer.choices.unwrap_or_default();
+        for choice in choices
+            .into_iter()
+            .filter(|one| one.index.unwrap_or(0) == 0)
+        {
+            self.has_choice = true;
+            if let Some(said) = choice.delta {
+                self.say(said, deltas);
+            }
+            if let Some(finish) = choice.finish_reason.filter(|word| !word.is_empty()) {
+                self.finish = Some(finish);
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, said: Said, deltas: &dyn OnDelta) {
+        let text = said.content.map(text_of).unwrap_or_default();
+        if !text.is_empty() {
+            deltas.text(&text);
+            self.text.push_str(&text);
+        }
+        self.refusal.push_str(&said.refusal.unwrap_or_default());
+        for called in said.tool_calls.unwrap_or_default() {
+            self.call(called);
+        }
+    }
+
+    /// A part of a call goes to the call of its index; a new id there begins a new
+    /// call, for some servers give each call the index 0.
+    fn call(&mut self, part: Called) {
+        let id = part.id.unwrap_or_default();
+        let index = part.index.unwrap_or_else(|| match id.is_empty() {
+            true => self.calls.last().map_or(0, |last| last.index),
+            false => self.calls.len() as u64,
+        });
+        let known = self.calls.iter().rposition(|call| {
+            call.index == index && (id.is_empty() || call.id.is_empty() || call.id == id)
+        });
+        let at = known.unwrap_or_else(|| {
+            self.calls.push(Call {
+                index,
+                ..Call::default()
+            });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[at];
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        let Some(function) = part.function else {
+            return;
+        };
+        if call.name.is_empty() {
+            call.name = function.name.unwrap_or_default();
+        }
+        match function.arguments {
+            None | Some(Value::Null) => {}
+            Some(Value::String(more)) => call.arguments.push_str(&more),
+            Some(object) => call.arguments = object.to_string(),
+        }
+    }
+
+    fn stop(&self) -> Stop {
+        if !self.refusal.is_empty() {
+            return Stop::Refused;
+        }
+        match self.finish.as_deref() {
+            Some("length") => Stop::Length,
+            Some("content_filter") => Stop::Refused,
+            // Some servers say `stop` beside calls, and some `tool_calls` without.
+            Some("stop" | "tool_calls" | "function_call") | None => match self.calls.is_empty() {
+                true => Stop::End,
+                false => Stop::ToolCalls,
+            },
+            Some(other) => Stop::Other(other.to_owned()),
+        }
+    }
+}
+
+/// The text of a content: itself, or its parts of type `text`, without those that
+/// are thinking.
+fn text_of(content: Value) -> String {
+    let part = |part: &Map<String, Value>| match part.get("type").and_then(Value::as_str) {
+        Some("text" | "output_text") | None => part.get("text")?.as_str().map(str::to_owned),
+        Some(_) => None,
+    };
+    match content {
+        Value::String(text) => text,
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(Value::as_object)
+            .filter_map(part)
+            .collect(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,125 @@
+//! How are a stranger's words shown: on one line, bounded, and without a key?
+
+use crate::Key;
+
+/// Characters that an error's message may have.
+const MOST_CHARS: usize = 500;
+/// Characters that an id of a provider's may have.
+const MOST_ID_CHARS: usize = 100;
+/// Shorter secrets are not looked for: they would occur by chance, and no
+/// provider has such keys.
+const SHORTEST_SECRET: usize = 6;
+
+/// Cleans what a provider wrote before anybody reads it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Words {
+    secrets: Vec<Key>,
+}
+
+impl Words {
+    /// Words in which none of `secrets` may occur.
+    pub(super) fn without(secrets: impl IntoIterator<Item = Key>) -> Self {
+        let mut secrets: Vec<Key> = secrets
+            .into_iter()
+            .filter(|secret| secret.reveal().len() >= SHORTEST_SECRET)
+            .collect();
+        // A longer one first: a shorter one may be a part of it.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
+        Self { secrets }
+    }
+
+    /// A message on one line.
+    pub(super) fn message(&self, text: &str) -> String {
+        self.line(text, MOST_CHARS)
+    }
+
+    /// An id that the provider gave; `None` for an empty one.
+    pub(super) fn id(&self, text: &str) -> Option<String> {
+        Some(self.line(text, MOST_ID_CHARS)).filter(|id| !id.is_empty())
+    }
+
+    fn line(&self, text: &str, most: usize) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.secrets {
+            text = text.replace(secret.reveal(), "[key]");
+        }
+        one_line(&text, most)
+    }
+}
+
+/// `text` with white space run together, other control characters escaped, and
+/// cut to `most` characters.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    let mut chars = 0;
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+            chars += 1;
+        }
+        for c in word.chars() {
+            let start = line.len();
+            match is_unseen(c) {
+                true => line.extend(c.escape_unicode()),
+                false => line.push(c),
+            }
+            chars += line[start..].chars().count();
+        }
+        if chars > most {
+            break;
+        }
+    }
+    if chars > most {
+        let end = line.char_indices().nth(most - 1).map_or(0, |(at, _)| at);
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+/// Characters that steer a terminal, or that stand for nothing that can be seen:
+/// controls, direction marks, joiners, tags.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_shown_on_one_line_without_a_key() {
+        let words = Words::without([
+            Key::new("sk-123456"),
+            Key::new("sk-123456789"),
+            Key::new("x"),
+        ]);
+        let cases = [
+            ("a\n\tb  c\r\n", "a b c"),
+            ("bell\u{7} \u{1b}[31mred", "bell\\u{7} \\u{1b}[31mred"),
+            ("\u{202e}evil\u{200b}", "\\u{202e}evil\\u{200b}"),
+            ("key sk-123456789.", "key [key]."),
+            ("Bearer sk-123456, sk-123456", "Bearer [key], [key]"),
+            ("xx", "xx"),
+            ("", ""),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(words.message(text), shown);
+        }
+        for long in [
+            "é".repeat(10_000),
+            "é ".repeat(10_000),
+            "\u{1}".repeat(9_999),
+        ] {
+            let shown = words.message(&long);
+            assert_eq!(shown.chars().count(), MOST_CHARS, "{shown}");
+            assert!(shown.ends_with('…'));
+        }
+        let exact = "é".repeat(MOST_CHARS);
+        assert_eq!(words.message(&exact), exact);
+        assert_eq!(words.id(" \n"), None);
+    }
+}
