@@ -2,10 +2,22 @@
 //!
 //! The tools of seed 001's read-grep child (wire.md): a name leads to one text and
 //! never out of the root, pages are bounded by tokens, and every answer is one
-//! text. [`Pinned`] is the one stored output that a child may see.
+//! text. [`Pinned`] is the one stored output that a child may see, [`Root`] a
+//! directory.
 
+mod arguments;
+mod error;
+mod grep;
+mod name;
+mod opened;
+mod page;
 mod pinned;
+mod read;
+mod root;
 mod tools;
 
+pub use error::FileError;
+pub use opened::{Files, Opened};
 pub use pinned::Pinned;
-pub use tools::{Answer, FileTools, Files, Tool};
+pub use root::Root;
+pub use tools::{Answer, FileTools, Tool};

@@ -4,11 +4,34 @@ use std::sync::Arc;
 
 use spillgate_lookup::Artifact;
 
+use crate::name::checked;
+use crate::{FileError, Files, Opened};
+
 /// A root in which there is one text only: a stored output's view.
+///
+/// Its name leads to it, and its handle; of both also the last part alone, since
+/// models shorten what is long, and `./` before it. Whatever else is asked for is
+/// not there, be it stored or not.
 #[derive(Debug, Clone)]
 pub struct Pinned {
     /// The name that leads to it.
     pub name: String,
     /// The output.
     pub artifact: Arc<Artifact>,
+}
+
+impl Files for Pinned {
+    fn open(&self, name: &str) -> Result<Opened, FileError> {
+        let handle = self.artifact.manifest().handle.to_string();
+        let asked = checked(name)?.trim();
+        let asked = asked.strip_prefix("./").unwrap_or(asked);
+        let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+        let is_it = [&last(&self.name), &self.name, &last(&handle), &handle]
+            .into_iter()
+            .any(|known| known == asked);
+        match is_it {
+            true => Ok(Opened::artifact(Arc::clone(&self.artifact))),
+            false => Err(FileError::Absent(name.to_owned())),
+        }
+    }
 }

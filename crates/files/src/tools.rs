@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use spillgate_artifact::TokenBudget;
 use spillgate_measure::TokenCounter;
 
-use crate::Pinned;
-
-/// Where names lead.
-pub trait Files: Send + Sync + std::fmt::Debug {}
-
-impl Files for Pinned {}
+use crate::arguments::Arguments;
+use crate::grep::Grep;
+use crate::page::Page;
+use crate::read::Read;
+use crate::{FileError, Files};
 
 /// A tool as a model is told of it.
 #[derive(Debug, Clone)]
@@ -37,7 +37,8 @@ pub struct Answer {
 pub struct FileTools {
     /// Where names lead.
     pub files: Arc<dyn Files>,
-    /// What an answer may cost.
+    /// What an answer may cost; less than 128 tokens count as 128, since below that
+    /// no line fits beside what must stand with it.
     pub budget: TokenBudget,
     /// What counts it.
     pub counter: Arc<dyn TokenCounter>,
@@ -47,15 +48,96 @@ impl FileTools {
     /// The tools' definitions.
     #[must_use]
     pub fn definitions() -> Vec<Tool> {
-        Vec::new()
+        let file = json!({"type": "string", "description": "Name of the file."});
+        let whole = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
+        vec![
+            Tool {
+                name: "Read",
+                description: "Shows lines of a file with their numbers. An answer that had to be cut ends with how to read on. Lines over 1000 characters are broken into several.",
+                schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "file": file,
+                        "start": whole("Lines to skip, from the side that is read. Default 0."),
+                        "lines": whole("How many lines. Default all."),
+                        "headOrTail": {
+                            "type": "string",
+                            "enum": ["head", "tail"],
+                            "description": "Read from the beginning or from the end. Default head.",
+                        },
+                    },
+                    "required": ["file"],
+                }),
+            },
+            Tool {
+                name: "Grep",
+                description: "Shows the lines of a file that match a regular expression, with lines around them: 12→ is a match, 13- stands beside one. An answer that had to be cut ends with how to go on.",
+                schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "file": file,
+                        "regex": {
+                            "type": "string",
+                            "maxLength": 10_000,
+                            "description": "Rust regex syntax, matched within a line: no lookaround, no backreferences.",
+                        },
+                        "before": whole("Lines to show before a match. Default 10."),
+                        "after": whole("Lines to show after a match. Default 10."),
+                        "caseSensitive": {"type": "boolean", "description": "Default false."},
+                        "start": whole("Lines to skip. Default 0."),
+                    },
+                    "required": ["file", "regex"],
+                }),
+            },
+        ]
     }
 
     /// Answers a call; `arguments` is JSON as a model wrote it.
     #[must_use]
     pub fn call(&self, name: &str, arguments: &str) -> Answer {
-        Answer {
-            text: format!("{name} {arguments}"),
-            is_error: true,
+        let is_read = match name {
+            "Read" => true,
+            "Grep" => false,
+            _ => return wrong("there is no such tool; there are Read and Grep".to_owned()),
+        };
+        let answer =
+            Arguments::parse(arguments).and_then(|arguments| self.answer(is_read, &arguments));
+        match answer {
+            Ok(text) => Answer {
+                text,
+                is_error: false,
+            },
+            Err(text) => wrong(Page::new("", self.budget, &*self.counter).cut(text)),
         }
+    }
+
+    fn answer(&self, is_read: bool, arguments: &Arguments) -> Result<String, String> {
+        let file = arguments.text("file")?;
+        let page = Page::new(file, self.budget, &*self.counter);
+        // A call that is wrong in itself is told so before anything is opened.
+        let (read, grep) = match is_read {
+            true => (Some(Read::of(arguments)?), None),
+            false => (None, Some(Grep::of(arguments)?)),
+        };
+        let opened = self.files.open(file).map_err(|error| error.to_string())?;
+        let view = opened.lines();
+        let answer = match (read, grep) {
+            (Some(read), _) => read.page(view, &page),
+            (None, grep) => grep
+                .expect("invariant: a call is one of the two")
+                .page(view, &page),
+        };
+        let unreadable = |error| FileError::Unreadable {
+            name: file.to_owned(),
+            error,
+        };
+        answer.map_err(|error| unreadable(error).to_string())?
+    }
+}
+
+fn wrong(text: String) -> Answer {
+    Answer {
+        text,
+        is_error: true,
     }
 }

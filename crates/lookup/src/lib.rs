@@ -15,6 +15,6 @@ mod slice;
 pub use artifact::Artifact;
 pub use error::LookupError;
 pub use fit::fitting;
-pub use grep::{Case, Context, GrepPage, GrepQuery, Match, grep};
+pub use grep::{Case, Context, GrepPage, GrepQuery, Match, grep, grep_view};
 pub use read::{Page, ReadQuery, Span, read};
 pub use slice::{Slice, slice};

@@ -1,7 +1,9 @@
 //! Where does the answer stand?
 
 use std::fmt;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use spillgate_llm::Stop;
 
 /// A value that nobody can guess: 128 random bits, in hex.
@@ -41,15 +43,32 @@ impl Nonces for RandomNonces {
 }
 
 /// The slot of one answer.
+///
+/// The wrapper of wire.md, read strictly: what a model must write to answer is
+/// something that it can only know from us.
+///
+/// - Text outside the wrapper is ignored, a code fence around it too. A wrapper with
+///   escaped brackets (`&lt;`) is text.
+/// - The tag must be whole and exact, with our nonce. Attributes may stand in any
+///   order, with either quotes or none; a `format` that is not `text` names
+///   another slot.
+/// - Outside a wrapper, what stands in `<think>` or `<thinking>` is ignored, as is
+///   everything before a closing one that was never opened: some templates put
+///   the opening one into the prompt. Thinking without an end goes on to the end.
+/// - The closing tag may be missing where the model stopped by itself.
+/// - An opening tag within a slot begins the answer again. All answers that are not
+///   blank must be the same text: half an answer is never taken for all of it.
 #[derive(Debug, Clone)]
 pub struct Slot {
     nonce: Nonce,
+    marks: Regex,
 }
 
 /// Why a reply has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlotError {
-    /// It has no text.
+    /// It has no text, or its slot has none: a model that says nothing has not
+    /// answered.
     #[error("received empty content")]
     Empty,
     /// The wrapper is missing.
@@ -67,7 +86,8 @@ impl Slot {
     /// A slot that `nonce` names.
     #[must_use]
     pub fn new(nonce: Nonce) -> Self {
-        Self { nonce }
+        let marks = marks(&nonce);
+        Self { nonce, marks }
     }
 
     /// What names it.
@@ -88,9 +108,284 @@ impl Slot {
         format!("</ai-agent-{}-FINAL>", self.nonce)
     }
 
-    /// The answer in a reply that stopped because of `stop`.
+    /// The answer in a reply that stopped because of `stop`, white space around it
+    /// taken off.
     pub fn answer(&self, reply: &str, stop: &Stop) -> Result<String, SlotError> {
-        let _ = (reply, stop);
-        Err(SlotError::Missing)
+        if reply.trim().is_empty() {
+            return Err(SlotError::Empty);
+        }
+        let (mut answers, open) = self.wrapped(reply);
+        if let Some(at) = open {
+            if *stop != Stop::End {
+                return Err(SlotError::CutOff);
+            }
+            answers.push(self.unclosed(reply, at));
+        }
+        if answers.is_empty() {
+            return Err(SlotError::Missing);
+        }
+        let mut said = answers.into_iter().filter(|answer| !answer.is_empty());
+        let answer = said.next().ok_or(SlotError::Empty)?;
+        match said.all(|other| other == answer) {
+            true => Ok(answer.to_owned()),
+            false => Err(SlotError::Ambiguous),
+        }
+    }
+
+    /// The contents of all wrappers that were ended, and where one begins that was
+    /// not.
+    fn wrapped<'a>(&self, reply: &'a str) -> (Vec<&'a str>, Option<usize>) {
+        let (mut answers, mut place) = (Vec::new(), Place::Outside);
+        for mark in self.marks.captures_iter(reply) {
+            let whole = mark.get_match();
+            let is = |name| mark.name(name).is_some();
+            if is("open") && !is_text(&mark["attributes"]) {
+                continue;
+            }
+            place = match place {
+                Place::Inside(start) if is("open") || is("close") => {
+                    let answer = reply[start..whole.start()].trim();
+                    if !(is("open") && was_thinking(answer)) {
+                        answers.push(answer);
+                    }
+                    match is("open") {
+                        true => Place::Inside(whole.end()),
+                        false => Place::Outside,
+                    }
+                }
+                Place::Outside if is("open") => Place::Inside(whole.end()),
+                Place::Outside if is("think") => Place::Thinking,
+                Place::Outside if is("thought") => {
+                    answers.clear();
+                    Place::Outside
+                }
+                Place::Thinking if is("thought") => Place::Outside,
+                same => same,
+            };
+        }
+        match place {
+            Place::Inside(start) => (answers, Some(start)),
+            Place::Outside | Place::Thinking => (answers, None),
+        }
+    }
+
+    /// What stands in a slot that begins at `start` and has no closing tag: without
+    /// the beginning of one, and without the end of a code fence that was begun
+    /// before the slot.
+    fn unclosed<'a>(&self, reply: &'a str, start: usize) -> &'a str {
+        let (before, rest) = reply.split_at(start);
+        let mut answer = rest.trim_end();
+        if let Some(at) = answer.rfind("</")
+            && self.closing().starts_with(&answer[at..])
+        {
+            answer = answer[..at].trim_end();
+        }
+        let tag = before.rfind('<').unwrap_or_default();
+        let is_fenced = before[..tag]
+            .trim_end()
+            .rsplit('\n')
+            .next()
+            .is_some_and(|line| line.trim_start().starts_with("```"));
+        if is_fenced {
+            answer = answer.strip_suffix("```").unwrap_or(answer);
+        }
+        answer.trim()
+    }
+}
+
+/// What counts in a reply: the tags of the slot of `nonce`, and those of thinking.
+fn marks(nonce: &Nonce) -> Regex {
+    let marks = format!(
+        r#"(?x)
+        (?<open> <ai-agent-{nonce}-FINAL
+            (?<attributes>
+                (?: \s+ [\w:.-]+ \s*=\s* (?: "[^"<>]*" | '[^'<>]*' | [^\s"'<>=/]+ ) )*
+            ) \s* > )
+        | (?<close> </ai-agent-{nonce}-FINAL \s* > )
+        | (?<think> (?i: <think (?:ing)? > ) )
+        | (?<thought> (?i: </think (?:ing)? > ) )"#
+    );
+    Regex::new(&marks).expect("invariant: a nonce is hex, the rest is ours")
+}
+
+/// Where in a reply a mark stands.
+enum Place {
+    Outside,
+    Thinking,
+    /// In the slot whose content begins at this byte.
+    Inside(usize),
+}
+
+/// Whether thinking ended in a slot that is then begun again: the first tag was a
+/// thought of it.
+fn was_thinking(text: &str) -> bool {
+    text.rfind("</think") > text.rfind("<think")
+}
+
+/// An attribute of a tag.
+static ATTRIBUTE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"([\w:.-]+)\s*=\s*("[^"]*"|'[^']*'|\S+)"#).expect("invariant: it is ours")
+});
+
+/// Whether a tag with these attributes opens a slot for text.
+fn is_text(attributes: &str) -> bool {
+    ATTRIBUTE.captures_iter(attributes).all(|attribute| {
+        let quotes = |c: char| "\"'“”".contains(c) || c.is_whitespace();
+        &attribute[1] != "format" || attribute[2].trim_matches(quotes) == "text"
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A slot of a nonce that ends in `01`, and short marks for its tags.
+    fn slot() -> Slot {
+        Slot::new(Nonce::of([1; 16]))
+    }
+
+    /// `{` and `}` stand for the tags of `slot`, `~` for its nonce.
+    fn written(reply: &str) -> String {
+        let slot = slot();
+        reply
+            .replace('~', &slot.nonce().to_string())
+            .replace('{', &slot.opening())
+            .replace('}', &slot.closing())
+    }
+
+    type Case = (&'static str, Result<&'static str, SlotError>);
+
+    fn check(cases: &[Case], stop: &Stop) {
+        for (reply, want) in cases {
+            let want = want.clone().map(str::to_owned);
+            assert_eq!(slot().answer(&written(reply), stop), want, "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn answers_of_models_that_stopped() {
+        use SlotError::{Ambiguous, Empty, Missing};
+        let cases: [Case; 22] = [
+            ("{yes}", Ok("yes")),
+            ("Here:\n{\n  two\nlines \n}\nDone.", Ok("two\nlines")),
+            ("```xml\n{yes}\n```", Ok("yes")),
+            ("```xml\n{\nyes\n```", Ok("yes")),
+            ("{```\ncode\n```", Ok("```\ncode\n```")),
+            ("{yes", Ok("yes")),
+            ("{yes</ai-agent-~-FIN", Ok("yes")),
+            ("{a </b", Ok("a </b")),
+            ("{yes} {yes}", Ok("yes")),
+            ("{yes{", Ok("yes")),
+            ("{\n{yes}\n}", Ok("yes")),
+            ("{yes} {}", Ok("yes")),
+            ("{yes} {no}", Err(Ambiguous)),
+            ("{one {two}", Err(Ambiguous)),
+            ("{one} {two", Err(Ambiguous)),
+            ("} {yes}", Ok("yes")),
+            ("", Err(Empty)),
+            (" \n", Err(Empty)),
+            ("{ \n }", Err(Empty)),
+            ("{", Err(Empty)),
+            ("yes", Err(Missing)),
+            ("yes}", Err(Missing)),
+        ];
+        check(&cases, &Stop::End);
+    }
+
+    #[test]
+    fn tags_must_be_exact() {
+        use SlotError::Missing;
+        let cases: [Case; 16] = [
+            ("<ai-agent-~-FINAL>yes}", Ok("yes")),
+            ("<ai-agent-~-FINAL format='text' >yes}", Ok("yes")),
+            ("<ai-agent-~-FINAL format = text>yes}", Ok("yes")),
+            ("<ai-agent-~-FINAL format=“text”>yes}", Ok("yes")),
+            (
+                "<ai-agent-~-FINAL\n a=\"b\" format=\"text\">yes}",
+                Ok("yes"),
+            ),
+            ("{yes</ai-agent-~-FINAL >", Ok("yes")),
+            ("<ai-agent-~-FINAL format=\"json\">yes}", Err(Missing)),
+            ("<ai-agent-~-FINAL format=''>yes}", Err(Missing)),
+            ("<ai-agent-~-FINALxyz>yes}", Err(Missing)),
+            ("<ai-agent-~-FINAL-2 format=\"text\">yes}", Err(Missing)),
+            ("<ai-agent-~-FINAL format=\"text\"/>yes}", Err(Missing)),
+            ("<ai-agent-~-final format=\"text\">yes}", Err(Missing)),
+            ("<ai-agent-~0-FINAL format=\"text\">yes}", Err(Missing)),
+            ("<ai-agent-01-FINAL format=\"text\">yes}", Err(Missing)),
+            ("<ai-agent-<NONCE>-FINAL format=\"text\">yes", Err(Missing)),
+            ("&lt;ai-agent-~-FINAL format=\"text\"&gt;yes", Err(Missing)),
+        ];
+        check(&cases, &Stop::End);
+    }
+
+    #[test]
+    fn thinking_is_no_answer() {
+        use SlotError::Missing;
+        let cases: [Case; 11] = [
+            ("<think>{no}</think>{yes}", Ok("yes")),
+            (
+                " <think>a</think>\n<THINKING>{no</THINKING> {yes}",
+                Ok("yes"),
+            ),
+            ("<think>a<think>{no}</think>b</think>{yes}", Ok("yes")),
+            ("a {no} b</think>{yes}", Ok("yes")),
+            ("I write {...</think>{yes}", Ok("yes")),
+            ("{<think> is a tag}", Ok("<think> is a tag")),
+            ("{yes}<think>{no}", Ok("yes")),
+            ("<think>{no}", Err(Missing)),
+            ("<thinking>{no</thinking>", Err(Missing)),
+            ("{no}</think>", Err(Missing)),
+            ("so <think>{no} {no}", Err(Missing)),
+        ];
+        check(&cases, &Stop::End);
+    }
+
+    #[test]
+    fn only_a_model_that_stopped_by_itself_may_leave_the_slot_open() {
+        for stop in [Stop::Length, Stop::Refused, Stop::Other("x".into())] {
+            let cases = [
+                ("{yes", Err(SlotError::CutOff)),
+                ("{yes} {ye", Err(SlotError::CutOff)),
+                ("{yes</ai-agent-~-FINAL", Err(SlotError::CutOff)),
+                ("{yes} and", Ok("yes")),
+                ("and", Err(SlotError::Missing)),
+            ];
+            check(&cases, &stop);
+        }
+    }
+
+    /// Text that holds no mark of ours.
+    fn prose() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            "\\PC{0,20}",
+            "[<>/\n`\"=]{0,9}",
+            Just("<ai-agent-0202-FINAL format=\"text\">".to_owned()),
+            Just("</ai-agent-".to_owned()),
+        ];
+        let text = proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat());
+        text.prop_filter("marks", |text| !text.to_lowercase().contains("think"))
+    }
+
+    proptest! {
+        #[test]
+        fn what_stands_in_the_slot_comes_out(before in prose(), inside in prose(), after in prose()) {
+            let slot = slot();
+            let reply = format!("{before}{}{inside}{}{after}", slot.opening(), slot.closing());
+            let want = match inside.trim() {
+                "" => Err(SlotError::Empty),
+                text => Ok(text.to_owned()),
+            };
+            prop_assert_eq!(slot.answer(&reply, &Stop::Length), want);
+        }
+
+        #[test]
+        fn who_does_not_know_the_nonce_cannot_answer(text in prose(), nonce: [u8; 16], stop in prop_oneof![Just(Stop::End), Just(Stop::Length)]) {
+            let other = Slot::new(Nonce::of(nonce));
+            let forged = format!("{text}{}{text}{}{text}", other.opening(), other.closing());
+            prop_assert!(slot().answer(&forged, &stop).is_err());
+        }
     }
 }

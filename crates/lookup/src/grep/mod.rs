@@ -12,6 +12,7 @@ mod scan;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use spillgate_artifact::TokenBudget;
 use spillgate_measure::TokenCounter;
+use spillgate_view::View;
 
 use crate::{Artifact, LookupError};
 
@@ -87,8 +88,16 @@ pub fn grep(
     query: &GrepQuery<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<GrepPage, LookupError> {
+    grep_view(artifact.view(), query, counter)
+}
+
+/// The first page of matches in a view that need not be stored.
+pub fn grep_view(
+    view: &View,
+    query: &GrepQuery<'_>,
+    counter: &dyn TokenCounter,
+) -> Result<GrepPage, LookupError> {
     let matcher = matcher(query)?;
-    let view = artifact.view();
     let search = Search {
         view,
         matcher: &matcher,
@@ -106,7 +115,7 @@ pub fn grep(
 
 /// A search under way.
 struct Search<'a> {
-    view: &'a spillgate_view::View,
+    view: &'a View,
     matcher: &'a RegexMatcher,
     /// Offsets that are wanted.
     wanted: usize,
@@ -127,17 +136,17 @@ impl Search<'_> {
 }
 
 fn matcher(query: &GrepQuery<'_>) -> Result<RegexMatcher, LookupError> {
-    if query.pattern.len() > LONGEST_PATTERN {
+    let length = query.pattern.chars().count();
+    if length > LONGEST_PATTERN {
         return Err(LookupError::BadPattern {
-            message: format!(
-                "it is {} characters long; {LONGEST_PATTERN} are allowed",
-                query.pattern.len()
-            ),
+            message: format!("it is {length} characters long; {LONGEST_PATTERN} are allowed"),
         });
     }
     RegexMatcherBuilder::new()
         .case_insensitive(query.case == Case::Insensitive)
         .multi_line(true)
+        // `$` stands before the end of a line from Windows too.
+        .crlf(true)
         .line_terminator(Some(b'\n'))
         .build(query.pattern)
         .map_err(|error| LookupError::BadPattern {
@@ -181,8 +190,9 @@ mod tests {
     #[test]
     fn patterns() {
         type Lines = &'static [(u64, &'static str)];
-        let artifact = artifact("one\nTwo two\nthree\n\nétwo\n");
-        let cases: [(&str, Case, Lines); 7] = [
+        let artifact = artifact("one\nTwo two\nthree\n\nétwo\nCR\r\n");
+        let cases: [(&str, Case, Lines); 8] = [
+            ("R$", Case::Sensitive, &[(6, "CR\r")]),
             ("two", Case::Sensitive, &[(2, "Two two"), (5, "étwo")]),
             ("two", Case::Insensitive, &[(2, "Two two"), (5, "étwo")]),
             ("^T", Case::Sensitive, &[(2, "Two two")]),

@@ -1,0 +1,49 @@
+//! Why does a name lead to no text?
+
+use std::io;
+
+use spillgate_view::clip;
+
+/// Characters of a name that an error repeats.
+const NAME_CHARS: usize = 256;
+
+/// A name leads to no text. The words are those of wire.md, where it has some.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// No name.
+    #[error("file must be non-empty")]
+    Empty,
+    /// A name from the machine's root, or with a drive letter.
+    #[error("absolute paths are not allowed")]
+    Absolute,
+    /// A name with a step upwards.
+    #[error("\"..\" is not allowed")]
+    Parent,
+    /// A name with a NUL or another control character.
+    #[error("control characters are not allowed")]
+    Control,
+    /// A name over 4096 characters.
+    #[error("file must have at most 4096 characters")]
+    TooLong,
+    /// Nothing is there.
+    #[error("{}: no such file", short(.0))]
+    Absent(String),
+    /// A directory, a pipe or a device is there.
+    #[error("{}: not a regular file", short(.0))]
+    NotRegular(String),
+    /// A link is there that leads out of the root.
+    #[error("{}: leads out of the root", short(.0))]
+    Outside(String),
+    /// It could not be read.
+    #[error("{}: cannot be read: {error}", short(name))]
+    Unreadable {
+        /// The name.
+        name: String,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+fn short(name: &str) -> String {
+    clip(name, NAME_CHARS)
+}

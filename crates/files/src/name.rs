@@ -1,0 +1,33 @@
+//! Which names may lead anywhere?
+
+use crate::FileError;
+
+/// The seeds' limit (wire.md, Read and Grep).
+const LONGEST: usize = 4096;
+
+/// A name that stays below where it begins, as far as its text can tell; links are
+/// the root's to judge.
+///
+/// `\` parts names as `/` does: what a model writes for one system must not mean
+/// something else on another.
+pub(crate) fn checked(name: &str) -> Result<&str, FileError> {
+    let mut parts = name.split(['/', '\\']);
+    let bytes = name.as_bytes();
+    if name.trim().is_empty() {
+        Err(FileError::Empty)
+    } else if name.chars().nth(LONGEST).is_some() {
+        Err(FileError::TooLong)
+    } else if name.chars().any(char::is_control) {
+        Err(FileError::Control)
+    } else if name.starts_with(['/', '\\']) || has_drive(bytes) {
+        Err(FileError::Absolute)
+    } else if parts.any(|part| part == "..") {
+        Err(FileError::Parent)
+    } else {
+        Ok(name)
+    }
+}
+
+fn has_drive(name: &[u8]) -> bool {
+    matches!(name, [letter, b':', ..] if letter.is_ascii_alphabetic())
+}

@@ -1,0 +1,236 @@
+//! Which lines does a model see?
+
+use std::fmt::Write;
+
+use spillgate_artifact::TokenBudget;
+use spillgate_lookup::fitting;
+use spillgate_measure::{MAX_TOKEN_BYTES, TokenCounter};
+use spillgate_view::View;
+
+use crate::arguments::Arguments;
+use crate::page::{Page, line_text};
+
+/// A call of `Read`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Read {
+    /// Lines that are passed over, from the side that is read.
+    start: u64,
+    /// How many; `None` is all.
+    lines: Option<u64>,
+    /// From the end instead of from the beginning.
+    tail: bool,
+    /// Characters that are passed over in the first line, where an answer before
+    /// had no room for all of it.
+    from: u64,
+}
+
+impl Read {
+    /// The call with these arguments.
+    pub(crate) fn of(arguments: &Arguments) -> Result<Self, String> {
+        let side = arguments.text("headOrTail")?.trim().to_ascii_lowercase();
+        Ok(Self {
+            start: arguments.number("start")?.unwrap_or(0),
+            lines: arguments.limit("lines")?,
+            tail: match side.as_str() {
+                "tail" => true,
+                "" | "head" => false,
+                _ => return Err("headOrTail must be \"head\" or \"tail\"".to_owned()),
+            },
+            from: arguments.number("from")?.unwrap_or(0),
+        })
+    }
+
+    /// The lines wanted, as they are shown.
+    pub(crate) fn page(
+        self,
+        view: &View,
+        page: &Page<'_>,
+    ) -> std::io::Result<Result<String, String>> {
+        let total = view.lines();
+        if self.start > 0 && self.start >= total {
+            return Ok(Err(format!(
+                "start={} is past the end: there are {total} lines",
+                self.start
+            )));
+        }
+        let count = self.lines.unwrap_or(u64::MAX).min(total - self.start);
+        let lines = match self.tail {
+            true => (total - self.start - count + 1, total - self.start),
+            false => (self.start + 1, self.start + count),
+        };
+        let asked = Asked {
+            read: self,
+            view,
+            name: page.name(),
+            lines,
+        };
+        let hint = page.counter.count(&asked.widest_hint());
+        page.within(
+            hint + page.counter.count(&asked.header((total, total))),
+            &|room| match self.tail {
+                true => asked.tail(room, page.counter),
+                false => asked.head(room, page.counter),
+            },
+        )
+        .map(Ok)
+    }
+}
+
+/// What is asked of which text.
+struct Asked<'a> {
+    read: Read,
+    view: &'a View,
+    name: String,
+    /// The first and the last line wanted; the last is before the first where
+    /// there is none.
+    lines: (u64, u64),
+}
+
+/// Lines as they are shown, and where in the text each one begins.
+struct Rows {
+    text: String,
+    starts: Vec<usize>,
+}
+
+impl Asked<'_> {
+    fn head(&self, room: TokenBudget, counter: &dyn TokenCounter) -> std::io::Result<String> {
+        let (first, last) = self.lines;
+        let rows = self.rows(first, room)?;
+        if rows.starts.is_empty() {
+            return Ok(self.header((0, 0)));
+        }
+        let ends: Vec<usize> = rows.starts[1..]
+            .iter()
+            .copied()
+            .chain([rows.text.len()])
+            .collect();
+        let taken = fitting(&rows.text, &ends, room, counter);
+        let shown = ends.partition_point(|&end| end <= taken) as u64;
+        let text = &rows.text[..taken];
+        if shown == 0 {
+            return Ok(self.cut_line(first, text));
+        }
+        let end = first + shown - 1;
+        let hint = match end < last {
+            true => format!(
+                "\n[cut: lines {}-{last} left; Read with start={end}{}]",
+                end + 1,
+                self.limit(last - end)
+            ),
+            false => String::new(),
+        };
+        Ok(self.header((first, end)) + text.trim_end_matches('\n') + &hint)
+    }
+
+    /// As much as fits of a line that does not fit; at least one character of it.
+    fn cut_line(&self, line: u64, taken: &str) -> String {
+        let before = number_of(line).len();
+        let shown = taken.chars().count().saturating_sub(before) as u64;
+        let (from, last) = (self.read.from + shown, self.lines.1);
+        self.header((line, line))
+            + taken
+            + &format!(
+                "\n[cut: the rest of line {line}{} left; Read with start={}, from={from}{}]",
+                match line < last {
+                    true => format!(" and lines {}-{last}", line + 1),
+                    false => String::new(),
+                },
+                line - 1,
+                self.limit(last - line + 1)
+            )
+    }
+
+    /// The last lines that fit. A last line that alone does not is read from its
+    /// beginning.
+    fn tail(&self, room: TokenBudget, counter: &dyn TokenCounter) -> std::io::Result<String> {
+        let (first, last) = self.lines;
+        // No line costs nothing.
+        let from = first.max((last + 1).saturating_sub(room.get())).max(1);
+        let rows = self.rows_between(from, last, u64::MAX)?;
+        let fits = |start: &usize| !counter.exceeds(&rows.text[*start..], room.get());
+        let cut = rows.starts.partition_point(|start| !fits(start));
+        let Some(&at) = rows.starts.get(cut) else {
+            let alone = Asked {
+                lines: (last, last),
+                name: self.name.clone(),
+                ..*self
+            };
+            return match rows.starts.is_empty() {
+                true => Ok(self.header((0, 0))),
+                false => alone.head(room, counter),
+            };
+        };
+        let shown = from + cut as u64;
+        let hint = match shown > first {
+            true => format!(
+                "\n[cut: lines {first}-{} left; Read with headOrTail=\"tail\", start={}{}]",
+                shown - 1,
+                self.view.lines() + 1 - shown,
+                self.limit(shown - first)
+            ),
+            false => String::new(),
+        };
+        Ok(self.header((shown, last)) + rows.text[at..].trim_end_matches('\n') + &hint)
+    }
+
+    /// Rows from `first` on, more than can fit if there are so many.
+    fn rows(&self, first: u64, room: TokenBudget) -> std::io::Result<Rows> {
+        let last = self.lines.1.min(first.saturating_add(room.get()));
+        self.rows_between(first, last, room.get().saturating_mul(MAX_TOKEN_BYTES))
+    }
+
+    /// The rows `first..=last`, at most so many bytes and one row.
+    fn rows_between(&self, first: u64, last: u64, bytes: u64) -> std::io::Result<Rows> {
+        let (mut text, mut starts) = (String::new(), Vec::new());
+        let mut lines = self.view.lines_from(first)?;
+        while let Some((line, bytes_of)) = lines.next_bytes()? {
+            if line.number > last || text.len() as u64 > bytes {
+                break;
+            }
+            let passed = match line.number == self.read.start + 1 && !self.read.tail {
+                true => usize::try_from(self.read.from).unwrap_or(usize::MAX),
+                false => 0,
+            };
+            starts.push(text.len());
+            text.push_str(&number_of(line.number));
+            text.extend(line_text(bytes_of).chars().skip(passed));
+            text.push('\n');
+        }
+        Ok(Rows { text, starts })
+    }
+
+    fn header(&self, (first, last): (u64, u64)) -> String {
+        let side = if self.read.tail { "tail" } else { "head" };
+        let (name, total) = (&self.name, self.view.lines());
+        format!("{name} [{side} {first}-{last}/{total}]\n")
+    }
+
+    /// The argument that asks for the lines left, where a number of lines was
+    /// asked for.
+    fn limit(&self, left: u64) -> String {
+        let limited = self.read.lines.is_some();
+        if limited {
+            format!(", lines={left}")
+        } else {
+            String::new()
+        }
+    }
+
+    /// A hint that costs as much as any.
+    fn widest_hint(&self) -> String {
+        let total = self.view.lines();
+        let mut hint = String::new();
+        write!(
+            hint,
+            "\n[cut: the rest of line {total} and lines {total}-{total} left; Read with start={total}, from=2000{}]",
+            self.limit(total)
+        )
+        .expect("writing to a string");
+        hint
+    }
+}
+
+/// What stands before a line.
+fn number_of(line: u64) -> String {
+    format!("{line:4} ")
+}

@@ -1,0 +1,64 @@
+//! `Read` and `Grep` as a model calls them.
+
+mod names;
+mod pages;
+mod texts;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use spillgate_artifact::{Handle, Layout, TokenBudget};
+use spillgate_files::{FileTools, Files, Pinned, Root};
+use spillgate_lookup::Artifact;
+use spillgate_measure::Tokenizer;
+use spillgate_store::conformance::facts_of;
+use spillgate_store::{ArtifactStore, MemoryStore, Part};
+use spillgate_view::Indexer;
+
+/// The tools over `files`, with answers of so many tokens.
+fn tools(files: impl Files + 'static, budget: u64) -> FileTools {
+    FileTools {
+        files: Arc::new(files),
+        budget: TokenBudget::new(budget),
+        counter: Tokenizer::O200kBase.counter(),
+    }
+}
+
+/// A stored text by the name `out`, and its handle.
+fn pinned(text: &str) -> (Pinned, Handle) {
+    let store = MemoryStore::default();
+    let mut indexer = Indexer::as_is(Layout::AsIs);
+    indexer.feed(text.as_bytes());
+    let index = indexer.finish();
+    let mut facts = facts_of(text.as_bytes());
+    facts.view.longest_line = index.longest_line;
+    let mut draft = store.draft().unwrap();
+    draft.write(Part::Raw, text.as_bytes()).unwrap();
+    let receipt = draft.commit(facts, &index.to_bytes()).unwrap();
+    let handle = receipt.handle();
+    let artifact = Artifact::open(store.open(handle).unwrap()).unwrap();
+    let pinned = Pinned {
+        name: "out".into(),
+        artifact: Arc::new(artifact),
+    };
+    (pinned, handle)
+}
+
+/// A root that holds these files.
+fn root(dir: &Path, files: &[(&str, &[u8])]) -> Root {
+    for (name, bytes) in files {
+        fs::write(dir.join(name), bytes).unwrap();
+    }
+    Root::open(dir).unwrap()
+}
+
+/// What a call gives; `error: ` stands before what is one.
+fn call(tools: &FileTools, name: &str, arguments: &Value) -> String {
+    let answer = tools.call(name, &arguments.to_string());
+    match answer.is_error {
+        true => format!("error: {}", answer.text),
+        false => answer.text,
+    }
+}

@@ -1,0 +1,132 @@
+//! Which calls of a reply are made, and which reply belongs to which call?
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use spillgate_llm::{ToolCall, ToolReply, ToolSpec};
+
+use crate::texts;
+
+/// The calls of one reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Calls {
+    /// Those to make, at the same time if that is of use.
+    pub make: Vec<ToolCall>,
+    /// Those that are answered already, because they cannot be made.
+    pub refused: Vec<(ToolCall, ToolReply)>,
+}
+
+/// Calls in the order of the model, with what is known of their replies.
+#[derive(Debug, Clone)]
+pub(crate) struct Sorted {
+    calls: Vec<ToolCall>,
+    /// One for each call; `None` for those that are made.
+    refusals: Vec<Option<ToolReply>>,
+}
+
+impl Sorted {
+    /// Sorts out what of `calls` can be made; at most `limit` are.
+    pub(crate) fn of(mut calls: Vec<ToolCall>, tools: &[ToolSpec], limit: u32) -> (Calls, Self) {
+        mend(&mut calls, tools);
+        let (mut sorted, mut refusals) = (
+            Calls {
+                make: Vec::new(),
+                refused: Vec::new(),
+            },
+            Vec::new(),
+        );
+        for call in &calls {
+            let is_full = sorted.make.len() as u64 >= u64::from(limit);
+            let refusal = refusal(call, tools, is_full.then_some(limit));
+            match &refusal {
+                Some(reply) => sorted.refused.push((call.clone(), reply.clone())),
+                None => sorted.make.push(call.clone()),
+            }
+            refusals.push(refusal);
+        }
+        (sorted, Self { calls, refusals })
+    }
+
+    /// The calls, mended where they had to be.
+    pub(crate) fn calls(&self) -> &[ToolCall] {
+        &self.calls
+    }
+
+    /// One reply for each call, in their order; `made` are those of the calls that
+    /// were made.
+    pub(crate) fn with(self, made: Vec<ToolReply>) -> Vec<ToolReply> {
+        let mut made = made.into_iter();
+        let replies = self.calls.iter().zip(self.refusals);
+        replies
+            .map(|(call, refusal)| {
+                let reply = refusal.or_else(|| made.next());
+                ToolReply {
+                    call_id: call.id.clone(),
+                    ..reply.unwrap_or_else(|| error(call, texts::NO_REPLY.to_owned()))
+                }
+            })
+            .collect()
+    }
+}
+
+/// Characters of a name that providers take.
+const NAME_CHARS: usize = 64;
+
+/// Makes calls such that providers take them back: each gets an id of its own, by
+/// which its reply can be told from others; a name that is not a tool's is one of
+/// letters, digits, `_` and `-`; arguments that are left out are none.
+fn mend(calls: &mut [ToolCall], tools: &[ToolSpec]) {
+    let mut ids = HashSet::new();
+    for (at, call) in calls.iter_mut().enumerate() {
+        if call.id.is_empty() || ids.contains(&call.id) {
+            call.id = format!("{}_{}", call.id, at + 1);
+        }
+        while !ids.insert(call.id.clone()) {
+            call.id.push('_');
+        }
+        if !is_known(&call.name, tools) {
+            call.name = plain(&call.name);
+        }
+        if matches!(call.arguments.trim(), "" | "null") {
+            "{}".clone_into(&mut call.arguments);
+        }
+    }
+}
+
+fn is_known(name: &str, tools: &[ToolSpec]) -> bool {
+    tools.iter().any(|tool| tool.name == name)
+}
+
+fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let name = name.chars().take(NAME_CHARS);
+    let name: String = name.map(|c| if is_plain(c) { c } else { '_' }).collect();
+    match name.is_empty() {
+        true => "_".to_owned(),
+        false => name,
+    }
+}
+
+/// Why a call is not made; `limit` where no more are.
+fn refusal(call: &ToolCall, tools: &[ToolSpec], limit: Option<u32>) -> Option<ToolReply> {
+    let why = if let Some(limit) = limit {
+        texts::too_many(limit)
+    } else if !is_known(&call.name, tools) {
+        texts::unknown_tool(&call.name, tools)
+    } else {
+        match serde_json::from_str::<Value>(&call.arguments) {
+            Ok(Value::Object(_)) => return None,
+            Ok(_) => texts::bad_arguments("they are another value"),
+            Err(error) => texts::bad_arguments(&error.to_string()),
+        }
+    };
+    Some(error(call, why))
+}
+
+fn error(call: &ToolCall, text: String) -> ToolReply {
+    ToolReply {
+        call_id: call.id.clone(),
+        text,
+        is_error: true,
+    }
+}

@@ -1,0 +1,68 @@
+//! What does the loop itself say to the model?
+
+use spillgate_llm::ToolSpec;
+
+use crate::slot::{Slot, SlotError};
+
+/// A tool's reply that would not fit into the context (wire.md).
+pub(crate) const DROPPED: &str = "(tool failed: context window budget exceeded)";
+
+/// A host's reply that never came.
+pub(crate) const NO_REPLY: &str = "The tool gave no reply.";
+
+/// That a reply had neither a call nor an answer.
+pub(crate) fn reminder(slot: &Slot, error: &SlotError) -> String {
+    let what = what_was_wrong(error);
+    let how = how_to_answer(slot);
+    format!("{what} Call a tool, or answer. {how}")
+}
+
+/// That nothing more can be looked at; after a reply without an answer, why it
+/// had none.
+pub(crate) fn last_turn(slot: &Slot, error: Option<&SlotError>) -> String {
+    let what = error.map(|error| format!("{} ", what_was_wrong(error)));
+    let how = how_to_answer(slot);
+    format!(
+        "{}This is the last turn: no tool can be called any more. Answer now, from what you have seen. {how}",
+        what.unwrap_or_default()
+    )
+}
+
+fn what_was_wrong(error: &SlotError) -> &'static str {
+    match error {
+        SlotError::Empty => "Your answer is empty.",
+        SlotError::Missing => "Your reply has no answer in its wrapper.",
+        SlotError::Ambiguous => "Your reply has two different answers; give one.",
+        SlotError::CutOff => "Your answer was cut off before its end; make it shorter.",
+    }
+}
+
+/// Nothing stands between the tags here, so that an echo is no answer.
+fn how_to_answer(slot: &Slot) -> String {
+    format!(
+        "The answer begins with {} and ends with {}.",
+        slot.opening(),
+        slot.closing()
+    )
+}
+
+/// That a reply had more calls than are made.
+pub(crate) fn too_many(limit: u32) -> String {
+    format!(
+        "This call was not made: a reply may have {limit} calls. Call again if it is still needed."
+    )
+}
+
+/// That there is no such tool; a plain and short name is told back.
+pub(crate) fn unknown_tool(name: &str, tools: &[ToolSpec]) -> String {
+    let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    match known.is_empty() {
+        true => format!("There is no tool '{name}'; there are none."),
+        false => format!("There is no tool '{name}'; there are {}.", known.join(", ")),
+    }
+}
+
+/// That arguments cannot be read.
+pub(crate) fn bad_arguments(why: &str) -> String {
+    format!("The arguments are not a JSON object: {why}. Call again with one.")
+}
