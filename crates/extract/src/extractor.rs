@@ -1,14 +1,15 @@
 //! The way of an extraction, from the question to the answer.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_artifact::TokenBudget;
-use spillgate_llm::{ChatModel, Dollars, Usage};
+use spillgate_artifact::{ReadRange, TokenBudget};
+use spillgate_llm::{ChatModel, Dollars, Message, NoDeltas, Request, Usage};
 use spillgate_offload::{Offloader, RetrieveError, Spent};
 use spillgate_search::{SearchQuery, search};
 use spillgate_store::StoreError;
-use spillgate_turns::{Nonces, RandomNonces};
+use spillgate_turns::{Nonces, RandomNonces, Slot};
 use tokio::time::Instant;
 
 use crate::envelope::{failure, success};
@@ -59,9 +60,17 @@ impl Extractor {
         asked: &Asked,
         watch: &dyn Watch,
     ) -> Result<Extraction, RetrieveError> {
-        let begun = Instant::now();
-        let extraction = self.answer(asked, watch).await?;
-        self.account(&extraction, begun.elapsed());
+        let (begun, handle, mode) = (Instant::now(), asked.handle, asked.mode);
+        tracing::info!(%handle, %mode, "extraction begins");
+        let answered = self.answer(asked, watch).await;
+        let extraction = answered.inspect_err(|error| {
+            tracing::warn!(%handle, %error, "extraction failed");
+        })?;
+        let took = begun.elapsed();
+        let (strategy, calls) = (extraction.strategy, extraction.calls);
+        let ms = took.as_millis();
+        tracing::info!(%handle, %strategy, status = ?extraction.status, calls, ms, "extraction ends");
+        self.account(&extraction, took);
         Ok(extraction)
     }
 
@@ -81,7 +90,11 @@ impl Extractor {
     }
 
     async fn answer(&self, asked: &Asked, watch: &dyn Watch) -> Result<Extraction, RetrieveError> {
-        let _ = (watch, &self.model, &self.nonces);
+        if let Some(model) = &self.model
+            && !matches!(asked.mode, Mode::Search | Mode::Truncate)
+        {
+            return self.provisional(&**model, asked, watch).await;
+        }
         let query = SearchQuery::new(
             &asked.extract,
             TokenBudget::new(self.settings.passage_tokens),
@@ -100,6 +113,59 @@ impl Extractor {
             coverage: Coverage::default(),
             calls: 0,
             usage: Usage::default(),
+            trace: Op::new(OpKind::Session, "tool_output"),
+        })
+    }
+
+    /// One request with the whole view, until the strategies are there.
+    async fn provisional(
+        &self,
+        model: &dyn ChatModel,
+        asked: &Asked,
+        watch: &dyn Watch,
+    ) -> Result<Extraction, RetrieveError> {
+        let artifact = self.offloader.artifact(asked.handle)?;
+        let mut view = Vec::new();
+        ReadRange::whole(artifact.view().source())
+            .take(20_000)
+            .read_to_end(&mut view)?;
+        let view = String::from_utf8_lossy(&view).into_owned();
+        let slot = Slot::new(self.nonces.fresh());
+        watch.step("map", 0, 1);
+        let request = Request {
+            system: format!("{}{}{}", asked.extract, slot.opening(), slot.closing()),
+            messages: vec![Message::User(view)],
+            max_output_tokens: self.settings.answer_tokens,
+            ..Request::default()
+        };
+        let reply = model.chat(&request, &NoDeltas).await;
+        watch.step("map", 1, 1);
+        let mut usage = Usage::default();
+        let mut calls = 0;
+        let body = match reply {
+            Ok(reply) => {
+                usage = reply.usage;
+                calls = 1;
+                slot.answer(&reply.text, &reply.stop)
+                    .unwrap_or_else(|error| error.to_string())
+            }
+            Err(_) => "WARNING: tool_output fallback to truncate (full-chunked failed).".to_owned(),
+        };
+        Ok(Extraction {
+            tool: artifact.manifest().facts.origin.tool.clone(),
+            handle: asked.handle,
+            status: Status::Found,
+            strategy: if calls == 0 {
+                Strategy::Truncate
+            } else {
+                Strategy::FullChunked
+            },
+            body,
+            citations: Vec::new(),
+            unverified: Vec::new(),
+            coverage: Coverage::default(),
+            calls,
+            usage,
             trace: Op::new(OpKind::Session, "tool_output"),
         })
     }

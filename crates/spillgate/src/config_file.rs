@@ -220,6 +220,11 @@ impl Places {
             .find_map(|length| self.keys.iter().find(|place| is(place, length)))
     }
 
+    /// Whether the file has this key.
+    pub(crate) fn has(&self, key: &[String]) -> bool {
+        self.keys.iter().any(|place| place.key == key)
+    }
+
     /// The keys that have this text for a value.
     pub(crate) fn of_text(&self, name: &str, text: &str) -> Option<Key> {
         let mut keys = self.keys.iter();

@@ -93,7 +93,10 @@ impl Layers {
             .merge(Layer::of("command line", &Flags::new(common, limits)));
         let mut places = file.map(|file| file.places).unwrap_or_default();
         for name in places.names() {
-            let from = figment.find_metadata(&name);
+            // A table is made of several layers; what is in it is the file's.
+            let value = figment.find_value(&name).ok();
+            let tag = value.filter(|value| value.as_dict().is_none());
+            let from = tag.and_then(|value| figment.get_metadata(value.tag()));
             if from.is_some_and(|metadata| metadata.source.is_none()) {
                 places.forget(&name);
             }
@@ -146,7 +149,14 @@ impl Layers {
     }
 
     fn origin(&self, key: &str) -> String {
-        let Some(metadata) = self.figment.find_metadata(key) else {
+        let value = self.figment.find_value(key).ok();
+        // A list keeps the mark of the first layer that had one; its elements
+        // know better.
+        let tag = value.map(|value| match value.as_array() {
+            Some([first, ..]) => first.tag(),
+            _ => value.tag(),
+        });
+        let Some(metadata) = tag.and_then(|tag| self.figment.get_metadata(tag)) else {
             return "default".to_owned();
         };
         match &metadata.source {

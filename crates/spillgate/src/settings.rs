@@ -8,6 +8,7 @@ use bytesize::ByteSize;
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Deserializer, Serialize};
 use spillgate_gateway::ListTools;
+use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Policy, Profile, Rule, TemplateError, Templates};
 
@@ -64,6 +65,12 @@ pub(crate) struct Settings {
     /// Extraction.
     #[serde(default)]
     pub(crate) tool_output: ToolOutput,
+    /// Providers of models, by the name that targets call them by.
+    #[serde(default)]
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    /// Models, by `provider/model`.
+    #[serde(default)]
+    pub(crate) models: BTreeMap<String, ModelConfig>,
     /// Where the file says what it says.
     #[serde(skip)]
     pub(crate) places: Places,
@@ -227,6 +234,8 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         continuation: Continuation::default(),
         list_tools: ListTools::default(),
         tool_output: ToolOutput::default(),
+        providers: BTreeMap::new(),
+        models: BTreeMap::new(),
         places: Places::default(),
     })
 }

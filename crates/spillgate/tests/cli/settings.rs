@@ -38,7 +38,32 @@ fn settings_of_extraction_are_checked_one_by_one() {
         "store = \"a\"\n[toolOutput]\nstoreDir = \"b\"\n",
         "tool_output = 3\n",
     ];
-    assert_snapshot!(said(&texts), @"");
+    assert_snapshot!(said(&texts), @r#"
+    wrong.toml:3: `tool_output.max_chunk`: there is no such setting
+      did you mean `max_chunks`?
+    wrong.toml:2: `tool_output.enabled`: invalid type: found string "yes", expected a boolean
+      docs/configuration.md lists what it can be
+    wrong.toml:3: `tool_output.overlap_percent`: must be from 0 to 50, not 51
+      docs/configuration.md lists what it can be
+    wrong.toml:2: `toolOutput.overlapPercent`: invalid value signed int `-1`, expected u64
+      docs/configuration.md lists what it can be
+    wrong.toml:2: `toolOutput.maxChunks`: must be at least 1, not 0
+      docs/configuration.md lists what it can be
+    wrong.toml:1: `tool_output.parallel`: invalid type: found string "four", expected u64
+      docs/configuration.md lists what it can be
+    wrong.toml:2: `tool_output.models`: Invalid provider/model pair 'gpt-4o'. Expected format provider/model.
+      docs/configuration.md lists what it can be
+    wrong.toml:2: `tool_output.models`: Invalid provider/model pair 'openai/'. Expected format provider/model.
+      docs/configuration.md lists what it can be
+    wrong.toml:2: `tool_output.models`: `provider/model` pairs: a text with commas between them, or a list
+      docs/configuration.md lists what it can be
+    wrong.toml:3: `tool_output.maxChunks`: stands for `tool_output.max_chunks`, which is set, too
+      keep one of them
+    wrong.toml:3: `toolOutput.storeDir`: stands for `store`, which is set, too
+      keep one of them
+    wrong.toml:1: `tool_output`: must be a table
+      write [tool_output]
+    "#);
 }
 
 #[test]
@@ -59,7 +84,36 @@ fn every_wrong_setting_has_a_line() {
         "max_bytes = 1\nlist_tools = \"never\"\n",
         "\n\n\nmax_tokens = \n",
     ];
-    assert_snapshot!(said(&texts), @"");
+    assert_snapshot!(said(&texts), @r#"
+    wrong.toml:3: `max_token`: there is no such setting
+      did you mean `max_tokens`?
+    wrong.toml:2: `max_tokens`: invalid type: found string "many", expected u64
+      `spillgate config` shows the settings and where each comes from
+    wrong.toml:2: `toolResponseMaxBytes`: stands for `max_bytes`, which is set, too
+      keep one of them
+    wrong.toml:2: `tools.x.max_byte`: there is no such setting
+      did you mean `max_bytes`?
+    wrong.toml:3: `tools.x.max_bytes`: invalid type: found string "1", expected u64
+      `spillgate config` shows the settings and where each comes from
+    wrong.toml:2: `servers.files.max_tokns`: there is no such setting
+      did you mean `max_tokens`?
+    wrong.toml:2: `servers.files.tools.read_*.profile`: unknown profile `shout`; known are preview, handle, continuation, funnel, reject, truncate
+      `profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name
+    wrong.toml:3: `profile`: unknown profile `shout`; known are preview, handle, continuation, funnel, reject, truncate
+      `profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name
+    wrong.toml:1: `tools.a[`: a tool pattern is wrong: error parsing glob 'a[': unclosed character class; missing ']'
+      patterns are globs such as "read_*"
+    wrong.toml:3: `templates.short`: the template `short` is wrong: undefined value (line 1)
+      `profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name
+    wrong.toml:2: `quota`: "big": couldn't parse "big" into a ByteSize, cannot parse float from empty string
+      write a number of bytes such as "10 GiB"
+    wrong.toml:2: `max_age`: "soon": expected number at 0
+      write a time such as "30d" or "12h"
+    wrong.toml:2: `list_tools`: unknown variant: found `never`, expected ``always` or `when_stored``
+      `spillgate config` shows the settings and where each comes from
+    wrong.toml:4: string values must be quoted, expected literal string
+      the file is TOML, see https://toml.io
+    "#);
 }
 
 #[test]
