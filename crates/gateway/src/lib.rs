@@ -34,7 +34,7 @@ mod upstream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use error::GatewayError;
-pub use own::ListTools;
+pub use own::{ListTools, own_tools};
 pub use relay::{Gateway, run};
 pub use upstream::ServerCommand;
 

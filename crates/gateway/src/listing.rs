@@ -159,7 +159,7 @@ mod tests {
     use crate::fixture::{offloader, offloader_with};
     use crate::frame::messages;
     use crate::own::ListTools;
-    use crate::tools::definitions;
+    use crate::tools::{Extraction, definitions, listed};
 
     fn own() -> OwnTools {
         OwnTools::new(&offloader(), None, ListTools::Always)
@@ -172,7 +172,7 @@ mod tests {
         let (splice, _) = extend(frame.as_bytes(), envelope.result.unwrap(), own);
         let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
         serde_json::from_str::<Value>(&text).unwrap();
-        for tool in definitions(true) {
+        for tool in definitions(&listed(true, false), Extraction::Ours) {
             let name = format!("<{}>", tool["name"].as_str().unwrap());
             text = text.replace(&tool.to_string(), &name);
         }

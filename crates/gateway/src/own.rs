@@ -7,7 +7,7 @@ use serde_json::Value;
 use spillgate_extract::Extractor;
 use spillgate_offload::{Offloader, Policy, Profile};
 
-use crate::tools::{Beside, CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions};
+use crate::tools::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions, listed};
 
 /// When the gateway lists its own tools (SPEC 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub(crate) struct OwnTools {
     continuation: bool,
     /// Whether there is `tool_output`.
     extraction: bool,
-    /// How it is listed: where there is a model, or messages name it.
+    /// How it is listed, if it is.
     extraction_listed: Option<Extraction>,
     list: ListTools,
     /// The server has tools of our names: it is a Spillgate itself.
@@ -57,7 +57,7 @@ impl OwnTools {
         Self {
             continuation: policy.uses(&Profile::Continuation),
             extraction: extractor.is_some(),
-            extraction_listed: extractor.and_then(|one| listed(policy, one)),
+            extraction_listed: extraction_listed(policy, extractor),
             list,
             server_is_one: AtomicBool::new(false),
             server_continues: AtomicBool::new(false),
@@ -124,21 +124,34 @@ impl OwnTools {
         if !is_due || self.server_is_one() {
             return String::new();
         }
-        let beside = Beside {
-            continuation: self.has(CONTINUE),
-            extraction: self.extraction_listed.filter(|_| self.has(TOOL_OUTPUT)),
-        };
-        let tools: Vec<String> = definitions(beside).iter().map(Value::to_string).collect();
+        let extraction = self.extraction_listed.filter(|_| self.has(TOOL_OUTPUT));
+        let names = listed(self.has(CONTINUE), extraction.is_some());
+        let tools = definitions(&names, extraction.unwrap_or(Extraction::Ours));
+        let tools: Vec<String> = tools.iter().map(Value::to_string).collect();
         tools.join(",")
     }
 }
 
-/// How `tool_output` is listed: without a model it does what `spillgate_search`
-/// does, so it is listed only where messages name it.
-fn listed(policy: &Policy, extractor: &Extractor) -> Option<Extraction> {
-    match (policy.uses(&Profile::Handle), extractor.has_model()) {
-        (true, _) if policy.uses_only(&Profile::Handle) => Some(Extraction::Alone),
-        (true, _) | (_, true) => Some(Extraction::Beside),
-        (false, false) => None,
+/// The tools that a gateway with these rules and this extractor lists, unless
+/// the server has tools of these names: what previews may name.
+#[must_use]
+pub fn own_tools(policy: &Policy, extractor: Option<&Extractor>) -> Vec<&'static str> {
+    listed(
+        policy.uses(&Profile::Continuation),
+        extraction_listed(policy, extractor).is_some(),
+    )
+}
+
+/// How `tool_output` is listed: where messages name it, or there is a model.
+/// Without either it does what `spillgate_search` does for fewer tokens. For the
+/// model's sake alone it does not stand beside `get_continuation`, for which
+/// other tools would have to go.
+fn extraction_listed(policy: &Policy, extractor: Option<&Extractor>) -> Option<Extraction> {
+    let extractor = extractor?;
+    let is_named = policy.uses(&Profile::Handle);
+    let is_useful = extractor.has_model() && !policy.uses(&Profile::Continuation);
+    match is_named && policy.uses_only(&Profile::Handle) {
+        true => Some(Extraction::Seed),
+        false => (is_named || is_useful).then_some(Extraction::Ours),
     }
 }

@@ -16,33 +16,35 @@ pub(crate) const CONTINUE: &str = "get_continuation";
 /// Seeds 000's and 001's tool.
 pub(crate) const TOOL_OUTPUT: &str = "tool_output";
 
-/// Which tools stand beside those that always do.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Beside {
-    /// `get_continuation`.
-    pub(crate) continuation: bool,
-    /// `tool_output`, and how.
-    pub(crate) extraction: Option<Extraction>,
-}
-
-/// In which company `tool_output` is.
+/// How `tool_output` is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extraction {
-    /// Every message names it and nothing else (the `handle` profile): it is
-    /// as the seed has it.
-    Alone,
-    /// With our own tools; its modes have `search` among them.
-    Beside,
+    /// Every message names it and nothing else (the `handle` profile): its
+    /// schema is as the seed has it.
+    Seed,
+    /// Its modes have `search` among them.
+    Ours,
 }
 
-/// The definitions in their order.
-pub(crate) fn definitions(beside: Beside) -> Vec<Value> {
-    let mut tools = ours();
-    if beside.continuation {
-        tools.push(get_continuation());
+/// The tools that are listed, in their order: the most that 500 tokens hold.
+/// `tool_output` stands in the place of `spillgate_search`, whose work one of
+/// its modes does, and with `get_continuation` in that of `spillgate_grep`, too.
+pub(crate) fn listed(continuation: bool, extraction: bool) -> Vec<&'static str> {
+    match (continuation, extraction) {
+        (false, false) => vec![READ, GREP, QUERY, SEARCH],
+        (true, false) => vec![READ, GREP, QUERY, SEARCH, CONTINUE],
+        (false, true) => vec![READ, GREP, QUERY, TOOL_OUTPUT],
+        (true, true) => vec![READ, QUERY, CONTINUE, TOOL_OUTPUT],
     }
-    tools.extend(beside.extraction.map(tool_output));
-    tools
+}
+
+/// Their definitions.
+pub(crate) fn definitions(names: &[&str], extraction: Extraction) -> Vec<Value> {
+    let mut all = ours();
+    all.push(get_continuation());
+    all.push(tool_output(extraction));
+    all.retain(|tool| names.iter().any(|&name| tool["name"] == name));
+    all
 }
 
 fn ours() -> Vec<Value> {
@@ -126,10 +128,10 @@ fn get_continuation() -> Value {
 
 /// Its schema is the seed's to the byte (seed 001, 2b), but for the mode that
 /// is ours.
-fn tool_output(company: Extraction) -> Value {
+fn tool_output(extraction: Extraction) -> Value {
     let mut modes = vec!["auto", "full-chunked", "read-grep", "truncate"];
     let mut last = "";
-    if company == Extraction::Beside {
+    if extraction == Extraction::Ours {
         modes.push("search");
         last = "; search=ranks passages";
     }
@@ -172,34 +174,35 @@ mod tests {
 
     use super::*;
 
-    /// What a company of tools costs.
-    fn tokens(continuation: bool, extraction: Option<Extraction>) -> u64 {
-        let beside = Beside {
-            continuation,
-            extraction,
-        };
-        let tools: Vec<String> = definitions(beside).iter().map(Value::to_string).collect();
-        Tokenizer::O200kBase.counter().count(&tools.join(","))
-    }
-
     #[test]
     fn the_tools_cost_little() {
-        use Extraction::{Alone, Beside};
-        let all: Vec<String> = [None, Some(Alone), Some(Beside)]
-            .into_iter()
-            .flat_map(|extraction| {
-                [false, true].map(|continuation| {
-                    let tokens = tokens(continuation, extraction);
-                    format!("{extraction:?} {continuation}: {tokens}")
-                })
-            })
-            .collect();
-        assert_snapshot!(all.join("\n"), @"");
+        let mut told = Vec::new();
+        for (continuation, extraction) in [
+            (false, None),
+            (true, None),
+            (false, Some(Extraction::Seed)),
+            (false, Some(Extraction::Ours)),
+            (true, Some(Extraction::Ours)),
+        ] {
+            let names = listed(continuation, extraction.is_some());
+            let tools = definitions(&names, extraction.unwrap_or(Extraction::Ours));
+            let tools: Vec<String> = tools.iter().map(Value::to_string).collect();
+            let tokens = Tokenizer::O200kBase.counter().count(&tools.join(","));
+            assert!(tokens <= 500, "{names:?}: {tokens} tokens");
+            told.push(format!("{tokens} {}", names.join(" ")));
+        }
+        assert_snapshot!(told.join("\n"), @"
+        351 spillgate_read spillgate_grep spillgate_query spillgate_search
+        435 spillgate_read spillgate_grep spillgate_query spillgate_search get_continuation
+        475 spillgate_read spillgate_grep spillgate_query tool_output
+        482 spillgate_read spillgate_grep spillgate_query tool_output
+        472 spillgate_read spillgate_query get_continuation tool_output
+        ");
     }
 
     #[test]
     fn tool_output_is_the_seeds() {
-        let schema = tool_output(Extraction::Alone)["inputSchema"].clone();
+        let schema = tool_output(Extraction::Seed)["inputSchema"].clone();
         let seed = include_str!("seed_001_2b.json");
         assert_eq!(schema, serde_json::from_str::<Value>(seed).unwrap());
     }

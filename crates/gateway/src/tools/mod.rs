@@ -13,7 +13,7 @@ use spillgate_query::{Engine, Query, QueryNext};
 use spillgate_search::SearchQuery;
 
 use arguments::{Arguments, quoted};
-pub(crate) use definitions::{Beside, CONTINUE, Extraction, QUERY, TOOL_OUTPUT, definitions};
+pub(crate) use definitions::{CONTINUE, Extraction, QUERY, TOOL_OUTPUT, definitions, listed};
 use definitions::{GREP, READ, SEARCH};
 
 /// Marks results of ours, so that a Spillgate in front of this one does not

@@ -5,7 +5,7 @@ use std::sync::mpsc::RecvTimeoutError;
 
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
-use spillgate_gateway::{Gateway, ServerCommand};
+use spillgate_gateway::{Gateway, ServerCommand, own_tools};
 use spillgate_offload::{Door, Offloader};
 
 use crate::args::Mcp;
@@ -21,9 +21,8 @@ pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
     log_to_stderr();
     let (program, arguments) = mcp.command.split_first().expect("clap requires a command");
     let extractor = extractor(house)?;
-    let extracts = extractor.as_ref().is_some_and(Extractor::has_model);
     let gateway = Gateway {
-        offloader: behind_the_gateway(house, extracts)?,
+        offloader: behind_the_gateway(house, extractor.as_ref())?,
         extractor,
         server: ServerCommand {
             name: mcp.name.clone().unwrap_or_else(|| name_of(&mcp.command)),
@@ -67,13 +66,15 @@ fn extractor(house: &House) -> Result<Option<Extractor>, Failure> {
     Ok(Some(Extractor::new(offloader, model, extraction)))
 }
 
-fn behind_the_gateway(house: &House, extracts: bool) -> Result<Offloader, Failure> {
+fn behind_the_gateway(house: &House, extractor: Option<&Extractor>) -> Result<Offloader, Failure> {
     let offloader = &house.offloader;
+    let policy = house.policy()?;
+    let tools = own_tools(&policy, extractor);
     Ok(Offloader::new(
         offloader.store().clone(),
-        house.policy()?,
+        policy,
         offloader.counter().clone(),
-        Door::Gateway { extracts },
+        Door::Gateway { tools },
         offloader.clock().clone(),
         offloader.ledger().clone(),
     )

@@ -107,7 +107,31 @@ fn what_a_model_gets_wrong_is_told_in_the_seeds_words() {
     );
     session.end();
     assert!(found.contains("code=E4217 disk quota exceeded"), "{found}");
-    assert_snapshot!(said.join("\n---\n").replace(&handle, "HANDLE"), @"");
+    assert_snapshot!(said.join("\n---\n").replace(&handle, "HANDLE"), @"
+    error: TOOL_OUTPUT FAILED FOR unknown WITH HANDLE <missing>, STRATEGY:auto:
+
+    Invalid tool_output parameters: handle and extract are required.
+    ---
+    error: TOOL_OUTPUT FAILED FOR unknown WITH HANDLE HANDLE, STRATEGY:auto:
+
+    Invalid tool_output parameters: handle and extract are required.
+    ---
+    error: TOOL_OUTPUT FAILED FOR unknown WITH HANDLE <missing>, STRATEGY:auto:
+
+    Invalid tool_output parameters: handle and extract are required.
+    ---
+    error: TOOL_OUTPUT FAILED FOR unknown WITH HANDLE HANDLE, STRATEGY:auto:
+
+    Invalid mode: unknown mode 'guess'; allowed are auto, full-chunked, read-grep, truncate and search.
+    ---
+    ABSTRACT FROM TOOL OUTPUT unknown WITH HANDLE session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001, STRATEGY:auto:
+
+    No stored tool output found for handle session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001. It was never stored here.
+    ---
+    ABSTRACT FROM TOOL OUTPUT unknown WITH HANDLE ../../etc/passwd, STRATEGY:auto:
+
+    No stored tool output found for handle ../../etc/passwd. It was never stored here.
+    ");
 }
 
 #[test]
@@ -161,7 +185,7 @@ fn a_preview_names_it_where_a_model_is_configured() {
     let answer = session.receive()["result"]["content"][0]["text"].clone();
     session.end();
     let last = answer.as_str().unwrap().lines().last().unwrap().to_owned();
-    assert_snapshot!(last, @"next: or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N), tool_output(extract=WHAT)");
+    assert_snapshot!(last, @"next: or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)");
 }
 
 #[test]
