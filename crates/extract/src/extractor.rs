@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use spillgate_artifact::TokenBudget;
-use spillgate_llm::ChatModel;
+use spillgate_llm::{ChatModel, Dollars};
 use spillgate_lookup::Artifact;
-use spillgate_offload::{Offloader, RetrieveError};
+use spillgate_offload::{Offloader, RetrieveError, Spent};
 use spillgate_turns::{Nonces, RandomNonces};
 use tokio::task::spawn_blocking;
 
@@ -61,6 +61,12 @@ impl Extractor {
         Self { nonces, ..self }
     }
 
+    /// Whether there is a model to ask.
+    #[must_use]
+    pub fn has_model(&self) -> bool {
+        self.model.is_some()
+    }
+
     /// What the output says about what is asked. Dropping the future cancels it:
     /// nothing is left behind. An error is the artifact's: there is none, or it
     /// cannot be read.
@@ -69,6 +75,8 @@ impl Extractor {
         asked: &Asked,
         watch: &dyn Watch,
     ) -> Result<Extraction, RetrieveError> {
+        let (handle, mode) = (asked.handle, asked.mode);
+        tracing::info!(%handle, %mode, "extraction begins");
         let artifact = self.open(asked).await?;
         let journal = Arc::new(Journal::begin());
         let case = Case {
@@ -82,24 +90,39 @@ impl Extractor {
         let answered = self.answer(&case, asked.mode, watch).await?;
         let told = journal.told("tool_output");
         let tool = case.artifact.manifest().facts.origin.tool.clone();
-        tracing::info!(
-            handle = %asked.handle, tool, mode = %asked.mode, strategy = %answered.strategy,
-            status = ?answered.status, calls = told.calls, input = told.usage.input,
-            output = told.usage.output, took_ms = told.trace.took_ms, "extracted"
-        );
-        Ok(Extraction {
+        let (strategy, status) = (answered.strategy, answered.status);
+        let (calls, ms) = (told.calls, told.trace.took_ms);
+        tracing::info!(%handle, %strategy, ?status, calls, ms, "extraction ends");
+        let extraction = Extraction {
             tool,
-            handle: asked.handle,
-            status: answered.status,
-            strategy: answered.strategy,
+            handle,
+            status,
+            strategy,
             body: answered.body,
             citations: answered.citations,
             unverified: answered.unverified,
             coverage: answered.coverage,
-            calls: told.calls,
+            calls,
             usage: told.usage,
             trace: told.trace,
-        })
+        };
+        self.account(&extraction);
+        Ok(extraction)
+    }
+
+    /// Enters into the ledger what was shown and what it cost.
+    fn account(&self, extraction: &Extraction) {
+        let usage = &extraction.usage;
+        let spent = Spent {
+            calls: extraction.calls,
+            input_tokens: usage.input,
+            cached_input_tokens: usage.cached_input,
+            output_tokens: usage.output,
+            cost: usage.cost.map(Dollars::get),
+            micros: extraction.trace.took_ms * 1000,
+        };
+        let (handle, text) = (extraction.handle, extraction.text());
+        self.offloader.extracted(handle, &text, spent);
     }
 
     async fn open(&self, asked: &Asked) -> Result<Artifact, RetrieveError> {
@@ -260,7 +283,7 @@ async fn truncated(
     });
     let reserved = warning.clone();
     let cut = case.look(move |case| {
-        let budget = TokenBudget::new(case.settings.passage_tokens);
+        let budget = TokenBudget::new(case.settings.truncate_tokens);
         truncation(&case.artifact, budget, &reserved, &*case.counter)
     });
     let cut = cut.await?;

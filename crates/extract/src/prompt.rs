@@ -71,7 +71,7 @@ pub(crate) fn map(case: &Case, chunk: &ChunkInfo, slot: &Slot) -> String {
         view_lines = case.artifact.view().lines(),
         untrusted = untrusted("The chunk", slot),
         citations = citations(
-            "Each line of the chunk begins with its number, or its range of numbers, and `|`."
+            "Each row of the chunk begins with the number of its line, or of its lines as in `12-15`, and `|`; `12+` goes on with what stands above it."
         ),
         format = format(slot),
     )

@@ -30,9 +30,13 @@ pub struct Settings {
     /// Tokens of an answer of a model.
     #[serde(alias = "answerTokens")]
     pub answer_tokens: u64,
-    /// Tokens of passages (`search`) and of ends (`truncate`).
+    /// Tokens of passages (`search`).
     #[serde(alias = "passageTokens")]
     pub passage_tokens: u64,
+    /// Tokens of the two ends (`truncate`): some 10,000 bytes, which every client
+    /// passes on whole.
+    #[serde(alias = "truncateTokens")]
+    pub truncate_tokens: u64,
     /// Times that the read-grep child is asked.
     #[serde(alias = "maxTurns")]
     pub max_turns: u32,
@@ -56,6 +60,7 @@ impl Default for Settings {
             early_stop: false,
             answer_tokens: 4096,
             passage_tokens: 1000,
+            truncate_tokens: 2500,
             max_turns: 15,
             max_tool_calls_per_turn: 10,
             tool_tokens: 4000,

@@ -66,7 +66,8 @@ pub enum OpKind {
 
 impl Op {
     /// An operation without figures yet.
-    fn new(kind: OpKind, name: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn new(kind: OpKind, name: impl Into<String>) -> Self {
         Self {
             kind,
             name: name.into(),
@@ -84,7 +85,8 @@ impl Op {
     }
 
     /// The same with what came back.
-    fn with_response(mut self, text: &str) -> Self {
+    #[must_use]
+    pub fn with_response(mut self, text: &str) -> Self {
         self.response_bytes = Some(text.len() as u64);
         self.response_preview = Some(text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned());
         self

@@ -20,7 +20,7 @@ pub(crate) fn offloader_with(rule: Rule) -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::Heuristic.counter(),
-        Door::Gateway,
+        Door::gateway(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

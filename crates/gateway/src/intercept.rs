@@ -9,6 +9,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
 use spillgate_offload::{Offloader, Outcome, Profile};
+use spillgate_store::Receipt;
 
 use crate::frame::span_in;
 use crate::results::{Block, CallResult};
@@ -48,7 +49,10 @@ pub(crate) fn intercept(
     let outcome = offloader.json_result(origin, call.is_error(), raw, text.parts, text.text);
     let shown = match &outcome {
         Outcome::Inline(_) => return (splice, false),
-        Outcome::Offloaded(stored) => stored.shown.text(),
+        Outcome::Offloaded(stored) => {
+            log_stored(&stored.receipt);
+            stored.shown.text()
+        }
         Outcome::NotStored(lost) => {
             tracing::warn!(error = %lost.error, "an oversized result could not be stored");
             lost.shown.text()
@@ -69,6 +73,16 @@ pub(crate) fn intercept(
     }
     insert_members(&mut splice, frame, result, members);
     (splice, matches!(outcome, Outcome::Offloaded(_)))
+}
+
+/// The seed's words, for whoever reads its logs.
+fn log_stored(receipt: &Receipt) {
+    let facts = &receipt.manifest().facts;
+    let tool = facts.origin.tool.escape_debug();
+    let (reason, bytes) = (json!(facts.reason), facts.raw_bytes);
+    let reason = reason.as_str().unwrap_or_default();
+    let handle = receipt.handle();
+    tracing::info!(%handle, "Tool '{tool}' output stored for tool_output ({reason}, {bytes} bytes).");
 }
 
 /// Puts members, each followed by a comma, at the front of an object.

@@ -21,7 +21,9 @@ mod frame;
 mod intercept;
 mod listing;
 mod own;
+mod own_calls;
 mod pending;
+mod progress;
 mod relay;
 mod results;
 mod splice;
@@ -29,7 +31,15 @@ mod stdio;
 mod tools;
 mod upstream;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use error::GatewayError;
-pub use own::ListTools;
+pub use own::{ListTools, own_tools};
 pub use relay::{Gateway, run};
 pub use upstream::ServerCommand;
+
+/// Each change under these locks is one call, so a panic elsewhere leaves what
+/// they guard whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

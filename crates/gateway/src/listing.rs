@@ -159,10 +159,10 @@ mod tests {
     use crate::fixture::{offloader, offloader_with};
     use crate::frame::messages;
     use crate::own::ListTools;
-    use crate::tools::definitions;
+    use crate::tools::{Extraction, definitions, listed};
 
     fn own() -> OwnTools {
-        OwnTools::new(&offloader(), ListTools::Always)
+        OwnTools::new(&offloader(), None, ListTools::Always)
     }
 
     /// A list as the client gets it, our tools cut down to their names.
@@ -172,7 +172,7 @@ mod tests {
         let (splice, _) = extend(frame.as_bytes(), envelope.result.unwrap(), own);
         let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
         serde_json::from_str::<Value>(&text).unwrap();
-        for tool in definitions(true) {
+        for tool in definitions(&listed(true, false), Extraction::Ours) {
             let name = format!("<{}>", tool["name"].as_str().unwrap());
             text = text.replace(&tool.to_string(), &name);
         }
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn they_may_wait_until_something_is_stored() {
-        let own = OwnTools::new(&offloader(), ListTools::WhenStored);
+        let own = OwnTools::new(&offloader(), None, ListTools::WhenStored);
         let list = r#"{"tools":[]}"#;
         let before = extended(list, &own);
         own.note_stored();
@@ -235,7 +235,7 @@ mod tests {
             profile: Some(Profile::Continuation),
             ..Rule::default()
         };
-        let own = || OwnTools::new(&offloader_with(rule.clone()), ListTools::Always);
+        let own = || OwnTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
         let ours = extended(r#"{"tools":[]}"#, &own());
         // A server's own tool of that name keeps it.
         let theirs = extended(r#"{"tools":[{"name":"get_continuation"}]}"#, &own());

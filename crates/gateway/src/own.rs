@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spillgate_offload::{Offloader, Profile};
+use spillgate_extract::Extractor;
+use spillgate_offload::{Offloader, Policy, Profile};
 
-use crate::tools::{CONTINUE, PREFIX, definitions};
+use crate::tools::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions, listed};
 
 /// When the gateway lists its own tools (SPEC 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -29,11 +30,17 @@ pub(crate) const LIST_CHANGED: &[u8] =
 pub(crate) struct OwnTools {
     /// Whether any rule uses the profile that needs `get_continuation`.
     continuation: bool,
+    /// Whether there is `tool_output`.
+    extraction: bool,
+    /// How it is listed, if it is.
+    extraction_listed: Option<Extraction>,
     list: ListTools,
     /// The server has tools of our names: it is a Spillgate itself.
     server_is_one: AtomicBool,
     /// The server has a tool called `get_continuation`.
     server_continues: AtomicBool,
+    /// The server has a tool called `tool_output`.
+    server_extracts: AtomicBool,
     /// Something was stored.
     stored: AtomicBool,
     /// The client is still to be told that the list has changed.
@@ -41,12 +48,20 @@ pub(crate) struct OwnTools {
 }
 
 impl OwnTools {
-    pub(crate) fn new(offloader: &Offloader, list: ListTools) -> Self {
+    pub(crate) fn new(
+        offloader: &Offloader,
+        extractor: Option<&Extractor>,
+        list: ListTools,
+    ) -> Self {
+        let policy = offloader.policy();
         Self {
-            continuation: offloader.policy().uses(&Profile::Continuation),
+            continuation: policy.uses(&Profile::Continuation),
+            extraction: extractor.is_some(),
+            extraction_listed: extraction_listed(policy, extractor),
             list,
             server_is_one: AtomicBool::new(false),
             server_continues: AtomicBool::new(false),
+            server_extracts: AtomicBool::new(false),
             stored: AtomicBool::new(false),
             unannounced: AtomicBool::new(false),
         }
@@ -57,6 +72,11 @@ impl OwnTools {
     pub(crate) fn has(&self, name: &str) -> bool {
         match name {
             CONTINUE => self.continuation && !self.server_continues.load(Ordering::Relaxed),
+            // Of two Spillgates the one that has the handle answers.
+            TOOL_OUTPUT => {
+                let is_theirs = self.server_extracts.load(Ordering::Relaxed);
+                self.extraction && (!is_theirs || self.server_is_one())
+            }
             _ => name.starts_with(PREFIX),
         }
     }
@@ -71,6 +91,7 @@ impl OwnTools {
     pub(crate) fn note_servers(&self, name: &str) {
         let flag = match name {
             CONTINUE => &self.server_continues,
+            TOOL_OUTPUT => &self.server_extracts,
             _ if name.starts_with(PREFIX) => &self.server_is_one,
             _ => return,
         };
@@ -103,10 +124,34 @@ impl OwnTools {
         if !is_due || self.server_is_one() {
             return String::new();
         }
-        let tools: Vec<String> = definitions(self.has(CONTINUE))
-            .iter()
-            .map(Value::to_string)
-            .collect();
+        let extraction = self.extraction_listed.filter(|_| self.has(TOOL_OUTPUT));
+        let names = listed(self.has(CONTINUE), extraction.is_some());
+        let tools = definitions(&names, extraction.unwrap_or(Extraction::Ours));
+        let tools: Vec<String> = tools.iter().map(Value::to_string).collect();
         tools.join(",")
+    }
+}
+
+/// The tools that a gateway with these rules and this extractor lists, unless
+/// the server has tools of these names: what previews may name.
+#[must_use]
+pub fn own_tools(policy: &Policy, extractor: Option<&Extractor>) -> Vec<&'static str> {
+    listed(
+        policy.uses(&Profile::Continuation),
+        extraction_listed(policy, extractor).is_some(),
+    )
+}
+
+/// How `tool_output` is listed: where messages name it, or there is a model.
+/// Without either it does what `spillgate_search` does for fewer tokens. For the
+/// model's sake alone it does not stand beside `get_continuation`, for which
+/// other tools would have to go.
+fn extraction_listed(policy: &Policy, extractor: Option<&Extractor>) -> Option<Extraction> {
+    let extractor = extractor?;
+    let is_named = policy.uses(&Profile::Handle);
+    let is_useful = extractor.has_model() && !policy.uses(&Profile::Continuation);
+    match is_named && policy.uses_only(&Profile::Handle) {
+        true => Some(Extraction::Seed),
+        false => (is_named || is_useful).then_some(Extraction::Ours),
     }
 }

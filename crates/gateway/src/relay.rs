@@ -1,39 +1,40 @@
 //! The way of a frame, in both directions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::future::ready;
 use std::io;
-use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use spillgate_artifact::{Origin, TokenBudget};
+use spillgate_extract::Extractor;
 use spillgate_offload::Offloader;
 use spillgate_query::Engine;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
-use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 
 use crate::error::{internal, upstream_gone};
 use crate::frame::{Envelope, key_of, messages, object};
 use crate::intercept::intercept;
 use crate::own::{LIST_CHANGED, ListTools, OwnTools};
+use crate::own_calls::{Cancelled, OwnCalls};
 use crate::pending::{Asked, Pending};
+use crate::progress::{self, Progress};
 use crate::splice::Splice;
 use crate::stdio::{Frames, Output, input, output};
-use crate::tools::{self, Tools};
+use crate::tools::{self, TOOL_OUTPUT, Tools};
 use crate::upstream::{Ended, ServerCommand, Upstream};
-use crate::{GatewayError, capabilities, listing};
+use crate::{GatewayError, capabilities, listing, locked};
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
 const AT_ONCE: usize = 4;
-
-/// jq filters that run at once; each may take 2 GiB and a processor for ten
-/// seconds.
-const FILTERS_AT_ONCE: usize = 2;
 
 /// A gateway in front of one server.
 #[derive(Debug, Clone)]
@@ -48,6 +49,8 @@ pub struct Gateway {
     pub list_tools: ListTools,
     /// What runs jq filters.
     pub engine: Engine,
+    /// What answers `tool_output`; `None` where there is no such tool.
+    pub extractor: Option<Extractor>,
 }
 
 impl Gateway {
@@ -56,6 +59,7 @@ impl Gateway {
             offloader: self.offloader.clone(),
             page: self.page,
             engine: self.engine.clone(),
+            extractor: self.extractor.clone(),
         }
     }
 }
@@ -108,7 +112,7 @@ async fn finish(
         if let Some(server) = server {
             drop(server.await);
         }
-        relay.finish_own_calls().await;
+        relay.own_calls.finish().await;
         // What the server was asked last and never answered.
         relay.fail_pending("ended".to_owned()).await;
     };
@@ -149,14 +153,10 @@ struct Relay {
     pending: Pending,
     client: AsyncMutex<Output>,
     own: OwnTools,
-    /// Calls of our own tools that are worked on, by the key of their id.
-    own_calls: Mutex<HashSet<String>>,
-    /// The work on them.
-    own_work: Mutex<JoinSet<()>>,
+    own_calls: OwnCalls,
     /// How the server ended, once it has.
     gone: Mutex<Option<String>>,
     at_once: Arc<Semaphore>,
-    filters: Semaphore,
 }
 
 #[derive(Deserialize)]
@@ -164,6 +164,8 @@ struct CallParams<'a> {
     name: String,
     #[serde(borrow, default)]
     arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -175,15 +177,17 @@ struct CancelParams<'a> {
 impl Relay {
     fn new(gateway: Gateway, client: Output) -> Self {
         Self {
-            own: OwnTools::new(&gateway.offloader, gateway.list_tools),
+            own: OwnTools::new(
+                &gateway.offloader,
+                gateway.extractor.as_ref(),
+                gateway.list_tools,
+            ),
             gateway,
             pending: Pending::default(),
             client: AsyncMutex::new(client),
-            own_calls: Mutex::default(),
-            own_work: Mutex::default(),
+            own_calls: OwnCalls::default(),
             gone: Mutex::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
-            filters: Semaphore::new(FILTERS_AT_ONCE),
         }
     }
 
@@ -234,7 +238,7 @@ impl Relay {
                 };
                 // Nobody waits for its answer, and mostly none comes.
                 self.pending.take(&key);
-                locked(&self.own_calls).remove(&key)
+                self.own_calls.end(&key)
             }
             Some("tools/call") => {
                 let Some(params) = envelope.params.and_then(object::<CallParams<'_>>) else {
@@ -262,40 +266,60 @@ impl Relay {
 
     /// Answers a call of one of our tools, aside from the relaying.
     fn call_own(self: &Arc<Self>, key: String, id: String, params: &CallParams<'_>) {
-        locked(&self.own_calls).insert(key.clone());
+        let cancelled = self.own_calls.begin(&key);
         let relay = Arc::clone(self);
         let tool = params.name.clone();
         let arguments = params.arguments.map(ToOwned::to_owned);
-        let mut work = locked(&self.own_work);
-        while work.try_join_next().is_some() {}
-        work.spawn(async move {
-            let turn = match tool == tools::QUERY {
-                true => relay.filters.acquire().await.ok(),
-                false => None,
-            };
-            if !locked(&relay.own_calls).contains(&key) {
+        let token = progress::token(params.meta);
+        self.own_calls.work(async move {
+            let turn = relay.own_calls.turn(&tool).await;
+            if !relay.own_calls.is_awaited(&key) {
                 return; // cancelled while it waited for its turn
             }
             let tools = relay.gateway.tools();
-            let call = move || tools.call(&tool, arguments.as_deref());
-            let frame = match spawn_blocking(call).await {
+            let result = match &*tool {
+                TOOL_OUTPUT => relay.extract(tools, arguments, token, cancelled).await,
+                _ => spawn_blocking(move || tools.call(&tool, arguments.as_deref())).await,
+            };
+            let frame = match result {
                 Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
                     .into_bytes(),
                 Err(_) => internal(&id),
             };
             drop(turn);
             // Unless it was cancelled meanwhile.
-            let is_awaited = locked(&relay.own_calls).remove(&key);
-            if is_awaited {
+            if relay.own_calls.end(&key) {
                 relay.to_client(&frame).await;
             }
         });
     }
 
-    /// Waits until all calls of our own tools are answered.
-    async fn finish_own_calls(&self) {
-        let mut work = mem::take(&mut *locked(&self.own_work));
-        while work.join_next().await.is_some() {}
+    /// The result of `tool_output`. It looks into files as well as waiting for a
+    /// model, so it has a thread of its own; cancelled, it is dropped at the next
+    /// place where it waits.
+    async fn extract(
+        &self,
+        tools: Tools,
+        arguments: Option<Box<RawValue>>,
+        token: Option<Value>,
+        cancelled: Cancelled,
+    ) -> Result<String, JoinError> {
+        let (frames, mut told) = unbounded_channel();
+        let progress = Progress::new(token, frames);
+        let runtime = Handle::current();
+        let call = spawn_blocking(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    result = tools.tool_output(arguments.as_deref(), &progress) => result,
+                    _ = cancelled => String::new(), // nobody reads it
+                }
+            })
+        });
+        // Ends with the call, which holds the other end: before its answer.
+        while let Some(frame) = told.recv().await {
+            self.to_client(&frame).await;
+        }
+        call.await
     }
 
     /// Server to client, until the server closes.
@@ -423,12 +447,6 @@ impl Relay {
             tracing::debug!("the client no longer reads");
         }
     }
-}
-
-/// Each change under these locks is one call, so a panic elsewhere leaves what
-/// they guard whole.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn asked(method: &str, params: Option<&RawValue>) -> Asked {

@@ -23,7 +23,7 @@ pub trait Ledger: Send + Sync + std::fmt::Debug {
 }
 
 /// One result or retrieval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LedgerEntry {
     /// When.
     pub at: Timestamp,
@@ -48,6 +48,30 @@ pub struct LedgerEntry {
     /// Microseconds that we took, from the result's end to the message.
     #[serde(default)]
     pub micros: u64,
+    /// What the models used that an extraction asked; none for anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extraction: Option<Spent>,
+}
+
+/// What an extraction cost. Its tokens are another model's than the one that was
+/// shown the answer, so they are no part of what is saved.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// Times that a model was asked.
+    pub calls: u64,
+    /// Tokens of the prompts, as the provider counted them.
+    pub input_tokens: u64,
+    /// Those of them that the provider had in its cache.
+    #[serde(default)]
+    pub cached_input_tokens: u64,
+    /// Tokens of the replies.
+    pub output_tokens: u64,
+    /// US dollars; `None` where the price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Microseconds from the question to the answer.
+    #[serde(default)]
+    pub micros: u64,
 }
 
 impl LedgerEntry {
@@ -64,6 +88,7 @@ impl LedgerEntry {
             bytes_in: 0,
             results: 1,
             micros: 0,
+            extraction: None,
         }
     }
 }
@@ -78,6 +103,8 @@ pub enum Exit {
     NotStored,
     /// A page of a stored artifact.
     Retrieved,
+    /// What an extraction told of a stored artifact.
+    Extracted,
     /// Results that passed through, summed up.
     Inline,
     /// Definitions of our own tools, listed for a client: the fixed cost of

@@ -44,7 +44,7 @@ mod profile;
 mod retrieve;
 mod sanitize;
 
-pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger};
+pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
 pub use pipeline::{NotStored, Offloaded, Offloader, Outcome};
 pub use policy::{DEFAULT_PREVIEW_TOKENS, Fits, LEAST_PREVIEW_TOKENS, Limits, Policy, Rule};
 pub use present::{

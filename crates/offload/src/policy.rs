@@ -180,6 +180,22 @@ impl Policy {
             .any(|rule| rule.profile.as_ref() == Some(profile))
     }
 
+    /// Whether no rule shows results by any other profile.
+    #[must_use]
+    pub fn uses_only(&self, profile: &Profile) -> bool {
+        let of_all = self.over.profile.as_ref();
+        if let Some(one) = of_all.or(self.base.profile.as_ref())
+            && one == profile
+        {
+            let mut others = self
+                .rules()
+                .into_iter()
+                .filter_map(|rule| rule.profile.as_ref());
+            return of_all.is_some() || others.all(|one| one == profile);
+        }
+        false
+    }
+
     fn rules(&self) -> Vec<&Rule> {
         let of_tools = self.tools.iter().map(|(_, rule)| rule);
         let of_servers = self.servers.values().flat_map(Self::rules);

@@ -21,7 +21,7 @@ fn offloader(store: Arc<dyn ArtifactStore>, rule: Rule, ledger: Arc<dyn Ledger>)
         store,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::Gateway,
+        Door::gateway(),
         Arc::new(StoppedClock::default()),
         ledger,
     )

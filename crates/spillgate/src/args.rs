@@ -5,8 +5,12 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use spillgate_artifact::{ByteRange, Handle};
+use spillgate_extract::Mode;
+use spillgate_llm::{Target, TargetError};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::Profile;
+
+use crate::tool_output::parse_targets;
 
 /// Keeps oversized tool outputs out of a language model's context and loses
 /// none of them.
@@ -24,8 +28,8 @@ pub(crate) struct Args {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 it could not be done, the message says why; 2 wrong usage. \
-`run` gives the command's own code, 128 + n when signal n ended it, 126 or 127 when it \
+Exit codes: 0 done; 1 it could not be done, the message says why; 2 wrong usage; 130 or 143 when a signal cancelled \
+an extraction. `run` gives the command's own code, 128 + n when signal n ended it, 126 or 127 when it \
 could not be started. `mcp` gives 1 when the server ended by itself.";
 
 /// Options that every command takes.
@@ -75,6 +79,8 @@ pub(crate) enum Command {
     Query(Query),
     /// Find the passages of a stored output that answer a question
     Search(Search),
+    /// Have a model read a stored output and tell what it says about something
+    Extract(Extract),
     /// Show the shape of a stored output: keys, columns, templates, headings, definitions
     Outline(Outline),
     /// Read the next characters of an output that the continuation profile cut
@@ -200,6 +206,45 @@ pub(crate) struct Search {
     /// Tokens that the passages may cost [default: 1000]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Extract {
+    /// What to look into
+    pub(crate) handle: Handle,
+    /// What to extract, in words; what begins with `-` stands behind `--`
+    #[arg(required = true, value_name = "WHAT")]
+    pub(crate) extract: Vec<String>,
+    /// How: auto, full-chunked, read-grep, truncate or search
+    #[arg(long, value_name = "MODE", default_value_t)]
+    pub(crate) mode: Mode,
+    /// The models that may do it, the first one first: provider/model[,provider/model…]
+    /// [env: `SPILLGATE_MODEL`]
+    #[arg(long, value_name = "MODELS", value_parser = parse_models)]
+    pub(crate) model: Option<Models>,
+    /// Chunks up to which `auto` has every chunk read
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_chunks: Option<u64>,
+    /// Tokens that a chunk may have at most; 0 is as many as the model takes
+    #[arg(long, value_name = "N")]
+    pub(crate) chunk_tokens: Option<u64>,
+    /// Chunks that are read at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) parallel: Option<u64>,
+    /// Stop reading once a chunk has a verified answer
+    #[arg(long)]
+    pub(crate) early_stop: bool,
+    /// Print what was done on standard error, or write it to FILE as JSON
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<Option<PathBuf>>,
+}
+
+/// Models in the order in which they are tried.
+#[derive(Debug, Clone)]
+pub(crate) struct Models(pub(crate) Vec<Target>);
+
+fn parse_models(text: &str) -> Result<Models, TargetError> {
+    parse_targets(text).map(Models)
 }
 
 #[derive(Debug, clap::Args)]

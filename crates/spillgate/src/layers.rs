@@ -7,23 +7,27 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
-use figment2::providers::{Format, Serialized, Toml};
+use figment2::error::Kind;
+use figment2::providers::Serialized;
 use figment2::value::Map;
 use figment2::{Figment, Metadata, Profile as Section, Provider};
 use serde::Serialize;
+use serde_json::{Value, json};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::Profile;
 
 use crate::args::{Common, LimitArgs};
+use crate::config_file::{ConfigFile, Places};
 use crate::failure::{Failure, Fault};
 use crate::settings::{Settings, defaults, directories};
+use crate::tool_output::{nearest, parse_targets};
 use crate::wiring::{COMMAND_LINE_PAGE, GATEWAY_PAGE};
 
 /// One setting as it is in force.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct InForce {
     pub(crate) key: String,
-    pub(crate) value: serde_json::Value,
+    pub(crate) value: Value,
     pub(crate) from: String,
 }
 
@@ -43,21 +47,28 @@ fn variable(key: &str) -> String {
 }
 
 /// What the environment sets; a variable that is empty sets nothing.
-fn environment() -> Result<BTreeMap<&'static str, serde_json::Value>, Failure> {
+fn environment() -> Result<BTreeMap<&'static str, Value>, Failure> {
     let set = |key: &&'static str| {
         let value = std::env::var_os(variable(key)).filter(|value| !value.is_empty())?;
         Some((*key, value.to_string_lossy().into_owned()))
     };
     let mut values = BTreeMap::new();
+    if let Some((_, text)) = set(&"model") {
+        let models = parse_targets(&text).map_err(|error| {
+            let message = format!("{}: {error}", variable("model"));
+            Failure::new("config", Fault::Caller, message).hint("correct it, or unset it")
+        })?;
+        values.insert("tool_output", json!({"models": models}));
+    }
     for (key, text) in TEXTS.iter().filter_map(set) {
-        values.insert(key, serde_json::Value::from(text));
+        values.insert(key, Value::from(text));
     }
     for (key, text) in NUMBERS.iter().filter_map(set) {
         let number: u64 = text.trim().parse().map_err(|_| {
             let message = format!("{} = {text:?} is not a whole number", variable(key));
             Failure::new("config", Fault::Caller, message).hint("write a number, or unset it")
         })?;
-        values.insert(key, serde_json::Value::from(number));
+        values.insert(key, Value::from(number));
     }
     Ok(values)
 }
@@ -72,36 +83,55 @@ pub(crate) struct Layers {
 impl Layers {
     pub(crate) fn load(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let mut figment = Figment::from(Layer::of("default", &defaults()?));
-        if let Some(file) = config_file(common)? {
-            figment = figment.merge(Toml::file(file).search(false));
+        let file = config_file(common)?;
+        let file = file.map(|path| ConfigFile::read(&path)).transpose()?;
+        if let Some(file) = &file {
+            figment = figment.merge(file.clone());
         }
         figment = figment
             .merge(Layer::of("environment", &environment()?))
             .merge(Layer::of("command line", &Flags::new(common, limits)));
-        let settings = figment.extract().map_err(|error| wrong(&error))?;
+        let mut places = file.map(|file| file.places).unwrap_or_default();
+        for name in places.names() {
+            // A table is made of several layers; what is in it is the file's.
+            let value = figment.find_value(&name).ok();
+            let tag = value.filter(|value| value.as_dict().is_none());
+            let from = tag.and_then(|value| figment.get_metadata(value.tag()));
+            if from.is_some_and(|metadata| metadata.source.is_none()) {
+                places.forget(&name);
+            }
+        }
+        let mut settings: Settings = figment.extract().map_err(|error| wrong(error, &places))?;
+        settings.places = places;
         Ok(Self { settings, figment })
     }
 
-    /// Every setting with where it comes from.
+    /// Every setting with where it comes from; those of extraction each by
+    /// itself.
     pub(crate) fn in_force(&self) -> Vec<InForce> {
         let values = serde_json::to_value(&self.settings).unwrap_or_default();
         let members = values.as_object().cloned().unwrap_or_default();
-        members
-            .into_iter()
-            .map(|(key, value)| InForce {
-                from: self.origin(&key),
-                value: if value.is_null() {
-                    self.built_in(&key)
-                } else {
-                    value
-                },
-                key,
-            })
-            .collect()
+        let each = members.into_iter().flat_map(|(key, value)| match value {
+            Value::Object(inner) if key == "tool_output" => inner
+                .into_iter()
+                .map(|(name, value)| (format!("{key}.{name}"), value))
+                .collect(),
+            value => vec![(key, value)],
+        });
+        each.map(|(key, value)| InForce {
+            from: self.origin(&key),
+            value: if value.is_null() {
+                self.built_in(&key)
+            } else {
+                value
+            },
+            key,
+        })
+        .collect()
     }
 
     /// What holds where nothing is set.
-    fn built_in(&self, key: &str) -> serde_json::Value {
+    fn built_in(&self, key: &str) -> Value {
         let limits = self.settings.base().resolve();
         let limit = |limit: Option<u64>| limit.map_or("no limit".into(), Into::into);
         match key {
@@ -119,12 +149,21 @@ impl Layers {
     }
 
     fn origin(&self, key: &str) -> String {
-        let Some(metadata) = self.figment.find_metadata(key) else {
+        let value = self.figment.find_value(key).ok();
+        // A list keeps the mark of the first layer that had one; its elements
+        // know better.
+        let tag = value.map(|value| match value.as_array() {
+            Some([first, ..]) => first.tag(),
+            _ => value.tag(),
+        });
+        let Some(metadata) = tag.and_then(|tag| self.figment.get_metadata(tag)) else {
             return "default".to_owned();
         };
         match &metadata.source {
             Some(source) => format!("{} {source}", metadata.name),
-            None if metadata.name == "environment" => format!("environment {}", variable(key)),
+            None if metadata.name == "environment" => {
+                format!("environment {}", variable(of_key(key)))
+            }
             None => metadata.name.to_string(),
         }
     }
@@ -153,14 +192,34 @@ fn missing(file: &Path) -> Failure {
     Failure::new("config", Fault::Caller, message).hint("check --config and SPILLGATE_CONFIG")
 }
 
-fn wrong(error: &figment2::Error) -> Failure {
-    let messages: Vec<String> = error
-        .clone()
-        .into_iter()
-        .map(|one| one.to_string())
-        .collect();
-    Failure::new("config", Fault::Caller, messages.join("; "))
-        .hint("`spillgate config` shows the settings and where each comes from")
+/// The variable that sets a key is named after it, but for the models'.
+fn of_key(key: &str) -> &str {
+    match key {
+        "tool_output.models" => "model",
+        key => key,
+    }
+}
+
+fn wrong(error: figment2::Error, places: &Places) -> Failure {
+    let mut hint = "`spillgate config` shows the settings and where each comes from".to_owned();
+    let told = |one: figment2::Error| {
+        let mut key = one.path.clone();
+        let mut what = one.kind.to_string();
+        if let Kind::UnknownField(name, known) = &one.kind {
+            if key.last() != Some(name) {
+                key.push(name.clone());
+            }
+            "there is no such setting".clone_into(&mut what);
+            hint = nearest(name, known.iter().copied());
+        }
+        let source = one.metadata.as_ref().map(|metadata| &*metadata.name);
+        match (source, &*key) {
+            (Some("environment"), [first, ..]) => format!("{}: {what}", variable(first)),
+            _ => places.told(&key, &what),
+        }
+    };
+    let messages: Vec<String> = error.into_iter().map(told).collect();
+    Failure::new("config", Fault::Caller, messages.join("; ")).hint(hint)
 }
 
 /// What the flags say; what they leave open stays out of the layer.

@@ -3,11 +3,14 @@
 
 mod args;
 mod cmd;
+mod config_file;
 mod failure;
 mod layers;
+mod models;
 mod output;
 mod progress;
 mod settings;
+mod tool_output;
 mod wiring;
 
 use std::process::ExitCode;
@@ -60,6 +63,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Grep(grep) => cmd::grep::grep(&looking()?, grep, out),
         Command::Query(query) => cmd::query::query(&looking()?, query, out),
         Command::Search(search) => cmd::search::search(&looking()?, search, out),
+        Command::Extract(extract) => cmd::extract::extract(&looking()?, extract, out),
         Command::Outline(outline) => cmd::outline::outline(&looking()?, outline, out),
         Command::Continue(more) => cmd::more::more(&looking()?, more, out),
         Command::Cat(cat) => cmd::cat::cat(&looking()?, cat, out),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar};
+use spillgate_extract::Watch;
 
 /// Shorter captures show nothing.
 const AFTER: Duration = Duration::from_millis(500);
@@ -44,5 +45,32 @@ impl Drop for CaptureProgress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Shows how far an extraction has come, on standard error and only on a
+/// terminal.
+#[derive(Debug)]
+pub(crate) struct ExtractProgress {
+    bar: ProgressBar,
+}
+
+impl ExtractProgress {
+    pub(crate) fn new() -> Self {
+        Self {
+            bar: ProgressBar::new_spinner(),
+        }
+    }
+
+    /// It is over, one way or another.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for ExtractProgress {
+    fn step(&self, stage: &str, done: u64, total: u64) {
+        self.bar.set_message(format!("{stage}: {done} of {total}"));
+        self.bar.tick();
     }
 }

@@ -8,11 +8,14 @@ use bytesize::ByteSize;
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Deserializer, Serialize};
 use spillgate_gateway::ListTools;
+use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Policy, Profile, Rule, TemplateError, Templates};
 
 use crate::args::LimitArgs;
+use crate::config_file::Places;
 use crate::failure::{Failure, Fault};
+use crate::tool_output::ToolOutput;
 
 /// All settings, by the names that they have in the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,6 +62,18 @@ pub(crate) struct Settings {
     pub(crate) continuation: Continuation,
     /// When the gateway lists its own tools.
     pub(crate) list_tools: ListTools,
+    /// Extraction.
+    #[serde(default)]
+    pub(crate) tool_output: ToolOutput,
+    /// Providers of models, by the name that targets call them by.
+    #[serde(default)]
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    /// Models, by `provider/model`.
+    #[serde(default)]
+    pub(crate) models: BTreeMap<String, ModelConfig>,
+    /// Where the file says what it says.
+    #[serde(skip)]
+    pub(crate) places: Places,
 }
 
 /// Settings of the `continuation` profile.
@@ -86,13 +101,37 @@ fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error
     })
 }
 
-/// Rules for one server.
+/// Rules for one server: those of a [`Rule`], each by itself so that a
+/// misspelt one is found, and those for its tools.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct ServerRules {
-    #[serde(flatten)]
-    rule: Rule,
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_lines: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_chars: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Profile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview_tokens: Option<u64>,
     tools: BTreeMap<String, Rule>,
+}
+
+impl ServerRules {
+    fn rule(&self) -> Rule {
+        Rule {
+            max_tokens: self.max_tokens,
+            max_bytes: self.max_bytes,
+            max_lines: self.max_lines,
+            max_chars: self.max_chars,
+            profile: self.profile.clone(),
+            preview_tokens: self.preview_tokens,
+        }
+    }
 }
 
 impl Settings {
@@ -117,24 +156,14 @@ impl Settings {
             profile: flags.profile.clone(),
             ..Rule::default()
         };
-        let pattern = |error| {
-            Failure::new(
-                "config",
-                Fault::Caller,
-                format!("a tool pattern is wrong: {error}"),
-            )
-            .hint("patterns are globs such as \"read_*\"")
-        };
+        let pattern = |error| self.wrong_pattern(&error);
         let mut servers = Vec::new();
         for (name, of) in &self.servers {
-            let policy = Policy::new(of.rule.clone(), of.tools.clone(), []).map_err(pattern)?;
+            let policy = Policy::new(of.rule(), of.tools.clone(), []).map_err(pattern)?;
             servers.push((name.clone(), policy));
         }
         let policy = Policy::new(self.base(), self.tools.clone(), servers).map_err(pattern)?;
-        let template = |error: TemplateError| {
-            Failure::new("config", Fault::Caller, error.to_string())
-                .hint("`profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name")
-        };
+        let template = |error| self.wrong_template(&error);
         let templates = Templates::new(self.templates.clone()).map_err(template)?;
         policy
             .under(over)
@@ -142,15 +171,32 @@ impl Settings {
             .map_err(template)
     }
 
+    fn wrong_pattern(&self, error: &globset::Error) -> Failure {
+        let key = error.glob().and_then(|glob| self.places.ending(glob));
+        let what = format!("a tool pattern is wrong: {error}");
+        let hint = "patterns are globs such as \"read_*\"";
+        self.places.wrong(&key.unwrap_or_default(), &what, hint)
+    }
+
+    fn wrong_template(&self, error: &TemplateError) -> Failure {
+        let key = match &error {
+            TemplateError::Unknown { name, .. } => self.places.of_text("profile", name),
+            TemplateError::Taken(name) | TemplateError::Wrong { name, .. } => {
+                Some(vec!["templates".to_owned(), name.clone()])
+            }
+            _ => None,
+        };
+        let hint = "`profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name";
+        let key = key.unwrap_or_default();
+        self.places.wrong(&key, &error.to_string(), hint)
+    }
+
     /// Bytes that the store may hold.
     pub(crate) fn quota(&self) -> Result<Option<u64>, Failure> {
         let bytes: ByteSize = self.quota.parse().map_err(|error| {
-            Failure::new(
-                "config",
-                Fault::Caller,
-                format!("quota = {:?}: {error}", self.quota),
-            )
-            .hint("write a number of bytes such as \"10 GiB\"")
+            let what = format!("{:?}: {error}", self.quota);
+            let hint = "write a number of bytes such as \"10 GiB\"";
+            self.places.wrong(&["quota"], &what, hint)
         })?;
         Ok(Some(bytes.as_u64()).filter(|&bytes| bytes > 0))
     }
@@ -161,12 +207,9 @@ impl Settings {
             return Ok(None);
         }
         let age = humantime::parse_duration(&self.max_age).map_err(|error| {
-            Failure::new(
-                "config",
-                Fault::Caller,
-                format!("max_age = {:?}: {error}", self.max_age),
-            )
-            .hint("write a time such as \"30d\" or \"12h\"")
+            let what = format!("{:?}: {error}", self.max_age);
+            let hint = "write a time such as \"30d\" or \"12h\"";
+            self.places.wrong(&["max_age"], &what, hint)
         })?;
         Ok(Some(age).filter(|age| !age.is_zero()))
     }
@@ -190,6 +233,10 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         templates: BTreeMap::new(),
         continuation: Continuation::default(),
         list_tools: ListTools::default(),
+        tool_output: ToolOutput::default(),
+        providers: BTreeMap::new(),
+        models: BTreeMap::new(),
+        places: Places::default(),
     })
 }
 

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillgate_artifact::{Clock, SystemClock, Timestamp, TokenBudget};
+use spillgate_llm::{ChatModel, Target};
 use spillgate_offload::{Door, FileLedger, Ledger, Offloader, Policy};
 use spillgate_store::{FileStore, Lifetime, Receipt, Retention, sweep};
+use tracing_subscriber::EnvFilter;
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
 use crate::layers::Layers;
+use crate::models;
 use crate::settings::Settings;
 
 /// Tokens of a page on the command line unless set: enough that an ordinary
@@ -27,6 +30,17 @@ const LEFTOVER: Duration = Duration::from_secs(60);
 
 /// The store is swept at most once in so long.
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(300);
+
+/// What there is to say beside a command's output goes to standard error, as
+/// far as `SPILLGATE_LOG` asks for it; never contents.
+pub(crate) fn log_to_stderr() {
+    let filter =
+        EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter)
+        .init();
+}
 
 /// The working parts of a command.
 #[derive(Debug)]
@@ -110,6 +124,12 @@ impl House {
     /// The budget of a page in the gateway.
     pub(crate) fn gateway_page(&self) -> TokenBudget {
         TokenBudget::new(self.settings.page_tokens.unwrap_or(GATEWAY_PAGE))
+    }
+
+    /// The model that these targets name, the first one first; none without a
+    /// target.
+    pub(crate) fn model(&self, targets: &[Target]) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
+        models::model(&self.settings, targets)
     }
 
     /// The option that leads to the same store in another command.

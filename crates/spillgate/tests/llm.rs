@@ -60,7 +60,7 @@ fn read_grep_is_obeyed() {
 
 #[test]
 fn truncate_is_obeyed_and_asks_nobody() {
-    let lab = Lab::new(Door::Held, "passage_tokens = 200");
+    let lab = Lab::new(Door::Held, "truncate_tokens = 200");
     let answer = lab.extract(&Text::log(200), &[QUESTION, "--mode", "truncate"]);
     answer.is("truncate");
     assert_eq!(answer.calls(), 0, "{answer:?}");

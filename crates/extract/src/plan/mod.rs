@@ -90,8 +90,6 @@ pub(crate) struct Plan {
     pub overlap_percent: u64,
     /// Tokens of the whole, each line once.
     pub estimated_tokens: u64,
-    /// Whether that is counted, not extrapolated.
-    pub is_exact: bool,
     most_chunks: u64,
     sort: Sort,
     /// The first row of a table, which every later chunk begins with.
@@ -160,7 +158,6 @@ fn plan_with(artifact: &Artifact, want: &Want, costs: &Costs) -> io::Result<Plan
         chunks,
         overlap_percent: overlap,
         estimated_tokens: costs.total().div_ceil(FINE),
-        is_exact: costs.is_exact,
         most_chunks: want.most_chunks,
         sort,
         header,

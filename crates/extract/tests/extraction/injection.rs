@@ -76,7 +76,9 @@ async fn the_slot_cannot_be_closed_from_inside() {
         )
         .await;
         let shown = data(&model.seen()[0]);
-        let nonce = "00000000000000000000000000000001";
+        // Data that holds a nonce, however it came by it, gets another one.
+        let nonce = &shown["<ai-agent-".len()..][..32];
+        assert!(!hostile(&text).contains(nonce), "{what}");
         assert_eq!(
             shown.matches(&format!("{nonce}-DATA>")).count(),
             2,

@@ -13,12 +13,45 @@ pub(crate) const SEARCH: &str = "spillgate_search";
 /// Seed 002's tool, listed where its profile is in use.
 pub(crate) const CONTINUE: &str = "get_continuation";
 
-/// The definitions in their order; the last only `with_continuation`.
-pub(crate) fn definitions(with_continuation: bool) -> Vec<Value> {
+/// Seeds 000's and 001's tool.
+pub(crate) const TOOL_OUTPUT: &str = "tool_output";
+
+/// How `tool_output` is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extraction {
+    /// Every message names it and nothing else (the `handle` profile): its
+    /// schema is as the seed has it.
+    Seed,
+    /// Its modes have `search` among them.
+    Ours,
+}
+
+/// The tools that are listed, in their order: the most that 500 tokens hold.
+/// `tool_output` stands in the place of `spillgate_search`, whose work one of
+/// its modes does, and with `get_continuation` in that of `spillgate_grep`, too.
+pub(crate) fn listed(continuation: bool, extraction: bool) -> Vec<&'static str> {
+    match (continuation, extraction) {
+        (false, false) => vec![READ, GREP, QUERY, SEARCH],
+        (true, false) => vec![READ, GREP, QUERY, SEARCH, CONTINUE],
+        (false, true) => vec![READ, GREP, QUERY, TOOL_OUTPUT],
+        (true, true) => vec![READ, QUERY, CONTINUE, TOOL_OUTPUT],
+    }
+}
+
+/// Their definitions.
+pub(crate) fn definitions(names: &[&str], extraction: Extraction) -> Vec<Value> {
+    let mut all = ours();
+    all.push(get_continuation());
+    all.push(tool_output(extraction));
+    all.retain(|tool| names.iter().any(|&name| tool["name"] == name));
+    all
+}
+
+fn ours() -> Vec<Value> {
     let text = json!({"type": "string"});
     let number = json!({"type": "integer"});
     let handle = json!({"type": "string", "description": "from a [spillgate] message"});
-    let mut tools = vec![
+    vec![
         tool(
             READ,
             "Read lines or bytes of a tool output that was stored because of its size.",
@@ -58,11 +91,7 @@ pub(crate) fn definitions(with_continuation: bool) -> Vec<Value> {
             &json!({"handle": text, "words": text, "max_tokens": number}),
             &["handle", "words"],
         ),
-    ];
-    if with_continuation {
-        tools.push(get_continuation());
-    }
-    tools
+    ]
 }
 
 fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) -> Value {
@@ -97,16 +126,84 @@ fn get_continuation() -> Value {
     })
 }
 
+/// Its schema is the seed's to the byte (seed 001, 2b), but for the mode that
+/// is ours.
+fn tool_output(extraction: Extraction) -> Value {
+    let mut modes = vec!["auto", "full-chunked", "read-grep", "truncate"];
+    let mut last = "";
+    if extraction == Extraction::Ours {
+        modes.push("search");
+        last = "; search=ranks passages";
+    }
+    let mode = format!(
+        "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; \
+         read-grep=dynamic sub-agent with Read/Grep; \
+         truncate=keeps top and bottom, truncates in the middle{last}."
+    );
+    json!({
+        "name": TOOL_OUTPUT,
+        "description": "Extract from a stored tool output what you describe.",
+        "inputSchema": {
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["handle", "extract"],
+            "properties": {
+                "handle": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "UUID handle of the stored tool output (provided in the \
+                                    tool-result message: tool_output(handle = \"<uuid>\", ...)).",
+                },
+                "extract": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Provide precise, detailed instructions about what you need \
+                                    from the tool output (be specific, include \
+                                    keys/fields/sections if known).",
+                },
+                "mode": {"type": "string", "enum": modes, "description": mode},
+            },
+        },
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use insta::assert_snapshot;
     use spillgate_measure::Tokenizer;
 
     use super::*;
 
     #[test]
     fn the_tools_cost_little() {
-        let tools: Vec<String> = definitions(true).iter().map(Value::to_string).collect();
-        let tokens = Tokenizer::O200kBase.counter().count(&tools.join(","));
-        assert!(tokens <= 500, "{tokens} tokens");
+        let mut told = Vec::new();
+        for (continuation, extraction) in [
+            (false, None),
+            (true, None),
+            (false, Some(Extraction::Seed)),
+            (false, Some(Extraction::Ours)),
+            (true, Some(Extraction::Ours)),
+        ] {
+            let names = listed(continuation, extraction.is_some());
+            let tools = definitions(&names, extraction.unwrap_or(Extraction::Ours));
+            let tools: Vec<String> = tools.iter().map(Value::to_string).collect();
+            let tokens = Tokenizer::O200kBase.counter().count(&tools.join(","));
+            assert!(tokens <= 500, "{names:?}: {tokens} tokens");
+            told.push(format!("{tokens} {}", names.join(" ")));
+        }
+        assert_snapshot!(told.join("\n"), @"
+        351 spillgate_read spillgate_grep spillgate_query spillgate_search
+        435 spillgate_read spillgate_grep spillgate_query spillgate_search get_continuation
+        475 spillgate_read spillgate_grep spillgate_query tool_output
+        482 spillgate_read spillgate_grep spillgate_query tool_output
+        472 spillgate_read spillgate_query get_continuation tool_output
+        ");
+    }
+
+    #[test]
+    fn tool_output_is_the_seeds() {
+        let schema = tool_output(Extraction::Seed)["inputSchema"].clone();
+        let seed = include_str!("seed_001_2b.json");
+        assert_eq!(schema, serde_json::from_str::<Value>(seed).unwrap());
     }
 }

@@ -6,13 +6,14 @@ mod definitions;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_artifact::{ByteRange, Handle, TokenBudget};
+use spillgate_extract::{Extractor, ToolOutput, Watch};
 use spillgate_lookup::{Case, GrepQuery, ReadQuery, Span};
 use spillgate_offload::{Offloader, RetrieveError};
 use spillgate_query::{Engine, Query, QueryNext};
 use spillgate_search::SearchQuery;
 
 use arguments::{Arguments, quoted};
-pub(crate) use definitions::{CONTINUE, QUERY, definitions};
+pub(crate) use definitions::{CONTINUE, Extraction, QUERY, TOOL_OUTPUT, definitions, listed};
 use definitions::{GREP, READ, SEARCH};
 
 /// Marks results of ours, so that a Spillgate in front of this one does not
@@ -42,6 +43,8 @@ pub(crate) struct Tools {
     pub(crate) page: TokenBudget,
     /// What runs jq filters.
     pub(crate) engine: Engine,
+    /// What answers `tool_output`.
+    pub(crate) extractor: Option<Extractor>,
 }
 
 impl Tools {
@@ -57,6 +60,30 @@ impl Tools {
             _ => Err(unknown(tool)),
         };
         result_of(answer)
+    }
+
+    /// The result of a call of `tool_output`, as JSON: what is wrong is said in
+    /// the seed's envelopes.
+    pub(crate) async fn tool_output(
+        &self,
+        arguments: Option<&RawValue>,
+        watch: &dyn Watch,
+    ) -> String {
+        let Some(extractor) = &self.extractor else {
+            return result_of(Err(unknown(TOOL_OUTPUT)));
+        };
+        let arguments = Arguments::parse(arguments);
+        let [handle, extract, mode] =
+            ["handle", "extract", "mode"].map(|name| arguments.text(name));
+        let ToolOutput { text, is_error } = extractor
+            .tool_output(
+                handle.as_deref(),
+                extract.as_deref(),
+                mode.as_deref(),
+                watch,
+            )
+            .await;
+        result_of(if is_error { Err(text) } else { Ok(text) })
     }
 
     fn read(&self, arguments: &Arguments) -> Result<String, String> {
@@ -259,6 +286,7 @@ mod tests {
                 program: "/nowhere/spillgate".into(),
                 arguments: Vec::new(),
             }),
+            extractor: None,
         }
     }
 

@@ -9,7 +9,7 @@ mod message;
 
 pub use continuation::whole_number;
 
-use spillgate_artifact::{Handle, TokenBudget, Tokens};
+use spillgate_artifact::{Handle, Origin, TokenBudget, Tokens};
 use spillgate_lookup::{Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, grep, read};
 use spillgate_outline::{outline, within};
 use spillgate_query::{Engine, Query, QueryError, QueryPage, query};
@@ -17,7 +17,7 @@ use spillgate_search::{SearchPage, SearchQuery, search};
 use spillgate_store::StoreError;
 
 use crate::Offloader;
-use crate::ledger::{Exit, LedgerEntry};
+use crate::ledger::{Exit, LedgerEntry, Spent};
 
 /// A retrieval could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +98,22 @@ impl Offloader {
         let lines = within(lines, budget, &**self.counter());
         self.retrieved(&artifact, &lines.join("\n"));
         Ok(lines)
+    }
+
+    /// Enters what an extraction has `shown` of a stored artifact, and what it
+    /// spent on that.
+    pub fn extracted(&self, handle: Handle, shown: &str, spent: Spent) {
+        // An artifact that has gone since is still an account.
+        let manifest = self.store().manifest(handle);
+        let origin = manifest.map_or_else(|_| Origin::tool("unknown"), |one| one.facts.origin);
+        self.ledger().record(LedgerEntry {
+            server: origin.server,
+            tool: origin.tool,
+            handle: Some(handle),
+            tokens_shown: self.cost(shown),
+            extraction: Some(spent),
+            ..LedgerEntry::new(self.clock().now(), Exit::Extracted)
+        });
     }
 
     /// Enters what a model is told of our own tools: `definitions` stand in each

@@ -36,7 +36,7 @@ fn in_store(store: Arc<dyn ArtifactStore>, rule: Rule) -> Offloader {
         store,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::Gateway,
+        Door::gateway(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{Common, Config};
 use crate::failure::Failure;
 use crate::layers::Layers;
+use crate::models;
 use crate::output::Output;
 
 pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u8, Failure> {
@@ -24,7 +25,7 @@ pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u
     let mut text = String::new();
     for one in in_force {
         let value = one.value.to_string();
-        writeln!(text, "{:<15} {value:<40} {}", one.key, one.from).expect("writing to a string");
+        writeln!(text, "{:<36} {value:<32} {}", one.key, one.from).expect("writing to a string");
     }
     out.raw(text.as_bytes())?;
     // After them: whoever has a wrong one wants to see it.
@@ -37,5 +38,6 @@ fn check(layers: &Layers, config: &Config) -> Result<(), Failure> {
     layers.settings.policy(&config.limits)?;
     layers.settings.quota()?;
     layers.settings.max_age()?;
+    models::check(&layers.settings)?;
     Ok(())
 }

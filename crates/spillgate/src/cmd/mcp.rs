@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 
 use spillgate_artifact::{Clock, SystemClock};
-use spillgate_gateway::{Gateway, ServerCommand};
+use spillgate_extract::Extractor;
+use spillgate_gateway::{Gateway, ServerCommand, own_tools};
 use spillgate_offload::{Door, Offloader};
-use tracing_subscriber::EnvFilter;
 
 use crate::args::Mcp;
 use crate::failure::Failure;
-use crate::wiring::{House, SWEEP_EVERY};
+use crate::wiring::{House, SWEEP_EVERY, log_to_stderr};
 
 /// Programs that only start another one, whose name says more.
 const LAUNCHERS: [&str; 12] = [
@@ -18,16 +18,12 @@ const LAUNCHERS: [&str; 12] = [
 ];
 
 pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
-    // Standard output is the wire; what there is to say goes to standard error.
-    let filter =
-        EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(filter)
-        .init();
+    log_to_stderr();
     let (program, arguments) = mcp.command.split_first().expect("clap requires a command");
+    let extractor = extractor(house)?;
     let gateway = Gateway {
-        offloader: behind_the_gateway(house)?,
+        offloader: behind_the_gateway(house, extractor.as_ref())?,
+        extractor,
         server: ServerCommand {
             name: mcp.name.clone().unwrap_or_else(|| name_of(&mcp.command)),
             program: program.clone(),
@@ -58,13 +54,27 @@ pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
     Ok(code?)
 }
 
-fn behind_the_gateway(house: &House) -> Result<Offloader, Failure> {
+/// What answers `tool_output`, unless it is switched off.
+fn extractor(house: &House) -> Result<Option<Extractor>, Failure> {
+    let settings = &house.settings.tool_output;
+    if !settings.enabled {
+        return Ok(None);
+    }
+    let model = house.model(&settings.models)?;
+    let offloader = house.offloader.clone();
+    let extraction = settings.extraction.clone();
+    Ok(Some(Extractor::new(offloader, model, extraction)))
+}
+
+fn behind_the_gateway(house: &House, extractor: Option<&Extractor>) -> Result<Offloader, Failure> {
     let offloader = &house.offloader;
+    let policy = house.policy()?;
+    let tools = own_tools(&policy, extractor);
     Ok(Offloader::new(
         offloader.store().clone(),
-        house.policy()?,
+        policy,
         offloader.counter().clone(),
-        Door::Gateway,
+        Door::Gateway { tools },
         offloader.clock().clone(),
         offloader.ledger().clone(),
     )

@@ -2,6 +2,7 @@
 
 pub(crate) mod cat;
 pub(crate) mod config;
+pub(crate) mod extract;
 pub(crate) mod generate;
 pub(crate) mod grep;
 pub(crate) mod ls;
@@ -19,3 +20,4 @@ pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod stats;
+mod trace;

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::json;
 use spillgate_artifact::Tokens;
-use spillgate_offload::{Exit, LedgerEntry};
+use spillgate_llm::Dollars;
+use spillgate_offload::{Exit, LedgerEntry, Spent};
 use spillgate_store::ArtifactStore;
 
 use crate::failure::Failure;
@@ -20,7 +21,7 @@ struct Sums {
     offloaded: u64,
     /// Results that should have been stored and could not.
     not_stored: u64,
-    /// Pages read or searched.
+    /// Pages read or searched; extractions are counted apart.
     retrievals: u64,
     tokens_in: u64,
     /// How many of `tokens_in` were extrapolated, not counted.
@@ -39,6 +40,56 @@ struct Sums {
     milliseconds: f64,
     #[serde(skip)]
     micros: u64,
+    /// What models used that extractions asked: beside the balance, for these
+    /// tokens are not those of the model that we save for.
+    extraction: Extractions,
+}
+
+/// Sums over extractions.
+#[derive(Debug, Default, Serialize)]
+struct Extractions {
+    /// Answers given.
+    count: u64,
+    /// Times that a model was asked for them.
+    calls: u64,
+    input_tokens: u64,
+    cached_input_tokens: u64,
+    output_tokens: u64,
+    /// US dollars, of those whose price is known.
+    cost: Option<f64>,
+    /// Answers of a model whose price is not known.
+    unpriced: u64,
+    /// The average time from the question to the answer.
+    milliseconds: f64,
+    #[serde(skip)]
+    micros: u64,
+}
+
+impl Extractions {
+    fn add(&mut self, spent: &Spent) {
+        self.count += 1;
+        self.calls += spent.calls;
+        self.input_tokens += spent.input_tokens;
+        self.cached_input_tokens += spent.cached_input_tokens;
+        self.output_tokens += spent.output_tokens;
+        if let Some(cost) = spent.cost {
+            let sum = self.cost.unwrap_or_default() + cost;
+            self.cost = Some(Dollars::new(sum).get());
+        } else if spent.calls > 0 {
+            self.unpriced += 1;
+        }
+        self.micros += spent.micros;
+        self.milliseconds = (self.micros / self.count) as f64 / 1000.0;
+    }
+
+    fn price(&self) -> String {
+        match (self.cost, self.unpriced) {
+            (None, 0) => "-".to_owned(),
+            (None, _) => "?".to_owned(),
+            (Some(cost), 0) => Dollars::new(cost).to_string(),
+            (Some(cost), _) => format!("≥{}", Dollars::new(cost)),
+        }
+    }
 }
 
 impl Sums {
@@ -46,8 +97,11 @@ impl Sums {
         let estimated = |tokens: Tokens| if tokens.exact { 0 } else { tokens.count };
         let shown = entry.tokens_shown;
         match entry.exit {
-            Exit::Retrieved => {
-                self.retrievals += 1;
+            Exit::Retrieved | Exit::Extracted => {
+                match &entry.extraction {
+                    Some(spent) => self.extraction.add(spent),
+                    None => self.retrievals += 1,
+                }
                 self.tokens_retrieved += shown.count;
                 self.tokens_retrieved_estimated += estimated(shown);
             }
@@ -124,7 +178,9 @@ pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
         table(&mut text, "SERVER", &by_server);
     }
     text.push('\n');
-    table(&mut text, "ALL", &ByName::from([("all".to_owned(), total)]));
+    let total = ByName::from([("all".to_owned(), total)]);
+    table(&mut text, "ALL", &total);
+    extractions(&mut text, &by_tool, &total);
     out.raw(text.as_bytes())?;
     Ok(0)
 }
@@ -168,6 +224,42 @@ fn table(text: &mut String, title: &str, sums: &ByName) {
                 ),
                 &figure(sums.is_estimate(), sums.tokens_saved.to_string()),
                 &format!("{:.1}", sums.milliseconds),
+            ],
+        );
+    }
+}
+
+/// What extractions used, where there were any.
+fn extractions(text: &mut String, by_tool: &ByName, total: &ByName) {
+    let asked = |sums: &&Sums| sums.extraction.count > 0;
+    if !total.values().any(|sums| asked(&sums)) {
+        return;
+    }
+    text.push('\n');
+    let titles = [
+        "EXTRACTION",
+        "ANSWERS",
+        "CALLS",
+        "TOKENS IN",
+        "CACHED",
+        "OUT",
+        "COST",
+        "MS EACH",
+    ];
+    row(text, &titles);
+    for (name, sums) in by_tool.iter().chain(total).filter(|(_, sums)| asked(sums)) {
+        let of = &sums.extraction;
+        row(
+            text,
+            &[
+                &name.escape_debug().to_string(),
+                &of.count.to_string(),
+                &of.calls.to_string(),
+                &of.input_tokens.to_string(),
+                &of.cached_input_tokens.to_string(),
+                &of.output_tokens.to_string(),
+                &of.price(),
+                &format!("{:.1}", of.milliseconds),
             ],
         );
     }

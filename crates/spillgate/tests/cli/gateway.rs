@@ -1,90 +1,11 @@
 //! The gateway's own tools, spoken to as a client speaks: a frame a line.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_testkit::{log, records};
 
+use super::session::{LARGE, SILENT, Session, names};
 use super::tool::Tool;
-
-/// A server that reads and says nothing: our tools need none.
-const SILENT: &str = "cat >/dev/null";
-
-/// One tool whose result is large; ids are the client's, in this order.
-const LARGE: &str = r#"
-while read -r line; do
-  case "$line" in
-    *initialize*) echo '{"jsonrpc":"2.0","id":1,"result":{"capabilities":{"tools":{}}}}';;
-    *tools/list*) id=${line##*\"id\":}; echo '{"jsonrpc":"2.0","id":'${id%%,*}',"result":{"tools":[{"name":"big"}]}}';;
-    *tools/call*) text=$(seq -s, 1 20000); echo '{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"'$text'"}]}}';;
-  esac
-done"#;
-
-/// A gateway under way.
-struct Session {
-    child: Child,
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
-}
-
-impl Session {
-    fn start(tool: &Tool, options: &[&str], server: &str) -> Self {
-        let args = [&["mcp"], options, &["--", "sh", "-c", server]].concat();
-        let mut child = tool
-            .command(&args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let to = child.stdin.take().unwrap();
-        let from = BufReader::new(child.stdout.take().unwrap());
-        Self { child, to, from }
-    }
-
-    fn send(&mut self, id: u64, method: &str, params: &Value) {
-        // The id stands where the shell server looks for it.
-        let frame =
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
-        writeln!(self.to, "{frame}").unwrap();
-    }
-
-    fn receive(&mut self) -> Value {
-        let mut line = String::new();
-        self.from.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
-    }
-
-    /// What a call of one of our tools gives: its text, and `error: ` before it
-    /// if it is one.
-    fn call(&mut self, name: &str, arguments: &Value) -> String {
-        self.send(
-            9,
-            "tools/call",
-            &json!({"name": name, "arguments": arguments}),
-        );
-        let result = self.receive()["result"].clone();
-        let text = result["content"][0]["text"].as_str().unwrap();
-        match result["isError"] == true {
-            true => format!("error: {text}"),
-            false => text.to_owned(),
-        }
-    }
-
-    fn end(mut self) {
-        drop(self.to);
-        assert!(self.child.wait().unwrap().success());
-    }
-}
-
-fn names(list: &Value) -> Vec<&str> {
-    let tools = list["result"]["tools"].as_array().unwrap();
-    tools
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect()
-}
 
 /// A call of each tool, arguments as models write them.
 fn calls(json: &str, lines: &str) -> [(&'static str, Value); 7] {

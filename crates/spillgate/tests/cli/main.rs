@@ -3,12 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod capture;
+mod extract;
 mod faults;
 mod gateway;
+mod gateway_extract;
 mod interface;
 mod profiles;
+mod provider;
 mod query;
 mod retrieval;
 mod run;
+mod session;
+mod settings;
 mod shapes;
 mod tool;

@@ -1,0 +1,83 @@
+//! Which calls of our own tools are under way, and who is still waiting?
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::mem;
+use std::sync::Mutex;
+
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::task::JoinSet;
+
+use crate::locked;
+use crate::tools::{QUERY, TOOL_OUTPUT};
+
+/// jq filters that run at once; each may take 2 GiB and a processor for ten
+/// seconds.
+const FILTERS_AT_ONCE: usize = 2;
+
+/// Extractions that run at once; each asks a model several times at once.
+const EXTRACTIONS_AT_ONCE: usize = 4;
+
+/// Comes to an end once nobody waits for the answer any more.
+pub(crate) type Cancelled = oneshot::Receiver<Infallible>;
+
+/// The calls that are worked on, by the key of their id.
+#[derive(Debug)]
+pub(crate) struct OwnCalls {
+    under_way: Mutex<HashMap<String, oneshot::Sender<Infallible>>>,
+    work: Mutex<JoinSet<()>>,
+    filters: Semaphore,
+    extractions: Semaphore,
+}
+
+impl Default for OwnCalls {
+    fn default() -> Self {
+        Self {
+            under_way: Mutex::default(),
+            work: Mutex::default(),
+            filters: Semaphore::new(FILTERS_AT_ONCE),
+            extractions: Semaphore::new(EXTRACTIONS_AT_ONCE),
+        }
+    }
+}
+
+impl OwnCalls {
+    /// Notes a call.
+    pub(crate) fn begin(&self, key: &str) -> Cancelled {
+        let (waiting, cancelled) = oneshot::channel();
+        locked(&self.under_way).insert(key.to_owned(), waiting);
+        cancelled
+    }
+
+    /// Ends a call, answered or cancelled; true if it was under way.
+    pub(crate) fn end(&self, key: &str) -> bool {
+        locked(&self.under_way).remove(key).is_some()
+    }
+
+    /// Whether somebody waits for the answer.
+    pub(crate) fn is_awaited(&self, key: &str) -> bool {
+        locked(&self.under_way).contains_key(key)
+    }
+
+    /// Waits until a call of `tool` may use the machine.
+    pub(crate) async fn turn(&self, tool: &str) -> Option<SemaphorePermit<'_>> {
+        match tool {
+            QUERY => self.filters.acquire().await.ok(),
+            TOOL_OUTPUT => self.extractions.acquire().await.ok(),
+            _ => None,
+        }
+    }
+
+    /// Works on a call aside from the relaying.
+    pub(crate) fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut work = locked(&self.work);
+        while work.try_join_next().is_some() {}
+        work.spawn(task);
+    }
+
+    /// Waits until all calls are answered.
+    pub(crate) async fn finish(&self) {
+        let mut work = mem::take(&mut *locked(&self.work));
+        while work.join_next().await.is_some() {}
+    }
+}

@@ -1,0 +1,64 @@
+//! How does a client hear how far an extraction has come?
+
+use std::sync::Mutex;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use spillgate_extract::Watch;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::frame::object;
+use crate::locked;
+
+/// The token by which the client asked to be told, if it did.
+pub(crate) fn token(meta: Option<&RawValue>) -> Option<Value> {
+    #[derive(Deserialize)]
+    struct Meta {
+        #[serde(default, rename = "progressToken")]
+        token: Option<Value>,
+    }
+    let token = meta.and_then(object::<Meta>)?.token?;
+    (token.is_string() || token.is_number()).then_some(token)
+}
+
+/// Sends each step as a notification. Chunks are split and replies are reduced
+/// in rounds, so no total is known before the end: none is told.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    token: Option<Value>,
+    /// Steps that were told; the protocol wants a number that only grows.
+    told: Mutex<u64>,
+    frames: UnboundedSender<Vec<u8>>,
+}
+
+impl Progress {
+    pub(crate) fn new(token: Option<Value>, frames: UnboundedSender<Vec<u8>>) -> Self {
+        Self {
+            token,
+            told: Mutex::new(0),
+            frames,
+        }
+    }
+}
+
+impl Watch for Progress {
+    fn step(&self, stage: &str, done: u64, total: u64) {
+        let Some(token) = &self.token else {
+            return;
+        };
+        let mut told = locked(&self.told);
+        *told += 1;
+        let frame = json!({
+            "jsonrpc": "2.0",
+            "method": "notifications/progress",
+            "params": {
+                "progressToken": token,
+                "progress": *told,
+                "message": format!("{stage} {done} of {total}"),
+            },
+        });
+        // A gateway that ends no longer listens.
+        drop(self.frames.send(format!("{frame}\n").into_bytes()));
+    }
+}

@@ -1,0 +1,158 @@
+//! `spillgate extract`: what does a stored output say about something?
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use spillgate_artifact::Handle;
+use spillgate_extract::{Asked, Extraction, Extractor, Mode, Settings};
+use spillgate_offload::RetrieveError;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
+
+use super::trace;
+use crate::args::Extract;
+use crate::failure::{Failure, Fault};
+use crate::output::Output;
+use crate::progress::ExtractProgress;
+use crate::wiring::{House, log_to_stderr};
+
+pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<u8, Failure> {
+    log_to_stderr();
+    let configured = &house.settings.tool_output;
+    let models = extract
+        .model
+        .as_ref()
+        .map_or(&configured.models, |models| &models.0);
+    let needs_model = !matches!(extract.mode, Mode::Search | Mode::Truncate);
+    let model = match needs_model {
+        true => house.model(models)?,
+        false => None,
+    };
+    if needs_model && model.is_none() {
+        out.note(NO_MODEL);
+    }
+    let settings = settings(&configured.extraction, extract);
+    let extractor = Extractor::new(house.offloader.clone(), model, settings);
+    let asked = Asked {
+        handle: extract.handle,
+        extract: extract.extract.join(" "),
+        mode: extract.mode,
+    };
+    let extraction = until_signalled(extractor, asked)?;
+    if let Some(to) = &extract.trace {
+        match to {
+            Some(file) => write(file, &extraction)?,
+            None if out.json => {}
+            None => out.note(trace::rendered(&extraction.trace).trim_end()),
+        }
+    }
+    match out.json {
+        true => out.object(&object(&extraction, extract.trace == Some(None)))?,
+        false => out.text(&extraction.text())?,
+    }
+    Ok(0)
+}
+
+const NO_MODEL: &str = "note: no model is configured, so none reads the output; name one with \
+                        --model provider/model, SPILLGATE_MODEL or `models` under [tool_output]";
+
+/// The settings with what was typed over them.
+fn settings(configured: &Settings, extract: &Extract) -> Settings {
+    let max_chunks = extract.max_chunks.unwrap_or(configured.max_chunks);
+    Settings {
+        max_chunks,
+        max_chunks_hard: configured.max_chunks_hard.max(max_chunks),
+        chunk_tokens: extract.chunk_tokens.unwrap_or(configured.chunk_tokens),
+        parallel: extract.parallel.unwrap_or(configured.parallel),
+        early_stop: extract.early_stop || configured.early_stop,
+        ..configured.clone()
+    }
+}
+
+/// The answer, unless a signal comes first. It is worked out on a thread of its
+/// own: a long search between two questions to a model must not keep a signal
+/// waiting.
+fn until_signalled(extractor: Extractor, asked: Asked) -> Result<Extraction, Failure> {
+    let handle = asked.handle;
+    let watch = Arc::new(ExtractProgress::new());
+    let shown = Arc::clone(&watch);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let ended = runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let inner = tokio::runtime::Handle::current();
+        let work = spawn_blocking(move || inner.block_on(extractor.extract(&asked, &*watch)));
+        tokio::select! {
+            done = work => done.map_err(|_| bug())?.map_err(told),
+            _ = interrupt.recv() => Err(cancelled(handle, 128 + 2)),
+            _ = terminate.recv() => Err(cancelled(handle, 128 + 15)),
+        }
+    });
+    // Nobody waits any more for what a model may still say.
+    runtime.shutdown_background();
+    shown.end();
+    ended
+}
+
+fn told(error: RetrieveError) -> Failure {
+    error.into()
+}
+
+fn bug() -> Failure {
+    Failure::new(
+        "internal",
+        Fault::Us,
+        "the extraction failed; this is a bug in spillgate",
+    )
+}
+
+fn cancelled(handle: Handle, code: u8) -> Failure {
+    Failure::new("cancelled", Fault::Caller, "cancelled")
+        .hint(format!(
+            "the output is still stored; `spillgate search {handle} WORDS` needs no model"
+        ))
+        .code(code)
+}
+
+/// The trace as JSON; it quotes the output, so it is for its owner alone.
+fn write(file: &Path, extraction: &Extraction) -> Result<(), Failure> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let written = options
+        .open(file)
+        .and_then(|file| serde_json::to_writer_pretty(file, &extraction.trace).map_err(Into::into));
+    written.map_err(|error| {
+        let message = format!(
+            "the trace could not be written to {}: {error}",
+            file.display()
+        );
+        Failure::new("io", Fault::Us, message).hint("name another file with --trace=FILE")
+    })
+}
+
+fn object(extraction: &Extraction, with_trace: bool) -> Value {
+    let usage = &extraction.usage;
+    let mut object = json!({
+        "status": extraction.status,
+        "strategy": extraction.strategy,
+        "text": extraction.text(),
+        "citations": extraction.citations,
+        "unverified": extraction.unverified,
+        "coverage": extraction.coverage,
+        "calls": extraction.calls,
+        "tokens": {
+            "input": usage.input,
+            "cached_input": usage.cached_input,
+            "output": usage.output,
+        },
+        "cost": usage.cost,
+    });
+    if with_trace {
+        object["trace"] = json!(extraction.trace);
+    }
+    object
+}

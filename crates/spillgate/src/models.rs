@@ -1,0 +1,67 @@
+//! Which model is meant by its name?
+
+use std::sync::Arc;
+
+use spillgate_llm::{Catalogue, CatalogueError, ChatModel, Secrets, Target};
+
+use crate::failure::{Failure, Fault};
+use crate::settings::Settings;
+
+/// Keys are in the environment, or in files that the settings name.
+struct Environment;
+
+impl Secrets for Environment {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+/// The model that `targets` name, the first one first; none without a target.
+pub(crate) fn model(
+    settings: &Settings,
+    targets: &[Target],
+) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
+    if targets.is_empty() {
+        return Ok(None);
+    }
+    let catalogue = Catalogue {
+        providers: settings.providers.clone(),
+        models: settings.models.clone(),
+    };
+    let model = catalogue.model(targets, &Environment);
+    model.map(Some).map_err(|error| wrong(settings, &error))
+}
+
+/// Checks the names of the models that are configured.
+pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
+    for name in settings.models.keys() {
+        if let Err(error) = name.parse::<Target>() {
+            let hint = "write [models.\"provider/model\"]";
+            let key = ["models", name];
+            return Err(settings.places.wrong(&key, &error.to_string(), hint));
+        }
+    }
+    Ok(())
+}
+
+fn wrong(settings: &Settings, error: &CatalogueError) -> Failure {
+    use CatalogueError::{BaseUrl, Endpoint, KeyFile, KeyVariable, Limits, Missing, ModelName};
+    let provider = |name: &String| vec!["providers".to_owned(), name.clone()];
+    let key = match error {
+        BaseUrl { provider: name, .. }
+        | Endpoint { provider: name, .. }
+        | KeyFile { provider: name, .. }
+        | KeyVariable { provider: name, .. }
+        | Missing { provider: name, .. } => provider(name),
+        Limits { target, .. } => vec!["models".to_owned(), target.to_string()],
+        ModelName(name) => vec!["models".to_owned(), name.clone()],
+        _ => Vec::new(),
+    };
+    // What is built in stands in no file.
+    let what = match settings.places.has(&key) {
+        true => settings.places.told(&key, &error.to_string()),
+        false => error.to_string(),
+    };
+    Failure::new("model", Fault::Caller, what)
+        .hint("docs/models.md says how providers, models and keys are configured")
+}
