@@ -196,3 +196,32 @@ impl Ledger for FileLedger {
         self.inline_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_lines_and_what_an_extraction_spent() {
+        let old = r#"{"at":"2026-11-21T10:00:00Z","tool":"cat","exit":"retrieved","tokens_in":{"count":0,"exact":true},"tokens_shown":{"count":9,"exact":true},"bytes_in":0,"results":1}"#;
+        let entry: LedgerEntry = serde_json::from_str(old).unwrap();
+        assert_eq!(entry.extraction, None);
+        let extracted = LedgerEntry {
+            exit: Exit::Extracted,
+            extraction: Some(Spent {
+                calls: 3,
+                input_tokens: 9000,
+                cached_input_tokens: 400,
+                output_tokens: 120,
+                cost: Some(0.0042),
+                micros: 1_500_000,
+            }),
+            ..entry
+        };
+        let line = serde_json::to_string(&extracted).unwrap();
+        assert_eq!(
+            serde_json::from_str::<LedgerEntry>(&line).unwrap(),
+            extracted
+        );
+    }
+}

@@ -214,7 +214,7 @@ pub(crate) struct Extract {
     pub(crate) handle: Handle,
     /// What to extract, in words; what begins with `-` stands behind `--`
     #[arg(required = true, value_name = "WHAT")]
-    pub(crate) extract: Vec<String>,
+    pub(crate) what: Vec<String>,
     /// How: auto, full-chunked, read-grep, truncate or search
     #[arg(long, value_name = "MODE", default_value_t)]
     pub(crate) mode: Mode,
@@ -235,8 +235,8 @@ pub(crate) struct Extract {
     #[arg(long)]
     pub(crate) early_stop: bool,
     /// Print what was done on standard error, or write it to FILE as JSON
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
-    pub(crate) trace: Option<Option<PathBuf>>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// Models in the order in which they are tried.

@@ -37,19 +37,18 @@ pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<
     let extractor = Extractor::new(house.offloader.clone(), model, settings);
     let asked = Asked {
         handle: extract.handle,
-        extract: extract.extract.join(" "),
+        extract: extract.what.join(" "),
         mode: extract.mode,
     };
     let extraction = until_signalled(extractor, asked)?;
-    if let Some(to) = &extract.trace {
-        match to {
-            Some(file) => write(file, &extraction)?,
-            None if out.json => {}
-            None => out.note(trace::rendered(&extraction.trace).trim_end()),
-        }
+    let shows_trace = extract.trace.as_deref() == Some(Path::new("-"));
+    match &extract.trace {
+        Some(file) if !shows_trace => write(file, &extraction)?,
+        Some(_) if !out.json => out.note(trace::rendered(&extraction.trace).trim_end()),
+        _ => {}
     }
     match out.json {
-        true => out.object(&object(&extraction, extract.trace == Some(None)))?,
+        true => out.object(&object(&extraction, shows_trace))?,
         false => out.text(&extraction.text())?,
     }
     Ok(0)

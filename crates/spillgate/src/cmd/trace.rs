@@ -75,6 +75,11 @@ mod tests {
             children: vec![map, failed],
             ..Op::new(OpKind::Session, "full-chunked")
         };
-        assert_snapshot!(rendered(&tree), @"");
+        assert_snapshot!(rendered(&tree), @r"
+        full-chunked: at 0 ms, took 0 ms
+          map 1/2: at 3 ms, took 900 ms, 1 messages, 24000 bytes asked, 5 bytes answered, 6000 tokens in, 80 out, openai/gpt-4o
+          map 2/2: at 0 ms, took 0 ms
+            error: no answer\u{1b}[31m\nin time
+        ");
     }
 }

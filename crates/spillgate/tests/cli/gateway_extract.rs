@@ -10,7 +10,7 @@ use spillgate_testkit::log;
 
 use super::provider::{Provider, silent};
 use super::session::{LARGE, SILENT, Session, names};
-use super::tool::Tool;
+use super::tool::{Tool, feed};
 
 /// The tools that a gateway lists, with these options and this configuration.
 fn listed(options: &[&str], config: Option<&str>, server: &str) -> Value {
@@ -218,4 +218,30 @@ fn a_cancelled_extraction_ends_at_once() {
         "nothing else came: {read}"
     );
     session.end();
+}
+
+#[test]
+fn the_log_tells_what_was_done_and_no_contents() {
+    let tool = Tool::new();
+    let handle = tool.put(log(5000).as_bytes());
+    let mut command = tool.command(&["mcp", "--", "sh", "-c", LARGE]);
+    command.env("SPILLGATE_LOG", "info");
+    let arguments = json!({"handle": handle, "extract": "secret disk quota"});
+    let calls = [
+        json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "big"}}),
+        json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call",
+               "params": {"name": "tool_output", "arguments": arguments}}),
+    ];
+    let said = feed(command, format!("{}\n{}\n", calls[0], calls[1]).as_bytes());
+    let said = String::from_utf8(said.stderr).unwrap();
+    for part in [
+        "Tool 'big' output stored for tool_output (size_cap, ",
+        "extraction begins",
+        "strategy=search",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    for content in ["secret", "quota", "E4217", "19999"] {
+        assert!(!said.contains(content), "{content}: {said}");
+    }
 }
