@@ -18,13 +18,7 @@ const LAUNCHERS: [&str; 12] = [
 ];
 
 pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
-    // Standard output is the wire; what there is to say goes to standard error.
-    let filter =
-        EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(filter)
-        .init();
+    log();
     let (program, arguments) = mcp.command.split_first().expect("clap requires a command");
     let gateway = Gateway {
         offloader: behind_the_gateway(house)?,
@@ -56,6 +50,16 @@ pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
     house.ledger.flush_inline(SystemClock.now());
     house.tidy(None);
     Ok(code?)
+}
+
+/// Standard output is the wire; what there is to say goes to standard error.
+pub(super) fn log() {
+    let filter =
+        EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter)
+        .init();
 }
 
 fn behind_the_gateway(house: &House) -> Result<Offloader, Failure> {

@@ -4,6 +4,7 @@
 
 mod capture;
 mod faults;
+mod files;
 mod gateway;
 mod interface;
 mod profiles;
