@@ -94,9 +94,27 @@ fn a_session_reads_and_greps_and_does_not_get_out() {
             .all(|tool| tool["annotations"]["readOnlyHint"] == true)
     );
     let read = json!({"file": "log.txt", "start": "500", "lines": 1});
-    assert_snapshot!(session.call("Read", &read), @"");
-    assert_snapshot!(session.call("Grep", &json!({"file": "log.txt", "regex": "e\\d{4}", "before": 1, "after": 1})), @"");
-    assert_snapshot!(session.call("Read", &json!({"file": "log.txt"})), @"");
+    assert_snapshot!(session.call("Read", &read), @"
+    log.txt [head 501-501/1000]
+     501 2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+    ");
+    assert_snapshot!(session.call("Grep", &json!({"file": "log.txt", "regex": "e\\d{4}", "before": 1, "after": 1})), @"
+    500-2026-11-21T10:08:19Z INFO worker-6 processed batch id=51464 ok
+    501→2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+    502-2026-11-21T10:08:21Z INFO worker-8 processed batch id=67302 ok
+    ");
+    assert_snapshot!(session.call("Read", &json!({"file": "log.txt"})), @"
+    log.txt [head 1-8/1000]
+       1 2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
+       2 2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
+       3 2026-11-21T10:00:02Z INFO worker-2 processed batch id=15838 ok
+       4 2026-11-21T10:00:03Z INFO worker-3 processed batch id=23757 ok
+       5 2026-11-21T10:00:04Z INFO worker-4 processed batch id=31676 ok
+       6 2026-11-21T10:00:05Z INFO worker-5 processed batch id=39595 ok
+       7 2026-11-21T10:00:06Z INFO worker-6 processed batch id=47514 ok
+       8 2026-11-21T10:00:07Z INFO worker-7 processed batch id=55433 ok
+    [cut: lines 9-1000 left; Read with start=8]
+    ");
     for (file, error) in [
         ("../secret", "\"..\" is not allowed"),
         ("/etc/passwd", "absolute paths are not allowed"),
