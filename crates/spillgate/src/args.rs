@@ -101,6 +101,8 @@ pub(crate) enum Command {
     Config(Config),
     /// Stand between an MCP client and a server, on standard input and output
     Mcp(Mcp),
+    /// Be an MCP server that reads and greps files below a directory, and no others
+    FsMcp(FsMcp),
     /// Print a section for a system prompt
     Prompt(Prompt),
     /// Print completions for a shell
@@ -352,6 +354,16 @@ pub(crate) struct Mcp {
         value_hint = ValueHint::CommandWithArguments
     )]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FsMcp {
+    /// The directory; nothing outside of it can be read
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) root: PathBuf,
+    /// Tokens that an answer may cost, at least 128 [env: `SPILLGATE_PAGE_TOKENS`] [default: 2500]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -40,7 +40,7 @@ fn in_files(lifetime: Lifetime) -> (tempfile::TempDir, Arc<FileStore>, Offloader
         Arc::clone(&store) as Arc<dyn ArtifactStore>,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::Gateway,
+        Door::gateway(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );
@@ -430,7 +430,7 @@ fn decision_25_without_it_outputs_are_cut_to_the_cap() {
         Arc::new(spillgate_store::MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::Gateway,
+        Door::gateway(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

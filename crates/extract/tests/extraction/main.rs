@@ -45,7 +45,7 @@ fn offloader() -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::Gateway,
+        Door::gateway(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

@@ -12,90 +12,91 @@ fn small() -> FileTools {
     tools(pinned(TEXT).0, 1000)
 }
 
+/// A tool's definition as a model is told of it.
+fn definition(at: usize) -> String {
+    let tool = &FileTools::definitions()[at];
+    let schema = serde_json::to_string_pretty(&tool.schema).unwrap();
+    format!("{}: {}\n{schema}", tool.name, tool.description)
+}
+
 #[test]
-fn definitions() {
-    let definitions: Vec<_> = FileTools::definitions()
-        .iter()
-        .map(|tool| json!({"name": tool.name, "description": tool.description, "schema": tool.schema}))
-        .collect();
-    assert_snapshot!(serde_json::to_string_pretty(&definitions).unwrap(), @r#"
-    [
-      {
-        "description": "Shows lines of a file with their numbers. An answer that had to be cut ends with how to read on. Lines over 1000 characters are broken into several.",
-        "name": "Read",
-        "schema": {
-          "properties": {
-            "file": {
-              "description": "Name of the file.",
-              "type": "string"
-            },
-            "headOrTail": {
-              "description": "Read from the beginning or from the end. Default head.",
-              "enum": [
-                "head",
-                "tail"
-              ],
-              "type": "string"
-            },
-            "lines": {
-              "description": "How many lines. Default all.",
-              "minimum": 0,
-              "type": "integer"
-            },
-            "start": {
-              "description": "Lines to skip, from the side that is read. Default 0.",
-              "minimum": 0,
-              "type": "integer"
-            }
-          },
-          "required": [
-            "file"
+fn what_read_is() {
+    assert_snapshot!(definition(0), @r#"
+    Read: Shows lines of a file with their numbers. An answer that had to be cut ends with how to read on. Lines over 1000 characters are broken into several.
+    {
+      "properties": {
+        "file": {
+          "description": "Name of the file.",
+          "type": "string"
+        },
+        "headOrTail": {
+          "description": "Read from the beginning or from the end. Default head.",
+          "enum": [
+            "head",
+            "tail"
           ],
-          "type": "object"
+          "type": "string"
+        },
+        "lines": {
+          "description": "How many lines. Default all.",
+          "minimum": 0,
+          "type": "integer"
+        },
+        "start": {
+          "description": "Lines to skip, from the side that is read. Default 0.",
+          "minimum": 0,
+          "type": "integer"
         }
       },
-      {
-        "description": "Shows the lines of a file that match a regular expression, with lines around them: 12→ is a match, 13- stands beside one. An answer that had to be cut ends with how to go on.",
-        "name": "Grep",
-        "schema": {
-          "properties": {
-            "after": {
-              "description": "Lines to show after a match. Default 10.",
-              "minimum": 0,
-              "type": "integer"
-            },
-            "before": {
-              "description": "Lines to show before a match. Default 10.",
-              "minimum": 0,
-              "type": "integer"
-            },
-            "caseSensitive": {
-              "description": "Default false.",
-              "type": "boolean"
-            },
-            "file": {
-              "description": "Name of the file.",
-              "type": "string"
-            },
-            "regex": {
-              "description": "Rust regex syntax, matched within a line: no lookaround, no backreferences.",
-              "maxLength": 10000,
-              "type": "string"
-            },
-            "start": {
-              "description": "Lines to skip. Default 0.",
-              "minimum": 0,
-              "type": "integer"
-            }
-          },
-          "required": [
-            "file",
-            "regex"
-          ],
-          "type": "object"
+      "required": [
+        "file"
+      ],
+      "type": "object"
+    }
+    "#);
+}
+
+#[test]
+fn what_grep_is() {
+    assert_snapshot!(definition(1), @r#"
+    Grep: Shows the lines of a file that match a regular expression, with lines around them: 12→ is a match, 13- stands beside one. An answer that had to be cut ends with how to go on.
+    {
+      "properties": {
+        "after": {
+          "description": "Lines to show after a match. Default 10.",
+          "minimum": 0,
+          "type": "integer"
+        },
+        "before": {
+          "description": "Lines to show before a match. Default 10.",
+          "minimum": 0,
+          "type": "integer"
+        },
+        "caseSensitive": {
+          "description": "Default false.",
+          "type": "boolean"
+        },
+        "file": {
+          "description": "Name of the file.",
+          "type": "string"
+        },
+        "regex": {
+          "description": "Rust regex syntax, matched within a line: no lookaround, no backreferences.",
+          "maxLength": 10000,
+          "type": "string"
+        },
+        "start": {
+          "description": "Lines to skip. Default 0.",
+          "minimum": 0,
+          "type": "integer"
         }
-      }
-    ]
+      },
+      "required": [
+        "file",
+        "regex"
+      ],
+      "type": "object"
+    }
     "#);
 }
 
@@ -163,12 +164,16 @@ fn grepping() {
     assert_snapshot!(grep(json!({"file": "out", "regex": "beta", "start": 4})), @"0 matches found from start=4 on; 1 before");
 }
 
+/// 400 lines, of which few fit an answer.
+fn many() -> FileTools {
+    let line = |i| format!("line number {i} of many\n");
+    let text: String = (1..=400).map(line).collect();
+    tools(pinned(&text).0, 128)
+}
+
 #[test]
-fn cut_answers_say_how_to_go_on() {
-    let text: String = (1..=400)
-        .map(|i| format!("line number {i} of many\n"))
-        .collect();
-    let lines = tools(pinned(&text).0, 128);
+fn cut_pages_say_how_to_read_on() {
+    let lines = many();
     let read = |arguments| call(&lines, "Read", &arguments);
     assert_snapshot!(read(json!({"file": "out"})), @"
     out [head 1-8/400]
@@ -221,6 +226,11 @@ fn cut_answers_say_how_to_go_on() {
      390 line number 390 of many
     [cut: lines 301-381 left; Read with headOrTail="tail", start=19, lines=81]
     "#);
+}
+
+#[test]
+fn cut_matches_say_how_to_go_on() {
+    let lines = many();
     assert_snapshot!(call(&lines, "Grep", &json!({"file": "out", "regex": "number", "before": 1, "after": 1})), @"
        1→line number 1 of many
        2→line number 2 of many
@@ -233,6 +243,10 @@ fn cut_answers_say_how_to_go_on() {
        9→line number 9 of many
     [cut: 9 of 400 matching lines shown; Grep with start=9, or a narrower regex or less context]
     ");
+}
+
+#[test]
+fn a_cut_line_says_how_to_read_on() {
     let long = tools(pinned(&format!("{}\nsecond\n", "漢字 ".repeat(240))).0, 128);
     let read = |arguments| call(&long, "Read", &arguments);
     assert_snapshot!(read(json!({"file": "out"})), @"
@@ -252,10 +266,9 @@ fn cut_answers_say_how_to_go_on() {
     ");
 }
 
-#[test]
-fn what_cannot_be_meant_is_said() {
-    let tools = small();
-    let table = [
+/// Calls that mean nothing, and what is said to them.
+fn meaningless() -> Vec<(&'static str, serde_json::Value, &'static str)> {
+    vec![
         ("Read", json!({}), "file must be non-empty"),
         ("Read", json!(null), "file must be non-empty"),
         ("Read", json!([]), "the arguments must be a JSON object"),
@@ -306,8 +319,13 @@ fn what_cannot_be_meant_is_said() {
             json!({"file": "out"}),
             "there is no such tool; there are Read and Grep",
         ),
-    ];
-    for (name, arguments, error) in table {
+    ]
+}
+
+#[test]
+fn what_cannot_be_meant_is_said() {
+    let tools = small();
+    for (name, arguments, error) in meaningless() {
         assert_eq!(
             call(&tools, name, &arguments),
             format!("error: {error}"),

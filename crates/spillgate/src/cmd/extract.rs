@@ -2,14 +2,11 @@
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spillgate_artifact::Handle;
 use spillgate_extract::{Asked, Extraction, Extractor, Mode, Settings};
-use spillgate_offload::RetrieveError;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::spawn_blocking;
 
 use super::trace;
 use crate::args::Extract;
@@ -70,43 +67,26 @@ fn settings(configured: &Settings, extract: &Extract) -> Settings {
     }
 }
 
-/// The answer, unless a signal comes first. It is worked out on a thread of its
-/// own: a long search between two questions to a model must not keep a signal
-/// waiting.
+/// The answer, unless a signal comes first.
 fn until_signalled(extractor: Extractor, asked: Asked) -> Result<Extraction, Failure> {
     let handle = asked.handle;
-    let watch = Arc::new(ExtractProgress::new());
-    let shown = Arc::clone(&watch);
+    let watch = ExtractProgress::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let ended = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let inner = tokio::runtime::Handle::current();
-        let work = spawn_blocking(move || inner.block_on(extractor.extract(&asked, &*watch)));
         tokio::select! {
-            done = work => done.map_err(|_| bug())?.map_err(told),
+            done = extractor.extract(&asked, &watch) => done.map_err(Failure::from),
             _ = interrupt.recv() => Err(cancelled(handle, 128 + 2)),
             _ = terminate.recv() => Err(cancelled(handle, 128 + 15)),
         }
     });
     // Nobody waits any more for what a model may still say.
     runtime.shutdown_background();
-    shown.end();
+    watch.end();
     ended
-}
-
-fn told(error: RetrieveError) -> Failure {
-    error.into()
-}
-
-fn bug() -> Failure {
-    Failure::new(
-        "internal",
-        Fault::Us,
-        "the extraction failed; this is a bug in spillgate",
-    )
 }
 
 fn cancelled(handle: Handle, code: u8) -> Failure {

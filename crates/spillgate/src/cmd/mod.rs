@@ -3,6 +3,7 @@
 pub(crate) mod cat;
 pub(crate) mod config;
 pub(crate) mod extract;
+pub(crate) mod fs_mcp;
 pub(crate) mod generate;
 pub(crate) mod grep;
 pub(crate) mod ls;

@@ -5,6 +5,7 @@
 mod capture;
 mod extract;
 mod faults;
+mod files;
 mod gateway;
 mod gateway_extract;
 mod interface;

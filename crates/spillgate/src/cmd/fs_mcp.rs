@@ -1,0 +1,33 @@
+//! `spillgate fs-mcp`: an MCP server that reads and greps below a directory.
+
+use spillgate_artifact::TokenBudget;
+use spillgate_files::Root;
+use spillgate_tools::serve_stdio;
+
+use crate::args::{Common, FsMcp, LimitArgs};
+use crate::failure::{Failure, Fault};
+use crate::layers::Layers;
+use crate::wiring::{GATEWAY_PAGE, log_to_stderr};
+
+pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
+    log_to_stderr();
+    let settings = Layers::load(common, &LimitArgs::default())?.settings;
+    let asked = fs_mcp.max_tokens.filter(|&tokens| tokens > 0);
+    let budget = asked.or(settings.page_tokens).unwrap_or(GATEWAY_PAGE);
+    let root = Root::open(&fs_mcp.root).map_err(|error| {
+        let message = format!("{}: {error}", fs_mcp.root.display());
+        Failure::new("root", Fault::Caller, message).hint("name a directory with --root DIR")
+    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let served = runtime.block_on(serve_stdio(
+        root,
+        TokenBudget::new(budget),
+        settings.tokenizer.counter(),
+    ));
+    // A call that nobody waits for any more must not keep the process.
+    runtime.shutdown_background();
+    served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
+    Ok(0)
+}

@@ -1,0 +1,114 @@
+//! How do `Read` and `Grep` speak MCP?
+//!
+//! Both generations of the protocol: `initialize` (2025-11-25) and
+//! `server/discover` (2026-07-28). A call that cannot be answered is a result with
+//! `isError`, so that the model is told why.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::io::stdio;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::Value;
+use spillgate_artifact::TokenBudget;
+use spillgate_files::{Answer, FileTools, Root};
+use spillgate_measure::TokenCounter;
+
+/// A server could not begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolsError {
+    /// The client and the server did not come to terms.
+    #[error("the MCP session could not begin: {0}")]
+    Begin(String),
+    /// The server broke down.
+    #[error("the MCP session broke off: {0}")]
+    Broken(String),
+}
+
+/// Serves `Read` and `Grep` over `root` on standard input and output until the
+/// client goes. An answer costs at most `budget`, as `counter` counts.
+pub async fn serve_stdio(
+    root: Root,
+    budget: TokenBudget,
+    counter: Arc<dyn TokenCounter>,
+) -> Result<(), ToolsError> {
+    let server = Server {
+        tools: FileTools {
+            files: Arc::new(root),
+            budget,
+            counter,
+        },
+    };
+    let service = server.serve(stdio()).await;
+    let service = match service {
+        Ok(service) => service,
+        // A client that asks for nothing has nothing to complain of.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(ToolsError::Begin(error.to_string())),
+    };
+    let ended = service.waiting().await;
+    ended.map_err(|error| ToolsError::Broken(error.to_string()))?;
+    Ok(())
+}
+
+/// The two tools as a server.
+#[derive(Debug, Clone)]
+struct Server {
+    tools: FileTools,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let version = env!("CARGO_PKG_VERSION");
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("spillgate-fs", version))
+            .with_instructions("Read and Grep files below one directory. Names are relative to it.")
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(listed()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let tools = self.tools.clone();
+        let arguments = Value::Object(request.arguments.unwrap_or_default()).to_string();
+        let called =
+            tokio::task::spawn_blocking(move || tools.call(&request.name, &arguments)).await;
+        let Answer { text, is_error } = called.map_err(|error| {
+            ErrorData::internal_error(format!("the call failed: {error}"), None)
+        })?;
+        let content = vec![ContentBlock::text(text)];
+        let result = match is_error {
+            true => CallToolResult::error(content),
+            false => CallToolResult::success(content),
+        };
+        Ok(result.into())
+    }
+}
+
+/// The tools as a client is told of them: they change nothing and reach nothing
+/// outside of the root.
+fn listed() -> Vec<Tool> {
+    let definitions = FileTools::definitions().into_iter();
+    definitions
+        .map(|tool| {
+            let schema = tool.schema.as_object().cloned().unwrap_or_default();
+            let reads = ToolAnnotations::new().read_only(true).open_world(false);
+            Tool::new(tool.name, tool.description, schema).with_annotations(reads)
+        })
+        .collect()
+}
