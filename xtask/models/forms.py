@@ -52,6 +52,15 @@ def prepared(asked, knows_tools, held):
     return request
 
 
+def without_calls(asked):
+    """The request where no tool may be called any more: its tools are only there for the calls it has."""
+    if asked.get("tool_choice") != "none":
+        return asked
+    request = {key: value for key, value in asked.items() if key not in ("tools", "tool_choice")}
+    request["messages"] = plain(asked["messages"], [])
+    return request
+
+
 def has_results(messages):
     return any(message["role"] == "tool" for message in messages)
 

@@ -68,7 +68,7 @@ class Front(BaseHTTPRequestHandler):
             return self.passed("POST", path, body)
         began = time.monotonic()
         try:
-            asked = json.loads(body)
+            asked = forms.without_calls(json.loads(body))
             request = forms.prepared(asked, self.knows_tools, held)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return self.answer(400, {"error": {"message": f"not a chat request: {error!r}", "type": "invalid_request_error"}})

@@ -46,6 +46,7 @@ impl Asking {
                 system,
                 messages: vec![Message::User(user)],
                 tools: Vec::new(),
+                no_calls: false,
                 max_output_tokens: self.answer_tokens(),
             };
             let began = self.case.journal.now();

@@ -19,6 +19,10 @@ pub struct Request {
     /// Tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
+    /// Whether none of them may be called now. Providers want tools listed that the
+    /// conversation has calls of, also where it must come to its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_calls: bool,
     /// Tokens that the reply may have.
     pub max_output_tokens: u64,
 }

@@ -206,10 +206,8 @@ impl Conversation {
         Effect::Ask(Request {
             system: self.turns.system.clone(),
             messages: self.turns.messages.clone(),
-            tools: match self.is_last {
-                true => Vec::new(),
-                false => self.tools.clone(),
-            },
+            tools: self.tools.clone(),
+            no_calls: self.is_last,
             max_output_tokens: limits.max_output_tokens,
         })
     }

@@ -30,6 +30,9 @@ pub(super) fn body(request: &Request, model: &str, stream: bool) -> Value {
                 })
             })
             .collect();
+        if request.no_calls {
+            body["tool_choice"] = json!({ "type": "none" });
+        }
     }
     if stream {
         body["stream"] = true.into();

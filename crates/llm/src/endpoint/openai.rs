@@ -26,6 +26,9 @@ pub(super) fn body(request: &Request, model: &str, max_tokens: &str) -> Value {
     body[max_tokens] = request.max_output_tokens.into();
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(tool).collect();
+        if request.no_calls {
+            body["tool_choice"] = "none".into();
+        }
     }
     body
 }

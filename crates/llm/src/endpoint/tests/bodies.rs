@@ -71,6 +71,7 @@ async fn a_conversation_in_openai_s_words() {
     model: "meta/model-1"
     stream: true
     stream_options: {"include_usage":true}
+    tool_choice: "none"
     tools:
       {"function":{"description":"Finds lines.","name":"Grep","parameters":{"properties":{"regex":{"type":"string"}},"type":"object"}},"type":"function"}
     "#);
@@ -97,6 +98,7 @@ async fn a_conversation_in_anthropic_s_words() {
     model: "meta/model-1"
     stream: true
     system: "Extract."
+    tool_choice: {"type":"none"}
     tools:
       {"description":"Finds lines.","input_schema":{"properties":{"regex":{"type":"string"}},"type":"object"},"name":"Grep"}
     "#);

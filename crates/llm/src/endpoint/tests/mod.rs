@@ -140,6 +140,7 @@ pub(super) fn conversation() -> Request {
             description: "Finds lines.".to_owned(),
             schema: json!({ "type": "object", "properties": { "regex": { "type": "string" } } }),
         }],
+        no_calls: true,
         max_output_tokens: 500,
     }
 }
