@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use spillgate_artifact::TokenBudget;
 use spillgate_files::{FileTools, Pinned};
 use spillgate_llm::{LlmError, Message, Reply, Request, ToolCall, ToolReply, ToolSpec};
-use spillgate_turns::{Ending, Limits, Observer, ToolHost, ToolReplyFuture, Turns, run};
+use spillgate_turns::{Ending, Limits, Observer, Slot, ToolHost, ToolReplyFuture, Turns, run};
 
 use crate::case::{Asking, Case};
 use crate::drafted::{Drafted, StrategyError};
@@ -26,23 +26,16 @@ impl Asking {
         if case.artifact.view().bytes() == 0 {
             return Ok(Drafted::empty());
         }
-        let limits = self.model.limits();
         let filename = case.artifact.manifest().handle.to_string();
         let slot = case.slot("");
         let system = prompt::read_grep(case, &filename, &slot);
-        let fixed = case.counter.count(&system) + self.answer_tokens();
-        if fixed + limits.window / 8 > limits.window {
-            return Err(StrategyError::NoRoom {
-                window: limits.window,
-            });
-        }
-        // A look may take a quarter of what is free: the child needs several.
-        let free = limits.window - fixed;
+        let (turns, free) = self.conversation(system, slot)?;
         let tools = FileTools {
             files: Arc::new(Pinned {
                 name: filename,
                 artifact: Arc::clone(&case.artifact),
             }),
+            // A look may take a quarter of what is free: the child needs several.
             budget: TokenBudget::new(case.settings.tool_tokens.min(free / 4)),
             counter: Arc::clone(&case.counter),
         };
@@ -52,18 +45,6 @@ impl Asking {
             seen: Mutex::default(),
             watch,
             asked: Mutex::new((0, case.journal.now())),
-        };
-        let turns = Turns {
-            system,
-            messages: vec![Message::User(prompt::SEARCH_THE_FILE.to_owned())],
-            slot,
-            limits: Limits {
-                turns: case.settings.max_turns.max(1),
-                calls_per_turn: case.settings.max_tool_calls_per_turn.max(1),
-                max_output_tokens: self.answer_tokens(),
-                window: limits.window,
-            },
-            counter: Arc::clone(&case.counter),
         };
         let finished = run(turns, &*self.model, &child, &child).await;
         let seen = child
@@ -86,6 +67,28 @@ impl Asking {
             },
             notes: vec!["a child searched the output with Read and Grep".to_owned()],
         })
+    }
+
+    /// The child's conversation, and the tokens that are free in it.
+    fn conversation(&self, system: String, slot: Slot) -> Result<(Turns, u64), StrategyError> {
+        let (case, window) = (&self.case, self.model.limits().window);
+        let fixed = case.counter.count(&system) + self.answer_tokens();
+        if fixed + window / 8 > window {
+            return Err(StrategyError::NoRoom { window });
+        }
+        let turns = Turns {
+            system,
+            messages: vec![Message::User(prompt::SEARCH_THE_FILE.to_owned())],
+            slot,
+            limits: Limits {
+                turns: case.settings.max_turns.max(1),
+                calls_per_turn: case.settings.max_tool_calls_per_turn.max(1),
+                max_output_tokens: self.answer_tokens(),
+                window,
+            },
+            counter: Arc::clone(&case.counter),
+        };
+        Ok((turns, window - fixed))
     }
 }
 

@@ -91,9 +91,9 @@ pub struct Finished {
 /// - An answer in the slot ends it, calls beside it are not made.
 /// - A reply without an answer and without a call is told once what is missing;
 ///   the second ends it.
-/// - The last turn has no tools, and the model is told so. It comes when the
+/// - On the last turn no tool may be called, and the model is told so. It comes when the
 ///   turns are used up, or when the conversation would not fit the window; what
-///   the tools gave last is then left out as far as it must be.
+///   the tools gave, the latest first, is then left out as far as it must be.
 #[derive(Debug, Clone)]
 pub struct Conversation {
     turns: Turns,
@@ -194,6 +194,7 @@ impl Conversation {
         let room = room.saturating_sub(self.cost(&last));
         self.is_last = self.asked + 1 >= limits.turns || self.tokens > room;
         self.shrink_to(room);
+        let is_over = self.tokens > room;
         match (self.is_last, error) {
             (true, _) => self.push(last),
             (false, Some(error)) => {
@@ -206,20 +207,27 @@ impl Conversation {
         Effect::Ask(Request {
             system: self.turns.system.clone(),
             messages: self.turns.messages.clone(),
-            tools: self.tools.clone(),
+            // Providers want the tools listed that a conversation has calls of; in a
+            // window that is too small for that they go all the same.
+            tools: match self.is_last && (is_over || !self.has_calls()) {
+                true => Vec::new(),
+                false => self.tools.clone(),
+            },
             no_calls: self.is_last,
             max_output_tokens: limits.max_output_tokens,
         })
     }
 
-    /// Leaves out what the tools gave last, the latest first, until the rest fits.
+    /// Leaves out what the tools gave, the latest first, until the rest fits.
     fn shrink_to(&mut self, room: u64) {
         let counter = Arc::clone(&self.turns.counter);
         let dropped = counter.count(texts::DROPPED);
-        let Some(Message::Tools(replies)) = self.turns.messages.last_mut() else {
-            return;
-        };
-        for reply in replies.iter_mut().rev() {
+        let replies = self.turns.messages.iter_mut().rev();
+        let replies = replies.filter_map(|message| match message {
+            Message::Tools(replies) => Some(replies.iter_mut().rev()),
+            _ => None,
+        });
+        for reply in replies.flatten() {
             if self.tokens <= room {
                 return;
             }
@@ -230,6 +238,11 @@ impl Conversation {
                 reply.is_error = true;
             }
         }
+    }
+
+    fn has_calls(&self) -> bool {
+        let is_reply = |message: &Message| matches!(message, Message::Tools(_));
+        self.turns.messages.iter().any(is_reply)
     }
 
     fn push(&mut self, message: Message) {
