@@ -65,7 +65,7 @@ struct Job {
 /// What became of it.
 enum Done {
     Answer(Answer),
-    Halves([Chunk; 2]),
+    Halves(Box<[Chunk; 2]>),
     Failed(String),
 }
 
@@ -150,7 +150,7 @@ impl Asking {
         });
         let rendered = match rendered.await? {
             Ok(rendered) => rendered,
-            Err(halves) => return Ok(Done::Halves(halves)),
+            Err(halves) => return Ok(Done::Halves(Box::new(halves))),
         };
         let info = reading.info(job.index, &job.chunk);
         let name = format!("map {}/{total}", job.index + 1);
@@ -171,7 +171,7 @@ impl Asking {
                     .case
                     .look(move |case| plan.split(&case.artifact, &chunk));
                 Ok(match halves.await? {
-                    Some(halves) => Done::Halves(halves),
+                    Some(halves) => Done::Halves(Box::new(halves)),
                     None => Done::Failed(error.to_string()),
                 })
             }
