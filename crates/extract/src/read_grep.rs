@@ -13,7 +13,7 @@ use spillgate_turns::{Ending, Limits, Observer, Slot, ToolHost, ToolReplyFuture,
 use crate::case::{Asking, Case};
 use crate::drafted::{Drafted, StrategyError};
 use crate::map::{Seen, found};
-use crate::mask::masked;
+use crate::mask::{inline, masked};
 use crate::outcome::Coverage;
 use crate::prompt;
 use crate::trace::Moment;
@@ -43,12 +43,17 @@ impl Asking {
             case,
             tools,
             seen: Mutex::default(),
+            looked_for: Mutex::default(),
             watch,
             asked: Mutex::new((0, case.journal.now())),
         };
         let finished = run(turns, &*self.model, &child, &child).await;
         let seen = child
             .seen
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let looked = child
+            .looked_for
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let text = match finished.ending {
@@ -65,7 +70,7 @@ impl Asking {
                 bytes_total: case.artifact.view().bytes(),
                 ..Coverage::default()
             },
-            notes: vec!["a child searched the output with Read and Grep".to_owned()],
+            notes: vec![looked_for(&looked)],
         })
     }
 
@@ -98,6 +103,8 @@ struct Child<'a> {
     tools: FileTools,
     /// Bytes that the child was shown.
     seen: Mutex<Seen>,
+    /// What it grepped for.
+    looked_for: Mutex<Vec<String>>,
     watch: &'a dyn Watch,
     /// Times that the model was asked, and when the next question began.
     asked: Mutex<(u64, Moment)>,
@@ -124,6 +131,7 @@ impl ToolHost for Child<'_> {
             self.case
                 .journal
                 .called(call, began, &answer.text, answer.is_error);
+            self.note_pattern(call, answer.is_error);
             for lines in answer.lines() {
                 self.note(lines).await;
             }
@@ -136,7 +144,38 @@ impl ToolHost for Child<'_> {
     }
 }
 
+/// Patterns that an answer repeats, and characters of each.
+const PATTERNS: usize = 5;
+const PATTERN: usize = 60;
+
+/// How the child searched: *not found* must say what was searched.
+fn looked_for(patterns: &[String]) -> String {
+    let shown: Vec<&str> = patterns.iter().take(PATTERNS).map(String::as_str).collect();
+    match patterns.len() {
+        0 => "searched by reading only".to_owned(),
+        n if n > PATTERNS => format!(
+            "searched the whole output for {} and {} more",
+            shown.join(", "),
+            n - PATTERNS
+        ),
+        _ => format!("searched the whole output for {}", shown.join(", ")),
+    }
+}
+
 impl Child<'_> {
+    fn note_pattern(&self, call: &ToolCall, is_error: bool) {
+        let arguments: Option<serde_json::Value> = serde_json::from_str(&call.arguments).ok();
+        let pattern = arguments.as_ref().and_then(|given| given["regex"].as_str());
+        if let Some(pattern) = pattern.filter(|_| call.name == "Grep" && !is_error) {
+            let shown = format!("/{}/", inline(pattern, PATTERN));
+            let looked_for = self.looked_for.lock();
+            let mut looked_for = looked_for.unwrap_or_else(PoisonError::into_inner);
+            if !looked_for.contains(&shown) {
+                looked_for.push(shown);
+            }
+        }
+    }
+
     /// Notes that the child was shown these lines.
     async fn note(&self, lines: spillgate_artifact::LineRange) {
         let range = self.case.look(move |case| {

@@ -455,6 +455,8 @@ async fn a_child_reads_and_greps_in_one_file() {
         replies[1].text
     );
     assert!(found.coverage.bytes_examined > 0 && !found.coverage.is_whole());
+    let told = "[searched the whole output for /ERROR/]";
+    assert!(found.body.contains(told), "{}", found.body);
     assert_snapshot!(
         seen[0]
             .system

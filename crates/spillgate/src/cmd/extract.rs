@@ -16,7 +16,8 @@ use crate::progress::ExtractProgress;
 use crate::wiring::{House, log_to_stderr};
 
 pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<u8, Failure> {
-    log_to_stderr();
+    // What there is to warn of stands in the answer.
+    log_to_stderr("error");
     let configured = &house.settings.tool_output;
     let models = extract
         .model
@@ -46,7 +47,7 @@ pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<
     }
     match out.json {
         true => out.object(&object(&extraction, shows_trace))?,
-        false => out.text(&extraction.text())?,
+        false => out.text(&format!("{}\n", extraction.text()))?,
     }
     Ok(0)
 }
