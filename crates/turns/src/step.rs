@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use spillgate_llm::{LlmError, Message, Reply, Request, ToolCall, ToolReply, ToolSpec, Usage};
+use spillgate_llm::{
+    ErrorKind, LlmError, Message, Reply, Request, Stop, ToolCall, ToolReply, ToolSpec, Usage,
+};
 use spillgate_measure::TokenCounter;
 
 use crate::calls::{Calls, Sorted};
@@ -12,6 +14,9 @@ use crate::texts;
 /// Tokens that a message costs beside its text: its role and its ends, as
 /// providers count them.
 const MESSAGE_TOKENS: u64 = 4;
+
+/// More tokens than any window has.
+const TOO_MANY: u64 = u64::MAX / 2;
 
 /// How long a loop may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +75,8 @@ pub enum Ending {
     Answered(String),
     /// The turns were used up, or the last reply had no answer in its slot.
     NoAnswer(SlotError),
+    /// The model refused.
+    Refused,
     /// The model could not be asked.
     Failed(LlmError),
 }
@@ -91,9 +98,11 @@ pub struct Finished {
 /// - An answer in the slot ends it, calls beside it are not made.
 /// - A reply without an answer and without a call is told once what is missing;
 ///   the second ends it.
+/// - A refusal ends it.
 /// - The last turn has no tools, and the model is told so. It comes when the
-///   turns are used up, or when the conversation would not fit the window; what
-///   the tools gave last is then left out as far as it must be.
+///   turns are used up, or when the conversation would not fit the window, by our
+///   count or by the provider's; what the tools gave last is then left out as far as
+///   it must be.
 #[derive(Debug, Clone)]
 pub struct Conversation {
     turns: Turns,
@@ -135,7 +144,7 @@ impl Conversation {
     pub fn step(&mut self, event: Event) -> Effect {
         match event {
             Event::Start => self.ask(None),
-            Event::Replied(Err(error)) => self.finish(Ending::Failed(error)),
+            Event::Replied(Err(error)) => self.failed(error),
             Event::Replied(Ok(reply)) => self.replied(reply),
             Event::Called(replies) => {
                 if let Some(sorted) = self.waiting.take() {
@@ -152,8 +161,22 @@ impl Conversation {
         &self.turns.messages
     }
 
+    /// A provider counts other tokens than we do: what it calls too long is asked once
+    /// more without what the tools gave last, as the last turn.
+    fn failed(&mut self, error: LlmError) -> Effect {
+        let has_replies = matches!(self.turns.messages.last(), Some(Message::Tools(_)));
+        if error.kind != ErrorKind::ContextLength || !has_replies || self.is_last {
+            return self.finish(Ending::Failed(error));
+        }
+        self.tokens = TOO_MANY;
+        self.ask(None)
+    }
+
     fn replied(&mut self, reply: Reply) -> Effect {
         self.usage += reply.usage;
+        if reply.stop == Stop::Refused {
+            return self.finish(Ending::Refused);
+        }
         // Who reads it counts it best.
         self.tokens = self.tokens.max(reply.usage.input);
         let error = match self.turns.slot.answer(&reply.text, &reply.stop) {
