@@ -362,15 +362,12 @@ fn squeezed(text: &str) -> String {
         let code = part
             .get(..4)
             .and_then(|code| u32::from_str_radix(code, 16).ok());
-        match code.and_then(char::from_u32) {
-            Some(char) => {
-                read.push(char);
-                read.push_str(&part[4..]);
-            }
-            None => {
-                read.push_str("\\u");
-                read.push_str(part);
-            }
+        if let Some(char) = code.and_then(char::from_u32) {
+            read.push(char);
+            read.push_str(&part[4..]);
+        } else {
+            read.push_str("\\u");
+            read.push_str(part);
         }
     }
     read.retain(|char| !char.is_whitespace());

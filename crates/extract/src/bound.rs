@@ -27,9 +27,10 @@ pub(crate) fn bounded(answer: String, tokens: u64, counter: &dyn TokenCounter) -
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         let one = cut(&answer, middle);
-        match counter.exceeds(&one, tokens) {
-            true => high = middle - 1,
-            false => (low, best) = (middle, one),
+        if counter.exceeds(&one, tokens) {
+            high = middle - 1;
+        } else {
+            (low, best) = (middle, one);
         }
     }
     best

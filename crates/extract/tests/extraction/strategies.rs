@@ -139,25 +139,15 @@ async fn nothing_found_says_what_was_searched() {
 async fn a_chunk_that_fails_is_told() {
     let offloader = offloader();
     let handle = stored(&offloader, log(900).as_bytes());
-    let good = oracle("worker-16");
-    let model = Scripted::new(move |seen| match data(&seen.request).contains("\n501|") {
-        true => Err(LlmError::new(
-            ErrorKind::Provider,
-            Scripted::name(),
-            "500 Internal Server Error",
-        )),
-        false => {
-            let answer = data(&seen.request)
-                .lines()
-                .find(|line| line.contains("worker-16"))
-                .map(str::to_owned);
-            Ok(says(
-                &seen.request,
-                &answer.unwrap_or("put together".to_owned()),
-            ))
+    let model = Scripted::new(move |seen| {
+        let data = data(&seen.request);
+        if data.contains("\n501|") {
+            let (kind, why) = (ErrorKind::Provider, "500 Internal Server Error");
+            return Err(LlmError::new(kind, Scripted::name(), why));
         }
+        let answer = data.lines().find(|line| line.contains("worker-16"));
+        Ok(says(&seen.request, answer.unwrap_or("put together")))
     });
-    drop(good);
     let found = asked(
         &offloader,
         handle,
