@@ -223,7 +223,10 @@ async fn grounded(
         Ok::<_, RetrieveError>(Answered {
             strategy,
             status,
-            body: format!("{}\n\n{account}", grounded.text.trim()),
+            body: format!(
+                "{}\n\n{account}",
+                case.bounded(grounded.text.trim().to_owned())
+            ),
             citations: grounded.citations,
             unverified: grounded.unverified,
             coverage: drafted.coverage,

@@ -57,7 +57,8 @@ impl Asking {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         let text = match finished.ending {
-            Ending::Answered(text) => text,
+            Ending::Answered(text) => case.bounded(text),
+            Ending::Refused => return Err(StrategyError::Refused),
             Ending::NoAnswer(error) => return Err(error.into()),
             Ending::Failed(error) => return Err(error.into()),
         };
