@@ -36,19 +36,9 @@ impl Asking {
                 window: limits.window,
             });
         }
-        // A look may take a quarter of what is free: the child needs several.
-        let free = limits.window - fixed;
-        let tools = FileTools {
-            files: Arc::new(Pinned {
-                name: filename,
-                artifact: Arc::clone(&case.artifact),
-            }),
-            budget: TokenBudget::new(case.settings.tool_tokens.min(free / 4)),
-            counter: Arc::clone(&case.counter),
-        };
         let child = Child {
             case,
-            tools,
+            tools: tools(case, filename, limits.window - fixed),
             seen: Mutex::default(),
             watch,
             asked: Mutex::new((0, case.journal.now())),
@@ -87,6 +77,19 @@ impl Asking {
             },
             notes: vec!["a child searched the output with Read and Grep".to_owned()],
         })
+    }
+}
+
+/// `Read` and `Grep` on the output as `name`, where so many tokens are free.
+fn tools(case: &Case, name: String, free: u64) -> FileTools {
+    FileTools {
+        files: Arc::new(Pinned {
+            name,
+            artifact: Arc::clone(&case.artifact),
+        }),
+        // A look may take a quarter: the child needs several.
+        budget: TokenBudget::new(case.settings.tool_tokens.min(free / 4)),
+        counter: Arc::clone(&case.counter),
     }
 }
 

@@ -94,10 +94,11 @@ fn escapes_of_json() {
     "#);
 }
 
+const MARKED: &str =
+    "code=E4217 on host-7 at 10:00:01, path /data/vol7/x.log, é 42\nuser bob@example.org\n";
+
 #[test]
 fn what_is_marked() {
-    let text =
-        "code=E4217 on host-7 at 10:00:01, path /data/vol7/x.log, é 42\nuser bob@example.org\n";
     let cases = [
         ("E4217 on host-7", "E4217 on host-7"),
         ("E421 on host-8", "E421 [unverified] on host-8 [unverified]"),
@@ -125,6 +126,15 @@ fn what_is_marked() {
             "don't say 'host-9' or 'host-7'",
             "don't say 'host-9' [unverified] or 'host-7'",
         ),
+    ];
+    for (answer, want) in cases {
+        assert_eq!(marks(MARKED, answer), want);
+    }
+}
+
+#[test]
+fn what_is_marked_in_quotes_and_beside_lines() {
+    let cases = [
         ("\"E4217.\" \"…on host-7\"", "\"E4217.\" \"…on host-7\""),
         ("`42` \"x\" ''", "`42` \"x\" ''"),
         (
@@ -162,7 +172,7 @@ fn what_is_marked() {
         ),
     ];
     for (answer, want) in cases {
-        assert_eq!(marks(text, answer), want);
+        assert_eq!(marks(MARKED, answer), want);
     }
 }
 
