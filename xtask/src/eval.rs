@@ -36,8 +36,6 @@ pub(crate) fn run(report: &mut Report, arguments: &[String]) -> Result<()> {
         ("eval of search", "spillgate-search"),
         ("eval of extraction", "spillgate-extract"),
     ] {
-        // Only searches are few enough to be named one by one.
-        let details = details && package == "spillgate-search";
         report.step(step, || {
             let mut cargo = Command::new("cargo");
             cargo
