@@ -123,8 +123,11 @@ fn quotes(answer: &str, named: &[Named]) -> (Vec<Claim>, Vec<Range<usize>>) {
             let quoted = line.trim_start_matches(['>', ' ']);
             let quoted = quoted.trim_start_matches(QUOTES);
             found.add(end - quoted.len()..end, start..end, true);
-        } else {
-            found.inline(start..end);
+        } else if let Some(open) = found.inline(start..end)
+            && let Some(close) = found.over_lines(open)
+        {
+            start = close;
+            continue;
         }
         start = end + 1;
     }
@@ -141,14 +144,18 @@ struct Found<'a> {
 /// How a quote opens and closes. An apostrophe and back quotes close in ways of their
 /// own.
 const PAIRS: [(&str, &str); 5] = [("\"", "\""), ("“", "”"), ("«", "»"), ("„", "“"), ("‘", "’")];
+/// Bytes that a quote over several lines may have.
+const OVER_LINES: usize = 2000;
 /// Longer runs of back quotes open nothing.
 const MOST_TICKS: usize = 8;
 
 impl Found<'_> {
     /// Quotes within a line. Where one kind has no end, it is not looked for again on
-    /// the line, so the time is linear.
-    fn inline(&mut self, line: Range<usize>) {
+    /// the line, so the time is linear. Gives where a double one begins that has no
+    /// end there.
+    fn inline(&mut self, line: Range<usize>) -> Option<usize> {
         let mut unclosed: Vec<&str> = Vec::new();
+        let mut open_end = None;
         let mut at = line.start;
         while let Some(offset) = self.answer[at..line.end].find(is_opening) {
             let open = at + offset;
@@ -161,12 +168,34 @@ impl Found<'_> {
             }
             let Some(length) = closing(mark, &rest[mark.len()..]) else {
                 unclosed.push(mark);
+                if matches!(mark, "\"" | "“") {
+                    open_end = open_end.or(Some(open));
+                }
                 continue;
             };
             let text = at..at + length;
             at = text.end + closer(mark).len();
             self.add(text, open..at, false);
         }
+        open_end
+    }
+
+    /// The quote that begins at `open` and ends in a later line of its paragraph, as a
+    /// claim a line; gives where it ends.
+    fn over_lines(&mut self, open: usize) -> Option<usize> {
+        let mark = mark(&self.answer[open..]);
+        let start = open + mark.len();
+        let most = self.answer.floor_char_boundary(start + OVER_LINES);
+        let rest = &self.answer[start..most];
+        let rest = &rest[..rest.find("\n\n").unwrap_or(rest.len())];
+        let length = closing(mark, rest)?;
+        let mut at = start;
+        for line in rest[..length].split('\n') {
+            let end = at + line.len();
+            self.add(at..end, at..end, true);
+            at = end + 1;
+        }
+        Some(start + length + closer(mark).len())
     }
 
     /// A quote of `text` that takes `span`. Lines named at its end are not of it.

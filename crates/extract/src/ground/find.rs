@@ -64,7 +64,7 @@ impl Wanted {
         };
         let stored = unmasked(quote);
         add(quote, true);
-        add(&stored, true);
+        add(&stored, stored == quote);
         // Punctuation of the sentence, marks of what was left out.
         let ends = ['.', ',', ';', ':', '!', '?', '…'];
         add(stored.trim_matches(ends), false);

@@ -38,6 +38,9 @@ use place::{Place, citations};
 
 /// After a value that is nowhere.
 pub(crate) const UNVERIFIED: &str = " [unverified]";
+/// After a quote that stands in other lines than the answer names; the lines and a
+/// bracket follow.
+pub(crate) const FOUND_AT: &str = " [found at L";
 /// After lines that are not there.
 pub(crate) const NO_SUCH_LINE: &str = " [no such line]";
 /// Different values that are looked for; further ones count as unverified.
@@ -69,8 +72,9 @@ pub(crate) fn ground(artifact: &Artifact, answer: &str) -> io::Result<Grounded> 
     let parsed = answer::parse(answer, view.lines(), !is_nothing);
     let mut values = Values::collect(answer, &parsed);
     values.find(view, answer, &parsed)?;
+    let corrected = corrected(artifact, answer, &parsed, &values)?;
     Ok(Grounded {
-        text: marked(answer, &parsed, &values, view.lines()),
+        text: marked(answer, &parsed, &values, view.lines(), corrected),
         citations: citations(artifact, places(artifact, answer, &parsed, &values)?)?,
         unverified: unverified(answer, &parsed, &values),
     })
@@ -177,22 +181,58 @@ fn beside(answer: &str, text: &Range<usize>, named: &[Named]) -> [Option<usize>;
     [next.map(|_| after), before]
 }
 
+/// Where quotes stand whose answer names other lines: a mark after each.
+fn corrected(
+    artifact: &Artifact,
+    answer: &str,
+    parsed: &Parsed,
+    values: &Values,
+) -> io::Result<Vec<(usize, String)>> {
+    let mut marks = Vec::new();
+    for (claim, at) in parsed.claims.iter().zip(&values.of_claim) {
+        let Some(at) = at.filter(|_| !claim.is_bare && marks.len() < MOST_TOLD) else {
+            continue;
+        };
+        let beside = values.told[at].1;
+        let (Some(_), Some(hit)) = (beside[0], values.wanted[at].hit) else {
+            continue;
+        };
+        let (first, last) = Place::of_hit(artifact, hit, &answer[claim.text.clone()])?.lines;
+        let mut beside = beside.into_iter().flatten();
+        if !beside.any(|one| holds(&parsed.named[one], (first, last))) {
+            let lines = match first == last {
+                true => first.to_string(),
+                false => format!("{first}-{last}"),
+            };
+            marks.push((claim.end, format!("{FOUND_AT}{lines}]")));
+        }
+    }
+    Ok(marks)
+}
+
 /// The answer with its marks.
-fn marked(answer: &str, parsed: &Parsed, values: &Values, lines: u64) -> String {
+fn marked(
+    answer: &str,
+    parsed: &Parsed,
+    values: &Values,
+    lines: u64,
+    corrected: Vec<(usize, String)>,
+) -> String {
     let claims = parsed.claims.iter().enumerate();
     let nowhere = claims.filter(|(at, _)| !values.is_found(*at));
-    let mut marks: Vec<(usize, &str)> = nowhere.map(|(_, claim)| (claim.end, UNVERIFIED)).collect();
+    let mut marks: Vec<(usize, String)> = corrected;
+    marks.extend(nowhere.map(|(_, claim)| (claim.end, UNVERIFIED.to_owned())));
     let is_there = |&(first, last): &(u64, u64)| first > 0 && last <= lines;
     let missing = parsed
         .named
         .iter()
         .filter(|one| !one.lines.iter().all(is_there));
-    marks.extend(missing.map(|one| (one.at.end, NO_SUCH_LINE)));
+    marks.extend(missing.map(|one| (one.at.end, NO_SUCH_LINE.to_owned())));
     marks.sort_by_key(|(at, _)| *at);
     let (mut text, mut from) = (String::with_capacity(answer.len()), 0);
     for (at, mark) in marks {
         text.push_str(&answer[from..at]);
-        text.push_str(mark);
+        text.push_str(&mark);
         from = at;
     }
     text + &answer[from..]

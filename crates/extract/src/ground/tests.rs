@@ -29,6 +29,8 @@ fn told(text: &str, answer: &str) -> String {
 }
 
 fn unmarked(text: &str) -> String {
+    let found = regex::Regex::new(r" \[found at L[0-9-]+\]").unwrap();
+    let text = found.replace_all(text, "");
     text.replace(UNVERIFIED, "").replace(NO_SUCH_LINE, "")
 }
 
@@ -52,7 +54,7 @@ fn values_of_a_log() {
 #[test]
 fn a_wrong_line_is_corrected() {
     assert_snapshot!(told(&log(600), "It is \"E4217\" [L42], as [L3-4] show."), @r#"
-    It is "E4217" [L42], as [L3-4] show.
+    It is "E4217" [found at L501] [L42], as [L3-4] show.
 
     L501-501 (31643, 31724) - Exact "E4217"
     L3-4 (121, 247) -
@@ -65,8 +67,8 @@ fn values_of_json() {
     let answer = "Item 31 is {\"site\": \"s3\", …\n> {\"site\":\"s3\",\"left\":31} [lines 385–388]\n\
                   ```json\n\"name\": \"item 31\",\n\"name\": \"item 77\"\n```\n";
     assert_snapshot!(told(&records(40), answer), @r#"
-    Item 31 is {"site": "s3", …
-    > {"site":"s3","left":31} [lines 385–388]
+    Item 31 is {"site" [found at L390]: "s3", …
+    > {"site":"s3","left":31} [found at L415-418] [lines 385–388]
     ```json
     "name": "item 31",
     "name": "item 77" [unverified]
@@ -95,8 +97,20 @@ fn escapes_of_json() {
 }
 
 /// Answers about the text of [`what_is_marked`], and what they become.
-const MARKED: [(&str, &str); 19] = [
+const MARKED: [(&str, &str); 22] = [
     ("E4217 on host-7", "E4217 on host-7"),
+    (
+        "\"E4217\" [L2]. \"user bob\" [L2]",
+        "\"E4217\" [found at L1] [L2]. \"user bob\" [L2]",
+    ),
+    (
+        "He wrote \"é 42\nuser bob@example.org\" there",
+        "He wrote \"é 42\nuser bob@example.org\" there",
+    ),
+    (
+        "He wrote \"é 42 and\nuser alice\" there",
+        "He wrote \"é 42 and [unverified]\nuser alice [unverified]\" there",
+    ),
     ("E421 on host-8", "E421 [unverified] on host-8 [unverified]"),
     (
         "It is bob@example.com.",
