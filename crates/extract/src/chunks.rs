@@ -48,6 +48,9 @@ pub(crate) struct Reading {
     pub order: Vec<usize>,
     /// Tokens that a chunk may have as rendered.
     pub chunk_tokens: u64,
+    /// Tokens that one was to have by the settings, where that would have been too
+    /// many chunks.
+    pub asked_tokens: Option<u64>,
     /// Times that a chunk is still split because a provider calls it too long.
     splits: AtomicU64,
 }
@@ -107,6 +110,7 @@ impl Asking {
         Ok(Reading {
             order: order.into_iter().take(hard).collect(),
             plan: planned,
+            asked_tokens: (chunk_tokens > capped).then_some(capped),
             chunk_tokens,
             splits: AtomicU64::new(settings.max_chunks_hard.max(LEAST_SPLITS)),
         })

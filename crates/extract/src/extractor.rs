@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use spillgate_artifact::TokenBudget;
-use spillgate_llm::{ChatModel, Dollars};
+use spillgate_artifact::{Handle, TokenBudget};
+use spillgate_llm::{ChatModel, Dollars, Usage};
 use spillgate_lookup::Artifact;
 use spillgate_offload::{Offloader, RetrieveError, Spent};
 use spillgate_turns::{Nonces, RandomNonces};
@@ -27,6 +27,28 @@ pub struct Extractor {
     model: Option<Arc<dyn ChatModel>>,
     settings: Arc<Settings>,
     nonces: Arc<dyn Nonces>,
+}
+
+/// An extraction that has no answer yet: what it has cost is entered all the same
+/// when it is cancelled or fails.
+struct Unfinished<'a> {
+    extractor: &'a Extractor,
+    handle: Handle,
+    journal: Option<Arc<Journal>>,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        let told = self
+            .journal
+            .take()
+            .map(|journal| journal.told("tool_output"));
+        if let Some(told) = told.filter(|told| told.calls > 0) {
+            let took_ms = told.trace.took_ms;
+            self.extractor
+                .account(self.handle, "", told.calls, &told.usage, took_ms);
+        }
+    }
 }
 
 /// An answer that only has to be told.
@@ -87,7 +109,13 @@ impl Extractor {
             nonces: Arc::clone(&self.nonces),
             journal: Arc::clone(&journal),
         };
+        let mut unfinished = Unfinished {
+            extractor: self,
+            handle,
+            journal: Some(Arc::clone(&journal)),
+        };
         let answered = self.answer(&case, asked.mode, watch).await?;
+        unfinished.journal = None;
         let told = journal.told("tool_output");
         let tool = case.artifact.manifest().facts.origin.tool.clone();
         let (strategy, status) = (answered.strategy, answered.status);
@@ -106,23 +134,22 @@ impl Extractor {
             usage: told.usage,
             trace: told.trace,
         };
-        self.account(&extraction);
+        let (text, usage) = (extraction.text(), &extraction.usage);
+        self.account(handle, &text, calls, usage, ms);
         Ok(extraction)
     }
 
     /// Enters into the ledger what was shown and what it cost.
-    fn account(&self, extraction: &Extraction) {
-        let usage = &extraction.usage;
+    fn account(&self, handle: Handle, text: &str, calls: u64, usage: &Usage, took_ms: u64) {
         let spent = Spent {
-            calls: extraction.calls,
+            calls,
             input_tokens: usage.input,
             cached_input_tokens: usage.cached_input,
             output_tokens: usage.output,
             cost: usage.cost.map(Dollars::get),
-            micros: extraction.trace.took_ms * 1000,
+            micros: took_ms * 1000,
         };
-        let (handle, text) = (extraction.handle, extraction.text());
-        self.offloader.extracted(handle, &text, spent);
+        self.offloader.extracted(handle, text, spent);
     }
 
     async fn open(&self, asked: &Asked) -> Result<Artifact, RetrieveError> {

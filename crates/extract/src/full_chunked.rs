@@ -2,6 +2,7 @@
 
 use crate::bound::bounded;
 use crate::case::Asking;
+use crate::chunks::Reading;
 use crate::drafted::{Drafted, StrategyError};
 use crate::map::{Answer, Mapped};
 use crate::mask::inline;
@@ -33,7 +34,7 @@ impl Asking {
         let mapped = self.map(&reading, watch).await?;
         let (found, nothing): (Vec<Answer>, Vec<Answer>) =
             mapped.answers.iter().cloned().partition(Answer::found);
-        let mut notes = notes(&mapped);
+        let mut notes = notes(&reading, &mapped);
         let (text, is_found) = match &found[..] {
             [] if nothing.is_empty() => {
                 return Err(StrategyError::Chunks(mapped.reasons()));
@@ -83,8 +84,21 @@ fn is_partial(coverage: &Coverage, stopped_early: bool) -> bool {
 }
 
 /// What is to be said of the reading.
-fn notes(mapped: &Mapped) -> Vec<String> {
+fn notes(reading: &Reading, mapped: &Mapped) -> Vec<String> {
     let mut notes = Vec::new();
+    if let Some(asked) = reading.asked_tokens {
+        notes.push(format!(
+            "chunks of {asked} tokens would be too many; they have up to {}",
+            reading.chunk_tokens
+        ));
+    }
+    let left_out = reading.plan.chunks.len() - reading.order.len();
+    if left_out > 0 {
+        notes.push(format!(
+            "{left_out} chunks were left out, the least promising ones; max_chunks_hard allows {}",
+            reading.order.len()
+        ));
+    }
     let failed = mapped.coverage.failed_chunks;
     if failed > 0 {
         notes.push(format!(

@@ -131,6 +131,7 @@ impl Asking {
             bytes_examined: seen.bytes(),
             bytes_total: whole,
             chunks: total + left_out,
+            read_chunks: mapped.answers.len() as u64,
             ..mapped.coverage
         };
         Ok(mapped)

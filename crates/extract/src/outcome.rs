@@ -138,6 +138,8 @@ pub struct Coverage {
     pub bytes_total: u64,
     /// Chunks that were planned.
     pub chunks: u64,
+    /// Those of them that were read.
+    pub read_chunks: u64,
     /// Those of them that could not be read.
     pub failed_chunks: u64,
 }

@@ -57,10 +57,11 @@ fn read(coverage: &Coverage) -> String {
         "read {} of {} bytes",
         coverage.bytes_examined, coverage.bytes_total
     );
-    match coverage.chunks {
-        0 => bytes,
-        1 => format!("{bytes} in 1 chunk"),
-        chunks => format!("{bytes} in {chunks} chunks"),
+    match (coverage.read_chunks, coverage.chunks) {
+        (_, 0) => bytes,
+        (1, 1) => format!("{bytes} in 1 chunk"),
+        (read, all) if read == all => format!("{bytes} in {all} chunks"),
+        (read, all) => format!("{bytes} in {read} of {all} chunks"),
     }
 }
 

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::mem;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::locked;
 use crate::tools::{QUERY, TOOL_OUTPUT};
@@ -17,6 +19,9 @@ const FILTERS_AT_ONCE: usize = 2;
 
 /// Extractions that run at once; each asks a model several times at once.
 const EXTRACTIONS_AT_ONCE: usize = 4;
+
+/// How long calls may go on after the client has closed.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Comes to an end once nobody waits for the answer any more.
 pub(crate) type Cancelled = oneshot::Receiver<Infallible>;
@@ -75,9 +80,12 @@ impl OwnCalls {
         work.spawn(task);
     }
 
-    /// Waits until all calls are answered.
+    /// Waits until all calls are answered, but no longer than [`GRACE`]: nobody may
+    /// be there any more, and a model costs money for each further question.
     pub(crate) async fn finish(&self) {
         let mut work = mem::take(&mut *locked(&self.work));
-        while work.join_next().await.is_some() {}
+        let answered = async { while work.join_next().await.is_some() {} };
+        // Dropped, the rest is cancelled.
+        drop(timeout(GRACE, answered).await);
     }
 }

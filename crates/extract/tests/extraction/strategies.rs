@@ -354,6 +354,8 @@ async fn chunks_that_nobody_read_are_told() {
     .await;
     assert_eq!((found.status, found.calls), (Status::Partial, 4));
     assert!(found.coverage.chunks > 4 && !found.coverage.is_whole());
+    let told = "the least promising ones; max_chunks_hard allows 4]";
+    assert!(found.body.contains(told), "{}", found.body);
     assert!(
         found.body.contains("E4217"),
         "the most promising are read: {}",

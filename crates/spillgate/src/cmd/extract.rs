@@ -1,5 +1,7 @@
 //! `spillgate extract`: what does a stored output say about something?
 
+use std::fs::File;
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -31,23 +33,37 @@ pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<
     if needs_model && model.is_none() {
         out.note(NO_MODEL);
     }
+    let what = extract.what.join(" ");
+    if what.trim().is_empty() {
+        let message = "there is nothing to extract: the question is empty";
+        return Err(Failure::new("usage", Fault::Caller, message)
+            .hint("say in words what to extract")
+            .code(2));
+    }
     let settings = settings(&configured.extraction, extract);
     let extractor = Extractor::new(house.offloader.clone(), model, settings);
     let asked = Asked {
         handle: extract.handle,
-        extract: extract.what.join(" "),
+        extract: what,
         mode: extract.mode,
     };
-    let extraction = until_signalled(&extractor, &asked)?;
     let shows_trace = extract.trace.as_deref() == Some(Path::new("-"));
-    match &extract.trace {
-        Some(file) if !shows_trace => write(file, &extraction)?,
-        Some(_) if !out.json => out.note(trace::rendered(&extraction.trace).trim_end()),
-        _ => {}
-    }
+    // Before the models are paid.
+    let file = match &extract.trace {
+        Some(file) if !shows_trace => Some((file, open(file)?)),
+        _ => None,
+    };
+    let extraction = until_signalled(&extractor, &asked)?;
     match out.json {
         true => out.object(&object(&extraction, shows_trace))?,
         false => out.text(&format!("{}\n", extraction.text()))?,
+    }
+    if shows_trace && !out.json {
+        out.note(trace::rendered(&extraction.trace).trim_end());
+    }
+    if let Some((path, file)) = file {
+        let written = serde_json::to_writer_pretty(file, &extraction.trace);
+        written.map_err(|error| untraceable(path, &error.into()))?;
     }
     Ok(0)
 }
@@ -98,20 +114,21 @@ fn cancelled(handle: Handle, code: u8) -> Failure {
         .code(code)
 }
 
-/// The trace as JSON; it quotes the output, so it is for its owner alone.
-fn write(file: &Path, extraction: &Extraction) -> Result<(), Failure> {
-    let mut options = std::fs::OpenOptions::new();
+/// The file for a trace; it quotes the output, so it is for its owner alone.
+fn open(path: &Path) -> Result<File, Failure> {
+    let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
-    let written = options
-        .open(file)
-        .and_then(|file| serde_json::to_writer_pretty(file, &extraction.trace).map_err(Into::into));
-    written.map_err(|error| {
-        let message = format!(
-            "the trace could not be written to {}: {error}",
-            file.display()
-        );
-        Failure::new("io", Fault::Us, message).hint("name another file with --trace=FILE")
-    })
+    options
+        .open(path)
+        .map_err(|error| untraceable(path, &error))
+}
+
+fn untraceable(path: &Path, error: &io::Error) -> Failure {
+    let message = format!(
+        "the trace could not be written to {}: {error}",
+        path.display()
+    );
+    Failure::new("io", Fault::Us, message).hint("name another file with --trace=FILE")
 }
 
 fn object(extraction: &Extraction, with_trace: bool) -> Value {

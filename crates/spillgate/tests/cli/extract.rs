@@ -60,7 +60,13 @@ fn members_of_the_answer() {
     assert_eq!(keys(&object), members);
     assert_eq!(
         keys(&object["coverage"]),
-        ["bytes_examined", "bytes_total", "chunks", "failed_chunks"]
+        [
+            "bytes_examined",
+            "bytes_total",
+            "chunks",
+            "failed_chunks",
+            "read_chunks"
+        ]
     );
     assert_eq!(keys(&object["tokens"]), ["cached_input", "input", "output"]);
     assert_eq!(
