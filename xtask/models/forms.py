@@ -17,7 +17,7 @@ SLOT = re.compile(r'<ai-agent-([A-Za-z0-9_-]+)-FINAL format="text">')
 # Characters of a string in a call, and of a final text, that a grammar lets through: without an end
 # small models go on until the token limit.
 CALL_CHARS = 60
-FINAL_CHARS = (20, 240)
+FINAL_CHARS = (20, 100)
 
 
 def prepared(asked, knows_tools, held):

@@ -20,7 +20,8 @@ import xllamacpp
 
 import forms
 
-CONTEXT = 8192
+# Small: a text that goes over it takes a while, for it is then read in parts.
+CONTEXT = 2560
 CALL_NUMBERS = itertools.count(1)
 # A request waits until those before it are done; clients have shorter limits of their own.
 UPSTREAM_SECONDS = 1200
