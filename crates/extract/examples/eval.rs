@@ -1,6 +1,6 @@
 //! How good can answers be, whatever the model?
 //!
-//! `eval DATA` asks the questions of `DATA/questions.jsonl` of scripted models that
+//! `eval DATA [--details]` asks the questions of `DATA/questions.jsonl` of scripted models that
 //! are good or bad on purpose, and prints what extraction makes of them.
 //! `cargo xtask eval` calls it.
 //!
@@ -47,8 +47,10 @@ struct Question {
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [data] = arguments.as_slice() else {
-        return Err("usage: eval DATA".into());
+    let (data, details) = match arguments.as_slice() {
+        [data] => (data, false),
+        [data, option] if option == "--details" => (data, true),
+        _ => return Err("usage: eval DATA [--details]".into()),
     };
     let data = Path::new(data);
     let questions = questions(&data.join("questions.jsonl"))?;
@@ -64,7 +66,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     );
     println!("|---|---|---|---|---|---|---|---|");
     for tokens in CHUNKS {
-        for (set, scores) in runtime.block_on(oracle(&mut shelf, &questions, tokens))? {
+        for (set, scores) in runtime.block_on(oracle(&mut shelf, &questions, tokens, details))? {
             println!("| {set} | {tokens} | {} |", scores.row());
         }
     }
@@ -119,8 +121,10 @@ async fn oracle(
     shelf: &mut Shelf<'_>,
     questions: &[Question],
     tokens: u64,
+    details: bool,
 ) -> Result<BTreeMap<String, Scores>, Box<dyn Error>> {
     let mut scores: BTreeMap<String, Scores> = BTreeMap::new();
+    let mut missed = Vec::new();
     for question in questions {
         let settings = Settings {
             chunk_tokens: tokens,
@@ -143,6 +147,10 @@ async fn oracle(
         let score = scores.entry(question.set.clone()).or_default();
         score.asked += 1;
         if found.status != Status::Found {
+            missed.push(format!(
+                "{} ({} tokens, {:?}): {}",
+                question.document, tokens, found.status, question.words
+            ));
             continue;
         }
         score.whole += 1;
@@ -161,6 +169,9 @@ async fn oracle(
         score.first += usize::from(found.calls == 1);
         score.read +=
             found.coverage.bytes_examined as f64 / found.coverage.bytes_total.max(1) as f64;
+    }
+    if details {
+        println!("{}", missed.join("\n"));
     }
     Ok(scores)
 }
@@ -336,8 +347,12 @@ fn says(request: &Request, text: &str) -> Reply {
     Scripted::says(in_slot(&request.system, text))
 }
 
-/// The chunk of a request, without line numbers.
+/// The chunk of a request, without line numbers; for a reduction, what it puts
+/// together.
 fn shown(request: &Request) -> String {
+    if request.system.contains("CHUNK OUTPUTS") {
+        return request.system.clone();
+    }
     let Some(Message::User(text)) = request.messages.first() else {
         return String::new();
     };
@@ -362,15 +377,12 @@ fn squeezed(text: &str) -> String {
         let code = part
             .get(..4)
             .and_then(|code| u32::from_str_radix(code, 16).ok());
-        match code.and_then(char::from_u32) {
-            Some(char) => {
-                read.push(char);
-                read.push_str(&part[4..]);
-            }
-            None => {
-                read.push_str("\\u");
-                read.push_str(part);
-            }
+        if let Some(char) = code.and_then(char::from_u32) {
+            read.push(char);
+            read.push_str(&part[4..]);
+        } else {
+            read.push_str("\\u");
+            read.push_str(part);
         }
     }
     read.retain(|char| !char.is_whitespace());

@@ -25,6 +25,19 @@ pub(crate) enum AskError {
     NoAnswer(#[from] SlotError),
 }
 
+impl AskError {
+    /// The same failure without the id of the exchange: many chunks fail alike.
+    pub(crate) fn alike(&self) -> Self {
+        let bare =
+            |error: &LlmError| LlmError::new(error.kind, error.target.clone(), &error.message);
+        match self {
+            Self::TooLong(error) => Self::TooLong(bare(error)),
+            Self::Model(error) => Self::Model(bare(error)),
+            Self::Refused | Self::NoAnswer(_) => self.clone(),
+        }
+    }
+}
+
 /// A prompt for a slot: the system's and the user's part.
 pub(crate) type Prompt<'a> = &'a (dyn Fn(&Slot) -> (String, String) + Send + Sync);
 
@@ -68,7 +81,7 @@ impl Asking {
                 }
                 Err(error) => return Err(AskError::Model(error)),
                 Ok(None) => return Err(AskError::Refused),
-                Ok(Some(Ok(answer))) => return Ok(answer),
+                Ok(Some(Ok(answer))) => return Ok(self.case.bounded(answer)),
                 Ok(Some(Err(error))) => last = error,
             }
         }

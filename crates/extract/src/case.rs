@@ -9,7 +9,11 @@ use spillgate_turns::{Nonces, Slot};
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::Settings;
+use crate::bound::bounded;
 use crate::trace::Journal;
+
+/// Tokens below which an answer is not worth cutting.
+const LEAST: u64 = 64;
 
 /// A question to one artifact.
 #[derive(Debug, Clone)]
@@ -32,6 +36,17 @@ impl Case {
                 return Slot::new(nonce);
             }
         }
+    }
+
+    /// An answer as far as it is passed on.
+    pub(crate) fn bounded(&self, answer: String) -> String {
+        bounded(answer, self.shown_tokens(), &*self.counter)
+    }
+
+    /// Tokens of an answer that is passed on: twice what is asked for, which leaves
+    /// room for marks and for models that count other tokens than we do.
+    pub(crate) fn shown_tokens(&self) -> u64 {
+        self.settings.answer_tokens.max(LEAST).saturating_mul(2)
     }
 
     /// Looks into the artifact aside from the tasks that talk to models.

@@ -1,6 +1,7 @@
 //! How large may a chunk be, and which are read, in which order?
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use spillgate_artifact::LineRange;
 use spillgate_turns::{Nonce, Slot};
@@ -15,6 +16,9 @@ const LEAST: u64 = 128;
 /// Share of the window that stays free: the model's tokenizer is another than the
 /// one that counts here. What goes over it all the same is split.
 const MARGIN: u64 = 20;
+
+/// Times at least that chunks are split because a provider calls them too long.
+const LEAST_SPLITS: u64 = 16;
 
 /// Words that ask for everything: such a question has no early end.
 const EXHAUSTIVE: [&str; 16] = [
@@ -44,6 +48,8 @@ pub(crate) struct Reading {
     pub order: Vec<usize>,
     /// Tokens that a chunk may have as rendered.
     pub chunk_tokens: u64,
+    /// Times that a chunk is still split because a provider calls it too long.
+    splits: AtomicU64,
 }
 
 impl Asking {
@@ -107,6 +113,7 @@ impl Asking {
             order: order.into_iter().take(hard).collect(),
             plan: planned,
             chunk_tokens,
+            splits: AtomicU64::new(settings.max_chunks_hard.max(LEAST_SPLITS)),
         })
     }
 
@@ -130,6 +137,14 @@ fn is_exhaustive(extract: &str) -> bool {
 }
 
 impl Reading {
+    /// Whether a chunk that a provider calls too long is split once more. A server that
+    /// calls everything too long would be asked for each line.
+    pub(crate) fn may_split(&self) -> bool {
+        let taken = |left: u64| left.checked_sub(1);
+        let order = Ordering::Relaxed;
+        self.splits.fetch_update(order, order, taken).is_ok()
+    }
+
     /// What the model is told of a chunk.
     pub(crate) fn info(&self, index: usize, chunk: &Chunk) -> ChunkInfo {
         ChunkInfo {

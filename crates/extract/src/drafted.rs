@@ -53,6 +53,9 @@ pub(crate) enum StrategyError {
     /// The child could not ask its model.
     #[error("{0}")]
     Model(#[from] LlmError),
+    /// The child's model refused.
+    #[error("the model refused")]
+    Refused,
     /// The child ended without an answer.
     #[error("{0}")]
     NoAnswer(#[from] SlotError),

@@ -203,13 +203,11 @@ async fn grounded(
 ) -> Result<Answered, RetrieveError> {
     let began = case.journal.now();
     let answered = case.look(move |case| {
-        let nearest = match drafted.is_found {
-            true => None,
-            false => {
-                let nearest = nearest::nearest(&case.artifact, &case.extract, &*case.counter)?;
-                Some(nearest::told(&nearest)).filter(|told| !told.is_empty())
-            }
-        };
+        let mut nearest = None;
+        if !drafted.is_found {
+            let found = nearest::nearest(&case.artifact, &case.extract, &*case.counter)?;
+            nearest = Some(nearest::told(&found)).filter(|told| !told.is_empty());
+        }
         let grounded = ground(&case.artifact, &drafted.text)?;
         let account = report::account(
             &drafted,
@@ -225,7 +223,10 @@ async fn grounded(
         Ok::<_, RetrieveError>(Answered {
             strategy,
             status,
-            body: format!("{}\n\n{account}", grounded.text.trim()),
+            body: format!(
+                "{}\n\n{account}",
+                case.bounded(grounded.text.trim().to_owned())
+            ),
             citations: grounded.citations,
             unverified: grounded.unverified,
             coverage: drafted.coverage,
@@ -242,7 +243,7 @@ async fn found_by_search(
     instead: Option<&'static str>,
 ) -> Result<Answered, RetrieveError> {
     let began = case.journal.now();
-    let found = case.look(|case| case.passages()).await;
+    let found = case.look(Case::passages).await;
     let (drafted, citations) = found.map_err(|error| match error {
         StrategyError::Io(error) => RetrieveError::from(error),
         StrategyError::Lookup(error) => error.into(),

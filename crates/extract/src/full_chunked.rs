@@ -1,15 +1,19 @@
 //! The strategy that reads everything.
 
+use crate::bound::bounded;
 use crate::case::Asking;
 use crate::drafted::{Drafted, StrategyError};
 use crate::map::{Answer, Mapped};
+use crate::mask::inline;
 use crate::outcome::Coverage;
 use crate::prompt::NOTHING;
-use crate::reduce::outputs;
+use crate::reduce::{HEADING, outputs};
 use crate::watch::Watch;
 
 /// Chunks whose words are repeated where none has an answer.
 const REPEATED: usize = 5;
+/// Characters of each.
+const DESCRIBED: usize = 400;
 
 impl Asking {
     /// Has every chunk read and puts the answers together.
@@ -32,7 +36,7 @@ impl Asking {
         let mut notes = notes(&mapped);
         let (text, is_found) = match &found[..] {
             [] if nothing.is_empty() => {
-                return Err(StrategyError::Chunks(mapped.failures.join("; ")));
+                return Err(StrategyError::Chunks(mapped.reasons()));
             }
             [] => (not_found(&nothing), false),
             [only] => (only.text.clone(), true),
@@ -45,7 +49,7 @@ impl Asking {
                     notes.push(format!(
                         "the answers of the chunks could not be put together ({error}); each stands under its heading"
                     ));
-                    (outputs(several), true)
+                    (outputs(&self.shares(several)), true)
                 }
             },
         };
@@ -56,6 +60,19 @@ impl Asking {
             coverage: mapped.coverage,
             notes,
         })
+    }
+}
+
+impl Asking {
+    /// Answers that are shown side by side: none takes more than its share.
+    fn shares(&self, answers: &[Answer]) -> Vec<Answer> {
+        let share = self.case.shown_tokens() / answers.len().max(1) as u64;
+        let share = share.saturating_sub(HEADING);
+        let shared = answers.iter().map(|answer| Answer {
+            at: answer.at,
+            text: bounded(answer.text.clone(), share, &*self.case.counter),
+        });
+        shared.collect()
     }
 }
 
@@ -73,7 +90,7 @@ fn notes(mapped: &Mapped) -> Vec<String> {
         notes.push(format!(
             "{failed} of {} chunks could not be read: {}",
             mapped.coverage.chunks,
-            mapped.failures.join("; ")
+            mapped.reasons()
         ));
     }
     if mapped.stopped_early {
@@ -87,7 +104,7 @@ fn not_found(nothing: &[Answer]) -> String {
     let said = nothing.iter().filter_map(|answer| {
         let rest: Vec<&str> = answer.text.lines().skip(1).map(str::trim).collect();
         let rest = rest.join(" ");
-        (!rest.trim().is_empty()).then(|| format!("- {}", rest.trim()))
+        (!rest.trim().is_empty()).then(|| format!("- {}", inline(rest.trim(), DESCRIBED)))
     });
     let said: Vec<String> = said.take(REPEATED).collect();
     match said.is_empty() {

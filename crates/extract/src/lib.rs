@@ -14,6 +14,7 @@
 
 mod ask;
 mod asked;
+mod bound;
 mod case;
 mod chunks;
 mod door;

@@ -13,10 +13,16 @@ use crate::ask::AskError;
 use crate::case::Asking;
 use crate::chunks::Reading;
 use crate::ground::ground;
+use crate::mask::inline;
 use crate::outcome::Coverage;
 use crate::plan::Chunk;
 use crate::prompt::{self, NOTHING};
 use crate::watch::Watch;
+
+/// Reasons why chunks failed that are told.
+const REASONS: usize = 3;
+/// Characters of each.
+const REASON: usize = 300;
 
 /// What was read.
 #[derive(Debug, Default)]
@@ -27,7 +33,7 @@ pub(crate) struct Mapped {
     pub stopped_early: bool,
     pub coverage: Coverage,
     /// Why chunks failed, each reason once.
-    pub failures: Vec<String>,
+    pub failures: Vec<AskError>,
 }
 
 /// What one chunk says.
@@ -65,8 +71,8 @@ struct Job {
 /// What became of it.
 enum Done {
     Answer(Answer),
-    Halves([Chunk; 2]),
-    Failed(String),
+    Halves(Box<[Chunk; 2]>),
+    Failed(AskError),
 }
 
 impl Asking {
@@ -150,7 +156,7 @@ impl Asking {
         });
         let rendered = match rendered.await? {
             Ok(rendered) => rendered,
-            Err(halves) => return Ok(Done::Halves(halves)),
+            Err(halves) => return Ok(Done::Halves(Box::new(halves))),
         };
         let info = reading.info(job.index, &job.chunk);
         let name = format!("map {}/{total}", job.index + 1);
@@ -165,17 +171,17 @@ impl Asking {
                 at: job.chunk.bytes.0,
                 text,
             })),
-            Err(AskError::TooLong(error)) => {
+            Err(AskError::TooLong(error)) if reading.may_split() => {
                 let (plan, chunk) = (reading.plan.clone(), job.chunk.clone());
                 let halves = self
                     .case
                     .look(move |case| plan.split(&case.artifact, &chunk));
                 Ok(match halves.await? {
-                    Some(halves) => Done::Halves(halves),
-                    None => Done::Failed(error.to_string()),
+                    Some(halves) => Done::Halves(Box::new(halves)),
+                    None => Done::Failed(AskError::TooLong(error)),
                 })
             }
-            Err(error) => Ok(Done::Failed(error.to_string())),
+            Err(error) => Ok(Done::Failed(error)),
         }
     }
 
@@ -196,10 +202,20 @@ impl Asking {
 }
 
 impl Mapped {
-    fn fail(&mut self, why: String) {
+    fn fail(&mut self, why: AskError) {
         self.coverage.failed_chunks += 1;
-        if !self.failures.contains(&why) {
+        if !self.failures.iter().any(|one| one.alike() == why.alike()) {
             self.failures.push(why);
+        }
+    }
+
+    /// Why chunks failed: the first few reasons. They are in a provider's words.
+    pub(crate) fn reasons(&self) -> String {
+        let told = self.failures.iter().take(REASONS);
+        let told: Vec<String> = told.map(|why| inline(&why.to_string(), REASON)).collect();
+        match self.failures.len().saturating_sub(REASONS) {
+            0 => told.join("; "),
+            more => format!("{}; and {more} more reasons", told.join("; ")),
         }
     }
 }

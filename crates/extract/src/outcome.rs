@@ -57,10 +57,10 @@ impl Extraction {
 pub enum Status {
     /// There is one.
     Found,
-    /// There is one, of a part of the output, or only its two ends or a ranking
-    /// are shown.
+    /// What there is to say, be it that there is nothing, is of a part of the output:
+    /// chunks failed or were left out, or only the two ends are shown.
     Partial,
-    /// All of it was looked at and there is nothing.
+    /// There is nothing in what was looked at; [`Coverage`] says how much that was.
     NotFound,
     /// The strategy could not run; the fallback's text is shown.
     Failed,

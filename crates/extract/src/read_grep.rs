@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use spillgate_artifact::TokenBudget;
 use spillgate_files::{FileTools, Pinned};
 use spillgate_llm::{LlmError, Message, Reply, Request, ToolCall, ToolReply, ToolSpec};
-use spillgate_turns::{Ending, Limits, Observer, ToolHost, ToolReplyFuture, Turns, run};
+use spillgate_turns::{Ending, Limits, Observer, Slot, ToolHost, ToolReplyFuture, Turns, run};
 
 use crate::case::{Asking, Case};
 use crate::drafted::{Drafted, StrategyError};
 use crate::map::{Seen, found};
-use crate::mask::masked;
+use crate::mask::{inline, masked};
 use crate::outcome::Coverage;
 use crate::prompt;
 use crate::trace::Moment;
@@ -26,23 +26,16 @@ impl Asking {
         if case.artifact.view().bytes() == 0 {
             return Ok(Drafted::empty());
         }
-        let limits = self.model.limits();
         let filename = case.artifact.manifest().handle.to_string();
         let slot = case.slot("");
         let system = prompt::read_grep(case, &filename, &slot);
-        let fixed = case.counter.count(&system) + self.answer_tokens();
-        if fixed + limits.window / 8 > limits.window {
-            return Err(StrategyError::NoRoom {
-                window: limits.window,
-            });
-        }
-        // A look may take a quarter of what is free: the child needs several.
-        let free = limits.window - fixed;
+        let (turns, free) = self.conversation(system, slot)?;
         let tools = FileTools {
             files: Arc::new(Pinned {
                 name: filename,
                 artifact: Arc::clone(&case.artifact),
             }),
+            // A look may take a quarter of what is free: the child needs several.
             budget: TokenBudget::new(case.settings.tool_tokens.min(free / 4)),
             counter: Arc::clone(&case.counter),
         };
@@ -50,28 +43,22 @@ impl Asking {
             case,
             tools,
             seen: Mutex::default(),
+            looked_for: Mutex::default(),
             watch,
             asked: Mutex::new((0, case.journal.now())),
-        };
-        let turns = Turns {
-            system,
-            messages: vec![Message::User(prompt::SEARCH_THE_FILE.to_owned())],
-            slot,
-            limits: Limits {
-                turns: case.settings.max_turns.max(1),
-                calls_per_turn: case.settings.max_tool_calls_per_turn.max(1),
-                max_output_tokens: self.answer_tokens(),
-                window: limits.window,
-            },
-            counter: Arc::clone(&case.counter),
         };
         let finished = run(turns, &*self.model, &child, &child).await;
         let seen = child
             .seen
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
+        let looked = child
+            .looked_for
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         let text = match finished.ending {
-            Ending::Answered(text) => text,
+            Ending::Answered(text) => case.bounded(text),
+            Ending::Refused => return Err(StrategyError::Refused),
             Ending::NoAnswer(error) => return Err(error.into()),
             Ending::Failed(error) => return Err(error.into()),
         };
@@ -84,8 +71,30 @@ impl Asking {
                 bytes_total: case.artifact.view().bytes(),
                 ..Coverage::default()
             },
-            notes: vec!["a child searched the output with Read and Grep".to_owned()],
+            notes: vec![looked_for(&looked)],
         })
+    }
+
+    /// The child's conversation, and the tokens that are free in it.
+    fn conversation(&self, system: String, slot: Slot) -> Result<(Turns, u64), StrategyError> {
+        let (case, window) = (&self.case, self.model.limits().window);
+        let fixed = case.counter.count(&system) + self.answer_tokens();
+        if fixed + window / 8 > window {
+            return Err(StrategyError::NoRoom { window });
+        }
+        let turns = Turns {
+            system,
+            messages: vec![Message::User(prompt::SEARCH_THE_FILE.to_owned())],
+            slot,
+            limits: Limits {
+                turns: case.settings.max_turns.max(1),
+                calls_per_turn: case.settings.max_tool_calls_per_turn.max(1),
+                max_output_tokens: self.answer_tokens(),
+                window,
+            },
+            counter: Arc::clone(&case.counter),
+        };
+        Ok((turns, window - fixed))
     }
 }
 
@@ -95,6 +104,8 @@ struct Child<'a> {
     tools: FileTools,
     /// Bytes that the child was shown.
     seen: Mutex<Seen>,
+    /// What it grepped for.
+    looked_for: Mutex<Vec<String>>,
     watch: &'a dyn Watch,
     /// Times that the model was asked, and when the next question began.
     asked: Mutex<(u64, Moment)>,
@@ -121,6 +132,7 @@ impl ToolHost for Child<'_> {
             self.case
                 .journal
                 .called(call, began, &answer.text, answer.is_error);
+            self.note_pattern(call, answer.is_error);
             for lines in answer.lines() {
                 self.note(lines).await;
             }
@@ -133,7 +145,38 @@ impl ToolHost for Child<'_> {
     }
 }
 
+/// Patterns that an answer repeats, and characters of each.
+const PATTERNS: usize = 5;
+const PATTERN: usize = 60;
+
+/// How the child searched: *not found* must say what was searched.
+fn looked_for(patterns: &[String]) -> String {
+    let shown: Vec<&str> = patterns.iter().take(PATTERNS).map(String::as_str).collect();
+    match patterns.len() {
+        0 => "searched by reading only".to_owned(),
+        n if n > PATTERNS => format!(
+            "searched the whole output for {} and {} more",
+            shown.join(", "),
+            n - PATTERNS
+        ),
+        _ => format!("searched the whole output for {}", shown.join(", ")),
+    }
+}
+
 impl Child<'_> {
+    fn note_pattern(&self, call: &ToolCall, is_error: bool) {
+        let arguments: Option<serde_json::Value> = serde_json::from_str(&call.arguments).ok();
+        let pattern = arguments.as_ref().and_then(|given| given["regex"].as_str());
+        if let Some(pattern) = pattern.filter(|_| call.name == "Grep" && !is_error) {
+            let shown = format!("/{}/", inline(pattern, PATTERN));
+            let looked_for = self.looked_for.lock();
+            let mut looked_for = looked_for.unwrap_or_else(PoisonError::into_inner);
+            if !looked_for.contains(&shown) {
+                looked_for.push(shown);
+            }
+        }
+    }
+
     /// Notes that the child was shown these lines.
     async fn note(&self, lines: spillgate_artifact::LineRange) {
         let range = self.case.look(move |case| {

@@ -27,9 +27,9 @@ impl Asking {
         mut answers: Vec<Answer>,
         watch: &dyn Watch,
     ) -> Result<String, ReduceError> {
-        let room = self.reduce_room();
+        let mut room = self.reduce_room();
         let mut round = 1;
-        while answers.len() > 1 {
+        'rounds: while answers.len() > 1 {
             let batches = self.batches(&answers, room);
             if batches.len() == answers.len() {
                 return Err(ReduceError::NoRoom);
@@ -39,12 +39,21 @@ impl Asking {
             let mut reduced = Vec::with_capacity(batches.len());
             for (done, batch) in batches.iter().enumerate() {
                 let name = format!("reduce {round}.{}/{total}", done + 1);
-                reduced.push(match batch {
-                    [only] => only.clone(),
-                    batch => Answer {
-                        at: batch[0].at,
-                        text: self.synthesize(&name, &outputs(batch)).await?,
-                    },
+                let text = match batch {
+                    [only] => Ok(only.text.clone()),
+                    batch => self.synthesize(&name, &outputs(batch)).await,
+                };
+                let text = match text {
+                    Err(AskError::TooLong(_)) if room > LEAST => {
+                        // Who reads it counts it best: smaller batches.
+                        room /= 2;
+                        continue 'rounds;
+                    }
+                    text => text?,
+                };
+                reduced.push(Answer {
+                    at: batch[0].at,
+                    text,
                 });
                 watch.step("reduce", done as u64 + 1, total);
             }
@@ -93,8 +102,10 @@ impl Asking {
     }
 }
 
+/// Tokens of answers below which a provider that calls them too long is believed.
+const LEAST: u64 = 128;
 /// Tokens of the heading over an answer.
-const HEADING: u64 = 8;
+pub(crate) const HEADING: u64 = 8;
 
 /// Answers under their headings (the shipped system's form).
 pub(crate) fn outputs(answers: &[Answer]) -> String {

@@ -3,6 +3,7 @@
 
 use crate::Strategy;
 use crate::drafted::Drafted;
+use crate::mask::inline;
 use crate::outcome::{Citation, Coverage};
 
 /// Unverified values that the account repeats; all of them are marked in the text.
@@ -67,7 +68,7 @@ fn values(unverified: &[String]) -> String {
     let shown = unverified.iter().take(REPEATED).map(|value| {
         let cut: String = value.chars().take(VALUE).collect();
         let more = if cut.len() < value.len() { "…" } else { "" };
-        format!("\"{}{more}\"", cut.replace('\n', " "))
+        format!("\"{}{more}\"", inline(&cut, VALUE * 2))
     });
     let shown: Vec<String> = shown.collect();
     match unverified.len().saturating_sub(REPEATED) {

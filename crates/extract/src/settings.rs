@@ -27,7 +27,7 @@ pub struct Settings {
     /// Stops reading once a chunk has a verified answer.
     #[serde(alias = "earlyStop")]
     pub early_stop: bool,
-    /// Tokens of an answer of a model.
+    /// Tokens of an answer of a model; at most twice as many of it are passed on.
     #[serde(alias = "answerTokens")]
     pub answer_tokens: u64,
     /// Tokens of passages (`search`).

@@ -185,7 +185,7 @@ impl Journal {
         };
         op = op.with_response(text);
         if is_error {
-            op.error = op.response_preview.clone();
+            op.error.clone_from(&op.response_preview);
         }
         self.entries().ops.push(op);
     }

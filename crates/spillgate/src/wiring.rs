@@ -33,10 +33,9 @@ const LEFTOVER: Duration = Duration::from_secs(60);
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(300);
 
 /// What there is to say beside a command's output goes to standard error, as
-/// far as `SPILLGATE_LOG` asks for it; never contents.
-pub(crate) fn log_to_stderr() {
-    let filter =
-        EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+/// far as `SPILLGATE_LOG` asks for it, else from `level` on; never contents.
+pub(crate) fn log_to_stderr(level: &str) {
+    let filter = EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())

@@ -373,16 +373,66 @@ mod tests {
 
     #[test]
     fn a_model_that_cannot_be_asked_ends_it() {
-        let error = LlmError::new(ErrorKind::ContextLength, Scripted::name(), "too long");
+        let error = LlmError::new(ErrorKind::Provider, Scripted::name(), "down");
         assert_snapshot!(told(LIMITS, vec![Ok(look("a")), Err(error)]), @r#"
         model: 
           call call_0 look {"at":"a"}
           reply call_0: saw {"at":"a"}
-        => Failed(LlmError { kind: ContextLength, target: Target { provider: "scripted", model: "model" }, message: "too long", request_id: None, retry_after: None }) after 2 turns
+        => Failed(LlmError { kind: Provider, target: Target { provider: "scripted", model: "model" }, message: "down", request_id: None, retry_after: None }) after 2 turns
         asked: 1 messages, 1 tools, ok true
         called call_0: error false
         asked: 3 messages, 1 tools, ok false
         "#);
+    }
+
+    #[test]
+    fn what_a_provider_calls_too_long_is_asked_once_more_without_the_last_look() {
+        let error = || {
+            Err(LlmError::new(
+                ErrorKind::ContextLength,
+                Scripted::name(),
+                "too long",
+            ))
+        };
+        let much = || Ok(look("much"));
+        assert_snapshot!(told(LIMITS, vec![much(), error(), Ok(answer("a"))]), @r#"
+        model: 
+          call call_0 look {"at":"much"}
+          reply call_0 error: (tool failed: context window budget exceeded)
+        user: This is the last turn: no tool can be called any more. Answer now, from what you have seen. The answer begins with <ai-agent-01010101010101010101010101010101-FINAL format="text"> and ends with </ai-agent-01010101010101010101010101010101-FINAL>.
+        => Answered("a") after 3 turns
+        asked: 1 messages, 1 tools, ok true
+        called call_0: error false
+        asked: 3 messages, 1 tools, ok false
+        asked: 4 messages, 0 tools, ok true
+        "#);
+        assert_snapshot!(told(LIMITS, vec![much(), error(), error()]), @r#"
+        model: 
+          call call_0 look {"at":"much"}
+          reply call_0 error: (tool failed: context window budget exceeded)
+        user: This is the last turn: no tool can be called any more. Answer now, from what you have seen. The answer begins with <ai-agent-01010101010101010101010101010101-FINAL format="text"> and ends with </ai-agent-01010101010101010101010101010101-FINAL>.
+        => Failed(LlmError { kind: ContextLength, target: Target { provider: "scripted", model: "model" }, message: "too long", request_id: None, retry_after: None }) after 3 turns
+        asked: 1 messages, 1 tools, ok true
+        called call_0: error false
+        asked: 3 messages, 1 tools, ok false
+        asked: 4 messages, 0 tools, ok false
+        "#);
+        assert_snapshot!(told(LIMITS, vec![error()]), @r#"
+        => Failed(LlmError { kind: ContextLength, target: Target { provider: "scripted", model: "model" }, message: "too long", request_id: None, retry_after: None }) after 1 turns
+        asked: 1 messages, 1 tools, ok false
+        "#);
+    }
+
+    #[test]
+    fn a_refusal_ends_it() {
+        let refusal = Reply {
+            stop: Stop::Refused,
+            ..answer("I must not.")
+        };
+        assert_snapshot!(told(LIMITS, vec![Ok(refusal)]), @"
+        => Refused after 1 turns
+        asked: 1 messages, 1 tools, ok true
+        ");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use spillgate_llm::{LlmError, Message, Reply, Request, ToolCall, ToolReply, ToolSpec, Usage};
+use spillgate_llm::{
+    ErrorKind, LlmError, Message, Reply, Request, Stop, ToolCall, ToolReply, ToolSpec, Usage,
+};
 use spillgate_measure::TokenCounter;
 
 use crate::calls::{Calls, Sorted};
@@ -70,6 +72,8 @@ pub enum Ending {
     Answered(String),
     /// The turns were used up, or the last reply had no answer in its slot.
     NoAnswer(SlotError),
+    /// The model refused.
+    Refused,
     /// The model could not be asked.
     Failed(LlmError),
 }
@@ -91,9 +95,11 @@ pub struct Finished {
 /// - An answer in the slot ends it, calls beside it are not made.
 /// - A reply without an answer and without a call is told once what is missing;
 ///   the second ends it.
-/// - The last turn has no tools, and the model is told so. It comes when the
-///   turns are used up, or when the conversation would not fit the window; what
-///   the tools gave last is then left out as far as it must be.
+/// - A refusal ends it.
+/// - On the last turn no tool may be called, and the model is told so. It comes when the
+///   turns are used up, or when the conversation would not fit the window, by our
+///   count or by the provider's; what the tools gave, the latest first, is then left
+///   out as far as it must be.
 #[derive(Debug, Clone)]
 pub struct Conversation {
     turns: Turns,
@@ -106,6 +112,8 @@ pub struct Conversation {
     usage: Usage,
     reminded: bool,
     is_last: bool,
+    /// The provider said that it is too long.
+    is_over: bool,
 }
 
 impl Turns {
@@ -125,6 +133,7 @@ impl Turns {
             usage: Usage::default(),
             reminded: false,
             is_last: false,
+            is_over: false,
             turns: self,
         }
     }
@@ -135,7 +144,7 @@ impl Conversation {
     pub fn step(&mut self, event: Event) -> Effect {
         match event {
             Event::Start => self.ask(None),
-            Event::Replied(Err(error)) => self.finish(Ending::Failed(error)),
+            Event::Replied(Err(error)) => self.failed(error),
             Event::Replied(Ok(reply)) => self.replied(reply),
             Event::Called(replies) => {
                 if let Some(sorted) = self.waiting.take() {
@@ -152,8 +161,23 @@ impl Conversation {
         &self.turns.messages
     }
 
+    /// A provider counts other tokens than we do: what it calls too long is asked once
+    /// more without what the tools gave last, as the last turn.
+    fn failed(&mut self, error: LlmError) -> Effect {
+        let has_replies = matches!(self.turns.messages.last(), Some(Message::Tools(_)));
+        if error.kind != ErrorKind::ContextLength || !has_replies || self.is_last {
+            return self.finish(Ending::Failed(error));
+        }
+        self.is_over = true;
+        self.shrink(|_| false);
+        self.ask(None)
+    }
+
     fn replied(&mut self, reply: Reply) -> Effect {
         self.usage += reply.usage;
+        if reply.stop == Stop::Refused {
+            return self.finish(Ending::Refused);
+        }
         // Who reads it counts it best.
         self.tokens = self.tokens.max(reply.usage.input);
         let error = match self.turns.slot.answer(&reply.text, &reply.stop) {
@@ -192,8 +216,10 @@ impl Conversation {
         let last = Message::User(texts::last_turn(&self.turns.slot, error));
         let room = limits.window.saturating_sub(limits.max_output_tokens);
         let room = room.saturating_sub(self.cost(&last));
-        self.is_last = self.asked + 1 >= limits.turns || self.tokens > room;
-        self.shrink_to(room);
+        let is_full = self.is_over || self.tokens > room;
+        self.is_last = self.asked + 1 >= limits.turns || is_full;
+        while self.tokens > room && self.shrink(|tokens| tokens <= room) {}
+        let is_over = self.tokens > room;
         match (self.is_last, error) {
             (true, _) => self.push(last),
             (false, Some(error)) => {
@@ -206,30 +232,46 @@ impl Conversation {
         Effect::Ask(Request {
             system: self.turns.system.clone(),
             messages: self.turns.messages.clone(),
-            tools: self.tools.clone(),
+            // Providers want the tools listed that a conversation has calls of; in a
+            // window that is too small for that they go all the same.
+            tools: match self.is_last && (is_over || !self.has_calls()) {
+                true => Vec::new(),
+                false => self.tools.clone(),
+            },
             no_calls: self.is_last,
             max_output_tokens: limits.max_output_tokens,
         })
     }
 
-    /// Leaves out what the tools gave last, the latest first, until the rest fits.
-    fn shrink_to(&mut self, room: u64) {
+    /// Leaves out what the tools gave in the latest message where something of it is
+    /// left, the last first, until the rest `fits`; tells whether there was one.
+    fn shrink(&mut self, fits: impl Fn(u64) -> bool) -> bool {
         let counter = Arc::clone(&self.turns.counter);
         let dropped = counter.count(texts::DROPPED);
-        let Some(Message::Tools(replies)) = self.turns.messages.last_mut() else {
-            return;
+        let mut messages = self.turns.messages.iter_mut().rev();
+        let is_large = |reply: &ToolReply| counter.count(&reply.text) > dropped;
+        let replies = messages.find_map(|message| match message {
+            Message::Tools(replies) if replies.iter().any(is_large) => Some(replies),
+            _ => None,
+        });
+        let Some(replies) = replies else {
+            return false;
         };
-        for reply in replies.iter_mut().rev() {
-            if self.tokens <= room {
-                return;
+        for reply in replies.iter_mut().rev().filter(|reply| is_large(reply)) {
+            if fits(self.tokens) {
+                break;
             }
             let tokens = counter.count(&reply.text);
-            if tokens > dropped {
-                self.tokens = self.tokens.saturating_sub(tokens) + dropped;
-                texts::DROPPED.clone_into(&mut reply.text);
-                reply.is_error = true;
-            }
+            self.tokens = self.tokens.saturating_sub(tokens) + dropped;
+            texts::DROPPED.clone_into(&mut reply.text);
+            reply.is_error = true;
         }
+        true
+    }
+
+    fn has_calls(&self) -> bool {
+        let is_reply = |message: &Message| matches!(message, Message::Tools(_));
+        self.turns.messages.iter().any(is_reply)
     }
 
     fn push(&mut self, message: Message) {

@@ -94,74 +94,76 @@ fn escapes_of_json() {
     "#);
 }
 
+/// Answers about the text of [`what_is_marked`], and what they become.
+const MARKED: [(&str, &str); 19] = [
+    ("E4217 on host-7", "E4217 on host-7"),
+    ("E421 on host-8", "E421 [unverified] on host-8 [unverified]"),
+    (
+        "It is bob@example.com.",
+        "It is bob@example.com [unverified].",
+    ),
+    (
+        "See /data/vol7/x.log, /data/vol8.",
+        "See /data/vol7/x.log, /data/vol8 [unverified].",
+    ),
+    (
+        "at 10:00:01 or 10:00:02",
+        "at 10:00:01 or 10:00:02 [unverified]",
+    ),
+    (
+        "137 lines in all, 42 too",
+        "137 [unverified] lines in all, 42 too",
+    ),
+    (
+        "the 1st, 100th and a_b",
+        "the 1st, 100th and a_b [unverified]",
+    ),
+    (
+        "don't say 'host-9' or 'host-7'",
+        "don't say 'host-9' [unverified] or 'host-7'",
+    ),
+    ("\"E4217.\" \"…on host-7\"", "\"E4217.\" \"…on host-7\""),
+    ("`42` \"x\" ''", "`42` \"x\" ''"),
+    (
+        "> code=E4217\n> code=E4218 [L1]",
+        "> code=E4217\n> code=E4218 [unverified] [L1]",
+    ),
+    ("> \"user bob\" (L2)", "> \"user bob\" (L2)"),
+    (
+        "```\n1: code=E4217\n2: code=E4217\n```",
+        "```\n1: code=E4217\n2: code=E4217 [unverified]\n```",
+    ),
+    (
+        "\"an open quote, `host-9",
+        "\"an open quote, `host-9 [unverified]",
+    ),
+    (
+        "[L1] [L0] [L2-3] [1-2] [1-9]",
+        "[L1] [L0] [no such line] [L2-3] [no such line] [1-2] [1-9 [unverified]]",
+    ),
+    (
+        "\"host-7 [L1]\" and \"[L2]\"",
+        "\"host-7 [L1]\" and \"[L2]\"",
+    ),
+    (
+        "NO RELEVANT DATA FOUND for E9",
+        "NO RELEVANT DATA FOUND for E9",
+    ),
+    (
+        "line 2, lines 1-2, L1, line 300",
+        "line 2, lines 1-2, L1, line 300 [unverified]",
+    ),
+    (
+        "https://a.org/x (http://b.org)",
+        "https://a.org/x [unverified] (http://b.org [unverified])",
+    ),
+];
+
 #[test]
 fn what_is_marked() {
     let text =
         "code=E4217 on host-7 at 10:00:01, path /data/vol7/x.log, é 42\nuser bob@example.org\n";
-    let cases = [
-        ("E4217 on host-7", "E4217 on host-7"),
-        ("E421 on host-8", "E421 [unverified] on host-8 [unverified]"),
-        (
-            "It is bob@example.com.",
-            "It is bob@example.com [unverified].",
-        ),
-        (
-            "See /data/vol7/x.log, /data/vol8.",
-            "See /data/vol7/x.log, /data/vol8 [unverified].",
-        ),
-        (
-            "at 10:00:01 or 10:00:02",
-            "at 10:00:01 or 10:00:02 [unverified]",
-        ),
-        (
-            "137 lines in all, 42 too",
-            "137 [unverified] lines in all, 42 too",
-        ),
-        (
-            "the 1st, 100th and a_b",
-            "the 1st, 100th and a_b [unverified]",
-        ),
-        (
-            "don't say 'host-9' or 'host-7'",
-            "don't say 'host-9' [unverified] or 'host-7'",
-        ),
-        ("\"E4217.\" \"…on host-7\"", "\"E4217.\" \"…on host-7\""),
-        ("`42` \"x\" ''", "`42` \"x\" ''"),
-        (
-            "> code=E4217\n> code=E4218 [L1]",
-            "> code=E4217\n> code=E4218 [unverified] [L1]",
-        ),
-        ("> \"user bob\" (L2)", "> \"user bob\" (L2)"),
-        (
-            "```\n1: code=E4217\n2: code=E4217\n```",
-            "```\n1: code=E4217\n2: code=E4217 [unverified]\n```",
-        ),
-        (
-            "\"an open quote, `host-9",
-            "\"an open quote, `host-9 [unverified]",
-        ),
-        (
-            "[L1] [L0] [L2-3] [1-2] [1-9]",
-            "[L1] [L0] [no such line] [L2-3] [no such line] [1-2] [1-9 [unverified]]",
-        ),
-        (
-            "\"host-7 [L1]\" and \"[L2]\"",
-            "\"host-7 [L1]\" and \"[L2]\"",
-        ),
-        (
-            "NO RELEVANT DATA FOUND for E9",
-            "NO RELEVANT DATA FOUND for E9",
-        ),
-        (
-            "line 2, lines 1-2, L1, line 300",
-            "line 2, lines 1-2, L1, line 300 [unverified]",
-        ),
-        (
-            "https://a.org/x (http://b.org)",
-            "https://a.org/x [unverified] (http://b.org [unverified])",
-        ),
-    ];
-    for (answer, want) in cases {
+    for (answer, want) in MARKED {
         assert_eq!(marks(text, answer), want);
     }
 }

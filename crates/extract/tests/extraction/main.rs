@@ -4,7 +4,10 @@
 
 mod cancel;
 mod decisions;
+mod faults;
 mod injection;
+mod keys;
+mod provider;
 mod sizes;
 mod strategies;
 

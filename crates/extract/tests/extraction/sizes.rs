@@ -45,7 +45,7 @@ async fn in_every_mode(bytes: &[u8], what: &str) -> Vec<Extraction> {
             shown.contains("TRUNCATED") || shown.contains("] of ") || shown.contains("read ");
         assert!(whole || says, "{what} {mode}: {shown}");
         let tokens = offloader.counter().count(&shown);
-        assert!(tokens < 2000, "{what} {mode}: {tokens} tokens");
+        assert!(tokens < 2700, "{what} {mode}: {tokens} tokens");
         all.push(found);
     }
     all

@@ -58,8 +58,9 @@ impl Call {
 /// Reads JSON of a provider's.
 pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
-        // Only the beginning is shown; a copy of megabytes is for nothing.
-        let start: String = text.trim_start().chars().take(300).collect();
+        // Only the beginning is shown; a copy of megabytes is for nothing. It is longer
+        // than what is shown in the end, so that no key in it is cut before it is known.
+        let start: String = text.trim_start().chars().take(4000).collect();
         Fault::bad_reply(match start.is_empty() {
             true => "the answer is empty".to_owned(),
             false => format!("the answer is not what the protocol says ({error}): {start}"),

@@ -28,6 +28,7 @@ use self::http::Answer;
 use self::words::Words;
 use crate::{
     ChatModel, Key, LlmError, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Stop, Target,
+    ToolCall,
 };
 
 pub use http::Timeouts;
@@ -127,7 +128,7 @@ impl fmt::Debug for Endpoint {
 impl Endpoint {
     /// A provider as `config` says.
     pub fn new(config: &EndpointConfig) -> Result<Self, EndpointError> {
-        let secrets = config.key.iter().chain(config.headers.values());
+        let secrets = config.headers.values().cloned().chain(keys(config));
         Ok(Self {
             dialect: config.dialect,
             url: url(config)?,
@@ -135,7 +136,7 @@ impl Endpoint {
             stream: config.stream,
             max_tokens_field: config.max_tokens_field,
             timeouts: config.timeouts,
-            words: Words::without(secrets.cloned()),
+            words: Words::without(secrets).and_keys(keys(config)),
             client: http::client(&config.base_url, &config.timeouts)
                 .map_err(EndpointError::Client)?,
         })
@@ -234,6 +235,25 @@ fn headers(config: &EndpointConfig) -> Result<HeaderMap, EndpointError> {
     Ok(headers)
 }
 
+/// The key, and the headers that are one by their names.
+fn keys(config: &EndpointConfig) -> impl Iterator<Item = Key> {
+    let is_key = |name: &str| {
+        let name = name.to_lowercase();
+        ["auth", "key", "token", "secret"]
+            .iter()
+            .any(|word| name.contains(word))
+    };
+    let headers = config.headers.iter();
+    let named = headers.filter(move |(name, _)| is_key(name));
+    let keys = config.key.iter().chain(named.map(|(_, key)| key));
+    // Of `Bearer abc` a server may repeat the key alone.
+    keys.flat_map(|key| {
+        let last = key.reveal().split_whitespace().last();
+        [Some(key.clone()), last.map(Key::new)]
+    })
+    .flatten()
+}
+
 /// A model of a provider.
 #[derive(Debug, Clone)]
 pub struct EndpointModel {
@@ -288,9 +308,15 @@ impl EndpointModel {
             stop,
             usage,
         } = gathered;
+        let said = |text| self.endpoint.words.said(text);
+        let call = |call: ToolCall| ToolCall {
+            id: said(call.id),
+            name: said(call.name),
+            arguments: said(call.arguments),
+        };
         Reply {
-            text,
-            calls,
+            text: said(text),
+            calls: calls.into_iter().map(call).collect(),
             stop: match stop {
                 Stop::Other(word) => Stop::Other(self.endpoint.words.id(&word).unwrap_or_default()),
                 stop => stop,

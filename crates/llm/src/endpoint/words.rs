@@ -10,10 +10,15 @@ const MOST_ID_CHARS: usize = 100;
 /// provider has such keys.
 const SHORTEST_SECRET: usize = 6;
 
+/// Shorter keys are left in what a model said: it may mean the word.
+const SHORTEST_KEY: usize = 16;
+
 /// Cleans what a provider wrote before anybody reads it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Words {
     secrets: Vec<Key>,
+    /// What is known to be a key, which other headers need not be.
+    keys: Vec<Key>,
 }
 
 impl Words {
@@ -25,7 +30,31 @@ impl Words {
             .collect();
         // A longer one first: a shorter one may be a part of it.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
-        Self { secrets }
+        Self {
+            secrets,
+            keys: Vec::new(),
+        }
+    }
+
+    /// The same, where none of `keys` may occur in what a model said.
+    pub(super) fn and_keys(self, keys: impl IntoIterator<Item = Key>) -> Self {
+        let keys = keys.into_iter();
+        Self {
+            keys: keys
+                .filter(|key| key.reveal().len() >= SHORTEST_KEY)
+                .collect(),
+            ..self
+        }
+    }
+
+    /// What a model said, as it is but for keys: a server that repeats its request
+    /// would have them in answers, traces and recordings.
+    pub(super) fn said(&self, text: String) -> String {
+        let hide = |text: String, key: &Key| match text.contains(key.reveal()) {
+            true => text.replace(key.reveal(), "[key]"),
+            false => text,
+        };
+        self.keys.iter().fold(text, hide)
     }
 
     /// A message on one line.
@@ -109,6 +138,11 @@ mod tests {
         for (text, shown) in cases {
             assert_eq!(words.message(text), shown);
         }
+        let words = words.and_keys([Key::new("sk-123456789"), Key::new("sk-0123456789abc")]);
+        assert_eq!(
+            words.said("a\n sk-123456789 sk-0123456789abc".to_owned()),
+            "a\n sk-123456789 [key]"
+        );
         for long in [
             "é".repeat(10_000),
             "é ".repeat(10_000),

@@ -16,7 +16,8 @@ use crate::progress::ExtractProgress;
 use crate::wiring::{House, log_to_stderr};
 
 pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<u8, Failure> {
-    log_to_stderr();
+    // What there is to warn of stands in the answer.
+    log_to_stderr("error");
     let configured = &house.settings.tool_output;
     let models = extract
         .model
@@ -37,7 +38,7 @@ pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<
         extract: extract.what.join(" "),
         mode: extract.mode,
     };
-    let extraction = until_signalled(extractor, asked)?;
+    let extraction = until_signalled(&extractor, &asked)?;
     let shows_trace = extract.trace.as_deref() == Some(Path::new("-"));
     match &extract.trace {
         Some(file) if !shows_trace => write(file, &extraction)?,
@@ -46,7 +47,7 @@ pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<
     }
     match out.json {
         true => out.object(&object(&extraction, shows_trace))?,
-        false => out.text(&extraction.text())?,
+        false => out.text(&format!("{}\n", extraction.text()))?,
     }
     Ok(0)
 }
@@ -68,7 +69,7 @@ fn settings(configured: &Settings, extract: &Extract) -> Settings {
 }
 
 /// The answer, unless a signal comes first.
-fn until_signalled(extractor: Extractor, asked: Asked) -> Result<Extraction, Failure> {
+fn until_signalled(extractor: &Extractor, asked: &Asked) -> Result<Extraction, Failure> {
     let handle = asked.handle;
     let watch = ExtractProgress::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -78,7 +79,7 @@ fn until_signalled(extractor: Extractor, asked: Asked) -> Result<Extraction, Fai
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         tokio::select! {
-            done = extractor.extract(&asked, &watch) => done.map_err(Failure::from),
+            done = extractor.extract(asked, &watch) => done.map_err(Failure::from),
             _ = interrupt.recv() => Err(cancelled(handle, 128 + 2)),
             _ = terminate.recv() => Err(cancelled(handle, 128 + 15)),
         }

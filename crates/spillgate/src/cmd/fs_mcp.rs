@@ -10,7 +10,7 @@ use crate::layers::Layers;
 use crate::wiring::{GATEWAY_PAGE, log_to_stderr};
 
 pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
-    log_to_stderr();
+    log_to_stderr("warn");
     let settings = Layers::load(common, &LimitArgs::default())?.settings;
     let asked = fs_mcp.max_tokens.filter(|&tokens| tokens > 0);
     let budget = asked.or(settings.page_tokens).unwrap_or(GATEWAY_PAGE);

@@ -18,7 +18,7 @@ const LAUNCHERS: [&str; 12] = [
 ];
 
 pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
-    log_to_stderr();
+    log_to_stderr("warn");
     let (program, arguments) = mcp.command.split_first().expect("clap requires a command");
     let extractor = extractor(house)?;
     let gateway = Gateway {

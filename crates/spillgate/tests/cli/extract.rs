@@ -118,7 +118,7 @@ fn a_model_answers_and_is_accounted_for() {
     let provider = Provider::saying("The quota of vol7 was exceeded (E4217).");
     let config = provider.config(&tool, "");
     let config = config.to_str().unwrap();
-    let handle = tool.put(log(300).as_bytes());
+    let handle = tool.put(log(600).as_bytes());
     let args = [
         "extract",
         "--json",

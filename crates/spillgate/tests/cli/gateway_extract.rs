@@ -120,9 +120,9 @@ fn what_a_model_gets_wrong_is_told_in_the_seeds_words() {
 
     Invalid tool_output parameters: handle and extract are required.
     ---
-    error: TOOL_OUTPUT FAILED FOR unknown WITH HANDLE HANDLE, STRATEGY:auto:
+    error: TOOL_OUTPUT FAILED FOR unknown WITH HANDLE HANDLE, STRATEGY:guess:
 
-    Invalid mode: unknown mode 'guess'; allowed are auto, full-chunked, read-grep, truncate and search.
+    Invalid tool_output parameters: unknown mode 'guess'; allowed are auto, full-chunked, read-grep, truncate and search.
     ---
     ABSTRACT FROM TOOL OUTPUT unknown WITH HANDLE session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001, STRATEGY:auto:
 
@@ -139,7 +139,7 @@ fn a_model_answers_and_tells_how_far_it_has_come() {
     let tool = Tool::new();
     let provider = Provider::saying("It was E4217.");
     let config = provider.config(&tool, "");
-    let handle = tool.put(log(300).as_bytes());
+    let handle = tool.put(log(600).as_bytes());
     let options = ["--config", config.to_str().unwrap()];
     let mut session = Session::start(&tool, &options, SILENT);
     let arguments = json!({"handle": handle, "extract": "which error?"});

@@ -1,0 +1,86 @@
+//! How much of a model's answer is passed on?
+//!
+//! What a reply may have is asked of the server; whether it keeps to that is its own
+//! affair. So what is passed on is counted here.
+
+use spillgate_measure::TokenCounter;
+
+/// After an answer that goes on. It has no number: what has one is checked against the
+/// output.
+const CUT: &str = "\n[CUT: the answer goes on; ask for less at a time]";
+/// Bytes a token, with room to spare.
+const BYTES_A_TOKEN: u64 = 16;
+/// An answer is shortened by a quarter at most to stop where a line does.
+const NEAR: usize = 4;
+
+/// `answer`, or as much of its beginning as has at most `tokens` and a line that says
+/// so.
+pub(crate) fn bounded(answer: String, tokens: u64, counter: &dyn TokenCounter) -> String {
+    if !counter.exceeds(&answer, tokens) {
+        return answer;
+    }
+    let most = usize::try_from(tokens.saturating_mul(BYTES_A_TOKEN)).unwrap_or(usize::MAX);
+    let (mut low, mut high) = (0, answer.len().min(most));
+    let mut best = cut(&answer, 0);
+    // More bytes cost more tokens, near enough for a search; only what was counted is
+    // taken.
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        let one = cut(&answer, middle);
+        if counter.exceeds(&one, tokens) {
+            high = middle - 1;
+        } else {
+            (low, best) = (middle, one);
+        }
+    }
+    best
+}
+
+fn cut(answer: &str, most: usize) -> String {
+    let most = answer.floor_char_boundary(most);
+    let near = answer.floor_char_boundary(most - most / NEAR);
+    let end = answer[near..most].rfind('\n').map_or(most, |at| near + at);
+    format!("{}{CUT}", &answer[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+    use spillgate_measure::Tokenizer;
+
+    use super::*;
+
+    #[test]
+    fn a_long_answer_ends_with_a_line() {
+        let counter = Tokenizer::O200kBase.counter();
+        let answer = "one two three\n".repeat(40);
+        assert_eq!(bounded(answer.clone(), 200, &*counter), answer);
+        assert_snapshot!(bounded(answer, 40, &*counter), @"
+        one two three
+        one two three
+        one two three
+        one two three
+        one two three
+        one two three
+        [CUT: the answer goes on; ask for less at a time]
+        ");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn within_its_tokens_and_true(
+            answer in "([a-z ]{0,40}|[漢🚀é]{0,9}|[0-9]{0,30}|\n){5,200}",
+            tokens in 30u64..300,
+        ) {
+            let counter = Tokenizer::O200kBase.counter();
+            let shown = bounded(answer.clone(), tokens, &*counter);
+            prop_assert!(counter.count(&shown) <= tokens);
+            if shown != answer {
+                let (kept, _) = shown.rsplit_once(CUT).unwrap();
+                prop_assert!(answer.starts_with(kept));
+            }
+        }
+    }
+}
