@@ -4,9 +4,10 @@
 //! is often wrong, so nothing here is about that: only about the form of an answer, what is said of
 //! how it was made, and that what it cites is there.
 //!
-//! The server has two doors. Behind the first the model writes as it likes, and often not in the form
+//! The server has doors. Behind the first the model writes as it likes, and often not in the form
 //! that it was asked for: extraction may then fall back, and has to say so. Behind the second, `held`,
-//! a grammar holds it to the form, as providers do: there extraction has to come to its end.
+//! a grammar holds it to the form, as providers do: there extraction has to come to its end. Behind the
+//! third, `sure`, it may not say that there is nothing: then there are answers to put together.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -73,7 +74,7 @@ fn truncate_is_obeyed_and_asks_nobody() {
 
 #[test]
 fn two_chunks_are_mapped_and_reduced() {
-    let lab = Lab::new(Door::Held, "max_chunks = 4\nparallel = 2");
+    let lab = Lab::new(Door::Sure, "max_chunks = 4\nparallel = 2");
     let arguments = [QUESTION, "--mode", "full-chunked", "--chunk-tokens", "250"];
     let answer = lab.extract(&Text::log(24), &arguments);
     answer.is("full-chunked");

@@ -24,13 +24,15 @@ const MAX_OUTPUT: u64 = 256;
 /// The same where nothing holds it, and a small model goes on until it is cut off.
 const MAX_FREE_OUTPUT: u64 = 96;
 
-/// Which of the server's two doors.
+/// Which of the server's doors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Door {
     /// The model writes as it likes.
     Free,
     /// It is held to the form that it was asked for.
     Held,
+    /// It is held so, and not to say that there is nothing.
+    Sure,
 }
 
 /// `spillgate` with a model and an empty store.
@@ -53,6 +55,7 @@ impl Lab {
         let (path, answer) = match door {
             Door::Free => ("v1", MAX_FREE_OUTPUT),
             Door::Held => ("held/v1", MAX_OUTPUT),
+            Door::Sure => ("sure/v1", MAX_OUTPUT),
         };
         // A retry would wait behind the request that it repeats: no limit that a slow machine meets.
         let config = format!(
