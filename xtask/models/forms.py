@@ -6,6 +6,8 @@ their template says.
 Held: a grammar holds the reply to the form while the model writes it, as providers do for structured
 output. The form is a call as long as no tool was called, then the final slot that the prompt names. What
 stands in the form is the model's own.
+
+Sure: held, and not to say that there is nothing; so there is something of every chunk to put together.
 """
 
 import copy
@@ -17,11 +19,12 @@ SLOT = re.compile(r'<ai-agent-([A-Za-z0-9_-]+)-FINAL format="text">')
 # Characters of a string in a call, and of a final text, that a grammar lets through: without an end
 # small models go on until the token limit.
 CALL_CHARS = 60
-FINAL_CHARS = (20, 240)
+FINAL_CHARS = (20, 100)
 
 
-def prepared(asked, knows_tools, held):
-    """The request as the model's server gets it."""
+def prepared(asked, knows_tools, door):
+    """The request as the model's server gets it; the door is `held`, `sure` or another."""
+    held = door in ("held", "sure")
     request = copy.deepcopy(asked)
     tools = request.get("tools") or []
     required = request.get("tool_choice") == "required"
@@ -43,7 +46,7 @@ def prepared(asked, knows_tools, held):
         request.pop("tools", None)
         request.pop("tool_choice", None)
         request["messages"] = plain(asked["messages"], []) if tools else request["messages"]
-        request["grammar"] = slot_grammar(nonce)
+        request["grammar"] = slot_grammar(nonce, door == "sure")
     # The same question gets the same answer.
     request.setdefault("temperature", 0)
     request.setdefault("seed", 1)
@@ -74,10 +77,12 @@ def nonce_of(messages):
     return None
 
 
-def slot_grammar(nonce):
+def slot_grammar(nonce, sure):
     least, most = FINAL_CHARS
+    # "NO RELEVANT DATA FOUND" cannot begin so, however it is written.
+    first = '["0-9A-MO-Za-mo-z] ' if sure else ""
     opening = f'"<ai-agent-{nonce}-FINAL format=\\"text\\">\\n"'
-    return f'root ::= {opening} [^<]{{{least},{most}}} "\\n</ai-agent-{nonce}-FINAL>"'
+    return f'root ::= {opening} {first}[^<]{{{least},{most}}} "\\n</ai-agent-{nonce}-FINAL>"'
 
 
 def call_schema(tool):

@@ -2,7 +2,7 @@
 
 Port 0 is any free one; the first line of standard output is `listening on 127.0.0.1:<port>`.
 `/v1/...` is the model as it is, with calls read out of its text (forms.py); `/held/v1/...` has its
-replies held to the form that was asked for. It ends when its standard input does, so that whoever started
+replies held to the form that was asked for, `/sure/v1/...` to one that has an answer, too. It ends when its standard input does, so that whoever started
 it leaves nothing behind, however it ends. SPILLGATE_LLM_THREADS is the number of threads; 1 unless told.
 """
 
@@ -20,7 +20,8 @@ import xllamacpp
 
 import forms
 
-CONTEXT = 8192
+# Small: a text that goes over it takes a while, for it is then read in parts.
+CONTEXT = 2560
 CALL_NUMBERS = itertools.count(1)
 # A request waits until those before it are done; clients have shorter limits of their own.
 UPSTREAM_SECONDS = 1200
@@ -62,14 +63,14 @@ class Front(BaseHTTPRequestHandler):
         self.passed("GET", self.place()[0], None)
 
     def do_POST(self):
-        path, held = self.place()
+        path, door = self.place()
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         if path != "/v1/chat/completions":
             return self.passed("POST", path, body)
         began = time.monotonic()
         try:
             asked = forms.without_calls(json.loads(body))
-            request = forms.prepared(asked, self.knows_tools, held)
+            request = forms.prepared(asked, self.knows_tools, door)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return self.answer(400, {"error": {"message": f"not a chat request: {error!r}", "type": "invalid_request_error"}})
         tools = asked.get("tools") or []
@@ -78,12 +79,14 @@ class Front(BaseHTTPRequestHandler):
         else:
             self.passed("POST", path, json.dumps(request).encode())
         sort = "calls" if tools else "text"
-        print(f"{'held' if held else 'free'} {sort} {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+        print(f"{door} {sort} {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
 
     def place(self):
-        """The path without our prefix, and whether replies are held to their form."""
-        held = self.path.startswith("/held/")
-        return (self.path.removeprefix("/held") if held else self.path), held
+        """The path without our prefix, and which door it is."""
+        for door in ("held", "sure"):
+            if self.path.startswith(f"/{door}/"):
+                return self.path.removeprefix(f"/{door}"), door
+        return self.path, "free"
 
     def called(self, path, request, tools, asked):
         """A reply that may be a call."""

@@ -41,27 +41,34 @@ class Forms(unittest.TestCase):
 
     def test_a_held_request_asks_for_a_call_then_for_the_slot(self):
         asked = {"messages": [SYSTEM, QUESTION], "tools": [READ], "stream": True}
-        first = forms.prepared(asked, False, True)
+        first = forms.prepared(asked, False, "held")
         schema = first["response_format"]["json_schema"]["schema"]["anyOf"][0]
         self.assertEqual(schema["properties"]["name"], {"const": "Read"})
         self.assertEqual(schema["properties"]["arguments"]["properties"]["file"]["maxLength"], forms.CALL_CHARS)
         self.assertFalse(first["stream"])
         asked["messages"] += [CALL, RESULT]
-        second = forms.prepared(asked, False, True)
+        second = forms.prepared(asked, False, "held")
         self.assertNotIn("response_format", second)
         self.assertIn("<ai-agent-0a1b-FINAL", second["grammar"])
 
     def test_only_the_system_prompt_names_the_slot(self):
         asked = {"messages": [{"role": "system", "content": ""}, {"role": "user", "content": SLOT}]}
-        self.assertNotIn("grammar", forms.prepared(asked, False, True))
+        self.assertNotIn("grammar", forms.prepared(asked, False, "held"))
+
+    def test_only_a_sure_reply_has_an_answer_by_form(self):
+        asked = {"messages": [SYSTEM]}
+        sure = forms.prepared(asked, False, "sure")["grammar"]
+        held = forms.prepared(asked, False, "held")["grammar"]
+        self.assertIn("A-MO-Z", sure)
+        self.assertNotIn("A-MO-Z", held)
 
     def test_a_template_without_tools_is_told_of_them_in_words(self):
         asked = {"messages": [SYSTEM, QUESTION, CALL, RESULT], "tools": [READ]}
-        sent = forms.prepared(asked, False, False)
+        sent = forms.prepared(asked, False, "free")
         self.assertNotIn("tools", sent)
         self.assertEqual([message["role"] for message in sent["messages"]], ["system", "user", "assistant", "user"])
         self.assertIn("Read(file, end): Lines of a file", sent["messages"][0]["content"])
-        self.assertEqual(forms.prepared(asked, True, False)["tools"], [READ])
+        self.assertEqual(forms.prepared(asked, True, "free")["tools"], [READ])
 
     def test_a_stream_has_all_of_the_reply(self):
         whole = forms.with_calls(reply('{"name": "Read", "arguments": {"file": "a.log"}}'), [READ], itertools.count(1))

@@ -4,11 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::workspace;
 
@@ -36,8 +39,13 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The same, but what still runs after `limit` is ended with all that it started.
+/// The same, but what still runs after `limit`, or when we are told to end, is ended with all that
+/// it started. It is a group of its own, which a person's Ctrl-C does not reach.
 pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<()> {
+    let told_to_end = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&told_to_end))?;
+    }
     let mut child = command
         .stdin(Stdio::null())
         .process_group(0)
@@ -48,16 +56,19 @@ pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<()> {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if start.elapsed() > limit {
-            kill_process_group(Pid::from_child(&child), Signal::KILL)?;
-            child.wait()?;
-            bail!(
-                "{} still ran after {} s and was ended",
-                shown(command),
-                limit.as_secs()
-            );
-        }
-        thread::sleep(Duration::from_millis(100));
+        let why = match told_to_end.load(Ordering::Relaxed) {
+            true => "was interrupted".to_owned(),
+            false if start.elapsed() > limit => {
+                format!("still ran after {} s and was ended", limit.as_secs())
+            }
+            false => {
+                thread::sleep(Duration::from_millis(100));
+                continue;
+            }
+        };
+        kill_process_group(Pid::from_child(&child), Signal::KILL)?;
+        child.wait()?;
+        bail!("{} {why}", shown(command));
     };
     if !status.success() {
         bail!("{} ended with {status}", shown(command));

@@ -81,13 +81,18 @@ impl Asking {
         }
     }
 
+    /// Tokens that a chunk is to have at most, of `room`; 0 where there is no room.
+    pub(crate) fn chunk_tokens(&self, room: u64) -> u64 {
+        match self.case.settings.chunk_tokens {
+            0 => room,
+            tokens => tokens.max(LEAST).min(room),
+        }
+    }
+
     /// What to read of the artifact.
     pub(crate) fn reading(&self, room: u64) -> io::Result<Reading> {
         let settings = &self.case.settings;
-        let capped = match settings.chunk_tokens {
-            0 => room,
-            tokens => tokens.clamp(LEAST, room),
-        };
+        let capped = self.chunk_tokens(room);
         let (artifact, counter) = (&*self.case.artifact, &*self.case.counter);
         let want = |chunk_tokens| Want {
             chunk_tokens,

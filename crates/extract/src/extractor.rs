@@ -211,7 +211,7 @@ impl Extractor {
             };
             if let (Mode::Auto, Some(asking)) = (mode, asking) {
                 ground.tokens = plan::estimate(&case.artifact, &*case.counter)?;
-                ground.chunk_tokens = asking.room();
+                ground.chunk_tokens = asking.chunk_tokens(asking.room());
             }
             Ok::<_, std::io::Error>(route(mode, &ground, &settings))
         });

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, ProgressBar};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use spillgate_extract::Watch;
 
 /// Shorter captures show nothing.
@@ -48,8 +48,11 @@ impl Drop for CaptureProgress {
     }
 }
 
-/// Shows how far an extraction has come, on standard error and only on a
-/// terminal.
+/// Between two pictures of what moves.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Shows how far an extraction has come and for how long, on standard error and only
+/// on a terminal. It moves by itself: one step of a model can take minutes.
 #[derive(Debug)]
 pub(crate) struct ExtractProgress {
     bar: ProgressBar,
@@ -57,9 +60,12 @@ pub(crate) struct ExtractProgress {
 
 impl ExtractProgress {
     pub(crate) fn new() -> Self {
-        Self {
-            bar: ProgressBar::new_spinner(),
-        }
+        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
+        let style = style.expect("invariant: the template is ours");
+        let bar = ProgressBar::new_spinner().with_style(style);
+        bar.set_message("asking");
+        bar.enable_steady_tick(TICK);
+        Self { bar }
     }
 
     /// It is over, one way or another.
@@ -71,6 +77,5 @@ impl ExtractProgress {
 impl Watch for ExtractProgress {
     fn step(&self, stage: &str, done: u64, total: u64) {
         self.bar.set_message(format!("{stage}: {done} of {total}"));
-        self.bar.tick();
     }
 }

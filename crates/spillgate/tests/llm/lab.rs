@@ -16,18 +16,23 @@ const SPILLGATE: &str = env!("CARGO_BIN_EXE_spillgate");
 const TOOL: &str = "read_log";
 
 /// Tokens that the model's context is said to have. Its server has more, for it counts otherwise.
-const WINDOW: u64 = 4096;
+const WINDOW: u64 = 2048;
 
 /// Tokens of a reply: the form that a reply is held to ends before.
-const MAX_OUTPUT: u64 = 320;
+const MAX_OUTPUT: u64 = 256;
 
-/// Which of the server's two doors.
+/// The same where nothing holds it, and a small model goes on until it is cut off.
+const MAX_FREE_OUTPUT: u64 = 96;
+
+/// Which of the server's doors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Door {
     /// The model writes as it likes.
     Free,
     /// It is held to the form that it was asked for.
     Held,
+    /// It is held so, and not to say that there is nothing.
+    Sure,
 }
 
 /// `spillgate` with a model and an empty store.
@@ -47,13 +52,14 @@ impl Lab {
         };
         let address = served("SPILLGATE_TEST_LLM");
         let model = served("SPILLGATE_TEST_LLM_MODEL");
-        let path = match door {
-            Door::Free => "v1",
-            Door::Held => "held/v1",
+        let (path, answer) = match door {
+            Door::Free => ("v1", MAX_FREE_OUTPUT),
+            Door::Held => ("held/v1", MAX_OUTPUT),
+            Door::Sure => ("sure/v1", MAX_OUTPUT),
         };
         // A retry would wait behind the request that it repeats: no limit that a slow machine meets.
         let config = format!(
-            "[tool_output]\nmodels = [\"local/{model}\"]\nanswer_tokens = {MAX_OUTPUT}\n{tool_output}\n\n\
+            "[tool_output]\nmodels = [\"local/{model}\"]\nanswer_tokens = {answer}\n{tool_output}\n\n\
              [providers.local]\nkind = \"openai\"\nbase_url = \"http://{address}/{path}\"\ntimeout_s = 600\n\n\
              [models.\"local/{model}\"]\nwindow = {window}\nmax_output = {MAX_OUTPUT}\n"
         );
@@ -67,7 +73,17 @@ impl Lab {
     /// Stores `text`, extracts from it with `arguments`, and holds what is true of every extraction
     /// against what came.
     pub(crate) fn extract(&self, text: &Text, arguments: &[&str]) -> Answer {
-        let put = ["put", "--json", "--tool", TOOL, "--max-tokens", "50"];
+        // The shortest message: texts here are small, and none is stored that a message would outweigh.
+        let put = [
+            "put",
+            "--json",
+            "--tool",
+            TOOL,
+            "--max-tokens",
+            "50",
+            "--profile",
+            "handle",
+        ];
         let put = json(&self.run(&put, text.0.as_bytes()));
         let handle = put["handle"].as_str().expect("it is stored").to_owned();
         let before = self.ledger().len();
@@ -238,8 +254,21 @@ impl Answer {
         text.split_once("\n\n").map_or("", |(_, body)| body)
     }
 
+    /// Its trace has every question to the model, and what came of it.
+    #[track_caller]
+    pub(crate) fn is_traced(&self) {
+        let asked = self.traced("llm");
+        assert_eq!(asked.len() as u64, self.calls(), "{self:?}");
+        for op in asked {
+            assert!(op["messages"].as_u64() > Some(0), "{op}");
+            assert!(op["request_bytes"].as_u64() > Some(0), "{op}");
+            let preview = op["response_preview"].as_str().map_or(0, str::len);
+            assert!((1..=4096).contains(&preview), "{preview} bytes: {op}");
+        }
+    }
+
     /// The operations of a kind in the trace, outermost first.
-    pub(crate) fn traced(&self, kind: &str) -> Vec<&Value> {
+    fn traced(&self, kind: &str) -> Vec<&Value> {
         let mut found = Vec::new();
         let mut next = vec![&self.said["trace"]];
         while let Some(op) = next.pop() {
