@@ -220,6 +220,24 @@ fn a_cancelled_extraction_ends_at_once() {
     session.end();
 }
 
+/// A client that has gone waits for no answer, and a model costs money.
+#[test]
+fn an_extraction_does_not_outlive_its_client_for_long() {
+    let tool = Tool::new();
+    let handle = tool.put(log(300).as_bytes());
+    let (provider, config) = silent(&tool);
+    let options = ["--config", config.to_str().unwrap()];
+    let mut session = Session::start(&tool, &options, SILENT);
+    let arguments = json!({"handle": handle, "extract": "which error?"});
+    let call = json!({"name": "tool_output", "arguments": arguments});
+    session.send(8, "tools/call", &call);
+    let (_asked, _) = provider.accept().unwrap();
+    let begun = Instant::now();
+    session.end();
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(15), "{took:?}");
+}
+
 #[test]
 fn the_log_tells_what_was_done_and_no_contents() {
     let tool = Tool::new();
