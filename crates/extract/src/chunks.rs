@@ -73,7 +73,7 @@ impl Asking {
         };
         let slot = Slot::new(Nonce::of([0xa5; 16]));
         let prompt = counter.count(&prompt::map(&self.case, &widest, &slot))
-            + counter.count(&prompt::chunk("", &slot));
+            + counter.count(&prompt::chunk(&self.case, "", &slot));
         let taken = prompt + self.answer_tokens() + limits.window / MARGIN;
         match limits.window.saturating_sub(taken) {
             small if small < LEAST => 0,

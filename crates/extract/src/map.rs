@@ -164,7 +164,7 @@ impl Asking {
         let prompt = |slot: &_| {
             (
                 prompt::map(&self.case, &info, slot),
-                prompt::chunk(&rendered, slot),
+                prompt::chunk(&self.case, &rendered, slot),
             )
         };
         match self.ask(&name, &rendered, &prompt).await {

@@ -1,5 +1,7 @@
 //! Where nothing was found: what comes nearest to it?
 
+use std::collections::BTreeSet;
+
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_measure::TokenCounter;
@@ -49,33 +51,52 @@ pub(crate) fn nearest(
     let mut absent = page.absent;
     absent.truncate(MOST_ABSENT);
     Ok(Nearest {
-        place: page.passages.first().map(place),
+        place: page.passages.first().map(|best| place(best, extract)),
         absent,
     })
 }
 
-/// The start of a passage: its first line, of JSON as much as there is room for, since
-/// there the first line is a bracket.
-fn place(passage: &Passage) -> NearPlace {
-    let text = match passage.path {
-        Some(_) => passage
-            .text
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" "),
-        None => passage
-            .text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+/// The line of a passage with most of the question; of JSON its start, as much as there
+/// is room for, since there the first line is a bracket.
+fn place(passage: &Passage, extract: &str) -> NearPlace {
+    let (line, text) = match passage.path {
+        Some(_) => {
+            let words: Vec<&str> = passage.text.split_whitespace().collect();
+            (passage.lines.first, words.join(" "))
+        }
+        None => {
+            // The first of equals: `max_by_key` gives the last.
+            let lines: Vec<(u64, &str)> = passage.numbered().collect();
+            let best = lines
+                .iter()
+                .rev()
+                .max_by_key(|(_, line)| shared(line, extract));
+            let (line, text) = best.copied().unwrap_or((passage.lines.first, ""));
+            (line, text.trim().to_owned())
+        }
     };
     NearPlace {
-        line: passage.lines.first,
+        line,
         path: passage.path.clone(),
         text: inline(&text, LINE_CHARS),
     }
+}
+
+/// Characters of the words that a line shares with a question; of a word in several
+/// forms (`test`, `tests`) its first four.
+fn shared(line: &str, extract: &str) -> usize {
+    let words = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        let stem = |word: &str| word.chars().take(4).collect::<String>().to_lowercase();
+        words
+            .filter(|word| word.chars().count() > 2)
+            .map(stem)
+            .collect()
+    };
+    words(line)
+        .intersection(&words(extract))
+        .map(String::len)
+        .sum()
 }
 
 /// The same in a line or two; empty where nothing is known.
@@ -129,6 +150,12 @@ mod tests {
     #[test]
     fn in_json() {
         assert_snapshot!(near(&records(40), "the price of item 31 in warehouse WH-77"), @r#"Nearest: L407 .items[31] { "id": 31, "name": "item 31", "price": 93.50, "tags": [ "a", "b" ], "stock": { "site": "s3", "left": 31 } },"#);
+    }
+
+    #[test]
+    fn the_line_of_a_passage_with_the_words() {
+        let text = "started\n\n[INFO] ----\n[ERROR] Tests failed: 5\n[INFO] ----\n\ndone\n";
+        assert_snapshot!(near(text, "Which tests failed and why?"), @"Nearest: L4 [ERROR] Tests failed: 5");
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Asking {
         }
         let turns = Turns {
             system,
-            messages: vec![Message::User(prompt::SEARCH_THE_FILE.to_owned())],
+            messages: vec![Message::User(prompt::search_the_file(case))],
             slot,
             limits: Limits {
                 turns: case.settings.max_turns.max(1),
@@ -201,6 +201,8 @@ impl Observer for Child<'_> {
             .asked(&name, asked.1, request, reply, None);
         let total = u64::from(self.case.settings.max_turns);
         self.watch.step("read-grep", asked.0, total);
+        // A reply may lead to the next question without a call.
+        asked.1 = self.case.journal.now();
     }
 
     fn called(&self, _: &ToolCall, _: &ToolReply) {

@@ -91,6 +91,16 @@ fn absent_line(absent: &[String]) -> String {
 }
 
 impl Passage {
+    /// Its view lines with their numbers, without newlines; of a part of a line, that
+    /// part.
+    pub fn numbered(&self) -> impl Iterator<Item = (u64, &str)> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let lines = starts
+            .zip(&self.ends)
+            .map(|(start, &end)| &self.text[start..end]);
+        (self.lines.first..).zip(lines.map(|line| line.trim_end_matches('\n')))
+    }
+
     fn render(&self, text: &mut String) {
         if let Some(path) = &self.path {
             text.push_str(path);
@@ -101,11 +111,8 @@ impl Passage {
             text.push_str(&format!("{first}:…{}…\n", self.text));
             return;
         }
-        let mut start = 0;
-        for (number, &end) in (first..).zip(&self.ends) {
-            let line = self.text[start..end].trim_end_matches('\n');
+        for (number, line) in self.numbered() {
             text.push_str(&format!("{number}:{line}\n"));
-            start = end;
         }
     }
 }

@@ -60,13 +60,16 @@ const BUILT_IN: [(&str, Dialect, &str, Option<&str>); 10] = [
     ),
 ];
 
-/// The built-in providers, by their names.
+/// The built-in providers, by their names. Those on this machine are asked one thing
+/// at a time: most of them answer one after the other, and who waits behind others for
+/// minutes looks dead.
 pub(super) fn providers() -> BTreeMap<String, ProviderConfig> {
     let config = |(name, kind, base_url, key_env): (&str, _, &str, Option<&str>)| {
         let config = ProviderConfig {
             kind: Some(kind),
             base_url: Some(base_url.to_owned()),
             key_env: key_env.map(str::to_owned),
+            concurrency: key_env.is_none().then_some(1),
             ..ProviderConfig::default()
         };
         (name.to_owned(), config)

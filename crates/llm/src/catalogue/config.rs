@@ -55,7 +55,8 @@ pub struct ProviderConfig {
     /// Requests that may begin in any minute; by default any number.
     #[serde(alias = "requestsPerMinute", skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u64>,
-    /// Requests at once; by default any number.
+    /// Requests at once; by default any number, of a built-in provider on this machine
+    /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u64>,
     /// What it calls the limit of the reply; by default `max_completion_tokens`
