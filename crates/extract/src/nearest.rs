@@ -59,21 +59,18 @@ pub(crate) fn nearest(
 /// The line of a passage with most of the question; of JSON its start, as much as there
 /// is room for, since there the first line is a bracket.
 fn place(passage: &Passage, extract: &str) -> NearPlace {
-    let (line, text) = match passage.path {
-        Some(_) => {
-            let words: Vec<&str> = passage.text.split_whitespace().collect();
-            (passage.lines.first, words.join(" "))
-        }
-        None => {
-            // The first of equals: `max_by_key` gives the last.
-            let lines: Vec<(u64, &str)> = passage.numbered().collect();
-            let best = lines
-                .iter()
-                .rev()
-                .max_by_key(|(_, line)| shared(line, extract));
-            let (line, text) = best.copied().unwrap_or((passage.lines.first, ""));
-            (line, text.trim().to_owned())
-        }
+    let (line, text) = if passage.path.is_some() {
+        let words: Vec<&str> = passage.text.split_whitespace().collect();
+        (passage.lines.first, words.join(" "))
+    } else {
+        // The first of equals: `max_by_key` gives the last.
+        let lines: Vec<(u64, &str)> = passage.numbered().collect();
+        let best = lines
+            .iter()
+            .rev()
+            .max_by_key(|(_, line)| shared(line, extract));
+        let (line, text) = best.copied().unwrap_or((passage.lines.first, ""));
+        (line, text.trim().to_owned())
     };
     NearPlace {
         line,
