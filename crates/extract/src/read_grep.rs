@@ -62,16 +62,17 @@ impl Asking {
             Ending::NoAnswer(error) => return Err(error.into()),
             Ending::Failed(error) => return Err(error.into()),
         };
+        let examined = seen.bytes();
         Ok(Drafted {
             is_found: found(&text),
             is_partial: false,
             text,
             coverage: Coverage {
-                bytes_examined: seen.bytes(),
+                bytes_examined: examined,
                 bytes_total: case.artifact.view().bytes(),
                 ..Coverage::default()
             },
-            notes: vec![looked_for(&looked)],
+            notes: vec![looked_for(&looked, examined)],
         })
     }
 
@@ -150,9 +151,10 @@ const PATTERNS: usize = 5;
 const PATTERN: usize = 60;
 
 /// How the child searched: *not found* must say what was searched.
-fn looked_for(patterns: &[String]) -> String {
+fn looked_for(patterns: &[String], examined: u64) -> String {
     let shown: Vec<&str> = patterns.iter().take(PATTERNS).map(String::as_str).collect();
     match patterns.len() {
+        0 if examined == 0 => "the model looked at nothing of the output".to_owned(),
         0 => "searched by reading only".to_owned(),
         n if n > PATTERNS => format!(
             "searched the whole output for {} and {} more",

@@ -161,6 +161,8 @@ async fn a_model_that_obeys_gets_nowhere() {
             "{mode}: {}",
             found.body
         );
+        let blind = "[the model looked at nothing of the output]";
+        assert_eq!(found.body.contains(blind), mode == Mode::ReadGrep, "{mode}");
         assert_eq!(found.unverified, ["swordfish-9917"]);
         assert_eq!(found.status, Status::Found);
     }
