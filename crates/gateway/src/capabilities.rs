@@ -7,8 +7,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::frame::{object, span_in};
-use crate::splice::Splice;
+use spillgate_wire::Splice;
+use spillgate_wire::{object, span_in};
 
 #[derive(Deserialize)]
 struct Greeting<'a> {
@@ -54,7 +54,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::frame::messages;
+    use spillgate_wire::messages;
 
     #[test]
     fn only_the_flag_changes() {

@@ -11,10 +11,10 @@ use spillgate_artifact::Origin;
 use spillgate_offload::{Offloader, Outcome, Profile};
 use spillgate_store::Receipt;
 
-use crate::frame::span_in;
 use crate::results::{Block, CallResult};
-use crate::splice::Splice;
 use crate::tools::RETRIEVAL_MARK;
+use spillgate_wire::Splice;
+use spillgate_wire::span_in;
 
 /// The member of our `structuredContent` that holds the preview; `listing`
 /// widens each `outputSchema` by an object with just this member.
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{offloader, without_handles, without_previews};
-    use crate::frame::messages;
+    use spillgate_wire::messages;
 
     /// The frame as it leaves, and the artifact that it names.
     fn passed_on(frame: &str) -> (String, Option<String>) {

@@ -17,7 +17,7 @@ mod capabilities;
 mod error;
 #[cfg(test)]
 mod fixture;
-mod frame;
+mod hub;
 mod intercept;
 mod listing;
 mod own;
@@ -26,14 +26,13 @@ mod pending;
 mod progress;
 mod relay;
 mod results;
-mod splice;
-mod stdio;
 mod tools;
 mod upstream;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use error::GatewayError;
+pub use hub::{Hub, Incoming, Session};
 pub use own::{ListTools, own_tools};
 pub use relay::{Gateway, run};
 pub use upstream::ServerCommand;

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::frame::{object, span_in};
 use crate::intercept::ENVELOPE_KEY;
 use crate::own::OwnTools;
-use crate::splice::Splice;
+use spillgate_wire::Splice;
+use spillgate_wire::{object, span_in};
 
 #[derive(Deserialize)]
 struct ToolsList<'a> {
@@ -157,9 +157,9 @@ mod tests {
 
     use super::*;
     use crate::fixture::{offloader, offloader_with};
-    use crate::frame::messages;
     use crate::own::ListTools;
     use crate::tools::{Extraction, definitions, listed};
+    use spillgate_wire::messages;
 
     fn own() -> OwnTools {
         OwnTools::new(&offloader(), None, ListTools::Always)

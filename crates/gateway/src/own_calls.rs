@@ -10,6 +10,8 @@ use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use spillgate_wire::Key;
+
 use crate::locked;
 use crate::tools::{QUERY, TOOL_OUTPUT};
 
@@ -29,7 +31,7 @@ pub(crate) type Cancelled = oneshot::Receiver<Infallible>;
 /// The calls that are worked on, by the key of their id.
 #[derive(Debug)]
 pub(crate) struct OwnCalls {
-    under_way: Mutex<HashMap<String, oneshot::Sender<Infallible>>>,
+    under_way: Mutex<HashMap<Key, oneshot::Sender<Infallible>>>,
     work: Mutex<JoinSet<()>>,
     filters: Semaphore,
     extractions: Semaphore,
@@ -48,19 +50,19 @@ impl Default for OwnCalls {
 
 impl OwnCalls {
     /// Notes a call.
-    pub(crate) fn begin(&self, key: &str) -> Cancelled {
+    pub(crate) fn begin(&self, key: &Key) -> Cancelled {
         let (waiting, cancelled) = oneshot::channel();
-        locked(&self.under_way).insert(key.to_owned(), waiting);
+        locked(&self.under_way).insert(key.clone(), waiting);
         cancelled
     }
 
     /// Ends a call, answered or cancelled; true if it was under way.
-    pub(crate) fn end(&self, key: &str) -> bool {
+    pub(crate) fn end(&self, key: &Key) -> bool {
         locked(&self.under_way).remove(key).is_some()
     }
 
     /// Whether somebody waits for the answer.
-    pub(crate) fn is_awaited(&self, key: &str) -> bool {
+    pub(crate) fn is_awaited(&self, key: &Key) -> bool {
         locked(&self.under_way).contains_key(key)
     }
 

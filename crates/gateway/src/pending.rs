@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use spillgate_wire::Key;
+
 /// What a request asked for, as far as its answer may have to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -24,7 +26,7 @@ pub(crate) enum Asked {
 /// Requests on their way, by the one spelling of their id.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    requests: Mutex<HashMap<String, Request>>,
+    requests: Mutex<HashMap<Key, Request>>,
 }
 
 #[derive(Debug)]
@@ -36,7 +38,7 @@ struct Request {
 
 impl Pending {
     /// Notes a request that is about to be passed on.
-    pub(crate) fn add(&self, key: String, id: &str, asked: Asked) {
+    pub(crate) fn add(&self, key: Key, id: &str, asked: Asked) {
         let request = Request {
             id: id.to_owned(),
             asked,
@@ -45,7 +47,7 @@ impl Pending {
     }
 
     /// What the request asked for that is answered now.
-    pub(crate) fn take(&self, key: &str) -> Option<Asked> {
+    pub(crate) fn take(&self, key: &Key) -> Option<Asked> {
         self.requests().remove(key).map(|request| request.asked)
     }
 
@@ -56,7 +58,7 @@ impl Pending {
         ids
     }
 
-    fn requests(&self) -> MutexGuard<'_, HashMap<String, Request>> {
+    fn requests(&self) -> MutexGuard<'_, HashMap<Key, Request>> {
         // Each change is one call on the map, so a panic elsewhere leaves it whole.
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }

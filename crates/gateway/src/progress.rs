@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use spillgate_extract::Watch;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::frame::object;
 use crate::locked;
+use spillgate_wire::object;
 
 /// The token by which the client asked to be told, if it did.
 pub(crate) fn token(meta: Option<&RawValue>) -> Option<Value> {

@@ -21,17 +21,16 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 
 use crate::error::{internal, upstream_gone};
-use crate::frame::{Envelope, key_of, messages, object};
 use crate::intercept::intercept;
 use crate::own::{LIST_CHANGED, ListTools, OwnTools};
 use crate::own_calls::{Cancelled, OwnCalls};
 use crate::pending::{Asked, Pending};
 use crate::progress::{self, Progress};
-use crate::splice::Splice;
-use crate::stdio::{Frames, Output, input, output};
 use crate::tools::{self, TOOL_OUTPUT, Tools};
 use crate::upstream::{Ended, ServerCommand, Upstream};
 use crate::{GatewayError, capabilities, listing, locked};
+use spillgate_wire::Splice;
+use spillgate_wire::{Envelope, Frames, Key, Output, input, messages, object, output};
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
 const AT_ONCE: usize = 4;
@@ -233,7 +232,7 @@ impl Relay {
         match envelope.method.as_deref() {
             Some("notifications/cancelled") => {
                 let params: Option<CancelParams<'_>> = envelope.params.and_then(object);
-                let Some(key) = params.and_then(|params| key_of(params.request)) else {
+                let Some(key) = params.and_then(|params| Key::of(params.request)) else {
                     return false;
                 };
                 // Nobody waits for its answer, and mostly none comes.
@@ -265,7 +264,7 @@ impl Relay {
     }
 
     /// Answers a call of one of our tools, aside from the relaying.
-    fn call_own(self: &Arc<Self>, key: String, id: String, params: &CallParams<'_>) {
+    fn call_own(self: &Arc<Self>, key: Key, id: String, params: &CallParams<'_>) {
         let cancelled = self.own_calls.begin(&key);
         let relay = Arc::clone(self);
         let tool = params.name.clone();
@@ -355,7 +354,7 @@ impl Relay {
 
     /// The requests that a frame answers and whose answers may change, by the
     /// key of their id. All requests that it answers are no longer pending.
-    fn answers(&self, frame: &[u8]) -> HashMap<String, Asked> {
+    fn answers(&self, frame: &[u8]) -> HashMap<Key, Asked> {
         let mut answers = HashMap::new();
         for envelope in messages(frame).iter().filter(|one| one.is_response()) {
             let Some(key) = envelope.key() else {
@@ -396,7 +395,7 @@ impl Relay {
     }
 
     /// The frame as the client gets it, unless that is how it came.
-    fn rewrite(&self, frame: &[u8], answers: &HashMap<String, Asked>) -> Option<Vec<u8>> {
+    fn rewrite(&self, frame: &[u8], answers: &HashMap<Key, Asked>) -> Option<Vec<u8>> {
         let mut whole = Splice::default();
         for envelope in messages(frame) {
             let asked = envelope.key().and_then(|key| answers.get(&key));

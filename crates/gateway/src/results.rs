@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use spillgate_artifact::TextPart;
 use spillgate_view::{JsonLayout, ViewSink, decode_json_string};
 
-use crate::frame::{object, span_in};
+use spillgate_wire::{object, span_in};
 
 /// A `CallToolResult`, its parts still as they were sent.
 #[derive(Debug, Deserialize)]

@@ -4,28 +4,30 @@ use std::ops::Range;
 
 /// Replacements in some bytes, collected in any order.
 #[derive(Debug, Default)]
-pub(crate) struct Splice {
+pub struct Splice {
     edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
 impl Splice {
     /// Puts `with` in the place of `range`. Ranges must not overlap.
-    pub(crate) fn replace(&mut self, range: Range<usize>, with: impl Into<Vec<u8>>) {
+    pub fn replace(&mut self, range: Range<usize>, with: impl Into<Vec<u8>>) {
         self.edits.push((range, with.into()));
     }
 
     /// Takes over the replacements of `other`.
-    pub(crate) fn merge(&mut self, other: Self) {
+    pub fn merge(&mut self, other: Self) {
         self.edits.extend(other.edits);
     }
 
     /// Whether nothing is to be changed.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.edits.is_empty()
     }
 
     /// The bytes with the replacements made.
-    pub(crate) fn apply(mut self, bytes: &[u8]) -> Vec<u8> {
+    #[must_use]
+    pub fn apply(mut self, bytes: &[u8]) -> Vec<u8> {
         self.edits.sort_by_key(|(range, _)| range.start);
         let mut spliced = Vec::with_capacity(bytes.len().min(64 << 10));
         let mut kept = 0;

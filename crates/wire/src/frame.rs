@@ -8,20 +8,25 @@ use serde_json::value::RawValue;
 /// The envelope of a JSON-RPC message. Everything else in the frame stays
 /// unread.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Envelope<'a> {
+pub struct Envelope<'a> {
     #[serde(borrow, default)]
-    pub(crate) id: Option<&'a RawValue>,
+    /// The id, as it is spelled.
+    pub id: Option<&'a RawValue>,
+    /// The method; a response has none.
     #[serde(borrow, default)]
-    pub(crate) method: Option<Cow<'a, str>>,
+    pub method: Option<Cow<'a, str>>,
+    /// The parameters.
     #[serde(borrow, default)]
-    pub(crate) params: Option<&'a RawValue>,
+    pub params: Option<&'a RawValue>,
+    /// The result, unread.
     #[serde(borrow, default)]
-    pub(crate) result: Option<&'a RawValue>,
+    pub result: Option<&'a RawValue>,
 }
 
 /// The messages of a frame: one, or those of a batch. Nothing for a frame that
 /// is no JSON-RPC at all, which then passes as it is.
-pub(crate) fn messages(frame: &[u8]) -> Vec<Envelope<'_>> {
+#[must_use]
+pub fn messages(frame: &[u8]) -> Vec<Envelope<'_>> {
     let Ok(text) = std::str::from_utf8(frame) else {
         return Vec::new();
     };
@@ -33,7 +38,8 @@ pub(crate) fn messages(frame: &[u8]) -> Vec<Envelope<'_>> {
 }
 
 /// An object with the members of `T`. Plain `serde` takes an array for one, too.
-pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Option<T> {
+#[must_use]
+pub fn object<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Option<T> {
     object_in(json.get())
 }
 
@@ -43,32 +49,53 @@ fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
 }
 
 impl Envelope<'_> {
-    /// The id in one spelling, so that a request and its answer meet whatever
-    /// escapes they use.
-    pub(crate) fn key(&self) -> Option<String> {
-        key_of(self.id?)
+    /// The id, so that a request and its answer meet whatever escapes they use.
+    #[must_use]
+    pub fn key(&self) -> Option<Key> {
+        Key::of(self.id?)
     }
 
     /// Whether it answers a request.
-    pub(crate) fn is_response(&self) -> bool {
+    #[must_use]
+    pub fn is_response(&self) -> bool {
         self.method.is_none() && self.id.is_some()
     }
 }
 
-/// One spelling of an id: a string or a number; `None` for anything else.
-pub(crate) fn key_of(id: &RawValue) -> Option<String> {
-    let text = id.get();
-    if !text.contains('\\') {
-        let is_id =
-            text.starts_with('"') || text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-        return is_id.then(|| text.to_owned());
+/// The id of a request, in one spelling: a string or a number as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(String);
+
+impl Key {
+    /// The id that a message has; `None` for what cannot be one.
+    #[must_use]
+    pub fn of(id: &RawValue) -> Option<Self> {
+        let text = id.get();
+        if !text.contains('\\') {
+            let is_id =
+                text.starts_with('"') || text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+            return is_id.then(|| Self(text.to_owned()));
+        }
+        let decoded: String = serde_json::from_str(text).ok()?;
+        serde_json::to_string(&decoded).ok().map(Self)
     }
-    let decoded: String = serde_json::from_str(text).ok()?;
-    serde_json::to_string(&decoded).ok()
+
+    /// An id that is a number.
+    #[must_use]
+    pub fn number(number: u64) -> Self {
+        Self(number.to_string())
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
 }
 
 /// Where `part` lies in `whole`, which it is a slice of.
-pub(crate) fn span_in(whole: &[u8], part: &str) -> std::ops::Range<usize> {
+#[must_use]
+pub fn span_in(whole: &[u8], part: &str) -> std::ops::Range<usize> {
     let start = part.as_ptr().addr() - whole.as_ptr().addr();
     start..start + part.len()
 }
@@ -92,11 +119,12 @@ mod tests {
             ("17", &[]),
         ];
         for (frame, want) in cases {
-            let keys: Vec<Option<String>> = messages(frame.as_bytes())
+            let keys: Vec<Option<Key>> = messages(frame.as_bytes())
                 .iter()
                 .map(Envelope::key)
                 .collect();
-            let want: Vec<Option<String>> = want.iter().map(|k| k.map(str::to_owned)).collect();
+            let want: Vec<Option<Key>> =
+                want.iter().map(|k| k.map(|k| Key(k.to_owned()))).collect();
             assert_eq!(keys, want, "{frame}");
         }
     }

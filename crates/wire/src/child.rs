@@ -1,0 +1,193 @@
+//! A server that is a process: started, talked to by its standard streams,
+//! ended.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::{Frames, Intake, Item, Key, Link, LinkError, Message, Parcel, Sink, one_line};
+
+/// How long a server may take to end after its input was closed, as the
+/// protocol asks of it.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// The same after SIGTERM. Clients send it to the gateway and kill it two
+/// seconds later (the SDKs do), and who would end the server then?
+const TERM_GRACE: Duration = Duration::from_millis(1500);
+
+/// A server that closed its output is given so long to say how it ended.
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// Larger than the default 64 KB, so that a server writes a large result in
+/// fewer turns.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// How a server is started.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServerCommand {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Variables on top of the environment.
+    pub env: BTreeMap<String, String>,
+    /// Its working directory, if it is another than ours.
+    pub directory: Option<PathBuf>,
+}
+
+/// A running server. It leads a process group of its own, so that what a
+/// launcher such as `npx` started ends with it.
+#[derive(Debug)]
+pub struct ChildLink {
+    stdin: Mutex<Option<ChildStdin>>,
+    child: Arc<Mutex<Child>>,
+    group: Option<Pid>,
+    pump: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl ChildLink {
+    /// Starts the server; its messages go to `sink`.
+    pub fn start(
+        command: &ServerCommand,
+        intake: Intake,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Self, LinkError> {
+        let failed = |error: io::Error| LinkError::Start(error.to_string());
+        let (child, stdin, stdout) = spawn(command).map_err(failed)?;
+        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let child = Arc::new(Mutex::new(child));
+        let pump = tokio::spawn(pump(stdout, Arc::clone(&child), intake, sink));
+        Ok(Self {
+            stdin: Mutex::new(Some(stdin)),
+            child,
+            group,
+            pump: Mutex::new(Some(pump)),
+        })
+    }
+
+    async fn write(&self, message: Message) -> Result<(), LinkError> {
+        let mut stdin = self.stdin.lock().await;
+        let Some(to) = &mut *stdin else {
+            return Err(LinkError::Gone("has ended".to_owned()));
+        };
+        let line = one_line(message.frame);
+        if to.write_all(&line).await.is_err() {
+            *stdin = None; // the pump will say how it ended
+            return Err(LinkError::Gone("closed its input".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Waits for its end; asks for it, then forces it, when it does not come.
+    async fn end(&self, hurried: bool) {
+        drop(self.stdin.lock().await.take());
+        if !hurried {
+            let ended = async { self.child.lock().await.wait().await };
+            drop(timeout(GRACE, ended).await);
+        }
+        // Also for what it may have left behind.
+        self.signal(Signal::TERM);
+        let mut child = self.child.lock().await;
+        if timeout(TERM_GRACE, child.wait()).await.is_err() {
+            self.signal(Signal::KILL);
+            // Killed, it cannot but end.
+            let _ = child.wait().await;
+        }
+        drop(child);
+        if let Some(pump) = self.pump.lock().await.take()
+            && !hurried
+        {
+            // Its last words.
+            drop(timeout(MOMENT, pump).await);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // It may have ended meanwhile, which is what is wanted.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Link for ChildLink {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+        self.write(message).boxed()
+    }
+
+    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn abandon(&self, _: &Key) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+
+    fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
+        self.end(hurried).boxed()
+    }
+}
+
+fn spawn(command: &ServerCommand) -> io::Result<(Child, ChildStdin, ChildStdout)> {
+    let mut builder = Command::new(&command.program);
+    builder
+        .args(&command.arguments)
+        .envs(&command.env)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(directory) = &command.directory {
+        builder.current_dir(directory);
+    }
+    let mut child = builder.spawn()?;
+    let missing = || io::Error::other("it has no standard streams");
+    let stdin = child.stdin.take().ok_or_else(missing)?;
+    let stdout = child.stdout.take().ok_or_else(missing)?;
+    for pipe in [stdin.as_fd(), stdout.as_fd()] {
+        // Refused over the user's limit: then the default has to do.
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
+    }
+    Ok((child, stdin, stdout))
+}
+
+/// Server to sink, until the server closes.
+async fn pump(stdout: ChildStdout, child: Arc<Mutex<Child>>, intake: Intake, sink: Arc<dyn Sink>) {
+    let mut frames = Frames::new(Box::new(stdout));
+    let parcel = |item| Parcel {
+        of: None,
+        event: None,
+        item,
+    };
+    while let Ok(Some(frame)) = frames.take_in(&intake).await {
+        sink.take(parcel(Item::Message(frame))).await;
+    }
+    let ended = async { child.lock().await.wait().await };
+    let how = match timeout(MOMENT, ended).await {
+        Ok(Ok(status)) => how_it_ended(status),
+        _ => "closed its output".to_owned(),
+    };
+    sink.take(parcel(Item::Gone(how))).await;
+}
+
+fn how_it_ended(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with status {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

@@ -1,0 +1,28 @@
+//! MCP messages as bytes, and the ways that they travel.
+//!
+//! A message is a [`Frame`]: its envelope is read, its bytes are kept. It comes
+//! from an upstream server through a [`Link`], which puts it into a [`Sink`] as a
+//! [`Parcel`]: with the request on whose stream it came, where the transport
+//! has streams.
+//!
+//! ```text
+//!            Message            Link
+//! client ──▶ Session ──────────▶ child │ http │ sse ──▶ server
+//! client ◀── Sink ◀── Session ◀── Sink ◀── Parcel ◀──── server
+//! ```
+
+mod child;
+mod frame;
+mod intake;
+mod link;
+mod parcel;
+mod splice;
+mod stdio;
+
+pub use child::{ChildLink, ServerCommand};
+pub use frame::{Envelope, Key, messages, object, span_in};
+pub use intake::{Intake, Taking};
+pub use link::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
+pub use parcel::{Frame, Item, Parcel, Refusal, Sink};
+pub use splice::Splice;
+pub use stdio::{Frames, Input, Output, input, one_line, output};

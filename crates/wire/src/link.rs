@@ -1,0 +1,115 @@
+//! How does a message reach a server?
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+
+use crate::{Key, ServerCommand};
+
+/// A server and the way to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSpec {
+    /// What the server is called in messages and in per-server rules.
+    pub name: String,
+    /// The way.
+    pub via: Via,
+}
+
+/// The transport.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Via {
+    /// A process's standard streams.
+    Command(ServerCommand),
+    /// Streamable HTTP (MCP 2025-03-26 and later).
+    Http(HttpServer),
+    /// HTTP with server-sent events (MCP 2024-11-05).
+    Sse(HttpServer),
+}
+
+/// A server that is reached by HTTP.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HttpServer {
+    /// Its endpoint.
+    pub url: String,
+    /// Headers of every request, such as `Authorization`: secrets mostly, so they
+    /// are never printed.
+    pub headers: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.headers.keys().collect();
+        f.debug_struct("HttpServer")
+            .field("url", &self.url)
+            .field("headers", &names)
+            .finish()
+    }
+}
+
+/// A message for a server.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// Its bytes: one JSON-RPC message, or a batch of them.
+    pub frame: Bytes,
+    /// The id, for a request.
+    pub id: Option<Key>,
+    /// The method, for a request or notification.
+    pub method: Option<String>,
+    /// `params.name` or `params.uri`, for methods whose HTTP requests say it in
+    /// `Mcp-Name`.
+    pub name: Option<String>,
+    /// Headers of the client's HTTP request that the server is to get as they
+    /// are, names in lower case: `mcp-protocol-version`, `mcp-param-*`.
+    pub headers: Vec<(String, String)>,
+}
+
+/// The way to one server. What comes back goes to the sink that the link was
+/// opened with.
+pub trait Link: Send + Sync + fmt::Debug {
+    /// Passes a message on. What becomes of a request is told through the sink;
+    /// an error here means that nothing was sent.
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>>;
+
+    /// Opens the stream for what belongs to no request, or takes up a broken
+    /// stream after the event `after`. Nothing where the transport has a single
+    /// stream.
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>>;
+
+    /// Nobody waits for the answer of this request any more. The transport's own
+    /// way to say so, if it has one: closing the response (2026-07-28).
+    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()>;
+
+    /// Ends it, with what was started for it. In time, unless `hurried`.
+    fn close(&self, hurried: bool) -> BoxFuture<'_, ()>;
+}
+
+/// A message could not be brought to a server, or its answer back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// The server's command could not be started.
+    #[error("could not be started: {0}")]
+    Start(String),
+    /// The server has ended.
+    #[error("{0}")]
+    Gone(String),
+    /// It ended shortly ago and is not started again yet.
+    #[error("{how} and is started again in {seconds} s")]
+    Resting {
+        /// How it ended.
+        how: String,
+        /// Seconds to wait.
+        seconds: u64,
+    },
+    /// No connection, or a broken one.
+    #[error("could not be reached: {0}")]
+    Unreachable(String),
+    /// It answered with something that is no MCP.
+    #[error("answered with {0}")]
+    NotMcp(String),
+    /// It wants the user to log in.
+    #[error("wants authorization: {0}")]
+    Unauthorized(String),
+}

@@ -1,0 +1,88 @@
+//! What comes back from a server, and on which stream?
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+
+use crate::{Key, LinkError};
+
+/// One JSON-RPC message, or a batch of them.
+#[derive(Debug)]
+pub enum Frame {
+    /// Its bytes, as they came; with the line end, if it had one.
+    Memory(Bytes),
+}
+
+/// Something that came from a server, or goes to a client.
+#[derive(Debug)]
+pub struct Parcel {
+    /// The client's request on whose stream it travels; `None` where it belongs
+    /// to none, or the transport has a single stream.
+    pub of: Option<Key>,
+    /// The id of the server-sent event that brought it, by which a broken stream
+    /// is taken up again.
+    pub event: Option<String>,
+    /// What it is.
+    pub item: Item,
+}
+
+/// What a parcel holds.
+#[derive(Debug)]
+pub enum Item {
+    /// A message.
+    Message(Frame),
+    /// An event without a message: it only names a place in the stream, and
+    /// says how long to wait before taking it up again.
+    Mark {
+        /// The `retry` of the event.
+        retry: Option<Duration>,
+    },
+    /// The server refused the request on the level of HTTP.
+    Refused(Refusal),
+    /// The stream ended before the answer came; it may be taken up again.
+    Ended,
+    /// This one request failed on its way.
+    Failed(LinkError),
+    /// The server is gone: nothing that waits will be answered. Says how it
+    /// ended, such as `exited with status 1`.
+    Gone(String),
+}
+
+/// An HTTP response that is no answer in the protocol's sense.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// `Content-Type`.
+    pub content_type: Option<String>,
+    /// `WWW-Authenticate`.
+    pub challenge: Option<String>,
+    /// The body, up to 64 KiB of it.
+    pub body: Bytes,
+}
+
+/// Where parcels go.
+pub trait Sink: Send + Sync + fmt::Debug {
+    /// Takes a parcel; done once there is room for the next.
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()>;
+}
+
+impl Parcel {
+    /// A message on no request's stream.
+    #[must_use]
+    pub fn message(frame: impl Into<Bytes>) -> Self {
+        Self {
+            of: None,
+            event: None,
+            item: Item::Message(Frame::Memory(frame.into())),
+        }
+    }
+
+    /// The same on the stream of a request.
+    #[must_use]
+    pub fn of(self, of: Option<Key>) -> Self {
+        Self { of, ..self }
+    }
+}

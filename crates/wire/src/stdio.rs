@@ -1,0 +1,156 @@
+//! How are the standard streams read and written without a thread in between?
+//!
+//! Clients connect them to pipes or, as Node does, to socket pairs; both can be
+//! awaited directly, which saves two thread hops a message. Anything else (a
+//! terminal, a file) goes through a helper thread.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+
+use bytes::Bytes;
+use memchr::memchr;
+use rustix::fs::{FileType, fstat};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+use crate::{Frame, Intake};
+
+/// Bytes read from a stream at a time: a pipe's usual size.
+const BUFFER: usize = 64 << 10;
+
+/// A stream of frames coming in.
+pub type Input = Box<dyn AsyncRead + Send + Unpin>;
+/// A stream of frames going out.
+pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// The process's standard input.
+pub fn input() -> io::Result<Input> {
+    let fd = io::stdin().as_fd().try_clone_to_owned()?;
+    Ok(match kind(&fd)? {
+        FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(fd)?),
+        FileType::Socket => Box::new(socket(fd)?),
+        _ => Box::new(tokio::io::stdin()),
+    })
+}
+
+/// The process's standard output.
+pub fn output() -> io::Result<Output> {
+    let fd = io::stdout().as_fd().try_clone_to_owned()?;
+    Ok(match kind(&fd)? {
+        FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        FileType::Socket => Box::new(socket(fd)?),
+        _ => Box::new(tokio::io::stdout()),
+    })
+}
+
+fn kind(fd: &OwnedFd) -> io::Result<FileType> {
+    Ok(FileType::from_raw_mode(fstat(fd)?.st_mode))
+}
+
+fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
+    let stream = StdUnixStream::from(fd);
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+/// Reads frames: lines, in the stdio transport.
+pub struct Frames {
+    reader: BufReader<Input>,
+}
+
+impl fmt::Debug for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frames").finish_non_exhaustive()
+    }
+}
+
+impl Frames {
+    /// The frames of a stream.
+    #[must_use]
+    pub fn new(input: Input) -> Self {
+        Self {
+            reader: BufReader::with_capacity(BUFFER, input),
+        }
+    }
+
+    /// The next frame with its newline; the last may have none. `None` at the
+    /// end.
+    pub async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut frame = Vec::new();
+        let n = self.reader.read_until(b'\n', &mut frame).await?;
+        Ok((n > 0).then_some(frame))
+    }
+
+    /// The same, whatever its size.
+    pub async fn take_in(&mut self, intake: &Intake) -> io::Result<Option<Frame>> {
+        let mut taking = intake.begin();
+        let mut is_any = false;
+        loop {
+            let block = self.reader.fill_buf().await?;
+            if block.is_empty() {
+                break;
+            }
+            is_any = true;
+            let end = memchr(b'\n', block).map(|at| at + 1);
+            let n = end.unwrap_or(block.len());
+            taking.feed(&block[..n]).await;
+            self.reader.consume(n);
+            if end.is_some() {
+                break;
+            }
+        }
+        match is_any {
+            true => Ok(Some(taking.finish().await)),
+            false => Ok(None),
+        }
+    }
+}
+
+/// The message as one line with its end. A message that came by HTTP may be
+/// laid out over several: outside of strings, where JSON has no raw line ends,
+/// a space is as good.
+#[must_use]
+pub fn one_line(frame: Bytes) -> Bytes {
+    let text = frame.trim_ascii_end();
+    if text.len() + 1 == frame.len() && frame.ends_with(b"\n") && memchr(b'\n', text).is_none() {
+        return frame;
+    }
+    let flat = |&byte: &u8| {
+        if matches!(byte, b'\n' | b'\r') {
+            b' '
+        } else {
+            byte
+        }
+    };
+    let mut line: Vec<u8> = match memchr(b'\n', text) {
+        Some(_) => text.iter().map(flat).collect(),
+        None => frame.strip_suffix(b"\n").unwrap_or(&frame).to_vec(),
+    };
+    line.push(b'\n');
+    line.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line() {
+        for (frame, line) in [
+            ("{\"a\":1}\n", "{\"a\":1}\n"),
+            ("{\"a\":1}", "{\"a\":1}\n"),
+            ("{\"a\":1}\r\n", "{\"a\":1}\r\n"),
+            ("{\r\n  \"a\": 1\n}\n", "{    \"a\": 1 }\n"),
+            ("", "\n"),
+        ] {
+            assert_eq!(
+                one_line(Bytes::from_static(frame.as_bytes())),
+                line,
+                "{frame:?}"
+            );
+        }
+    }
+}
