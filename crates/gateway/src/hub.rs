@@ -1,31 +1,55 @@
 //! What do all clients of a gateway share?
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
-use spillgate_wire::{Key, Sink};
+use spillgate_wire::{ChildLink, Intake, Link, LinkError, ServerSpec, Sink, Via};
+use tokio::sync::Semaphore;
 
-use crate::Gateway;
+use crate::catalogue::Catalogue;
+use crate::gateway::{Gateway, Server};
+use crate::locked;
+use crate::own::OwnTools;
+use crate::session::Session;
+
+/// Oversized results that are worked on at once: each is in memory meanwhile.
+const AT_ONCE: usize = 4;
 
 /// The servers behind a gateway and what it does with their results: one for
 /// all clients.
 #[derive(Debug)]
 pub struct Hub {
-    gateway: Gateway,
+    gateway: Mutex<Arc<Gateway>>,
+    servers: Vec<Arc<Server>>,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) at_once: Arc<Semaphore>,
+    intake: Intake,
 }
 
 impl Hub {
     /// A hub that serves by these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
-        Arc::new(Self { gateway })
+        let intake = Intake::new(Arc::clone(gateway.offloader.store()));
+        let servers = gateway.servers.iter().cloned().map(Arc::new).collect();
+        Arc::new(Self {
+            servers,
+            gateway: Mutex::new(Arc::new(gateway)),
+            catalogue: Catalogue::default(),
+            at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            intake,
+        })
     }
 
     /// One connection of a client: standard streams, or a session over HTTP.
     #[must_use]
     pub fn session(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
-        let hub = Arc::clone(self);
-        Arc::new(Session { hub, to })
+        let gateway = self.gateway();
+        let own = OwnTools::new(
+            &gateway.offloader,
+            gateway.extractor.as_ref(),
+            gateway.list_tools,
+        );
+        Session::new(Arc::clone(self), to, own, &self.servers)
     }
 
     /// One stateless request over HTTP (MCP 2026-07-28).
@@ -33,47 +57,22 @@ impl Hub {
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         self.session(to)
     }
-}
 
-/// A frame from a client.
-#[derive(Debug, Clone)]
-pub struct Incoming {
-    /// Its bytes.
-    pub frame: Bytes,
-    /// Headers that came with it, names in lower case: `mcp-*` but for the
-    /// session's id, `traceparent`, `tracestate`, `baggage`.
-    pub headers: Vec<(String, String)>,
-}
-
-/// A client, as the gateway sees it.
-#[derive(Debug)]
-pub struct Session {
-    hub: Arc<Hub>,
-    to: Arc<dyn Sink>,
-}
-
-impl Session {
-    /// Takes one frame from the client: a request, a notification, a response or
-    /// a batch. What comes back goes to the session's sink.
-    pub async fn take(self: &Arc<Self>, incoming: Incoming) {
-        drop((&self.hub.gateway, &self.to, incoming));
+    /// The settings in force.
+    pub(crate) fn gateway(&self) -> Arc<Gateway> {
+        Arc::clone(&locked(&self.gateway))
     }
 
-    /// Opens the stream for what belongs to no request, or takes up a broken one
-    /// after the event `after`.
-    pub async fn listen(self: &Arc<Self>, after: Option<String>) {
-        drop(after);
-    }
-
-    /// The client closed the response stream of a request: in MCP 2026-07-28, a
-    /// cancellation.
-    pub async fn abandon(self: &Arc<Self>, of: &Key) {
-        let _ = of;
-    }
-
-    /// The client is gone. What is under way may still be answered, unless
-    /// `hurried`.
-    pub async fn close(self: &Arc<Self>, hurried: bool) {
-        let _ = hurried;
+    /// Opens the way to a server.
+    pub(crate) async fn open(
+        &self,
+        spec: &ServerSpec,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Arc<dyn Link>, LinkError> {
+        let intake = self.intake.clone();
+        match &spec.via {
+            Via::Command(command) => Ok(Arc::new(ChildLink::start(command, intake, sink)?)),
+            Via::Http(_) | Via::Sse(_) => Err(LinkError::Start("not there yet".to_owned())),
+        }
     }
 }

@@ -13,10 +13,14 @@
 //!            └───────────────────────────────┘
 //! ```
 
+mod answers;
+mod calls;
 mod capabilities;
+mod catalogue;
 mod error;
 #[cfg(test)]
 mod fixture;
+mod gateway;
 mod hub;
 mod intercept;
 mod listing;
@@ -24,18 +28,22 @@ mod own;
 mod own_calls;
 mod pending;
 mod progress;
-mod relay;
 mod results;
+mod session;
+mod several;
+mod standard;
 mod tools;
 mod upstream;
+mod watchdog;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use error::GatewayError;
-pub use hub::{Hub, Incoming, Session};
+pub use gateway::{DEFAULT_TIMEOUT, Gateway, Server, ToolFilter};
+pub use hub::Hub;
 pub use own::{ListTools, own_tools};
-pub use relay::{Gateway, run};
-pub use upstream::ServerCommand;
+pub use session::{Incoming, Session};
+pub use standard::run;
 
 /// Each change under these locks is one call, so a panic elsewhere leaves what
 /// they guard whole.

@@ -6,11 +6,13 @@
 //! validate accept it (ADR 4).
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::gateway::ToolFilter;
 use crate::intercept::ENVELOPE_KEY;
 use crate::own::OwnTools;
 use spillgate_wire::Splice;
@@ -35,15 +37,27 @@ struct Tool<'a> {
 /// The changes to `frame` for the tools list `result` in it, and our
 /// definitions if they are among them. A server that has tools of our names is a
 /// Spillgate itself: ours are then left out, here and on later pages.
-pub(crate) fn extend(frame: &[u8], result: &RawValue, own: &OwnTools) -> (Splice, Option<String>) {
+pub(crate) fn extend(
+    frame: &[u8],
+    result: &RawValue,
+    own: &OwnTools,
+    filter: Option<&ToolFilter>,
+) -> (Splice, Option<String>) {
     let mut splice = Splice::default();
     let Some(list) = object::<ToolsList<'_>>(result) else {
         return (splice, None);
     };
-    for raw in &list.tools {
+    let mut kept = 0;
+    for (at, raw) in list.tools.iter().enumerate() {
         let Some(tool) = object::<Tool<'_>>(raw) else {
+            kept += 1;
             continue;
         };
+        if filter.is_some_and(|filter| !filter.admits(&tool.name)) {
+            splice.replace(without(frame, &list.tools, at, kept > 0), "");
+            continue;
+        }
+        kept += 1;
         own.note_servers(&tool.name);
         if let Some(schema) = tool.output_schema {
             splice.replace(
@@ -61,7 +75,8 @@ pub(crate) fn extend(frame: &[u8], result: &RawValue, own: &OwnTools) -> (Splice
     match list.tools.last() {
         Some(final_tool) => {
             let end = span_in(frame, final_tool.get()).end;
-            splice.replace(end..end, format!(",{ours}"));
+            let comma = if kept > 0 { "," } else { "" };
+            splice.replace(end..end, format!("{comma}{ours}"));
         }
         None => {
             if let Some(end) = end_of_empty_tools(frame, result) {
@@ -70,6 +85,18 @@ pub(crate) fn extend(frame: &[u8], result: &RawValue, own: &OwnTools) -> (Splice
         }
     }
     (splice, Some(ours))
+}
+
+/// The bytes to leave out for an element to go, with the comma that goes with
+/// it.
+fn without(frame: &[u8], all: &[&RawValue], at: usize, is_any_before: bool) -> Range<usize> {
+    let span = |at: usize| Some(span_in(frame, all.get(at)?.get()));
+    let own = span(at).unwrap_or_default();
+    match (at.checked_sub(1).and_then(span), span(at + 1)) {
+        (Some(before), _) if is_any_before => before.end..own.end,
+        (_, Some(after)) => own.start..after.start,
+        _ => own,
+    }
 }
 
 /// Where the first element of an empty `tools` array would stand.
@@ -169,7 +196,7 @@ mod tests {
     fn extended(result: &str, own: &OwnTools) -> String {
         let frame = format!(r#"{{"id":1,"result":{result}}}"#);
         let envelope = &messages(frame.as_bytes())[0];
-        let (splice, _) = extend(frame.as_bytes(), envelope.result.unwrap(), own);
+        let (splice, _) = extend(frame.as_bytes(), envelope.result.unwrap(), own, None);
         let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
         serde_json::from_str::<Value>(&text).unwrap();
         for tool in definitions(&listed(true, false), Extraction::Ours) {
@@ -177,6 +204,32 @@ mod tests {
             text = text.replace(&tool.to_string(), &name);
         }
         text
+    }
+
+    #[test]
+    fn tools_that_are_not_allowed_go() {
+        let list = r#"{"tools":[{"name":"a"}, {"name":"b"} ,{"name":"c"},{"name":"d"}],"x":1.0}"#;
+        let frame = format!(r#"{{"id":1,"result":{list}}}"#);
+        let result = messages(frame.as_bytes())[0].result.unwrap();
+        let mut told = Vec::new();
+        for (allow, deny) in [
+            (vec![], vec!["a"]),
+            (vec![], vec!["b", "c"]),
+            (vec![], vec!["a", "b"]),
+            (vec!["[bc]"], vec![]),
+            (vec!["*"], vec!["d"]),
+            (vec!["x"], vec![]),
+        ] {
+            let [allow, deny] =
+                [allow, deny].map(|globs| globs.into_iter().map(str::to_owned).collect::<Vec<_>>());
+            let filter = ToolFilter::new(&allow, &deny).unwrap();
+            let own = own();
+            let (splice, ours) = extend(frame.as_bytes(), result, &own, Some(&filter));
+            let text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
+            serde_json::from_str::<Value>(&text).unwrap();
+            told.push(text.replace(&ours.unwrap(), "OURS"));
+        }
+        assert_snapshot!(told.join("\n"));
     }
 
     #[test]

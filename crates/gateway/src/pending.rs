@@ -1,9 +1,15 @@
-//! Which of the client's requests wait for an answer?
+//! Which requests wait for an answer of a server?
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
+use bytes::Bytes;
 use spillgate_wire::Key;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::locked;
+use crate::upstream::Slot;
 
 /// What a request asked for, as far as its answer may have to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,43 +29,80 @@ pub(crate) enum Asked {
     Other,
 }
 
-/// Requests on their way, by the one spelling of their id.
-#[derive(Debug, Default)]
-pub(crate) struct Pending {
-    requests: Mutex<HashMap<Key, Request>>,
+/// The frame with the answer, or how it came that there is none.
+pub(crate) type Answered = Result<Bytes, String>;
+
+/// A request on its way.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// The id as it was spelled.
+    pub(crate) id: String,
+    /// The method, for messages about it.
+    pub(crate) method: String,
+    pub(crate) asked: Asked,
+    /// The server that was asked.
+    pub(crate) slot: Slot,
+    /// When the server last let itself be heard about it.
+    pub(crate) heard: Instant,
+    /// Its progress token, as JSON.
+    pub(crate) progress: Option<String>,
+    /// Who in this gateway asked; `None` for the client.
+    pub(crate) for_us: Option<oneshot::Sender<Answered>>,
 }
 
-#[derive(Debug)]
-struct Request {
-    /// The id as the client spelled it.
-    id: String,
-    asked: Asked,
+impl Waiting {
+    /// A request of the client that the gateway answers for several servers.
+    pub(crate) fn of_client(id: &str, method: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            method: method.to_owned(),
+            asked: Asked::Other,
+            slot: 0,
+            heard: Instant::now(),
+            progress: None,
+            for_us: None,
+        }
+    }
+}
+
+/// Requests on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    requests: Mutex<HashMap<Key, Waiting>>,
 }
 
 impl Pending {
     /// Notes a request that is about to be passed on.
-    pub(crate) fn add(&self, key: Key, id: &str, asked: Asked) {
-        let request = Request {
-            id: id.to_owned(),
-            asked,
-        };
-        self.requests().insert(key, request);
+    pub(crate) fn add(&self, key: Key, waiting: Waiting) {
+        locked(&self.requests).insert(key, waiting);
     }
 
-    /// What the request asked for that is answered now.
-    pub(crate) fn take(&self, key: &Key) -> Option<Asked> {
-        self.requests().remove(key).map(|request| request.asked)
+    /// The request that is answered now.
+    pub(crate) fn take(&self, key: &Key) -> Option<Waiting> {
+        locked(&self.requests).remove(key)
     }
 
-    /// The ids of all requests that will not be answered any more.
-    pub(crate) fn drain(&self) -> Vec<String> {
-        let mut ids: Vec<String> = self.requests().drain().map(|(_, r)| r.id).collect();
-        ids.sort(); // answered in the same order every time
-        ids
+    /// The client's request with this progress token, whose server was just
+    /// heard of.
+    pub(crate) fn progressed(&self, token: &str, now: Instant) -> Option<Key> {
+        let mut requests = locked(&self.requests);
+        let (key, waiting) = requests
+            .iter_mut()
+            .find(|(_, waiting)| waiting.progress.as_deref() == Some(token))?;
+        waiting.heard = now;
+        Some(key.clone())
     }
 
-    fn requests(&self) -> MutexGuard<'_, HashMap<Key, Request>> {
-        // Each change is one call on the map, so a panic elsewhere leaves it whole.
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    /// All requests that are `over`, in the same order every time.
+    pub(crate) fn drain(&self, over: impl Fn(&Waiting) -> bool) -> Vec<(Key, Waiting)> {
+        let mut drained: Vec<_> = locked(&self.requests)
+            .extract_if(|_, waiting| over(waiting))
+            .collect();
+        drained.sort_by(|(one, _), (other, _)| one.cmp(other));
+        drained
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        locked(&self.requests).is_empty()
     }
 }

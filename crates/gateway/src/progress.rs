@@ -22,6 +22,24 @@ pub(crate) fn token(meta: Option<&RawValue>) -> Option<Value> {
     (token.is_string() || token.is_number()).then_some(token)
 }
 
+/// The progress token of a request, as it is spelled.
+pub(crate) fn token_of(params: Option<&RawValue>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, default, rename = "_meta")]
+        meta: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Meta<'a> {
+        #[serde(borrow, default, rename = "progressToken")]
+        token: Option<&'a RawValue>,
+    }
+    // Most requests have none, and their parameters may be large.
+    let params = params.filter(|params| params.get().contains("progressToken"))?;
+    let meta = object::<Params<'_>>(params)?.meta?;
+    Some(object::<Meta<'_>>(meta)?.token?.get().to_owned())
+}
+
 /// Sends each step as a notification. Chunks are split and replies are reduced
 /// in rounds, so no total is known before the end: none is told.
 #[derive(Debug)]

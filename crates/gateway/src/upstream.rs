@@ -1,121 +1,227 @@
-//! The server behind the gateway: started, waited for, ended.
+//! One server, as one client has it: opened when it is needed, opened again
+//! when it has ended.
 
-use std::io;
-use std::os::fd::AsFd;
-use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::time::timeout;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_wire::{Link, LinkError, Message, Parcel, Sink};
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::{Instant, timeout};
 
-use crate::GatewayError;
+use crate::gateway::Server;
+use crate::locked;
+use crate::session::Session;
 
-/// How long a server may take to end after its input was closed, as the
-/// protocol asks of it.
-const GRACE: Duration = Duration::from_secs(4);
+/// A server's place among those of a session.
+pub(crate) type Slot = usize;
 
-/// The same after SIGTERM. Clients send it to the gateway and kill it two
-/// seconds later (the SDKs do), and who would end the server then?
-const TERM_GRACE: Duration = Duration::from_millis(1500);
+/// A server that ran for so long did not fail at its start: it is opened again
+/// at once.
+const STEADY: Duration = Duration::from_secs(10);
 
-/// Larger than the default 64 KB, so that a server writes a large result in
-/// fewer turns.
-const PIPE_BYTES: usize = 1 << 20;
+/// The longest rest between two starts of a server that keeps ending.
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// How a server is started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerCommand {
-    /// What the server is called in messages and in per-server rules.
-    pub name: String,
-    /// The program.
-    pub program: String,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-}
+/// How long a server that was opened again may take to greet.
+const GREETING: Duration = Duration::from_secs(60);
 
-/// How a server was waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// It had all the time that it may take.
-    InTime,
-    /// The waiting was cut short.
-    Hurried,
-}
-
-/// A running server. It leads a process group of its own, so that what a
-/// launcher such as `npx` started ends with it.
+/// A server of a session.
+#[derive(Debug)]
 pub(crate) struct Upstream {
-    child: Child,
-    group: Option<Pid>,
+    pub(crate) slot: Slot,
+    pub(crate) server: Arc<Server>,
+    state: Mutex<State>,
+    /// Held while it is opened, so that it is opened once.
+    opening: AsyncMutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    link: Option<Arc<dyn Link>>,
+    opened: Option<Instant>,
+    /// Ends in a row that came soon after the start.
+    failures: u32,
+    /// How it ended, and when.
+    ended: Option<(String, Instant)>,
+    /// The client's `initialize` and `notifications/initialized`, to be said
+    /// again to a server that is opened again.
+    initialize: Option<Message>,
+    initialized: Option<Message>,
 }
 
 impl Upstream {
-    pub(crate) fn start(
-        command: &ServerCommand,
-    ) -> Result<(Self, ChildStdin, ChildStdout), GatewayError> {
-        let failed = |source| GatewayError::Spawn {
-            server: command.program.clone(),
-            source,
+    pub(crate) fn new(slot: Slot, server: Arc<Server>) -> Self {
+        Self {
+            slot,
+            server,
+            state: Mutex::default(),
+            opening: AsyncMutex::default(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.server.spec.name
+    }
+
+    /// Passes a message on, to a server that is opened for it if need be.
+    pub(crate) async fn send(
+        &self,
+        session: &Arc<Session>,
+        message: Message,
+    ) -> Result<(), LinkError> {
+        self.remember(&message);
+        let link = match self.link() {
+            Some(link) => link,
+            None => self.open(session, &message).await?,
         };
-        let mut child = Command::new(&command.program)
-            .args(&command.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(failed)?;
-        let missing = || failed(io::Error::other("it has no standard streams"));
-        let stdin = child.stdin.take().ok_or_else(missing)?;
-        let stdout = child.stdout.take().ok_or_else(missing)?;
-        for pipe in [stdin.as_fd(), stdout.as_fd()] {
-            // Refused over the user's limit: then the default has to do.
-            let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
-        }
-        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        Ok((Self { child, group }, stdin, stdout))
+        link.send(message).await
     }
 
-    /// How it ended, if it did within a moment: said to the client.
-    pub(crate) async fn how_it_ended(&mut self) -> String {
-        const MOMENT: Duration = Duration::from_millis(500);
-        match timeout(MOMENT, self.child.wait()).await {
-            Ok(Ok(status)) => ended(status),
-            _ => "closed its output".to_owned(),
+    /// What a server that is opened again has to be told.
+    fn remember(&self, message: &Message) {
+        match message.method.as_deref() {
+            Some("initialize") => locked(&self.state).initialize = Some(message.clone()),
+            Some("notifications/initialized") => {
+                locked(&self.state).initialized = Some(message.clone());
+            }
+            _ => {}
         }
     }
 
-    /// Waits for its end until `hurry` comes; asks for it, then forces it, when
-    /// it does not come.
-    pub(crate) async fn end(mut self, hurry: impl Future) -> Ended {
-        let ended = tokio::select! {
-            _ = timeout(GRACE, self.child.wait()) => Ended::InTime,
-            _ = hurry => Ended::Hurried,
+    pub(crate) fn link(&self) -> Option<Arc<dyn Link>> {
+        locked(&self.state).link.clone()
+    }
+
+    /// How it ended, unless it is up or was never opened.
+    pub(crate) fn how_it_ended(&self) -> Option<String> {
+        let state = locked(&self.state);
+        let (how, _) = state.ended.as_ref().filter(|_| state.link.is_none())?;
+        Some(how.clone())
+    }
+
+    /// Opens it, and greets it if a server before it was greeted.
+    pub(crate) async fn open(
+        &self,
+        session: &Arc<Session>,
+        first: &Message,
+    ) -> Result<Arc<dyn Link>, LinkError> {
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(link) = self.link() {
+            return Ok(link);
+        }
+        let greeting = {
+            let mut state = locked(&self.state);
+            let now = Instant::now();
+            if let Some((how, at)) = &state.ended
+                && let Some(left) = rest(state.failures).checked_sub(now - *at)
+                && !left.is_zero()
+            {
+                return Err(LinkError::Resting {
+                    how: how.clone(),
+                    seconds: left.as_secs() + 1,
+                });
+            }
+            state.opened = Some(now);
+            let is_again = state.ended.is_some() && first.method.as_deref() != Some("initialize");
+            is_again.then(|| (state.initialize.clone(), state.initialized.clone()))
         };
-        // Also for what it may have left behind.
-        self.signal(Signal::TERM);
-        if timeout(TERM_GRACE, self.child.wait()).await.is_err() {
-            self.signal(Signal::KILL);
-            // Killed, it cannot but end.
-            let _ = self.child.wait().await;
+        let inbox = Inbox {
+            session: Arc::downgrade(session),
+            slot: self.slot,
+        };
+        let opened = session.hub().open(&self.server.spec, Arc::new(inbox)).await;
+        let link = opened.inspect_err(|error| drop(self.note_end(&error.to_string())))?;
+        locked(&self.state).link = Some(Arc::clone(&link));
+        if let Some((Some(initialize), initialized)) = greeting {
+            tracing::warn!(server = self.name(), "started again");
+            self.greet(session, &link, initialize, initialized).await?;
         }
-        ended
+        Ok(link)
     }
 
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group {
-            // It may have ended meanwhile, which is what is wanted.
-            let _ = kill_process_group(group, signal);
+    async fn greet(
+        &self,
+        session: &Arc<Session>,
+        link: &Arc<dyn Link>,
+        initialize: Message,
+        initialized: Option<Message>,
+    ) -> Result<(), LinkError> {
+        let (message, answer) = session.question_again(self, initialize);
+        link.send(message).await?;
+        match timeout(GREETING, answer).await {
+            Ok(Ok(Ok(_))) => {}
+            Ok(Ok(Err(how))) => return Err(LinkError::Gone(how)),
+            _ => {
+                let how = "did not answer `initialize` when it was started again";
+                return Err(LinkError::Gone(how.to_owned()));
+            }
         }
+        match initialized {
+            Some(initialized) => link.send(initialized).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that it has ended, and gives the link that it had.
+    pub(crate) fn note_end(&self, how: &str) -> Option<Arc<dyn Link>> {
+        let mut state = locked(&self.state);
+        let now = Instant::now();
+        let is_steady = state.opened.is_some_and(|opened| now - opened >= STEADY);
+        state.failures = if is_steady { 0 } else { state.failures + 1 };
+        state.ended = Some((how.to_owned(), now));
+        state.link.take()
     }
 }
 
-fn ended(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exited with status {code}"),
-        (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => "ended".to_owned(),
+/// How long a server that failed so often in a row is left alone: not at all
+/// after the first time, then 1, 2, 4 … seconds.
+fn rest(failures: u32) -> Duration {
+    match failures {
+        0 | 1 => Duration::ZERO,
+        more => LONGEST_REST.min(Duration::from_secs(1 << (more - 2).min(6))),
+    }
+}
+
+/// Where a server's parcels go.
+#[derive(Debug)]
+struct Inbox {
+    session: Weak<Session>,
+    slot: Slot,
+}
+
+impl Sink for Inbox {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        async move {
+            // A session that is gone has nobody who waits.
+            if let Some(session) = self.session.upgrade() {
+                session.from_server(self.slot, parcel).await;
+            }
+        }
+        .boxed()
+    }
+}
+
+/// A message that is not a request.
+pub(crate) fn notice(frame: Bytes, method: Option<&str>) -> Message {
+    Message {
+        frame,
+        id: None,
+        method: method.map(ToOwned::to_owned),
+        name: None,
+        headers: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rests_grow_to_a_minute() {
+        let rests: Vec<u64> = (0..12).map(|failures| rest(failures).as_secs()).collect();
+        assert_eq!(rests, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
     }
 }

@@ -201,7 +201,7 @@ impl From<RetrieveError> for Failure {
 impl From<GatewayError> for Failure {
     fn from(error: GatewayError) -> Self {
         match &error {
-            GatewayError::Spawn { .. } => Self::new(
+            GatewayError::Open { .. } => Self::new(
                 "server_not_started",
                 Fault::Caller,
                 error.to_string(),

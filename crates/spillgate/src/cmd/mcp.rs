@@ -5,8 +5,9 @@ use std::sync::mpsc::RecvTimeoutError;
 
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
-use spillgate_gateway::{Gateway, ServerCommand, own_tools};
+use spillgate_gateway::{Gateway, Server, own_tools};
 use spillgate_offload::{Door, Offloader};
+use spillgate_wire::{ServerCommand, ServerSpec, Via};
 
 use crate::args::Mcp;
 use crate::failure::Failure;
@@ -24,11 +25,14 @@ pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
     let gateway = Gateway {
         offloader: behind_the_gateway(house, extractor.as_ref())?,
         extractor,
-        server: ServerCommand {
+        servers: vec![Server::new(ServerSpec {
             name: mcp.name.clone().unwrap_or_else(|| name_of(&mcp.command)),
-            program: program.clone(),
-            arguments: arguments.to_vec(),
-        },
+            via: Via::Command(ServerCommand {
+                program: program.clone(),
+                arguments: arguments.to_vec(),
+                ..ServerCommand::default()
+            }),
+        })],
         page: house.gateway_page(),
         list_tools: house.settings.list_tools,
         engine: super::query::engine()?,

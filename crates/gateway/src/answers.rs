@@ -1,0 +1,244 @@
+//! The way of what comes from a server to the client.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use spillgate_artifact::Origin;
+use spillgate_wire::{
+    Envelope, Frame, Item, Key, LinkError, Parcel, Refusal, Splice, messages, object,
+};
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
+
+use crate::intercept::intercept;
+use crate::own::LIST_CHANGED;
+use crate::pending::{Asked, Waiting};
+use crate::session::Session;
+use crate::upstream::{Slot, Upstream};
+use crate::{capabilities, listing, several};
+
+/// The requests that a frame answers and whose answers may change.
+pub(crate) type Due = HashMap<Key, Waiting>;
+
+impl Session {
+    /// Takes what a server sent.
+    pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, parcel: Parcel) {
+        let Some(upstream) = self.upstreams.get(slot).map(Arc::clone) else {
+            return;
+        };
+        match parcel.item {
+            Item::Message(Frame::Memory(frame)) => {
+                self.message(&upstream, parcel.of, parcel.event, frame)
+                    .await;
+            }
+            Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
+            Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
+            Item::Gone(how) => {
+                tracing::warn!(server = upstream.name(), how, "the server ended");
+                drop(upstream.note_end(&how));
+                self.fail_all(&upstream, &how).await;
+            }
+            Item::Mark { .. } | Item::Ended => self.to.take(parcel).await,
+        }
+    }
+
+    async fn failed(&self, upstream: &Upstream, of: Option<Key>, error: &LinkError) {
+        let Some(waiting) = of.and_then(|key| self.pending.take(&key)) else {
+            tracing::warn!(server = upstream.name(), %error, "failed");
+            return;
+        };
+        match waiting.for_us {
+            Some(for_us) => drop(for_us.send(Err(error.to_string()))),
+            None => self.fail(upstream, &waiting.id, error).await,
+        }
+    }
+
+    async fn refused(&self, upstream: &Upstream, of: Option<Key>, refusal: Refusal) {
+        let waiting = of.as_ref().and_then(|key| self.pending.take(key));
+        if let Some(Waiting {
+            for_us: Some(for_us),
+            ..
+        }) = waiting
+        {
+            // The body may be the protocol's own error.
+            let how = format!("refused it with HTTP status {}", refusal.status);
+            let is_answer = messages(&refusal.body)
+                .first()
+                .is_some_and(Envelope::is_response);
+            drop(for_us.send(if is_answer {
+                Ok(refusal.body)
+            } else {
+                Err(how)
+            }));
+            return;
+        }
+        tracing::debug!(server = upstream.name(), status = refusal.status, "refused");
+        let parcel = Parcel {
+            of,
+            event: None,
+            item: Item::Refused(refusal),
+        };
+        self.to.take(parcel).await;
+    }
+
+    async fn message(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        mut of: Option<Key>,
+        event: Option<String>,
+        frame: Bytes,
+    ) {
+        let mut due = Due::new();
+        let mut mapped = Splice::default();
+        for envelope in messages(&frame) {
+            if !envelope.is_response() {
+                if self.only().is_none() {
+                    several::note_change(self, &envelope);
+                    mapped.merge(several::mark_request(upstream.slot, &frame, &envelope));
+                }
+                of = of.or_else(|| self.reported(&envelope));
+                continue;
+            }
+            let Some(key) = envelope.key() else { continue };
+            let Some(waiting) = self.pending.take(&key) else {
+                continue;
+            };
+            if let Some(for_us) = waiting.for_us {
+                // Whoever asked may have given up.
+                drop(for_us.send(Ok(frame)));
+                return;
+            }
+            of.get_or_insert_with(|| key.clone());
+            if self.may_change(upstream, &waiting.asked, &frame) {
+                due.insert(key, waiting);
+            }
+        }
+        let frame = match mapped.is_empty() {
+            true => frame,
+            false => mapped.apply(&frame).into(),
+        };
+        self.answered(
+            upstream,
+            Parcel {
+                of,
+                event,
+                item: Item::Message(Frame::Memory(frame)),
+            },
+            due,
+        )
+        .await;
+    }
+
+    /// The client's request whose progress a notification reports.
+    fn reported(&self, envelope: &Envelope<'_>) -> Option<Key> {
+        #[derive(Deserialize)]
+        struct Reported<'a> {
+            #[serde(borrow, rename = "progressToken")]
+            token: &'a RawValue,
+        }
+        if envelope.method.as_deref() != Some("notifications/progress") {
+            return None;
+        }
+        let reported: Reported<'_> = object(envelope.params?)?;
+        self.pending
+            .progressed(reported.token.get(), Instant::now())
+    }
+
+    /// Gives the client a parcel, changed as the answers in it demand.
+    pub(crate) async fn answered(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        parcel: Parcel,
+        due: Due,
+    ) {
+        let Item::Message(Frame::Memory(frame)) = &parcel.item else {
+            return self.to.take(parcel).await;
+        };
+        if due.is_empty() {
+            return self.to.take(parcel).await;
+        }
+        let permit = Arc::clone(&self.hub().at_once).acquire_owned().await;
+        let (session, upstream, frame) = (Arc::clone(self), Arc::clone(upstream), frame.clone());
+        let work = async move {
+            let (rewriter, original) = (Arc::clone(&session), frame.clone());
+            let rewrite = move || rewriter.rewrite(&upstream, &original, &due);
+            // Should that fail, the client gets what the server sent.
+            let rewritten = spawn_blocking(rewrite).await.ok().flatten();
+            if session.own.take_announcement() {
+                session.to_client(LIST_CHANGED.to_vec()).await;
+            }
+            let item = Item::Message(Frame::Memory(rewritten.map_or(frame, Bytes::from)));
+            session.to.take(Parcel { item, ..parcel }).await;
+            drop(permit);
+        };
+        self.work(work);
+    }
+
+    /// The answer to a request of the client that is about to be given, if it may
+    /// change.
+    pub(crate) fn due(&self, upstream: &Upstream, key: Key, waiting: Waiting) -> Due {
+        let may_change = self.may_change(upstream, &waiting.asked, &[]);
+        may_change.then_some((key, waiting)).into_iter().collect()
+    }
+
+    fn may_change(&self, upstream: &Upstream, asked: &Asked, frame: &[u8]) -> bool {
+        match origin(upstream, asked) {
+            Some(origin) => {
+                let limits = self.hub().gateway().offloader.limits(&origin);
+                !limits.admit_any(frame.len() as u64)
+            }
+            None => *asked == Asked::ToolsList || self.own.is_announced(),
+        }
+    }
+
+    /// The frame as the client gets it, unless that is how it came.
+    fn rewrite(&self, upstream: &Upstream, frame: &[u8], due: &Due) -> Option<Vec<u8>> {
+        let mut whole = Splice::default();
+        let gateway = self.hub().gateway();
+        for envelope in messages(frame) {
+            let waiting = envelope.key().and_then(|key| due.get(&key));
+            let (Some(waiting), Some(result)) = (waiting, envelope.result) else {
+                continue;
+            };
+            whole.merge(match (origin(upstream, &waiting.asked), &waiting.asked) {
+                (Some(origin), _) => {
+                    let (splice, stored) = intercept(&gateway.offloader, origin, frame, result);
+                    if stored {
+                        self.own.note_stored();
+                    }
+                    splice
+                }
+                (None, Asked::Capabilities) => capabilities::announce(frame, result),
+                (None, Asked::ToolsList) => self.list(upstream, frame, result),
+                (None, _) => Splice::default(),
+            });
+        }
+        (!whole.is_empty()).then(|| whole.apply(frame))
+    }
+
+    /// The changes to a list of tools, whose cost is entered.
+    fn list(&self, upstream: &Upstream, frame: &[u8], result: &RawValue) -> Splice {
+        let filter = self.only().map(|_| &upstream.server.tools);
+        let (splice, ours) = listing::extend(frame, result, &self.own, filter);
+        if let Some(ours) = ours {
+            let server = self.only().map(|only| only.name().to_owned());
+            self.hub().gateway().offloader.listed(server, &ours);
+        }
+        splice
+    }
+}
+
+fn origin(upstream: &Upstream, asked: &Asked) -> Option<Origin> {
+    let Asked::ToolsCall { tool, arguments } = asked else {
+        return None;
+    };
+    Some(Origin {
+        server: Some(upstream.name().to_owned()),
+        tool: tool.clone(),
+        arguments: arguments.clone(),
+        call_id: None,
+    })
+}

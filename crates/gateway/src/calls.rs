@@ -1,0 +1,99 @@
+//! A call of one of our own tools: answered aside from the relaying.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use spillgate_wire::{Envelope, Key, Parcel, object};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::{JoinError, spawn_blocking};
+
+use crate::error::internal;
+use crate::own_calls::Cancelled;
+use crate::progress::{self, Progress};
+use crate::session::{CallParams, Session};
+use crate::tools::{self, TOOL_OUTPUT, Tools};
+
+impl Session {
+    /// Whether a `tools/call` is for a tool of ours.
+    pub(crate) fn is_own_call(&self, envelope: &Envelope<'_>) -> bool {
+        let params = envelope.params.and_then(object::<CallParams<'_>>);
+        params.is_some_and(|params| {
+            self.own.has(&params.name) && !self.is_upstreams(params.arguments)
+        })
+    }
+
+    /// Whether a call of our tool is for another Spillgate behind this one.
+    fn is_upstreams(&self, arguments: Option<&RawValue>) -> bool {
+        let gateway = self.hub().gateway();
+        let store = gateway.offloader.store();
+        self.own.server_is_one()
+            && tools::handle_of(arguments).is_none_or(|handle| store.manifest(handle).is_err())
+    }
+
+    /// Answers a call of one of our tools.
+    pub(crate) fn call_own(self: &Arc<Self>, key: Key, id: &str, envelope: &Envelope<'_>) {
+        let Some(params) = envelope.params.and_then(object::<CallParams<'_>>) else {
+            return;
+        };
+        let cancelled = self.own_calls.begin(&key);
+        let session = Arc::clone(self);
+        let (tool, id) = (params.name.clone(), id.to_owned());
+        let arguments = params.arguments.map(ToOwned::to_owned);
+        let token = progress::token(params.meta);
+        self.own_calls.work(async move {
+            let turn = session.own_calls.turn(&tool).await;
+            if !session.own_calls.is_awaited(&key) {
+                return; // cancelled while it waited for its turn
+            }
+            let tools = session.hub().gateway().tools();
+            let result = match &*tool {
+                TOOL_OUTPUT => {
+                    let watched = (token, key.clone());
+                    session.extract(tools, arguments, watched, cancelled).await
+                }
+                _ => spawn_blocking(move || tools.call(&tool, arguments.as_deref())).await,
+            };
+            let frame = match result {
+                Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
+                    .into_bytes(),
+                Err(_) => internal(&id),
+            };
+            drop(turn);
+            // Unless it was cancelled meanwhile.
+            if session.own_calls.end(&key) {
+                session.to.take(Parcel::message(frame).of(Some(key))).await;
+            }
+        });
+    }
+
+    /// The result of `tool_output`. It looks into files as well as waiting for a
+    /// model, so it has a thread of its own; cancelled, it is dropped at the next
+    /// place where it waits.
+    async fn extract(
+        &self,
+        tools: Tools,
+        arguments: Option<Box<RawValue>>,
+        (token, key): (Option<Value>, Key),
+        cancelled: Cancelled,
+    ) -> Result<String, JoinError> {
+        let (frames, mut told) = unbounded_channel();
+        let progress = Progress::new(token, frames);
+        let runtime = Handle::current();
+        let call = spawn_blocking(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    result = tools.tool_output(arguments.as_deref(), &progress) => result,
+                    _ = cancelled => String::new(), // nobody reads it
+                }
+            })
+        });
+        // Ends with the call, which holds the other end: before its answer.
+        while let Some(frame) = told.recv().await {
+            let parcel = Parcel::message(frame).of(Some(key.clone()));
+            self.to.take(parcel).await;
+        }
+        call.await
+    }
+}

@@ -1,0 +1,53 @@
+//! Whose is a tool, a prompt or a resource?
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
+
+use crate::locked;
+use crate::several::Kind;
+use crate::upstream::Slot;
+
+/// What the lists of several servers told last. A list is the same for every
+/// client (MCP 2026-07-28), so that all share one.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    /// By the name that clients use: the server, and its own name for it.
+    kinds: Mutex<BTreeMap<Kind, HashMap<String, (Slot, String)>>>,
+}
+
+impl Catalogue {
+    /// Takes in a whole list; of two with one name the first counts.
+    pub(crate) fn learn(&self, kind: Kind, owners: impl Iterator<Item = (String, (Slot, String))>) {
+        let mut listed = HashMap::new();
+        for (shown, owner) in owners {
+            listed.entry(shown).or_insert(owner);
+        }
+        locked(&self.kinds).insert(kind, listed);
+    }
+
+    pub(crate) fn knows(&self, kind: Kind) -> bool {
+        locked(&self.kinds).contains_key(&kind)
+    }
+
+    pub(crate) fn find(&self, kind: Kind, shown: &str) -> Option<(Slot, String)> {
+        locked(&self.kinds).get(&kind)?.get(shown).cloned()
+    }
+
+    /// The server of the template that a URI looks most like: the one with the
+    /// longest beginning in common.
+    pub(crate) fn find_template(&self, uri: &str) -> Option<(Slot, String)> {
+        let kinds = locked(&self.kinds);
+        let templates = kinds.get(&Kind::Templates)?;
+        let beginning = |template: &str| template.find('{').unwrap_or(template.len());
+        let fitting = templates
+            .iter()
+            .filter(|(template, _)| uri.starts_with(&template[..beginning(template)]));
+        let best = fitting.max_by_key(|(template, _)| (beginning(template), template.as_str()));
+        best.map(|(_, owner)| owner.clone())
+    }
+
+    /// Forgets a list, or all that a server may have changed.
+    pub(crate) fn forget(&self, kind: Kind) {
+        locked(&self.kinds).remove(&kind);
+    }
+}

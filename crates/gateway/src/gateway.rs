@@ -1,0 +1,111 @@
+//! What is a gateway made of?
+
+use std::time::Duration;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use spillgate_artifact::TokenBudget;
+use spillgate_extract::Extractor;
+use spillgate_offload::Offloader;
+use spillgate_query::Engine;
+use spillgate_wire::ServerSpec;
+
+use crate::ListTools;
+use crate::tools::Tools;
+
+/// A server that has said nothing of a request for so long is given up, unless
+/// configured otherwise: longer than clients wait, so that only what nobody
+/// waits for any more is cut off.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Servers, and what is done with their results.
+#[derive(Debug, Clone)]
+pub struct Gateway {
+    /// What stores oversized results.
+    pub offloader: Offloader,
+    /// The servers, in the order in which their tools are listed.
+    pub servers: Vec<Server>,
+    /// Tokens of a page of a stored result, unless a call asks otherwise.
+    pub page: TokenBudget,
+    /// When the gateway's own tools are listed.
+    pub list_tools: ListTools,
+    /// What runs jq filters.
+    pub engine: Engine,
+    /// What answers `tool_output`; `None` where there is no such tool.
+    pub extractor: Option<Extractor>,
+}
+
+/// A server behind the gateway.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Its name, and the way to it.
+    pub spec: ServerSpec,
+    /// Which of its tools clients may see and call.
+    pub tools: ToolFilter,
+    /// How long it may be silent about a request; `None` is for ever.
+    pub timeout: Option<Duration>,
+}
+
+impl Server {
+    /// A server whose tools may all be used.
+    #[must_use]
+    pub fn new(spec: ServerSpec) -> Self {
+        Self {
+            spec,
+            tools: ToolFilter::default(),
+            timeout: Some(DEFAULT_TIMEOUT),
+        }
+    }
+}
+
+/// Which tools may be used.
+#[derive(Debug, Clone, Default)]
+pub struct ToolFilter {
+    /// Only these; `None` is all.
+    allow: Option<GlobSet>,
+    /// But not these.
+    deny: GlobSet,
+    patterns: (Vec<String>, Vec<String>),
+}
+
+impl PartialEq for ToolFilter {
+    fn eq(&self, other: &Self) -> bool {
+        self.patterns == other.patterns
+    }
+}
+
+impl ToolFilter {
+    /// Tools whose names match one of `allow`, or all if there is none, and none
+    /// of `deny`. An error names the pattern that is wrong.
+    pub fn new(allow: &[String], deny: &[String]) -> Result<Self, globset::Error> {
+        let set = |patterns: &[String]| {
+            let mut set = GlobSetBuilder::new();
+            for pattern in patterns {
+                set.add(GlobBuilder::new(pattern).build()?);
+            }
+            set.build()
+        };
+        Ok(Self {
+            allow: match allow {
+                [] => None,
+                some => Some(set(some)?),
+            },
+            deny: set(deny)?,
+            patterns: (allow.to_vec(), deny.to_vec()),
+        })
+    }
+
+    pub(crate) fn admits(&self, tool: &str) -> bool {
+        self.allow.as_ref().is_none_or(|allow| allow.is_match(tool)) && !self.deny.is_match(tool)
+    }
+}
+
+impl Gateway {
+    pub(crate) fn tools(&self) -> Tools {
+        Tools {
+            offloader: self.offloader.clone(),
+            page: self.page,
+            engine: self.engine.clone(),
+            extractor: self.extractor.clone(),
+        }
+    }
+}

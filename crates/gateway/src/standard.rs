@@ -1,0 +1,112 @@
+//! A gateway between the process's standard streams and its servers.
+
+use std::io;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_wire::{Frame, Frames, Item, Output, Parcel, Sink, input, one_line, output};
+use tokio::io::AsyncWriteExt;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Mutex;
+
+use crate::error::refused;
+use crate::{Gateway, GatewayError, Hub, Incoming, Session};
+
+/// Relays between the process's standard streams and the servers until the
+/// client closes; gives the exit code for the process: 0, or 1 when a server
+/// has ended by itself, 128 + n on signal n.
+pub async fn run(gateway: Gateway) -> Result<u8, GatewayError> {
+    // Before the servers: once they run, a signal has to end them as well.
+    let mut signals = Signals::new().map_err(GatewayError::Stdio)?;
+    let mut from_client = Frames::new(input().map_err(GatewayError::Stdio)?);
+    let to = Client {
+        output: Mutex::new(output().map_err(GatewayError::Stdio)?),
+    };
+    let session = Hub::new(gateway).session(Arc::new(to));
+    session.start().await?;
+    let client = Arc::clone(&session);
+    let mut pump = tokio::spawn(async move {
+        while let Ok(Some(frame)) = from_client.next().await {
+            client.take(Incoming::new(frame)).await;
+        }
+    });
+    tokio::select! {
+        code = signals.next() => {
+            session.close(true).await;
+            return Ok(code);
+        }
+        _ = &mut pump => {}
+    }
+    let code = u8::from(session.has_lost_a_server());
+    finish(&session, &mut signals).await;
+    Ok(code)
+}
+
+/// After the client has closed: what is under way may still be answered, unless
+/// a signal comes.
+async fn finish(session: &Arc<Session>, signals: &mut Signals) {
+    tokio::select! {
+        () = session.close(false) => {}
+        _ = signals.next() => session.close(true).await,
+    }
+}
+
+/// The signals that end a gateway.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The exit code for the next signal.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.terminate.recv() => 128 + 15,
+            _ = self.interrupt.recv() => 128 + 2,
+            _ = self.hangup.recv() => 128 + 1,
+        }
+    }
+}
+
+/// The client at the other end of standard output.
+struct Client {
+    output: Mutex<Output>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+impl Sink for Client {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        async move {
+            let frame = match parcel.item {
+                Item::Message(Frame::Memory(frame)) => one_line(frame),
+                Item::Refused(refusal) => match parcel.of {
+                    Some(of) => refused(&of, &refusal).into(),
+                    None => return,
+                },
+                // One stream cannot break and be taken up again.
+                Item::Mark { .. } | Item::Ended | Item::Failed(_) | Item::Gone(_) => return,
+            };
+            let mut output = self.output.lock().await;
+            let written = output.write_all(&frame).await;
+            if written.and(output.flush().await).is_err() {
+                tracing::debug!("the client no longer reads");
+            }
+        }
+        .boxed()
+    }
+}
