@@ -37,7 +37,9 @@ impl Session {
             Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
             Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
             Item::Gone(how) => {
-                tracing::warn!(server = upstream.name(), how, "the server ended");
+                if !self.is_closing() {
+                    tracing::warn!(server = upstream.name(), how, "the server ended");
+                }
                 drop(upstream.note_end(&how));
                 self.fail_all(&upstream, &how).await;
             }

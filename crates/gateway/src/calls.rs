@@ -10,9 +10,10 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::error::internal;
+use crate::incoming::CallParams;
 use crate::own_calls::Cancelled;
 use crate::progress::{self, Progress};
-use crate::session::{CallParams, Session};
+use crate::session::Session;
 use crate::tools::{self, TOOL_OUTPUT, Tools};
 
 impl Session {

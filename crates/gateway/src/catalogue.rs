@@ -7,12 +7,14 @@ use crate::locked;
 use crate::several::Kind;
 use crate::upstream::Slot;
 
+/// By the name that clients use: the server, and its own name for it.
+type Owners = HashMap<String, (Slot, String)>;
+
 /// What the lists of several servers told last. A list is the same for every
 /// client (MCP 2026-07-28), so that all share one.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
-    /// By the name that clients use: the server, and its own name for it.
-    kinds: Mutex<BTreeMap<Kind, HashMap<String, (Slot, String)>>>,
+    kinds: Mutex<BTreeMap<Kind, Owners>>,
 }
 
 impl Catalogue {

@@ -1,5 +1,6 @@
 //! What is a gateway made of?
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -7,7 +8,7 @@ use spillgate_artifact::TokenBudget;
 use spillgate_extract::Extractor;
 use spillgate_offload::Offloader;
 use spillgate_query::Engine;
-use spillgate_wire::ServerSpec;
+use spillgate_wire::{Opener, ServerSpec};
 
 use crate::ListTools;
 use crate::tools::Tools;
@@ -22,6 +23,8 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 pub struct Gateway {
     /// What stores oversized results.
     pub offloader: Offloader,
+    /// What opens the ways to the servers.
+    pub ways: Arc<dyn Opener>,
     /// The servers, in the order in which their tools are listed.
     pub servers: Vec<Server>,
     /// Tokens of a page of a stored result, unless a call asks otherwise.

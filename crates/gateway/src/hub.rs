@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use spillgate_wire::{ChildLink, Intake, Link, LinkError, ServerSpec, Sink, Via};
+use spillgate_wire::Sink;
 use tokio::sync::Semaphore;
 
 use crate::catalogue::Catalogue;
@@ -22,21 +22,18 @@ pub struct Hub {
     servers: Vec<Arc<Server>>,
     pub(crate) catalogue: Catalogue,
     pub(crate) at_once: Arc<Semaphore>,
-    intake: Intake,
 }
 
 impl Hub {
     /// A hub that serves by these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
-        let intake = Intake::new(Arc::clone(gateway.offloader.store()));
         let servers = gateway.servers.iter().cloned().map(Arc::new).collect();
         Arc::new(Self {
             servers,
             gateway: Mutex::new(Arc::new(gateway)),
             catalogue: Catalogue::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
-            intake,
         })
     }
 
@@ -61,18 +58,5 @@ impl Hub {
     /// The settings in force.
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&locked(&self.gateway))
-    }
-
-    /// Opens the way to a server.
-    pub(crate) async fn open(
-        &self,
-        spec: &ServerSpec,
-        sink: Arc<dyn Sink>,
-    ) -> Result<Arc<dyn Link>, LinkError> {
-        let intake = self.intake.clone();
-        match &spec.via {
-            Via::Command(command) => Ok(Arc::new(ChildLink::start(command, intake, sink)?)),
-            Via::Http(_) | Via::Sse(_) => Err(LinkError::Start("not there yet".to_owned())),
-        }
     }
 }

@@ -22,12 +22,14 @@ mod error;
 mod fixture;
 mod gateway;
 mod hub;
+mod incoming;
 mod intercept;
 mod listing;
 mod own;
 mod own_calls;
 mod pending;
 mod progress;
+mod questions;
 mod results;
 mod session;
 mod several;
@@ -41,8 +43,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use error::GatewayError;
 pub use gateway::{DEFAULT_TIMEOUT, Gateway, Server, ToolFilter};
 pub use hub::Hub;
+pub use incoming::Incoming;
 pub use own::{ListTools, own_tools};
-pub use session::{Incoming, Session};
+pub use session::Session;
 pub use standard::run;
 
 /// Each change under these locks is one call, so a panic elsewhere leaves what

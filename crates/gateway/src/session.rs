@@ -1,47 +1,26 @@
 //! A client, as the gateway sees it: the way of a frame from it to a server.
 
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, LinkError, Message, Parcel, Sink, messages, object};
-use tokio::sync::{Notify, oneshot};
+use spillgate_wire::{Envelope, Key, LinkError, Parcel, Sink, messages, object};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use crate::error::{invalid_params, not_sent, upstream_gone};
 use crate::gateway::Server;
 use crate::hub::Hub;
+use crate::incoming::{CallParams, Incoming, message_of};
 use crate::own::OwnTools;
 use crate::own_calls::OwnCalls;
-use crate::pending::{Answered, Asked, Pending, Waiting};
+use crate::pending::Pending;
 use crate::upstream::{Slot, Upstream, notice};
-use crate::{GatewayError, locked, progress, several, watchdog};
-
-/// A frame from a client.
-#[derive(Debug, Clone)]
-pub struct Incoming {
-    /// Its bytes.
-    pub frame: Bytes,
-    /// Headers that came with it, names in lower case: `mcp-*` but for the
-    /// session's id, `traceparent`, `tracestate`, `baggage`.
-    pub headers: Vec<(String, String)>,
-}
-
-impl Incoming {
-    /// A frame that came without headers.
-    #[must_use]
-    pub fn new(frame: impl Into<Bytes>) -> Self {
-        Self {
-            frame: frame.into(),
-            headers: Vec::new(),
-        }
-    }
-}
+use crate::{GatewayError, locked, several, watchdog};
 
 /// A client and its servers.
 #[derive(Debug)]
@@ -54,20 +33,13 @@ pub struct Session {
     pub(crate) upstreams: Vec<Arc<Upstream>>,
     /// Told when a request is sent: somebody has to see that it is answered.
     pub(crate) asked: Arc<Notify>,
+    /// The client is gone, so that servers are to end.
+    closing: AtomicBool,
     /// Work aside from the relaying.
     work: Mutex<JoinSet<()>>,
     /// Numbers the gateway's own requests.
-    questions: AtomicU64,
+    pub(crate) questions: AtomicU64,
     me: Weak<Session>,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct CallParams<'a> {
-    pub(crate) name: String,
-    #[serde(borrow, default)]
-    pub(crate) arguments: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "_meta")]
-    pub(crate) meta: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -96,6 +68,7 @@ impl Session {
             pending: Pending::default(),
             upstreams,
             asked: Arc::default(),
+            closing: AtomicBool::new(false),
             work: Mutex::default(),
             questions: AtomicU64::default(),
             me: Weak::clone(me),
@@ -169,53 +142,15 @@ impl Session {
                 }
             }
             _ => match self.only() {
-                Some(only) => match denied(only, envelope) {
-                    Some(refusal) => self.to_client(refusal).await,
-                    None => {
-                        self.expect(only, envelope);
-                        self.pass(only, incoming, Some(envelope)).await;
+                Some(only) => {
+                    if let Some(refusal) = denied(only, envelope) {
+                        return self.to_client(refusal).await;
                     }
-                },
+                    self.expect(only, envelope);
+                    self.pass(only, incoming, Some(envelope)).await;
+                }
                 None => several::route(self, envelope, incoming).await,
             },
-        }
-    }
-
-    /// Notes a request that is about to go to `upstream`.
-    pub(crate) fn expect(&self, upstream: &Upstream, envelope: &Envelope<'_>) {
-        if let (Some(method), Some(id), Some(key)) = (&envelope.method, envelope.id, envelope.key())
-        {
-            let waiting = Waiting {
-                id: id.get().to_owned(),
-                method: method.clone().into_owned(),
-                asked: asked(method, envelope.params),
-                slot: upstream.slot,
-                heard: Instant::now(),
-                progress: progress::token_of(envelope.params),
-                for_us: None,
-            };
-            self.pending.add(key, waiting);
-            self.asked.notify_one();
-        }
-    }
-
-    /// Asks a server something for the gateway's own sake; gives the frame with
-    /// its answer.
-    pub(crate) async fn ask(
-        self: &Arc<Self>,
-        upstream: &Arc<Upstream>,
-        method: &str,
-        params: &str,
-    ) -> Result<Bytes, LinkError> {
-        let (message, answer) = self.question(upstream, method, params);
-        let key = message.id.clone();
-        if let Err(error) = upstream.send(self, message).await {
-            drop(key.and_then(|key| self.pending.take(&key)));
-            return Err(error);
-        }
-        match answer.await {
-            Ok(answered) => answered.map_err(LinkError::Gone),
-            Err(_) => Err(LinkError::Gone("did not answer".to_owned())),
         }
     }
 
@@ -274,50 +209,6 @@ impl Session {
         }
     }
 
-    /// A request of the gateway itself: the message to send, and where its answer
-    /// comes. The id is `id`.
-    pub(crate) fn question(
-        &self,
-        upstream: &Upstream,
-        method: &str,
-        params: &str,
-    ) -> (Message, oneshot::Receiver<Answered>) {
-        let number = self.questions.fetch_add(1, Ordering::Relaxed);
-        let id = format!("\"spillgate:{number}\"");
-        let frame = format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n"
-        );
-        let (for_us, answer) = oneshot::channel();
-        let frame = Bytes::from(frame);
-        let mut message = notice(frame.clone(), Some(method));
-        if let [envelope] = &*messages(&frame) {
-            self.expect(upstream, envelope);
-            message = message_of(&Incoming::new(frame.clone()), Some(envelope));
-            if let Some(key) = envelope.key()
-                && let Some(mut waiting) = self.pending.take(&key)
-            {
-                waiting.for_us = Some(for_us);
-                waiting.asked = Asked::Other;
-                self.pending.add(key, waiting);
-            }
-        }
-        (message, answer)
-    }
-
-    /// The same with the parameters of an earlier request.
-    pub(crate) fn question_again(
-        &self,
-        upstream: &Upstream,
-        earlier: Message,
-    ) -> (Message, oneshot::Receiver<Answered>) {
-        let params = match &*messages(&earlier.frame) {
-            [envelope] => envelope.params.map_or("{}", RawValue::get).to_owned(),
-            _ => "{}".to_owned(),
-        };
-        let method = earlier.method.as_deref().unwrap_or_default();
-        self.question(upstream, method, &params)
-    }
-
     /// Opens the stream for what belongs to no request, or takes up a broken one
     /// after the event `after`.
     pub async fn listen(self: &Arc<Self>, after: Option<String>) {
@@ -351,6 +242,7 @@ impl Session {
     /// The client is gone. What is under way may still be answered, unless
     /// `hurried`; then what is still unanswered is answered with an error.
     pub async fn close(self: &Arc<Self>, hurried: bool) {
+        self.closing.store(true, Ordering::Relaxed);
         let links = self.upstreams.iter().filter_map(|upstream| upstream.link());
         let links: Vec<_> = links.collect();
         join_all(links.iter().map(|link| link.close(hurried))).await;
@@ -365,6 +257,10 @@ impl Session {
         }
     }
 
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
     /// Whether a server has ended and was not opened again.
     #[must_use]
     pub fn has_lost_a_server(&self) -> bool {
@@ -377,14 +273,13 @@ impl Session {
     pub(crate) async fn fail_all(&self, upstream: &Upstream, how: &str) {
         let slot: Slot = upstream.slot;
         for (_, waiting) in self.pending.drain(|waiting| waiting.slot == slot) {
-            match waiting.for_us {
+            if let Some(for_us) = waiting.for_us {
                 // Whoever asked may have given up.
-                Some(for_us) => drop(for_us.send(Err(how.to_owned()))),
-                None => {
-                    let error = upstream_gone(&waiting.id, upstream.name(), how);
-                    self.to_client(error).await;
-                }
+                drop(for_us.send(Err(how.to_owned())));
+                continue;
             }
+            let error = upstream_gone(&waiting.id, upstream.name(), how);
+            self.to_client(error).await;
         }
     }
 
@@ -411,42 +306,4 @@ fn denied(upstream: &Upstream, envelope: &Envelope<'_>) -> Option<Vec<u8>> {
     let tool = call.name.escape_debug();
     let what = format!("the configuration of this gateway does not allow the tool `{tool}`");
     Some(invalid_params(envelope.id?.get(), &what))
-}
-
-/// A frame for a server, with what its transport may have to say of it.
-pub(crate) fn message_of(incoming: &Incoming, envelope: Option<&Envelope<'_>>) -> Message {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(default)]
-        name: Option<String>,
-        #[serde(default)]
-        uri: Option<String>,
-    }
-    let named = envelope
-        .and_then(|envelope| envelope.params)
-        .and_then(object::<Named>);
-    Message {
-        frame: incoming.frame.clone(),
-        id: envelope
-            .filter(|envelope| envelope.method.is_some())
-            .and_then(Envelope::key),
-        method: envelope.and_then(|one| one.method.as_deref().map(ToOwned::to_owned)),
-        name: named.and_then(|named| named.name.or(named.uri)),
-        headers: incoming.headers.clone(),
-    }
-}
-
-pub(crate) fn asked(method: &str, params: Option<&RawValue>) -> Asked {
-    match method {
-        "initialize" | "server/discover" => Asked::Capabilities,
-        "tools/list" => Asked::ToolsList,
-        "tools/call" => match params.and_then(object::<CallParams<'_>>) {
-            Some(call) => Asked::ToolsCall {
-                tool: call.name,
-                arguments: call.arguments.map(|raw| raw.get().to_owned()),
-            },
-            None => Asked::Other,
-        },
-        _ => Asked::Other,
-    }
 }

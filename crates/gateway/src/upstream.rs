@@ -132,7 +132,8 @@ impl Upstream {
             session: Arc::downgrade(session),
             slot: self.slot,
         };
-        let opened = session.hub().open(&self.server.spec, Arc::new(inbox)).await;
+        let gateway = session.hub().gateway();
+        let opened = gateway.ways.open(&self.server.spec, Arc::new(inbox)).await;
         let link = opened.inspect_err(|error| drop(self.note_end(&error.to_string())))?;
         locked(&self.state).link = Some(Arc::clone(&link));
         if let Some((Some(initialize), initialized)) = greeting {
@@ -149,7 +150,7 @@ impl Upstream {
         initialize: Message,
         initialized: Option<Message>,
     ) -> Result<(), LinkError> {
-        let (message, answer) = session.question_again(self, initialize);
+        let (message, answer) = session.question_again(self, &initialize);
         link.send(message).await?;
         match timeout(GREETING, answer).await {
             Ok(Ok(Ok(_))) => {}

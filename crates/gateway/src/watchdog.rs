@@ -95,7 +95,7 @@ async fn give_up(session: &Arc<Session>, key: &Key, waiting: Waiting) {
         None => {
             session
                 .to_client(too_slow(&waiting.id, upstream.name(), &how))
-                .await
+                .await;
         }
     }
 }

@@ -339,15 +339,30 @@ pub(crate) struct Config {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = MCP_EXAMPLES)]
 pub(crate) struct Mcp {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     /// What the server is called in messages and in rules for servers
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// A server that is reached by Streamable HTTP
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, conflicts_with = "command")]
+    pub(crate) url: Option<String>,
+    /// Speak HTTP with server-sent events to it, as of 2024-11-05
+    #[arg(long, requires = "url")]
+    pub(crate) sse: bool,
+    /// A header for it, "Name: value"; a secret is better kept in --header-env
+    #[arg(long, value_name = "HEADER", requires = "url")]
+    pub(crate) header: Vec<String>,
+    /// A header for it whose value is in a variable of the environment, "Name=VARIABLE"
+    #[arg(long, value_name = "HEADER", requires = "url")]
+    pub(crate) header_env: Vec<String>,
+    /// Only these servers of the configuration [default: all that have a command or a url]
+    #[arg(long = "server", value_name = "NAME", conflicts_with_all = ["command", "url"])]
+    pub(crate) servers: Vec<String>,
     /// The server's command and its arguments
     #[arg(
-        required = true,
         trailing_var_arg = true,
         allow_hyphen_values = true,
         value_name = "CMD",
@@ -355,6 +370,13 @@ pub(crate) struct Mcp {
     )]
     pub(crate) command: Vec<String>,
 }
+
+const MCP_EXAMPLES: &str = "\
+Examples:
+  spillgate mcp -- npx -y @modelcontextprotocol/server-filesystem /some/dir
+  spillgate mcp --url https://mcp.example.com/mcp --header-env Authorization=EXAMPLE_TOKEN
+  spillgate mcp --config .mcp.json          all servers of a client's list behind one
+  spillgate mcp --server git --server files  two servers of spillgate.toml";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FsMcp {

@@ -177,7 +177,8 @@ fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
         .clone()
         .or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from))
         .filter(|file| !file.as_os_str().is_empty());
-    if let Some(file) = named {
+    // A client's list of servers is no file of ours; `mcp` reads it besides.
+    if let Some(file) = named.filter(|file| !is_client_file(file)) {
         return match file.is_file() {
             true => Ok(Some(file)),
             false => Err(missing(&file)),
@@ -185,6 +186,12 @@ fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
     }
     let users = directories()?.config_dir().join("spillgate/spillgate.toml");
     Ok(users.is_file().then_some(users))
+}
+
+/// Whether a file is a client's list of servers, such as `.mcp.json`.
+pub(crate) fn is_client_file(file: &Path) -> bool {
+    file.extension()
+        .is_some_and(|extension| extension == "json")
 }
 
 fn missing(file: &Path) -> Failure {

@@ -9,6 +9,7 @@ mod layers;
 mod models;
 mod output;
 mod progress;
+mod servers;
 mod settings;
 mod tool_output;
 mod wiring;

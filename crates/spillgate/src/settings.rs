@@ -15,6 +15,7 @@ use spillgate_offload::{Policy, Profile, Rule, TemplateError, Templates};
 use crate::args::LimitArgs;
 use crate::config_file::Places;
 use crate::failure::{Failure, Fault};
+use crate::servers::ServerSettings;
 use crate::tool_output::ToolOutput;
 
 /// All settings, by the names that they have in the file.
@@ -50,9 +51,9 @@ pub(crate) struct Settings {
     /// Rules for tools, by a pattern of their name.
     #[serde(default)]
     pub(crate) tools: BTreeMap<String, Rule>,
-    /// Rules for servers, by their name.
+    /// Servers, by their name.
     #[serde(default)]
-    pub(crate) servers: BTreeMap<String, ServerRules>,
+    pub(crate) servers: BTreeMap<String, ServerSettings>,
     /// The user's own words for an oversized result, by the name by which
     /// `profile` asks for them.
     #[serde(default)]
@@ -99,39 +100,6 @@ fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error
         Either::Text(text) => text,
         Either::Number(number) => number.to_string(),
     })
-}
-
-/// Rules for one server: those of a [`Rule`], each by itself so that a
-/// misspelt one is found, and those for its tools.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct ServerRules {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_lines: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_chars: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    profile: Option<Profile>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    preview_tokens: Option<u64>,
-    tools: BTreeMap<String, Rule>,
-}
-
-impl ServerRules {
-    fn rule(&self) -> Rule {
-        Rule {
-            max_tokens: self.max_tokens,
-            max_bytes: self.max_bytes,
-            max_lines: self.max_lines,
-            max_chars: self.max_chars,
-            profile: self.profile.clone(),
-            preview_tokens: self.preview_tokens,
-        }
-    }
 }
 
 impl Settings {

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
-use crate::layers::Layers;
+use crate::layers::{Layers, is_client_file};
 use crate::models;
 use crate::settings::Settings;
 
@@ -131,6 +131,13 @@ impl House {
     /// target.
     pub(crate) fn model(&self, targets: &[Target]) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
         models::model(&self.settings, targets)
+    }
+
+    /// A client's list of servers that was named as the configuration.
+    pub(crate) fn client_file(&self) -> Option<PathBuf> {
+        let named = self.common.config.clone();
+        let named = named.or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from));
+        named.filter(|file| is_client_file(file))
     }
 
     /// The option that leads to the same store in another command.

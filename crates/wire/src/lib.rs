@@ -18,6 +18,7 @@ mod link;
 mod parcel;
 mod splice;
 mod stdio;
+mod ways;
 
 pub use child::{ChildLink, ServerCommand};
 pub use frame::{Envelope, Key, messages, object, span_in};
@@ -26,3 +27,4 @@ pub use link::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
 pub use parcel::{Frame, Item, Parcel, Refusal, Sink};
 pub use splice::Splice;
 pub use stdio::{Frames, Input, Output, input, one_line, output};
+pub use ways::{Opener, Ways};

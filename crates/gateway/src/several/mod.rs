@@ -20,8 +20,9 @@ use spillgate_wire::{
 use bytes::Bytes;
 
 use crate::error::{batch_refused, invalid_params, method_not_found};
+use crate::incoming::{Incoming, asked};
 use crate::pending::Waiting;
-use crate::session::{Incoming, Session, asked};
+use crate::session::Session;
 use crate::upstream::Upstream;
 
 pub(crate) use lists::Kind;

@@ -1,16 +1,19 @@
 //! `spillgate mcp`: between an MCP client and a server.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Server, own_tools};
 use spillgate_offload::{Door, Offloader};
-use spillgate_wire::{ServerCommand, ServerSpec, Via};
+use spillgate_wire::{HttpServer, Intake, ServerCommand, ServerSpec, Via, Ways};
 
 use crate::args::Mcp;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
+use crate::servers;
 use crate::wiring::{House, SWEEP_EVERY, log_to_stderr};
 
 /// Programs that only start another one, whose name says more.
@@ -20,23 +23,7 @@ const LAUNCHERS: [&str; 12] = [
 
 pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
     log_to_stderr("warn");
-    let (program, arguments) = mcp.command.split_first().expect("clap requires a command");
-    let extractor = extractor(house)?;
-    let gateway = Gateway {
-        offloader: behind_the_gateway(house, extractor.as_ref())?,
-        extractor,
-        servers: vec![Server::new(ServerSpec {
-            name: mcp.name.clone().unwrap_or_else(|| name_of(&mcp.command)),
-            via: Via::Command(ServerCommand {
-                program: program.clone(),
-                arguments: arguments.to_vec(),
-                ..ServerCommand::default()
-            }),
-        })],
-        page: house.gateway_page(),
-        list_tools: house.settings.list_tools,
-        engine: super::query::engine()?,
-    };
+    let gateway = gateway(house, servers(house, mcp)?)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -56,6 +43,92 @@ pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
     house.ledger.flush_inline(SystemClock.now());
     house.tidy(None);
     Ok(code?)
+}
+
+fn gateway(house: &House, servers: Vec<Server>) -> Result<Gateway, Failure> {
+    let extractor = extractor(house)?;
+    Ok(Gateway {
+        offloader: behind_the_gateway(house, extractor.as_ref())?,
+        extractor,
+        ways: Arc::new(Ways {
+            intake: Intake::new(house.offloader.store().clone()),
+        }),
+        servers,
+        page: house.gateway_page(),
+        list_tools: house.settings.list_tools,
+        engine: super::query::engine()?,
+    })
+}
+
+/// The servers that were asked for: one by its command or its URL, or those of
+/// the configuration.
+fn servers(house: &House, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
+    let via = match (&mcp.url, mcp.command.split_first()) {
+        (Some(url), _) => {
+            let server = HttpServer {
+                url: url.clone(),
+                headers: headers(mcp)?,
+            };
+            if mcp.sse {
+                Via::Sse(server)
+            } else {
+                Via::Http(server)
+            }
+        }
+        (None, Some((program, arguments))) => Via::Command(ServerCommand {
+            program: program.clone(),
+            arguments: arguments.to_vec(),
+            ..ServerCommand::default()
+        }),
+        (None, None) => return of_configuration(house, mcp),
+    };
+    let of_url = || mcp.url.as_deref().map(host_of);
+    let name = mcp.name.clone().or_else(of_url);
+    let name = name.unwrap_or_else(|| name_of(&mcp.command));
+    Ok(vec![servers::named(
+        &house.settings,
+        ServerSpec { name, via },
+    )?])
+}
+
+fn of_configuration(house: &House, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
+    let mut settings = house.settings.clone();
+    if let Some(file) = house.client_file() {
+        servers::add_client_file(&mut settings, &file)?;
+    }
+    let servers = servers::configured(&settings, &mcp.servers)?;
+    if !servers.is_empty() {
+        return Ok(servers);
+    }
+    let what = "there is no server to put the gateway in front of";
+    let hint = "give its command after `--`, its address with --url, a client's list with --config \
+                .mcp.json, or [servers.NAME] with a `command` or a `url` in spillgate.toml";
+    Err(Failure::new("usage", Fault::Caller, what.to_owned()).hint(hint))
+}
+
+/// The headers of the options.
+fn headers(mcp: &Mcp) -> Result<BTreeMap<String, String>, Failure> {
+    let wrong = |what: String| {
+        let hint = "write --header 'Name: value' or --header-env 'Name=VARIABLE'";
+        Failure::new("usage", Fault::Caller, what).hint(hint)
+    };
+    let mut headers = BTreeMap::new();
+    for header in &mcp.header {
+        // Its value may be a secret, so it is not repeated.
+        let (name, value) = header
+            .split_once(':')
+            .ok_or_else(|| wrong("a --header has no `:`".to_owned()))?;
+        headers.insert(name.trim().to_owned(), value.trim().to_owned());
+    }
+    for header in &mcp.header_env {
+        let (name, variable) = header
+            .split_once('=')
+            .ok_or_else(|| wrong(format!("--header-env {header:?} has no `=`")))?;
+        let value = std::env::var(variable.trim())
+            .map_err(|_| wrong(format!("the variable `{variable}` is not set")))?;
+        headers.insert(name.trim().to_owned(), value);
+    }
+    Ok(headers)
 }
 
 /// What answers `tool_output`, unless it is switched off.
@@ -83,6 +156,16 @@ fn behind_the_gateway(house: &House, extractor: Option<&Extractor>) -> Result<Of
         offloader.ledger().clone(),
     )
     .with_short_ids(house.settings.continuation.short_ids))
+}
+
+/// What a server behind HTTP is called: its host.
+fn host_of(url: &str) -> String {
+    let after = url.split_once("://").map_or(url, |(_, after)| after);
+    let authority = after.split(['/', '?', '#']).next().unwrap_or(after);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    host.to_owned()
 }
 
 /// What a server is called: its program, or what a launcher was told to start.

@@ -1,0 +1,76 @@
+//! What does a frame of the client want?
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use spillgate_wire::{Envelope, Message, object};
+
+use crate::pending::Asked;
+
+/// A frame from a client.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    /// Its bytes.
+    pub frame: Bytes,
+    /// Headers that came with it, names in lower case: `mcp-*` but for the
+    /// session's id, `traceparent`, `tracestate`, `baggage`.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Incoming {
+    /// A frame that came without headers.
+    #[must_use]
+    pub fn new(frame: impl Into<Bytes>) -> Self {
+        Self {
+            frame: frame.into(),
+            headers: Vec::new(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct CallParams<'a> {
+    pub(crate) name: String,
+    #[serde(borrow, default)]
+    pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    pub(crate) meta: Option<&'a RawValue>,
+}
+
+/// A frame for a server, with what its transport may have to say of it.
+pub(crate) fn message_of(incoming: &Incoming, envelope: Option<&Envelope<'_>>) -> Message {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        name: Option<String>,
+        #[serde(default)]
+        uri: Option<String>,
+    }
+    let named = envelope
+        .and_then(|envelope| envelope.params)
+        .and_then(object::<Named>);
+    Message {
+        frame: incoming.frame.clone(),
+        id: envelope
+            .filter(|envelope| envelope.method.is_some())
+            .and_then(Envelope::key),
+        method: envelope.and_then(|one| one.method.as_deref().map(ToOwned::to_owned)),
+        name: named.and_then(|named| named.name.or(named.uri)),
+        headers: incoming.headers.clone(),
+    }
+}
+
+pub(crate) fn asked(method: &str, params: Option<&RawValue>) -> Asked {
+    match method {
+        "initialize" | "server/discover" => Asked::Capabilities,
+        "tools/list" => Asked::ToolsList,
+        "tools/call" => match params.and_then(object::<CallParams<'_>>) {
+            Some(call) => Asked::ToolsCall {
+                tool: call.name,
+                arguments: call.arguments.map(|raw| raw.get().to_owned()),
+            },
+            None => Asked::Other,
+        },
+        _ => Asked::Other,
+    }
+}

@@ -1,0 +1,200 @@
+//! Servers that are functions, and a client that collects what it gets.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use spillgate_artifact::TokenBudget;
+use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session};
+use spillgate_measure::Tokenizer;
+use spillgate_offload::{Door, NoLedger, Offloader, Policy};
+use spillgate_query::Engine;
+use spillgate_store::MemoryStore;
+use spillgate_testkit::StoppedClock;
+use spillgate_wire::{
+    Frame, Item, Key, Link, LinkError, Message, Opener, Parcel, ServerCommand, ServerSpec, Sink,
+    Via,
+};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
+
+/// What a server says to a message: frames, or its end.
+pub(crate) type Answer = Arc<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
+
+/// A server's last word: it ends.
+pub(crate) fn the_end() -> Value {
+    json!("the end")
+}
+
+/// Servers by their names.
+#[derive(Default)]
+pub(crate) struct Servers {
+    answers: BTreeMap<String, Answer>,
+    /// What each was sent, and when it was opened.
+    pub(crate) log: Arc<Mutex<Vec<String>>>,
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Servers")
+    }
+}
+
+impl Servers {
+    pub(crate) fn with(
+        mut self,
+        name: &str,
+        answer: impl Fn(&Value) -> Vec<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.answers.insert(name.to_owned(), Arc::new(answer));
+        self
+    }
+}
+
+impl Opener for Servers {
+    fn open<'a>(
+        &'a self,
+        server: &'a ServerSpec,
+        sink: Arc<dyn Sink>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
+        let link = FakeLink {
+            name: server.name.clone(),
+            answer: Arc::clone(&self.answers[&server.name]),
+            log: Arc::clone(&self.log),
+            sink,
+        };
+        link.note("opened");
+        async move { Ok(Arc::new(link) as Arc<dyn Link>) }.boxed()
+    }
+}
+
+struct FakeLink {
+    name: String,
+    answer: Answer,
+    log: Arc<Mutex<Vec<String>>>,
+    sink: Arc<dyn Sink>,
+}
+
+impl FakeLink {
+    fn note(&self, what: &str) {
+        self.log.lock().unwrap().push(format!("{}: {what}", self.name));
+    }
+}
+
+impl fmt::Debug for FakeLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl Link for FakeLink {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+        let frame: Value = serde_json::from_slice(&message.frame).unwrap();
+        self.note(&frame.to_string());
+        for said in (self.answer)(&frame) {
+            let sink = Arc::clone(&self.sink);
+            let parcel = match said == the_end() {
+                true => Parcel {
+                    of: None,
+                    event: None,
+                    item: Item::Gone("exited with status 7".to_owned()),
+                },
+                false => Parcel::message(said.to_string()),
+            };
+            tokio::spawn(async move { sink.take(parcel).await });
+        }
+        async { Ok(()) }.boxed()
+    }
+
+    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn abandon(&self, _: &Key) -> BoxFuture<'_, ()> {
+        async {}.boxed()
+    }
+
+    fn close(&self, _: bool) -> BoxFuture<'_, ()> {
+        self.note("closed");
+        async {}.boxed()
+    }
+}
+
+/// Collects what a client gets.
+#[derive(Debug)]
+struct Collected(UnboundedSender<Value>);
+
+impl Sink for Collected {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        let Item::Message(Frame::Memory(frame)) = parcel.item else {
+            panic!("{parcel:?}");
+        };
+        self.0.send(serde_json::from_slice(&frame).unwrap()).unwrap();
+        async {}.boxed()
+    }
+}
+
+/// A client of a gateway to servers that are functions.
+pub(crate) struct Client {
+    pub(crate) session: Arc<Session>,
+    got: UnboundedReceiver<Value>,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Client {
+    pub(crate) fn of(servers: Servers, change: impl Fn(Server) -> Server) -> Self {
+        let log = Arc::clone(&servers.log);
+        let of = |name: &String| {
+            change(Server::new(ServerSpec {
+                name: name.clone(),
+                via: Via::Command(ServerCommand::default()),
+            }))
+        };
+        let gateway = Gateway {
+            offloader: Offloader::new(
+                Arc::new(MemoryStore::default()),
+                Policy::default(),
+                Tokenizer::Heuristic.counter(),
+                Door::gateway(),
+                Arc::new(StoppedClock::default()),
+                Arc::new(NoLedger),
+            ),
+            servers: servers.answers.keys().map(of).collect(),
+            ways: Arc::new(servers),
+            page: TokenBudget::new(2500),
+            list_tools: ListTools::Always,
+            engine: Engine::new("false".into()),
+            extractor: None,
+        };
+        let (to, got) = unbounded_channel();
+        let session = Hub::new(gateway).session(Arc::new(Collected(to)));
+        Self { session, got, log }
+    }
+
+    pub(crate) async fn send(&self, frame: &Value) {
+        self.session.take(Incoming::new(frame.to_string())).await;
+    }
+
+    /// The next frame that the client gets.
+    pub(crate) async fn next(&mut self) -> Value {
+        const LONG: Duration = Duration::from_secs(3600);
+        timeout(LONG, self.got.recv()).await.expect("a frame").expect("a session")
+    }
+
+    /// What a request is answered with.
+    pub(crate) async fn ask(&mut self, id: u64, method: &str, params: &Value) -> Value {
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        self.next().await
+    }
+
+    /// What the servers were sent since the last look.
+    pub(crate) fn sent(&self) -> String {
+        let mut log = std::mem::take(&mut *self.log.lock().unwrap());
+        log.sort();
+        log.join("\n")
+    }
+}

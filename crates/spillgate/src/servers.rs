@@ -1,0 +1,315 @@
+//! Which servers are behind the gateway, and what rules are there for them?
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use serde::{Deserialize, Serialize, Serializer};
+use spillgate_gateway::{DEFAULT_TIMEOUT, Server, ToolFilter};
+use spillgate_offload::{Profile, Rule};
+use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, Via};
+
+use crate::failure::{Failure, Fault};
+use crate::settings::Settings;
+
+/// One server: how it is reached, and what holds for its results. Each member
+/// by itself, so that a misspelt one is found.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServerSettings {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_lines: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_chars: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Profile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) tools: BTreeMap<String, Rule>,
+    /// The program that is the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    args: Vec<String>,
+    #[serde(
+        serialize_with = "names_only",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    env: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<PathBuf>,
+    /// Where the server is reached by HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<Transport>,
+    #[serde(
+        serialize_with = "names_only",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    headers: BTreeMap<String, String>,
+    /// `false` leaves it out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enabled: Option<bool>,
+    /// Only these of its tools, by patterns of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    allow: Vec<String>,
+    /// But not these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deny: Vec<String>,
+    /// How long it may be silent about a request, such as "10m"; "0s" is for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<String>,
+}
+
+/// How a server with a `url` is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Transport {
+    /// Streamable HTTP.
+    Http,
+    /// HTTP with server-sent events, as of 2024-11-05.
+    Sse,
+}
+
+/// Values are secrets more often than not.
+fn names_only<S: Serializer>(map: &BTreeMap<String, String>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(map.keys().map(|name| (name, "…")))
+}
+
+impl ServerSettings {
+    /// The limits for its results.
+    pub(crate) fn rule(&self) -> Rule {
+        Rule {
+            max_tokens: self.max_tokens,
+            max_bytes: self.max_bytes,
+            max_lines: self.max_lines,
+            max_chars: self.max_chars,
+            profile: self.profile.clone(),
+            preview_tokens: self.preview_tokens,
+        }
+    }
+
+    /// The way to it; `None` where only rules are given. An error names the
+    /// member that is wrong, and says what is.
+    fn via(&self) -> Result<Option<Via>, (&'static str, String)> {
+        let expand = |member, text: &String| expand(text).map_err(|what| (member, what));
+        let all = |member, map: &BTreeMap<String, String>| {
+            let pairs = map
+                .iter()
+                .map(|(name, value)| Ok((name.clone(), expand(member, value)?)));
+            pairs.collect::<Result<BTreeMap<_, _>, (&'static str, String)>>()
+        };
+        Ok(Some(match (&self.command, &self.url) {
+            (None, None) => return Ok(None),
+            (Some(_), Some(_)) => {
+                let what = "stands beside `command`, and a server is reached in one way".to_owned();
+                return Err(("url", what));
+            }
+            (Some(command), None) => Via::Command(ServerCommand {
+                program: expand("command", command)?,
+                arguments: self
+                    .args
+                    .iter()
+                    .map(|one| expand("args", one))
+                    .collect::<Result<_, _>>()?,
+                env: all("env", &self.env)?,
+                directory: self.cwd.clone(),
+            }),
+            (None, Some(url)) => {
+                let server = HttpServer {
+                    url: expand("url", url)?,
+                    headers: all("headers", &self.headers)?,
+                };
+                match self.transport {
+                    Some(Transport::Sse) => Via::Sse(server),
+                    _ => Via::Http(server),
+                }
+            }
+        }))
+    }
+
+    /// What else holds for it.
+    fn server(&self, spec: ServerSpec) -> Result<Server, (&'static str, String)> {
+        let tools = ToolFilter::new(&self.allow, &self.deny)
+            .map_err(|error| ("allow", format!("a tool pattern is wrong: {error}")))?;
+        let timeout = match self.timeout.as_deref().map(str::trim) {
+            None => Some(DEFAULT_TIMEOUT),
+            Some("0") => None,
+            Some(text) => {
+                let parsed = humantime::parse_duration(text);
+                let time = parsed.map_err(|error| ("timeout", format!("{text:?}: {error}")))?;
+                Some(time).filter(|time| !time.is_zero())
+            }
+        };
+        Ok(Server {
+            tools,
+            timeout,
+            ..Server::new(spec)
+        })
+    }
+}
+
+/// Settings of a server that came by the command line: its rules, if the file
+/// has some under its name.
+pub(crate) fn named(settings: &Settings, spec: ServerSpec) -> Result<Server, Failure> {
+    let name = spec.name.clone();
+    match settings.servers.get(&name) {
+        None => Ok(Server::new(spec)),
+        Some(of) => of
+            .server(spec)
+            .map_err(|(member, what)| wrong(settings, &name, member, &what)),
+    }
+}
+
+/// All servers of the configuration, or those of these names.
+pub(crate) fn configured(settings: &Settings, only: &[String]) -> Result<Vec<Server>, Failure> {
+    let mut servers = Vec::new();
+    for (name, of) in &settings.servers {
+        let is_meant = only.is_empty() || only.contains(name);
+        if !is_meant || of.enabled == Some(false) && only.is_empty() {
+            continue;
+        }
+        let told = |(member, what): (&str, String)| wrong(settings, name, member, &what);
+        let Some(via) = of.via().map_err(told)? else {
+            continue;
+        };
+        let spec = ServerSpec {
+            name: name.clone(),
+            via,
+        };
+        servers.push(of.server(spec).map_err(told)?);
+    }
+    let missing = only
+        .iter()
+        .find(|name| !servers.iter().any(|one| one.spec.name == **name));
+    match missing {
+        None => Ok(servers),
+        Some(name) => {
+            let known: Vec<&str> = settings.servers.keys().map(String::as_str).collect();
+            let what = format!("there is no server `{name}` with a `command` or a `url`");
+            Err(Failure::new("config", Fault::Caller, what)
+                .hint(crate::tool_output::nearest(name, known.into_iter())))
+        }
+    }
+}
+
+fn wrong(settings: &Settings, server: &str, member: &str, what: &str) -> Failure {
+    let hint = "docs/servers.md lists what a server can have";
+    settings
+        .places
+        .wrong(&["servers", server, member], what, hint)
+}
+
+/// A client's list of servers, `.mcp.json` for example: `mcpServers`, or
+/// `servers` as VS Code has it.
+#[derive(Debug, Deserialize)]
+struct McpJson {
+    #[serde(default, rename = "mcpServers")]
+    mcp_servers: BTreeMap<String, McpServer>,
+    #[serde(default)]
+    servers: BTreeMap<String, McpServer>,
+}
+
+/// As clients have it; what is only theirs is not looked at.
+#[derive(Debug, Deserialize)]
+struct McpServer {
+    #[serde(default)]
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    cwd: Option<PathBuf>,
+    #[serde(default, alias = "httpUrl", alias = "serverUrl")]
+    url: Option<String>,
+    #[serde(default, rename = "type", alias = "transport")]
+    kind: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    disabled: bool,
+}
+
+/// Adds the servers of a client's file to the settings. Rules that the settings
+/// have for a server of that name hold for it.
+pub(crate) fn add_client_file(settings: &mut Settings, file: &Path) -> Result<(), Failure> {
+    let failed = |what: String| {
+        let what = format!("{}: {what}", file.display());
+        Failure::new("config", Fault::Caller, what)
+            .hint("the file is JSON with a member `mcpServers`, as MCP clients have it")
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
+    let list: McpJson = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+    let mut all = list.mcp_servers;
+    all.extend(list.servers);
+    if all.is_empty() {
+        return Err(failed("it lists no servers".to_owned()));
+    }
+    for (name, server) in all {
+        let is_sse = server.kind.as_deref() == Some("sse");
+        let of = settings.servers.entry(name).or_default();
+        of.command = server.command;
+        of.args = server.args;
+        of.env = server.env;
+        of.cwd = server.cwd;
+        of.transport = is_sse.then_some(Transport::Sse);
+        of.url = server.url;
+        of.headers = server.headers;
+        if server.disabled {
+            of.enabled = Some(false);
+        }
+    }
+    Ok(())
+}
+
+/// `text` with each `${NAME}` as the environment has it, and each
+/// `${NAME:-default}` with the default where it has none: as clients do.
+pub(crate) fn expand(text: &str) -> Result<String, String> {
+    static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+            .expect("invariant: the pattern is a constant")
+    });
+    let mut missing = None;
+    let expanded = VARIABLE.replace_all(text, |found: &Captures<'_>| {
+        let set = std::env::var(&found[1]).ok();
+        let default = || found.get(2).map(|text| text.as_str().to_owned());
+        set.or_else(default).unwrap_or_else(|| {
+            missing.get_or_insert_with(|| found[1].to_owned());
+            String::new()
+        })
+    });
+    match &missing {
+        None => Ok(expanded.into_owned()),
+        Some(name) => Err(format!(
+            "the variable `{name}` is not set in the environment"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_put_in() {
+        assert!(!expand("a ${PATH:-x} $b {c}").unwrap().contains("${"));
+        assert_eq!(expand("${NO_SUCH_THING:-x y}/z").unwrap(), "x y/z");
+        assert_eq!(
+            expand("$HOME is no variable").unwrap(),
+            "$HOME is no variable"
+        );
+        let told = expand("${NO_SUCH_THING}").unwrap_err();
+        assert_eq!(
+            told,
+            "the variable `NO_SUCH_THING` is not set in the environment"
+        );
+    }
+}
