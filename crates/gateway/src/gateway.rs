@@ -97,6 +97,10 @@ impl ToolFilter {
         })
     }
 
+    pub(crate) fn admits_all(&self) -> bool {
+        self.allow.is_none() && self.deny.is_empty()
+    }
+
     pub(crate) fn admits(&self, tool: &str) -> bool {
         self.allow.as_ref().is_none_or(|allow| allow.is_match(tool)) && !self.deny.is_match(tool)
     }

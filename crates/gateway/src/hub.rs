@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use spillgate_wire::Sink;
+use spillgate_wire::{Opener, Sink};
 use tokio::sync::Semaphore;
 
 use crate::catalogue::Catalogue;
@@ -10,6 +10,7 @@ use crate::gateway::{Gateway, Server};
 use crate::locked;
 use crate::own::OwnTools;
 use crate::session::Session;
+use crate::shared::Shared;
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
 const AT_ONCE: usize = 4;
@@ -19,7 +20,11 @@ const AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub struct Hub {
     gateway: Mutex<Arc<Gateway>>,
-    servers: Vec<Arc<Server>>,
+    servers: Mutex<Vec<Arc<Server>>>,
+    /// The servers of all stateless requests.
+    shared: Arc<Shared>,
+    /// Our tools as all stateless requests see them.
+    own: Arc<OwnTools>,
     pub(crate) catalogue: Catalogue,
     pub(crate) at_once: Arc<Semaphore>,
 }
@@ -30,7 +35,9 @@ impl Hub {
     pub fn new(gateway: Gateway) -> Arc<Self> {
         let servers = gateway.servers.iter().cloned().map(Arc::new).collect();
         Arc::new(Self {
-            servers,
+            servers: Mutex::new(servers),
+            shared: Arc::new(Shared::new(Arc::clone(&gateway.ways))),
+            own: Arc::new(own_tools_of(&gateway)),
             gateway: Mutex::new(Arc::new(gateway)),
             catalogue: Catalogue::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
@@ -41,22 +48,38 @@ impl Hub {
     #[must_use]
     pub fn session(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let gateway = self.gateway();
-        let own = OwnTools::new(
-            &gateway.offloader,
-            gateway.extractor.as_ref(),
-            gateway.list_tools,
-        );
-        Session::new(Arc::clone(self), to, own, &self.servers)
+        let own = Arc::new(own_tools_of(&gateway));
+        Session::new(Arc::clone(self), Arc::clone(&gateway.ways), to, own)
     }
 
-    /// One stateless request over HTTP (MCP 2026-07-28).
+    /// One stateless request over HTTP (MCP 2026-07-28). All of them share the
+    /// servers that are processes.
     #[must_use]
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
-        self.session(to)
+        let ways = Arc::clone(&self.shared) as Arc<dyn Opener>;
+        Session::new(Arc::clone(self), ways, to, Arc::clone(&self.own))
+    }
+
+    /// Ends what stateless requests share. Sessions are closed by themselves.
+    pub async fn close(&self, hurried: bool) {
+        self.shared.close(hurried).await;
     }
 
     /// The settings in force.
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&locked(&self.gateway))
     }
+
+    /// The servers for a new client.
+    pub(crate) fn servers(&self) -> Vec<Arc<Server>> {
+        locked(&self.servers).clone()
+    }
+}
+
+fn own_tools_of(gateway: &Gateway) -> OwnTools {
+    OwnTools::new(
+        &gateway.offloader,
+        gateway.extractor.as_ref(),
+        gateway.list_tools,
+    )
 }

@@ -229,7 +229,14 @@ mod tests {
             serde_json::from_str::<Value>(&text).unwrap();
             told.push(text.replace(&ours.unwrap(), "OURS"));
         }
-        assert_snapshot!(told.join("\n"));
+        assert_snapshot!(told.join("\n"), @r#"
+        {"id":1,"result":{"tools":[{"name":"b"} ,{"name":"c"},{"name":"d"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[{"name":"a"},{"name":"d"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[{"name":"c"},{"name":"d"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[{"name":"b"} ,{"name":"c"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[{"name":"a"}, {"name":"b"} ,{"name":"c"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[OURS],"x":1.0}}
+        "#);
     }
 
     #[test]

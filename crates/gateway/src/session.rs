@@ -8,12 +8,11 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, LinkError, Parcel, Sink, messages, object};
+use spillgate_wire::{Envelope, Key, LinkError, Opener, Parcel, Sink, messages, object};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::error::{invalid_params, not_sent, upstream_gone};
-use crate::gateway::Server;
 use crate::hub::Hub;
 use crate::incoming::{CallParams, Incoming, message_of};
 use crate::own::OwnTools;
@@ -26,8 +25,10 @@ use crate::{GatewayError, locked, several, watchdog};
 #[derive(Debug)]
 pub struct Session {
     hub: Arc<Hub>,
+    /// What opens the ways to the servers.
+    pub(crate) ways: Arc<dyn Opener>,
     pub(crate) to: Arc<dyn Sink>,
-    pub(crate) own: OwnTools,
+    pub(crate) own: Arc<OwnTools>,
     pub(crate) own_calls: OwnCalls,
     pub(crate) pending: Pending,
     pub(crate) upstreams: Vec<Arc<Upstream>>,
@@ -51,10 +52,11 @@ struct CancelParams<'a> {
 impl Session {
     pub(crate) fn new(
         hub: Arc<Hub>,
+        ways: Arc<dyn Opener>,
         to: Arc<dyn Sink>,
-        own: OwnTools,
-        servers: &[Arc<Server>],
+        own: Arc<OwnTools>,
     ) -> Arc<Self> {
+        let servers = hub.servers();
         let upstreams = servers
             .iter()
             .enumerate()
@@ -62,6 +64,7 @@ impl Session {
             .collect();
         let session = Arc::new_cyclic(|me| Self {
             hub,
+            ways,
             to,
             own,
             own_calls: OwnCalls::default(),
@@ -294,9 +297,17 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Whoever looks after it can stop.
+        self.asked.notify_one();
+    }
+}
+
 /// The refusal of a call of a tool that the configuration does not allow.
 fn denied(upstream: &Upstream, envelope: &Envelope<'_>) -> Option<Vec<u8>> {
-    if envelope.method.as_deref() != Some("tools/call") {
+    let is_call = envelope.method.as_deref() == Some("tools/call");
+    if !is_call || upstream.server.tools.admits_all() {
         return None;
     }
     let call = envelope.params.and_then(object::<CallParams<'_>>)?;

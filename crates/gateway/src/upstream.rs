@@ -13,17 +13,11 @@ use tokio::time::{Instant, timeout};
 
 use crate::gateway::Server;
 use crate::locked;
+use crate::rest::Rest;
 use crate::session::Session;
 
 /// A server's place among those of a session.
 pub(crate) type Slot = usize;
-
-/// A server that ran for so long did not fail at its start: it is opened again
-/// at once.
-const STEADY: Duration = Duration::from_secs(10);
-
-/// The longest rest between two starts of a server that keeps ending.
-const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// How long a server that was opened again may take to greet.
 const GREETING: Duration = Duration::from_secs(60);
@@ -41,11 +35,7 @@ pub(crate) struct Upstream {
 #[derive(Debug, Default)]
 struct State {
     link: Option<Arc<dyn Link>>,
-    opened: Option<Instant>,
-    /// Ends in a row that came soon after the start.
-    failures: u32,
-    /// How it ended, and when.
-    ended: Option<(String, Instant)>,
+    rest: Rest,
     /// The client's `initialize` and `notifications/initialized`, to be said
     /// again to a server that is opened again.
     initialize: Option<Message>,
@@ -98,8 +88,8 @@ impl Upstream {
     /// How it ended, unless it is up or was never opened.
     pub(crate) fn how_it_ended(&self) -> Option<String> {
         let state = locked(&self.state);
-        let (how, _) = state.ended.as_ref().filter(|_| state.link.is_none())?;
-        Some(how.clone())
+        let how = state.rest.how_it_ended().filter(|_| state.link.is_none())?;
+        Some(how.to_owned())
     }
 
     /// Opens it, and greets it if a server before it was greeted.
@@ -114,26 +104,16 @@ impl Upstream {
         }
         let greeting = {
             let mut state = locked(&self.state);
-            let now = Instant::now();
-            if let Some((how, at)) = &state.ended
-                && let Some(left) = rest(state.failures).checked_sub(now - *at)
-                && !left.is_zero()
-            {
-                return Err(LinkError::Resting {
-                    how: how.clone(),
-                    seconds: left.as_secs() + 1,
-                });
-            }
-            state.opened = Some(now);
-            let is_again = state.ended.is_some() && first.method.as_deref() != Some("initialize");
+            let is_again = state.rest.how_it_ended().is_some();
+            state.rest.open(Instant::now())?;
+            let is_again = is_again && first.method.as_deref() != Some("initialize");
             is_again.then(|| (state.initialize.clone(), state.initialized.clone()))
         };
         let inbox = Inbox {
             session: Arc::downgrade(session),
             slot: self.slot,
         };
-        let gateway = session.hub().gateway();
-        let opened = gateway.ways.open(&self.server.spec, Arc::new(inbox)).await;
+        let opened = session.ways.open(&self.server.spec, Arc::new(inbox)).await;
         let link = opened.inspect_err(|error| drop(self.note_end(&error.to_string())))?;
         locked(&self.state).link = Some(Arc::clone(&link));
         if let Some((Some(initialize), initialized)) = greeting {
@@ -169,20 +149,8 @@ impl Upstream {
     /// Notes that it has ended, and gives the link that it had.
     pub(crate) fn note_end(&self, how: &str) -> Option<Arc<dyn Link>> {
         let mut state = locked(&self.state);
-        let now = Instant::now();
-        let is_steady = state.opened.is_some_and(|opened| now - opened >= STEADY);
-        state.failures = if is_steady { 0 } else { state.failures + 1 };
-        state.ended = Some((how.to_owned(), now));
+        state.rest.end(how, Instant::now());
         state.link.take()
-    }
-}
-
-/// How long a server that failed so often in a row is left alone: not at all
-/// after the first time, then 1, 2, 4 … seconds.
-fn rest(failures: u32) -> Duration {
-    match failures {
-        0 | 1 => Duration::ZERO,
-        more => LONGEST_REST.min(Duration::from_secs(1 << (more - 2).min(6))),
     }
 }
 
@@ -213,16 +181,5 @@ pub(crate) fn notice(frame: Bytes, method: Option<&str>) -> Message {
         method: method.map(ToOwned::to_owned),
         name: None,
         headers: Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rests_grow_to_a_minute() {
-        let rests: Vec<u64> = (0..12).map(|failures| rest(failures).as_secs()).collect();
-        assert_eq!(rests, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
     }
 }

@@ -109,6 +109,25 @@ mod tests {
                 json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}, "prompts": {}}, "instructions": "Do not.", "extra": 1.5}),
             ),
         ]);
-        assert_snapshot!(serde_json::to_string_pretty(&merged).unwrap());
+        assert_snapshot!(serde_json::to_string_pretty(&merged).unwrap(), @r##"
+        {
+          "capabilities": {
+            "prompts": {},
+            "tools": {
+              "listChanged": true
+            },
+            "x": {
+              "y": 1
+            }
+          },
+          "extra": 1.5,
+          "instructions": "# a\nDo.\n\n# b\nDo not.",
+          "protocolVersion": "2025-06-18",
+          "serverInfo": {
+            "name": "spillgate",
+            "version": "0.1.0"
+          }
+        }
+        "##);
     }
 }

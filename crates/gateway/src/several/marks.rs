@@ -109,7 +109,12 @@ mod tests {
             }
             told.push(text);
         }
-        assert_snapshot!(told.join("\n"));
+        assert_snapshot!(told.join("\n"), @r#"
+        {"id":"3:7","method":"sampling/createMessage","params":{"_meta":{"progressToken":"3:\"a\\\"b\""},"x":1.0}}
+        {"id":"3:\"\\u0061\"","method":"roots/list"}
+        {"method":"notifications/cancelled","params":{"requestId":"3:7"}}
+        {"method":"notifications/message","params":{"data":7}}
+        "#);
     }
 
     #[test]

@@ -60,12 +60,12 @@ pub(crate) fn refuse_batch(many: &[Envelope<'_>]) -> Vec<u8> {
 
 /// Brings a message to the servers that it is for.
 pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
-    let Some(question) = Question::of(envelope) else {
-        return pass_notice(session, envelope, incoming).await;
-    };
     if envelope.is_response() {
         return pass_answer(session, envelope, incoming).await;
     }
+    let Some(question) = Question::of(envelope) else {
+        return pass_notice(session, envelope, incoming).await;
+    };
     let named = match &*question.method {
         "tools/call" => Some(lists::Kind::Tools),
         "prompts/get" => Some(lists::Kind::Prompts),

@@ -12,7 +12,7 @@ use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy};
-use spillgate_query::Engine;
+use spillgate_query::{Child, Engine};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
 use spillgate_wire::{
@@ -81,7 +81,10 @@ struct FakeLink {
 
 impl FakeLink {
     fn note(&self, what: &str) {
-        self.log.lock().unwrap().push(format!("{}: {what}", self.name));
+        self.log
+            .lock()
+            .unwrap()
+            .push(format!("{}: {what}", self.name));
     }
 }
 
@@ -133,13 +136,16 @@ impl Sink for Collected {
         let Item::Message(Frame::Memory(frame)) = parcel.item else {
             panic!("{parcel:?}");
         };
-        self.0.send(serde_json::from_slice(&frame).unwrap()).unwrap();
+        self.0
+            .send(serde_json::from_slice(&frame).unwrap())
+            .unwrap();
         async {}.boxed()
     }
 }
 
 /// A client of a gateway to servers that are functions.
 pub(crate) struct Client {
+    hub: Arc<Hub>,
     pub(crate) session: Arc<Session>,
     got: UnboundedReceiver<Value>,
     log: Arc<Mutex<Vec<String>>>,
@@ -167,12 +173,37 @@ impl Client {
             ways: Arc::new(servers),
             page: TokenBudget::new(2500),
             list_tools: ListTools::Always,
-            engine: Engine::new("false".into()),
+            engine: Engine::new(Child {
+                program: "false".into(),
+                arguments: Vec::new(),
+            }),
             extractor: None,
         };
+        let hub = Hub::new(gateway);
         let (to, got) = unbounded_channel();
-        let session = Hub::new(gateway).session(Arc::new(Collected(to)));
-        Self { session, got, log }
+        let session = hub.session(Arc::new(Collected(to)));
+        Self {
+            hub,
+            session,
+            got,
+            log,
+        }
+    }
+
+    /// A client whose requests belong to no session.
+    pub(crate) fn stateless(servers: Servers) -> Self {
+        Self::of(servers, |server| server).another()
+    }
+
+    /// Another stateless client of the same gateway.
+    pub(crate) fn another(&self) -> Self {
+        let (to, got) = unbounded_channel();
+        Self {
+            hub: Arc::clone(&self.hub),
+            session: self.hub.exchange(Arc::new(Collected(to))),
+            got,
+            log: Arc::clone(&self.log),
+        }
     }
 
     pub(crate) async fn send(&self, frame: &Value) {
@@ -182,12 +213,16 @@ impl Client {
     /// The next frame that the client gets.
     pub(crate) async fn next(&mut self) -> Value {
         const LONG: Duration = Duration::from_secs(3600);
-        timeout(LONG, self.got.recv()).await.expect("a frame").expect("a session")
+        timeout(LONG, self.got.recv())
+            .await
+            .expect("a frame")
+            .expect("a session")
     }
 
     /// What a request is answered with.
     pub(crate) async fn ask(&mut self, id: u64, method: &str, params: &Value) -> Value {
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
         self.next().await
     }
 

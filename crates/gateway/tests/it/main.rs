@@ -1,0 +1,8 @@
+//! The gateway between a client and servers that are functions.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod ends;
+mod fake;
+mod several;
+mod shared;

@@ -1,0 +1,74 @@
+//! Stateless requests of many clients, and one process behind them.
+
+use std::sync::{Arc, Mutex};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::fake::{Client, Servers, the_end};
+
+/// Says how far it has come, and answers what was asked before at once with what
+/// is asked now: two requests are under way together.
+fn pairs() -> impl Fn(&Value) -> Vec<Value> {
+    let earlier: Arc<Mutex<Option<Value>>> = Arc::default();
+    move |frame| {
+        let Some(id) = frame.get("id").cloned() else {
+            return vec![];
+        };
+        if frame["method"] == "die" {
+            return vec![the_end()];
+        }
+        let answer = |frame: &Value| json!({"jsonrpc": "2.0", "id": frame["id"], "result": frame["params"]["is"]});
+        let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": id, "progress": 1}});
+        let before = earlier.lock().unwrap().take();
+        match before {
+            Some(first) => vec![answer(frame), answer(&first)],
+            None => {
+                *earlier.lock().unwrap() = Some(frame.clone());
+                vec![progress]
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn clients_with_the_same_ids_get_their_own_answers() {
+    let mut one = Client::stateless(Servers::default().with("s", pairs()));
+    let mut other = one.another();
+    let ask = |is: &str| json!({"jsonrpc": "2.0", "id": 7, "method": "x", "params": {"is": is, "_meta": {"progressToken": "t"}}});
+    one.send(&ask("one's")).await;
+    let mut told = vec![one.next().await.to_string()];
+    other.send(&ask("the other's")).await;
+    told.push(one.next().await.to_string());
+    told.push(other.next().await.to_string());
+    assert_snapshot!(told.join("\n"), @r#"
+    {"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"progressToken":"t"}}
+    {"id":7,"jsonrpc":"2.0","result":"one's"}
+    {"id":7,"jsonrpc":"2.0","result":"the other's"}
+    "#);
+    assert_snapshot!(one.sent(), @r#"
+    s: opened
+    s: {"id":0,"jsonrpc":"2.0","method":"x","params":{"_meta":{"progressToken":0},"is":"one's"}}
+    s: {"id":1,"jsonrpc":"2.0","method":"x","params":{"_meta":{"progressToken":1},"is":"the other's"}}
+    "#);
+}
+
+#[tokio::test]
+async fn when_the_process_ends_all_are_told_and_the_next_opens_it_again() {
+    let mut one = Client::stateless(Servers::default().with("s", pairs()));
+    let mut other = one.another();
+    one.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "x"}))
+        .await;
+    one.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "die"}))
+        .await;
+    let mut told = vec![one.next().await.to_string(), one.next().await.to_string()];
+    told.sort();
+    let asked = json!({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"_meta": {"progressToken": 3}}});
+    other.send(&asked).await;
+    told.push(other.next().await.to_string());
+    assert_snapshot!(told.join("\n"), @r#"
+    {"error":{"code":-32000,"data":{"fault":"upstream","server":"s"},"message":"the upstream server `s` exited with status 7 before it answered"},"id":1,"jsonrpc":"2.0"}
+    {"error":{"code":-32000,"data":{"fault":"upstream","server":"s"},"message":"the upstream server `s` exited with status 7 before it answered"},"id":2,"jsonrpc":"2.0"}
+    {"id":1,"jsonrpc":"2.0","result":null}
+    "#);
+}
