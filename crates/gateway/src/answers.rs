@@ -26,7 +26,7 @@ pub(crate) type Due = HashMap<Key, Waiting>;
 impl Session {
     /// Takes what a server sent.
     pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, parcel: Parcel) {
-        let Some(upstream) = self.upstreams.get(slot).map(Arc::clone) else {
+        let Some(upstream) = self.roster.get(slot) else {
             return;
         };
         match parcel.item {
@@ -223,7 +223,8 @@ impl Session {
 
     /// The changes to a list of tools, whose cost is entered.
     fn list(&self, upstream: &Upstream, frame: &[u8], result: &RawValue) -> Splice {
-        let filter = self.only().map(|_| &upstream.server.tools);
+        let is_solo = self.only().is_some();
+        let filter = is_solo.then_some(&upstream.server.tools);
         let (splice, ours) = listing::extend(frame, result, &self.own, filter);
         if let Some(ours) = ours {
             let server = self.only().map(|only| only.name().to_owned());

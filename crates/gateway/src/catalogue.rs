@@ -5,10 +5,9 @@ use std::sync::Mutex;
 
 use crate::locked;
 use crate::several::Kind;
-use crate::upstream::Slot;
 
 /// By the name that clients use: the server, and its own name for it.
-type Owners = HashMap<String, (Slot, String)>;
+type Owners = HashMap<String, (String, String)>;
 
 /// What the lists of several servers told last. A list is the same for every
 /// client (MCP 2026-07-28), so that all share one.
@@ -19,7 +18,11 @@ pub(crate) struct Catalogue {
 
 impl Catalogue {
     /// Takes in a whole list; of two with one name the first counts.
-    pub(crate) fn learn(&self, kind: Kind, owners: impl Iterator<Item = (String, (Slot, String))>) {
+    pub(crate) fn learn(
+        &self,
+        kind: Kind,
+        owners: impl Iterator<Item = (String, (String, String))>,
+    ) {
         let mut listed = HashMap::new();
         for (shown, owner) in owners {
             listed.entry(shown).or_insert(owner);
@@ -31,13 +34,13 @@ impl Catalogue {
         locked(&self.kinds).contains_key(&kind)
     }
 
-    pub(crate) fn find(&self, kind: Kind, shown: &str) -> Option<(Slot, String)> {
+    pub(crate) fn find(&self, kind: Kind, shown: &str) -> Option<(String, String)> {
         locked(&self.kinds).get(&kind)?.get(shown).cloned()
     }
 
     /// The server of the template that a URI looks most like: the one with the
     /// longest beginning in common.
-    pub(crate) fn find_template(&self, uri: &str) -> Option<(Slot, String)> {
+    pub(crate) fn find_template(&self, uri: &str) -> Option<(String, String)> {
         let kinds = locked(&self.kinds);
         let templates = kinds.get(&Kind::Templates)?;
         let beginning = |template: &str| template.find('{').unwrap_or(template.len());
@@ -51,5 +54,10 @@ impl Catalogue {
     /// Forgets a list, or all that a server may have changed.
     pub(crate) fn forget(&self, kind: Kind) {
         locked(&self.kinds).remove(&kind);
+    }
+
+    /// Forgets everything.
+    pub(crate) fn forget_all(&self) {
+        locked(&self.kinds).clear();
     }
 }

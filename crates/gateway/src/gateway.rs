@@ -38,7 +38,7 @@ pub struct Gateway {
 }
 
 /// A server behind the gateway.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Server {
     /// Its name, and the way to it.
     pub spec: ServerSpec,

@@ -1,6 +1,6 @@
 //! What do all clients of a gateway share?
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use spillgate_wire::{Opener, Sink};
 use tokio::sync::Semaphore;
@@ -21,6 +21,8 @@ const AT_ONCE: usize = 4;
 pub struct Hub {
     gateway: Mutex<Arc<Gateway>>,
     servers: Mutex<Vec<Arc<Server>>>,
+    /// Those that a new configuration is told to.
+    sessions: Mutex<Vec<Weak<Session>>>,
     /// The servers of all stateless requests.
     shared: Arc<Shared>,
     /// Our tools as all stateless requests see them.
@@ -36,6 +38,7 @@ impl Hub {
         let servers = gateway.servers.iter().cloned().map(Arc::new).collect();
         Arc::new(Self {
             servers: Mutex::new(servers),
+            sessions: Mutex::default(),
             shared: Arc::new(Shared::new(Arc::clone(&gateway.ways))),
             own: Arc::new(own_tools_of(&gateway)),
             gateway: Mutex::new(Arc::new(gateway)),
@@ -49,7 +52,11 @@ impl Hub {
     pub fn session(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let gateway = self.gateway();
         let own = Arc::new(own_tools_of(&gateway));
-        Session::new(Arc::clone(self), Arc::clone(&gateway.ways), to, own)
+        let session = Session::new(Arc::clone(self), Arc::clone(&gateway.ways), to, own);
+        let mut sessions = locked(&self.sessions);
+        sessions.retain(|session| session.strong_count() > 0);
+        sessions.push(Arc::downgrade(&session));
+        session
     }
 
     /// One stateless request over HTTP (MCP 2026-07-28). All of them share the
@@ -58,6 +65,30 @@ impl Hub {
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let ways = Arc::clone(&self.shared) as Arc<dyn Opener>;
         Session::new(Arc::clone(self), ways, to, Arc::clone(&self.own))
+    }
+
+    /// Takes over other settings: limits at once, servers as clients can bear it.
+    pub async fn reload(&self, gateway: Gateway) {
+        let servers: Vec<Arc<Server>> = {
+            let known = self.servers();
+            // What stays as it is keeps its links.
+            let same = |one: &Server| known.iter().find(|server| ***server == *one).cloned();
+            let all = gateway.servers.iter();
+            all.map(|one| same(one).unwrap_or_else(|| Arc::new(one.clone())))
+                .collect()
+        };
+        locked(&self.servers).clone_from(&servers);
+        *locked(&self.gateway) = Arc::new(gateway);
+        self.catalogue.forget_all();
+        self.shared.keep_only(&servers).await;
+        let sessions: Vec<Arc<Session>> = {
+            let mut sessions = locked(&self.sessions);
+            sessions.retain(|session| session.strong_count() > 0);
+            sessions.iter().filter_map(Weak::upgrade).collect()
+        };
+        for session in sessions {
+            session.adopt(&servers).await;
+        }
     }
 
     /// Ends what stateless requests share. Sessions are closed by themselves.

@@ -32,6 +32,7 @@ mod progress;
 mod questions;
 mod rest;
 mod results;
+mod roster;
 mod session;
 mod several;
 mod shared;

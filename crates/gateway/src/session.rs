@@ -13,11 +13,13 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::error::{invalid_params, not_sent, upstream_gone};
+use crate::gateway::Server;
 use crate::hub::Hub;
 use crate::incoming::{CallParams, Incoming, message_of};
 use crate::own::OwnTools;
 use crate::own_calls::OwnCalls;
 use crate::pending::Pending;
+use crate::roster::Roster;
 use crate::upstream::{Slot, Upstream, notice};
 use crate::{GatewayError, locked, several, watchdog};
 
@@ -31,7 +33,10 @@ pub struct Session {
     pub(crate) own: Arc<OwnTools>,
     pub(crate) own_calls: OwnCalls,
     pub(crate) pending: Pending,
-    pub(crate) upstreams: Vec<Arc<Upstream>>,
+    pub(crate) roster: Roster,
+    /// There was one server at the beginning: nothing is renamed, merged or
+    /// mapped.
+    is_solo: bool,
     /// Told when a request is sent: somebody has to see that it is answered.
     pub(crate) asked: Arc<Notify>,
     /// The client is gone, so that servers are to end.
@@ -57,11 +62,6 @@ impl Session {
         own: Arc<OwnTools>,
     ) -> Arc<Self> {
         let servers = hub.servers();
-        let upstreams = servers
-            .iter()
-            .enumerate()
-            .map(|(slot, server)| Arc::new(Upstream::new(slot, Arc::clone(server))))
-            .collect();
         let session = Arc::new_cyclic(|me| Self {
             hub,
             ways,
@@ -69,7 +69,8 @@ impl Session {
             own,
             own_calls: OwnCalls::default(),
             pending: Pending::default(),
-            upstreams,
+            roster: Roster::new(&servers),
+            is_solo: servers.len() == 1,
             asked: Arc::default(),
             closing: AtomicBool::new(false),
             work: Mutex::default(),
@@ -93,22 +94,18 @@ impl Session {
 
     /// The server, where there is only one: nothing is renamed, merged or mapped
     /// then.
-    pub(crate) fn only(&self) -> Option<&Arc<Upstream>> {
-        match &*self.upstreams {
-            [only] => Some(only),
-            _ => None,
-        }
+    pub(crate) fn only(&self) -> Option<Arc<Upstream>> {
+        let all = self.is_solo.then(|| self.roster.all())?;
+        all.first().cloned()
     }
 
     /// Opens all servers that are processes, so that they start while the client
     /// is still greeting. An error is that of the only server.
     pub async fn start(self: &Arc<Self>) -> Result<(), GatewayError> {
         let nothing = notice(Bytes::new(), Some("initialize"));
-        let opened = self
-            .upstreams
-            .iter()
-            .map(|upstream| upstream.open(self, &nothing));
-        for (upstream, opened) in self.upstreams.iter().zip(join_all(opened).await) {
+        let all = self.roster.all();
+        let opened = all.iter().map(|upstream| upstream.open(self, &nothing));
+        for (upstream, opened) in all.iter().zip(join_all(opened).await) {
             let Err(error) = opened else { continue };
             if self.only().is_some() {
                 let server = upstream.name().to_owned();
@@ -127,9 +124,9 @@ impl Session {
             ([one], _) => self.one(one, &incoming).await,
             (many, Some(only)) => {
                 for envelope in many {
-                    self.expect(only, envelope);
+                    self.expect(&only, envelope);
                 }
-                self.pass(only, &incoming, None).await;
+                self.pass(&only, &incoming, None).await;
             }
             (many, None) => self.to_client(several::refuse_batch(many)).await,
         }
@@ -146,11 +143,11 @@ impl Session {
             }
             _ => match self.only() {
                 Some(only) => {
-                    if let Some(refusal) = denied(only, envelope) {
+                    if let Some(refusal) = denied(&only, envelope) {
                         return self.to_client(refusal).await;
                     }
-                    self.expect(only, envelope);
-                    self.pass(only, incoming, Some(envelope)).await;
+                    self.expect(&only, envelope);
+                    self.pass(&only, incoming, Some(envelope)).await;
                 }
                 None => several::route(self, envelope, incoming).await,
             },
@@ -205,17 +202,17 @@ impl Session {
         let asked = key.and_then(|key| self.pending.take(&key));
         let upstream = match (self.only(), asked) {
             (Some(only), _) => Some(only),
-            (None, asked) => asked.and_then(|waiting| self.upstreams.get(waiting.slot)),
+            (None, asked) => asked.and_then(|waiting| self.roster.get(waiting.slot)),
         };
         if let Some(upstream) = upstream {
-            self.pass(upstream, incoming, Some(envelope)).await;
+            self.pass(&upstream, incoming, Some(envelope)).await;
         }
     }
 
     /// Opens the stream for what belongs to no request, or takes up a broken one
     /// after the event `after`.
     pub async fn listen(self: &Arc<Self>, after: Option<String>) {
-        for upstream in &self.upstreams {
+        for upstream in self.roster.all().iter() {
             if let Some(link) = upstream.link()
                 && let Err(error) = link.listen(after.clone()).await
             {
@@ -233,10 +230,8 @@ impl Session {
         let Some(waiting) = self.pending.take(of) else {
             return;
         };
-        let link = self
-            .upstreams
-            .get(waiting.slot)
-            .and_then(|upstream| upstream.link());
+        let upstream = self.roster.get(waiting.slot);
+        let link = upstream.and_then(|upstream| upstream.link());
         if let Some(link) = link {
             link.abandon(of).await;
         }
@@ -246,8 +241,8 @@ impl Session {
     /// `hurried`; then what is still unanswered is answered with an error.
     pub async fn close(self: &Arc<Self>, hurried: bool) {
         self.closing.store(true, Ordering::Relaxed);
-        let links = self.upstreams.iter().filter_map(|upstream| upstream.link());
-        let links: Vec<_> = links.collect();
+        let all = self.roster.all();
+        let links: Vec<_> = all.iter().filter_map(|upstream| upstream.link()).collect();
         join_all(links.iter().map(|link| link.close(hurried))).await;
         if hurried {
             return;
@@ -255,7 +250,7 @@ impl Session {
         let mut work = mem::take(&mut *locked(&self.work));
         while work.join_next().await.is_some() {}
         self.own_calls.finish().await;
-        for upstream in &self.upstreams {
+        for upstream in self.roster.all().iter() {
             self.fail_all(upstream, "ended").await;
         }
     }
@@ -267,9 +262,32 @@ impl Session {
     /// Whether a server has ended and was not opened again.
     #[must_use]
     pub fn has_lost_a_server(&self) -> bool {
-        self.upstreams
-            .iter()
-            .any(|upstream| upstream.how_it_ended().is_some())
+        let all = self.roster.all();
+        all.iter().any(|upstream| upstream.how_it_ended().is_some())
+    }
+
+    /// Takes over the servers of a new configuration. A client of a single server
+    /// keeps to a single one: what it was told of it holds.
+    pub(crate) async fn adopt(self: &Arc<Self>, servers: &[Arc<Server>]) {
+        if self.is_solo && servers.len() != 1 {
+            tracing::warn!("other servers are for new sessions only: this one began with one");
+            return;
+        }
+        let change = self.roster.adopt(servers);
+        for upstream in &change.gone {
+            let how = "was taken out of the configuration";
+            if let Some(link) = upstream.note_end(how) {
+                self.work(async move { link.close(false).await });
+            }
+            self.fail_all(upstream, how).await;
+        }
+        if change.has_new || !change.gone.is_empty() {
+            for kind in ["tools", "prompts", "resources"] {
+                let method = format!("notifications/{kind}/list_changed");
+                let frame = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}\n");
+                self.to_client(frame.into_bytes()).await;
+            }
+        }
     }
 
     /// Answers every request that a server will not answer any more.

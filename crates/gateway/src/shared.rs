@@ -21,6 +21,7 @@ use spillgate_wire::{
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
+use crate::gateway::Server;
 use crate::locked;
 use crate::rest::Rest;
 use crate::upstream::notice;
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 struct Process {
     running: Option<(Arc<dyn Link>, Arc<Routes>)>,
+    /// How it was reached.
+    spec: Option<ServerSpec>,
     rest: Rest,
 }
 
@@ -72,10 +75,27 @@ impl Shared {
             let link = opened.inspect_err(|error| {
                 process.rest.end(&error.to_string(), Instant::now());
             })?;
+            process.spec = Some(server.clone());
             process.running.insert((link, routes)).clone()
         };
         locked(&routes.clients).push(Arc::downgrade(&sink));
         Ok(Handle { link, routes, sink })
+    }
+
+    /// Ends the processes of servers that are not among these any more.
+    pub(crate) async fn keep_only(&self, servers: &[Arc<Server>]) {
+        let mut gone = Vec::new();
+        self.processes.lock().await.retain(|name, process| {
+            let is_same = |server: &Arc<Server>| {
+                server.spec.name == *name && process.spec.as_ref() == Some(&server.spec)
+            };
+            let stays = servers.iter().any(is_same);
+            if !stays {
+                gone.extend(process.running.take());
+            }
+            stays
+        });
+        join_all(gone.iter().map(|(link, _)| link.close(false))).await;
     }
 
     pub(crate) async fn close(&self, hurried: bool) {

@@ -11,19 +11,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Mutex;
 
 use crate::error::refused;
-use crate::{Gateway, GatewayError, Hub, Incoming, Session};
+use crate::{GatewayError, Hub, Incoming, Session};
 
 /// Relays between the process's standard streams and the servers until the
 /// client closes; gives the exit code for the process: 0, or 1 when a server
 /// has ended by itself, 128 + n on signal n.
-pub async fn run(gateway: Gateway) -> Result<u8, GatewayError> {
+pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
     // Before the servers: once they run, a signal has to end them as well.
     let mut signals = Signals::new().map_err(GatewayError::Stdio)?;
     let mut from_client = Frames::new(input().map_err(GatewayError::Stdio)?);
     let to = Client {
         output: Mutex::new(output().map_err(GatewayError::Stdio)?),
     };
-    let session = Hub::new(gateway).session(Arc::new(to));
+    let session = hub.session(Arc::new(to));
     session.start().await?;
     let client = Arc::clone(&session);
     let mut pump = tokio::spawn(async move {

@@ -81,6 +81,14 @@ impl Upstream {
         }
     }
 
+    /// It is to be told what another server was told when the client greeted.
+    pub(crate) fn greet_like(&self, other: &Self) {
+        let other = locked(&other.state);
+        let mut state = locked(&self.state);
+        state.initialize.clone_from(&other.initialize);
+        state.initialized.clone_from(&other.initialized);
+    }
+
     pub(crate) fn link(&self) -> Option<Arc<dyn Link>> {
         locked(&self.state).link.clone()
     }
@@ -104,9 +112,8 @@ impl Upstream {
         }
         let greeting = {
             let mut state = locked(&self.state);
-            let is_again = state.rest.how_it_ended().is_some();
             state.rest.open(Instant::now())?;
-            let is_again = is_again && first.method.as_deref() != Some("initialize");
+            let is_again = first.method.as_deref() != Some("initialize");
             is_again.then(|| (state.initialize.clone(), state.initialized.clone()))
         };
         let inbox = Inbox {
@@ -117,7 +124,7 @@ impl Upstream {
         let link = opened.inspect_err(|error| drop(self.note_end(&error.to_string())))?;
         locked(&self.state).link = Some(Arc::clone(&link));
         if let Some((Some(initialize), initialized)) = greeting {
-            tracing::warn!(server = self.name(), "started again");
+            tracing::info!(server = self.name(), "greeted for the client");
             self.greet(session, &link, initialize, initialized).await?;
         }
         Ok(link)

@@ -20,13 +20,6 @@ const PATIENT: [&str; 2] = ["subscriptions/listen", "tasks/result"];
 
 /// Looks after a session until it is gone, while any request waits.
 pub(crate) fn watch(session: &Arc<Session>) {
-    if session
-        .upstreams
-        .iter()
-        .all(|upstream| upstream.server.timeout.is_none())
-    {
-        return;
-    }
     let session = Arc::downgrade(session);
     tokio::spawn(async move {
         while let Some(idle) = look(&session).await {
@@ -48,7 +41,7 @@ async fn look(session: &Weak<Session>) -> Option<bool> {
     let session = session.upgrade()?;
     let now = Instant::now();
     let limit = |waiting: &Waiting| {
-        let upstream = session.upstreams.get(waiting.slot)?;
+        let upstream = session.roster.get(waiting.slot)?;
         upstream
             .server
             .timeout
@@ -63,7 +56,7 @@ async fn look(session: &Weak<Session>) -> Option<bool> {
 }
 
 async fn give_up(session: &Arc<Session>, key: &Key, waiting: Waiting) {
-    let Some(upstream) = session.upstreams.get(waiting.slot) else {
+    let Some(upstream) = session.roster.get(waiting.slot) else {
         return;
     };
     let silent = upstream.server.timeout.unwrap_or_default();

@@ -338,7 +338,7 @@ pub(crate) struct Config {
     pub(crate) limits: LimitArgs,
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_help = MCP_EXAMPLES)]
 pub(crate) struct Mcp {
     #[command(flatten)]

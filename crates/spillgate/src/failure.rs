@@ -75,6 +75,11 @@ impl Failure {
     }
 
     /// The `error` member of `--json` output.
+    /// What could not be done.
+    pub(crate) fn text(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn to_json(&self) -> serde_json::Value {
         json!({
             "kind": self.kind,

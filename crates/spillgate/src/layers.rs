@@ -171,7 +171,7 @@ impl Layers {
 
 /// The file that was named, which must exist, or the user's, which need not. A
 /// file in the working directory is never read unasked: it may be a stranger's.
-fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
+pub(crate) fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
     let named = common
         .config
         .clone()

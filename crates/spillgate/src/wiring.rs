@@ -14,7 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
-use crate::layers::{Layers, is_client_file};
+use crate::layers::{Layers, config_file, is_client_file};
 use crate::models;
 use crate::settings::Settings;
 
@@ -131,6 +131,12 @@ impl House {
     /// target.
     pub(crate) fn model(&self, targets: &[Target]) -> Result<Option<Arc<dyn ChatModel>>, Failure> {
         models::model(&self.settings, targets)
+    }
+
+    /// The files that the configuration is read from.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let ours = config_file(&self.common).ok().flatten();
+        ours.into_iter().chain(self.client_file()).collect()
     }
 
     /// A client's list of servers that was named as the configuration.

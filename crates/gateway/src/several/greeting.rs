@@ -61,6 +61,14 @@ fn merged(greetings: Vec<(String, Map<String, Value>)>) -> Value {
             }
         }
     }
+    if let Some(capabilities) = whole.get_mut("capabilities").and_then(Value::as_object_mut) {
+        // Another configuration may bring other servers.
+        for kind in ["tools", "prompts", "resources"] {
+            if let Some(Value::Object(of_kind)) = capabilities.get_mut(kind) {
+                of_kind.insert("listChanged".to_owned(), true.into());
+            }
+        }
+    }
     whole.insert(
         "serverInfo".to_owned(),
         json!({"name": "spillgate", "version": env!("CARGO_PKG_VERSION")}),
@@ -112,7 +120,9 @@ mod tests {
         assert_snapshot!(serde_json::to_string_pretty(&merged).unwrap(), @r##"
         {
           "capabilities": {
-            "prompts": {},
+            "prompts": {
+              "listChanged": true
+            },
             "tools": {
               "listChanged": true
             },

@@ -11,7 +11,7 @@ use spillgate_wire::{LinkError, Splice, messages, object, span_in};
 use super::Question;
 use crate::error::nobody_answered;
 use crate::session::Session;
-use crate::upstream::{Slot, Upstream};
+use crate::upstream::Upstream;
 
 /// Pages of one list that are followed at most: a server whose cursors go round
 /// in a circle shall not keep a client waiting for ever.
@@ -77,7 +77,7 @@ impl Kind {
 
 /// One thing of a list.
 struct Entry {
-    slot: Slot,
+    server: String,
     /// As the server has it, verbatim.
     json: String,
     name: String,
@@ -138,7 +138,7 @@ fn entry(upstream: &Upstream, kind: Kind, raw: &RawValue) -> Option<Entry> {
         return None;
     }
     Some(Entry {
-        slot: upstream.slot,
+        server: upstream.name().to_owned(),
         json: raw.get().to_owned(),
         name,
     })
@@ -151,13 +151,13 @@ async fn listed(
     kind: Kind,
     question: &Question,
 ) -> Result<(Vec<String>, Map<String, Value>), String> {
-    let asked = session
-        .upstreams
+    let all = session.roster.all();
+    let asked = all
         .iter()
         .map(|upstream| pages(session, upstream, kind, question));
     let answers = futures_util::future::join_all(asked).await;
     let (mut entries, mut said, mut silent) = (Vec::new(), None, Vec::new());
-    for (upstream, answer) in session.upstreams.iter().zip(answers) {
+    for (upstream, answer) in all.iter().zip(answers) {
         match answer {
             Ok((of_server, rest)) => {
                 entries.extend(of_server);
@@ -171,28 +171,28 @@ async fn listed(
             }
         }
     }
-    if silent.len() == session.upstreams.len() {
+    if silent.len() == all.len() {
         return Err(silent.join("; "));
     }
-    let names = names(session, kind, &entries);
+    let names = names(kind, &entries);
     let shown = entries
         .iter()
         .zip(&names)
         .map(|(entry, shown)| renamed(entry, kind, shown));
     let shown = shown.collect();
     let owners = entries.into_iter().zip(names);
-    let owners = owners.map(|(entry, shown)| (shown, (entry.slot, entry.name)));
+    let owners = owners.map(|(entry, shown)| (shown, (entry.server, entry.name)));
     session.hub().catalogue.learn(kind, owners);
     Ok((shown, said.unwrap_or_default()))
 }
 
 /// By which name the client knows each entry.
-fn names(session: &Session, kind: Kind, entries: &[Entry]) -> Vec<String> {
-    let mut owners: BTreeMap<&str, Vec<Slot>> = BTreeMap::new();
+fn names(kind: Kind, entries: &[Entry]) -> Vec<String> {
+    let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for entry in entries {
-        let slots = owners.entry(&entry.name).or_default();
-        if !slots.contains(&entry.slot) {
-            slots.push(entry.slot);
+        let servers = owners.entry(&entry.name).or_default();
+        if !servers.contains(&&*entry.server) {
+            servers.push(&entry.server);
         }
     }
     let mut taken: Vec<String> = Vec::new();
@@ -200,7 +200,7 @@ fn names(session: &Session, kind: Kind, entries: &[Entry]) -> Vec<String> {
         let clashes = kind.is_renamed() && owners[&*entry.name].len() > 1;
         let mut shown = match clashes {
             false => entry.name.clone(),
-            true => prefixed(session.upstreams[entry.slot].name(), &entry.name),
+            true => prefixed(&entry.server, &entry.name),
         };
         while clashes && (taken.contains(&shown) || owners.contains_key(&*shown)) {
             shown.push('_');
@@ -274,7 +274,7 @@ pub(super) async fn learn(session: &Arc<Session>, kind: Kind, question: &Questio
 }
 
 /// The server that a request is about, as far as lists tell.
-pub(super) async fn owner(session: &Arc<Session>, question: &Question) -> Option<Slot> {
+pub(super) async fn owner(session: &Arc<Session>, question: &Question) -> Option<String> {
     #[derive(Deserialize)]
     struct About {
         #[serde(default)]
@@ -308,5 +308,5 @@ pub(super) async fn owner(session: &Arc<Session>, question: &Question) -> Option
     let task = about
         .task
         .and_then(|task| catalogue.find(Kind::Tasks, &task));
-    prompt.or(resource).or(task).map(|(slot, _)| slot)
+    prompt.or(resource).or(task).map(|(server, _)| server)
 }

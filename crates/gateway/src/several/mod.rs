@@ -117,7 +117,9 @@ async fn answer(session: &Arc<Session>, question: &Question) {
             None => try_each(session, question).await,
         },
     };
-    let first = Arc::clone(&session.upstreams[0]);
+    let Some(first) = session.roster.all().first().cloned() else {
+        return;
+    };
     let waiting = Waiting {
         asked: asked(&question.method, None),
         ..Waiting::of_client(&question.id, &question.method)
@@ -155,7 +157,7 @@ async fn call(
         );
         return session.to_client(invalid_params(id, &what)).await;
     };
-    let Some((slot, name)) = session.hub().catalogue.find(kind, &shown) else {
+    let Some((server, name)) = session.hub().catalogue.find(kind, &shown) else {
         let what = format!(
             "no server behind this gateway has {} `{}`",
             kind.noun(),
@@ -163,7 +165,10 @@ async fn call(
         );
         return session.to_client(invalid_params(id, &what)).await;
     };
-    let upstream = Arc::clone(&session.upstreams[slot]);
+    let Some(upstream) = session.roster.named(&server) else {
+        let what = format!("the server `{server}` was taken out of the configuration");
+        return session.to_client(invalid_params(id, &what)).await;
+    };
     let mut frame = incoming.frame.clone();
     if name != shown {
         let mut splice = Splice::default();
@@ -193,21 +198,14 @@ fn without_name(incoming: &Incoming) -> Vec<(String, String)> {
 
 async fn pass_notice(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
     if let Some((slot, frame)) = marks::progress_of_client(envelope, &incoming.frame) {
-        if let Some(upstream) = session.upstreams.get(slot) {
-            session
-                .pass(
-                    upstream,
-                    &Incoming {
-                        frame,
-                        ..incoming.clone()
-                    },
-                    Some(envelope),
-                )
-                .await;
+        if let Some(upstream) = session.roster.get(slot) {
+            let headers = incoming.headers.clone();
+            let incoming = Incoming { frame, headers };
+            session.pass(&upstream, &incoming, Some(envelope)).await;
         }
         return;
     }
-    for upstream in &session.upstreams {
+    for upstream in session.roster.all().iter() {
         session.pass(upstream, incoming, Some(envelope)).await;
     }
 }
@@ -217,17 +215,10 @@ async fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: 
     let Some((slot, frame)) = marks::unmarked_answer(envelope, &incoming.frame) else {
         return; // answers nothing that was asked
     };
-    if let Some(upstream) = session.upstreams.get(slot) {
-        session
-            .pass(
-                upstream,
-                &Incoming {
-                    frame,
-                    ..incoming.clone()
-                },
-                None,
-            )
-            .await;
+    if let Some(upstream) = session.roster.get(slot) {
+        let headers = incoming.headers.clone();
+        let incoming = Incoming { frame, headers };
+        session.pass(&upstream, &incoming, None).await;
     }
 }
 
@@ -236,7 +227,8 @@ pub(crate) async fn all(
     session: &Arc<Session>,
     question: &Question,
 ) -> Vec<(Arc<Upstream>, Result<Bytes, LinkError>)> {
-    let asked = session.upstreams.iter().map(|upstream| async move {
+    let all = session.roster.all();
+    let asked = all.iter().map(|upstream| async move {
         let answer = session
             .ask(upstream, &question.method, &question.params)
             .await;
@@ -249,12 +241,12 @@ pub(crate) async fn all(
 /// given otherwise. What it is about tells who comes first.
 async fn try_each(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     let first = lists::owner(session, question).await;
-    let mut order: Vec<&Arc<Upstream>> = session.upstreams.iter().collect();
-    order.sort_by_key(|upstream| Some(upstream.slot) != first);
+    let mut order = session.roster.all().to_vec();
+    order.sort_by_key(|upstream| first.as_deref() != Some(upstream.name()));
     let mut refused = None;
     for upstream in order {
         let Ok(frame) = session
-            .ask(upstream, &question.method, &question.params)
+            .ask(&upstream, &question.method, &question.params)
             .await
         else {
             continue;

@@ -146,6 +146,7 @@ impl Sink for Collected {
 /// A client of a gateway to servers that are functions.
 pub(crate) struct Client {
     hub: Arc<Hub>,
+    gateway: Gateway,
     pub(crate) session: Arc<Session>,
     got: UnboundedReceiver<Value>,
     log: Arc<Mutex<Vec<String>>>,
@@ -179,11 +180,12 @@ impl Client {
             }),
             extractor: None,
         };
-        let hub = Hub::new(gateway);
+        let hub = Hub::new(gateway.clone());
         let (to, got) = unbounded_channel();
         let session = hub.session(Arc::new(Collected(to)));
         Self {
             hub,
+            gateway,
             session,
             got,
             log,
@@ -200,10 +202,20 @@ impl Client {
         let (to, got) = unbounded_channel();
         Self {
             hub: Arc::clone(&self.hub),
+            gateway: self.gateway.clone(),
             session: self.hub.exchange(Arc::new(Collected(to))),
             got,
             log: Arc::clone(&self.log),
         }
+    }
+
+    /// Another configuration, with these of the servers.
+    pub(crate) async fn keep(&self, names: &[&str]) {
+        let mut gateway = self.gateway.clone();
+        gateway
+            .servers
+            .retain(|server| names.contains(&&*server.spec.name));
+        self.hub.reload(gateway).await;
     }
 
     pub(crate) async fn send(&self, frame: &Value) {

@@ -78,7 +78,7 @@ async fn they_look_like_one() {
     let greeting = client
         .ask(1, "initialize", &json!({"protocolVersion": "2025-11-25"}))
         .await;
-    assert_snapshot!(greeting, @r##"{"id":1,"jsonrpc":"2.0","result":{"capabilities":{"tools":{}},"instructions":"# git\nuse git\n\n# web hub\nuse web hub","protocolVersion":"2025-06-18","serverInfo":{"name":"spillgate","version":"0.1.0"}}}"##);
+    assert_snapshot!(greeting, @r##"{"id":1,"jsonrpc":"2.0","result":{"capabilities":{"tools":{"listChanged":true}},"instructions":"# git\nuse git\n\n# web hub\nuse web hub","protocolVersion":"2025-06-18","serverInfo":{"name":"spillgate","version":"0.1.0"}}}"##);
     let list = client.ask(2, "tools/list", &json!({})).await;
     assert_snapshot!(names(&list).join(" "), @"log git_search web_hub_search fetch spillgate_read spillgate_grep spillgate_query spillgate_search");
     assert_eq!(list["result"]["tools"][0]["x"], "git");
@@ -192,4 +192,51 @@ async fn a_server_that_is_down_leaves_the_others() {
         names(&client.ask(2, "tools/list", &json!({})).await)[0],
         "log"
     );
+}
+
+#[tokio::test]
+async fn another_configuration_keeps_what_stays() {
+    let servers = two().with("new", tools("new", &["create"]));
+    let mut client = Client::of(servers, |server| server);
+    client.keep(&["git", "web hub"]).await;
+    for _ in 0..3 {
+        client.next().await; // lists have changed
+    }
+    client.ask(1, "initialize", &json!({})).await;
+    client
+        .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        .await;
+    client.ask(2, "tools/list", &json!({})).await;
+    client.sent();
+    client.keep(&["git", "new"]).await;
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        told.push(client.next().await["method"].to_string());
+    }
+    let list = client.ask(3, "tools/list", &json!({})).await;
+    told.push(names(&list).join(" "));
+    let answer = client
+        .ask(4, "tools/call", &json!({"name": "create"}))
+        .await;
+    told.push(answer.to_string());
+    let answer = client.ask(5, "tools/call", &json!({"name": "fetch"})).await;
+    told.push(answer.to_string());
+    assert_snapshot!(told.join("\n"), @r#"
+    "notifications/tools/list_changed"
+    "notifications/prompts/list_changed"
+    "notifications/resources/list_changed"
+    log search create spillgate_read spillgate_grep spillgate_query spillgate_search
+    {"id":4,"jsonrpc":"2.0","result":{"content":[{"text":"new did \"create\"","type":"text"}]}}
+    {"error":{"code":-32602,"data":{"fault":"client"},"message":"no server behind this gateway has the tool `fetch`"},"id":5,"jsonrpc":"2.0"}
+    "#);
+    assert_snapshot!(client.sent(), @r#"
+    git: {"id":"spillgate:10","jsonrpc":"2.0","method":"tools/list","params":{"cursor":"1"}}
+    git: {"id":"spillgate:7","jsonrpc":"2.0","method":"tools/list","params":{}}
+    new: opened
+    new: {"id":"spillgate:8","jsonrpc":"2.0","method":"tools/list","params":{}}
+    new: {"id":"spillgate:9","jsonrpc":"2.0","method":"initialize","params":{}}
+    new: {"id":4,"jsonrpc":"2.0","method":"tools/call","params":{"name":"create"}}
+    new: {"jsonrpc":"2.0","method":"notifications/initialized"}
+    web hub: closed
+    "#);
 }

@@ -21,13 +21,11 @@ fn pairs() -> impl Fn(&Value) -> Vec<Value> {
         let answer = |frame: &Value| json!({"jsonrpc": "2.0", "id": frame["id"], "result": frame["params"]["is"]});
         let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": id, "progress": 1}});
         let before = earlier.lock().unwrap().take();
-        match before {
-            Some(first) => vec![answer(frame), answer(&first)],
-            None => {
-                *earlier.lock().unwrap() = Some(frame.clone());
-                vec![progress]
-            }
+        if let Some(first) = before {
+            return vec![answer(frame), answer(&first)];
         }
+        *earlier.lock().unwrap() = Some(frame.clone());
+        vec![progress]
     }
 }
 

@@ -1,4 +1,6 @@
-//! `spillgate mcp`: between an MCP client and a server.
+//! `spillgate mcp`: between an MCP client and its servers.
+
+mod reload;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,11 +9,11 @@ use std::sync::mpsc::RecvTimeoutError;
 
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
-use spillgate_gateway::{Gateway, Server, own_tools};
+use spillgate_gateway::{Gateway, Hub, Server, own_tools};
 use spillgate_offload::{Door, Offloader};
 use spillgate_wire::{HttpServer, Intake, ServerCommand, ServerSpec, Via, Ways};
 
-use crate::args::Mcp;
+use crate::args::{Common, Mcp};
 use crate::failure::{Failure, Fault};
 use crate::servers;
 use crate::wiring::{House, SWEEP_EVERY, log_to_stderr};
@@ -21,20 +23,31 @@ const LAUNCHERS: [&str; 12] = [
     "npx", "bunx", "uvx", "uv", "node", "deno", "bun", "python", "python3", "pipx", "env", "sh",
 ];
 
-pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
+pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     log_to_stderr("warn");
-    let gateway = gateway(house, servers(house, mcp)?)?;
+    let house = House::for_offloading(common, &mcp.limits)?;
+    let gateway = gateway(&house, servers(&house, mcp)?)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let code = std::thread::scope(|scope| {
         let (ended, wait) = std::sync::mpsc::channel::<()>();
+        let house = &house;
         scope.spawn(move || {
             while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
                 house.tidy(None);
             }
         });
-        let code = runtime.block_on(spillgate_gateway::run(gateway));
+        let code = runtime.block_on(async {
+            let hub = Hub::new(gateway);
+            tokio::spawn(reload::watch(
+                Arc::clone(&hub),
+                house.files(),
+                common.clone(),
+                mcp.clone(),
+            ));
+            spillgate_gateway::run(hub).await
+        });
         drop(ended);
         code
     });
@@ -43,6 +56,12 @@ pub(crate) fn mcp(house: &House, mcp: &Mcp) -> Result<u8, Failure> {
     house.ledger.flush_inline(SystemClock.now());
     house.tidy(None);
     Ok(code?)
+}
+
+/// The gateway by the configuration as it is now.
+fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
+    let house = House::for_offloading(common, &mcp.limits)?;
+    gateway(&house, servers(&house, mcp)?)
 }
 
 fn gateway(house: &House, servers: Vec<Server>) -> Result<Gateway, Failure> {

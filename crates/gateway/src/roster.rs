@@ -1,0 +1,91 @@
+//! Which servers has a session, now?
+
+use std::sync::{Arc, Mutex};
+
+use crate::gateway::Server;
+use crate::locked;
+use crate::upstream::{Slot, Upstream};
+
+/// The servers of a session, in the order of the configuration.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    members: Mutex<Members>,
+}
+
+#[derive(Debug)]
+struct Members {
+    all: Arc<[Arc<Upstream>]>,
+    /// Slots are never given twice: an answer to a server that is gone shall not
+    /// reach another.
+    next: Slot,
+}
+
+/// What a new configuration changes.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    /// Servers that are no longer there, or are reached in another way.
+    pub(crate) gone: Vec<Arc<Upstream>>,
+    /// Whether others have come.
+    pub(crate) has_new: bool,
+}
+
+impl Roster {
+    pub(crate) fn new(servers: &[Arc<Server>]) -> Self {
+        let all = servers
+            .iter()
+            .enumerate()
+            .map(|(slot, server)| Arc::new(Upstream::new(slot, Arc::clone(server))));
+        Self {
+            members: Mutex::new(Members {
+                all: all.collect(),
+                next: servers.len(),
+            }),
+        }
+    }
+
+    pub(crate) fn all(&self) -> Arc<[Arc<Upstream>]> {
+        Arc::clone(&locked(&self.members).all)
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> Option<Arc<Upstream>> {
+        let members = locked(&self.members);
+        // The slots of a configuration that never changed are its places.
+        let fits = |upstream: &&Arc<Upstream>| upstream.slot == slot;
+        let at_its_place = members.all.get(slot).filter(fits);
+        at_its_place
+            .or_else(|| members.all.iter().find(fits))
+            .cloned()
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Upstream>> {
+        let members = locked(&self.members);
+        let mut all = members.all.iter();
+        all.find(|upstream| upstream.name() == name).cloned()
+    }
+
+    /// Takes over a new configuration. Servers that stay as they are keep their
+    /// links; new ones are told what the client told the others.
+    pub(crate) fn adopt(&self, servers: &[Arc<Server>]) -> Change {
+        let mut members = locked(&self.members);
+        let mut change = Change::default();
+        let mut all = Vec::new();
+        for server in servers {
+            let is_kept = |upstream: &&Arc<Upstream>| *upstream.server == **server;
+            let kept = members.all.iter().find(is_kept).cloned();
+            all.push(kept.unwrap_or_else(|| {
+                change.has_new = true;
+                let slot = members.next;
+                members.next += 1;
+                let new = Upstream::new(slot, Arc::clone(server));
+                if let Some(greeted) = members.all.first() {
+                    new.greet_like(greeted);
+                }
+                Arc::new(new)
+            }));
+        }
+        let is_gone = |upstream: &&Arc<Upstream>| !all.iter().any(|one| one.slot == upstream.slot);
+        change.gone = members.all.iter().filter(is_gone).cloned().collect();
+        members.all = all.into();
+        change
+    }
+}

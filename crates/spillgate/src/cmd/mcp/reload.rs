@@ -1,0 +1,57 @@
+//! Has the configuration changed?
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use spillgate_gateway::Hub;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use super::load;
+use crate::args::{Common, Mcp};
+
+/// How often the files are looked at. A notice of the file system would come at
+/// once, but not from every file system, and editors that put a new file in the
+/// place of the old one are easily missed.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// When a file was written, and how long it is; `None` where it is not.
+type Mark = Option<(SystemTime, u64)>;
+
+/// Takes over the configuration whenever one of its files has changed. One that
+/// is wrong is told, and the last good one stays in force.
+pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mcp: Mcp) {
+    let mut known = marks(&files);
+    loop {
+        sleep(LOOK_EVERY).await;
+        let now = marks(&files);
+        if now == known {
+            continue;
+        }
+        known = now;
+        let (common, mcp) = (common.clone(), mcp.clone());
+        match spawn_blocking(move || load(&common, &mcp)).await {
+            Ok(Ok(gateway)) => {
+                hub.reload(gateway).await;
+                tracing::warn!("the configuration has changed and is in force");
+            }
+            Ok(Err(failure)) => {
+                let what = failure.text();
+                tracing::warn!(
+                    what,
+                    "the configuration has changed, but is wrong: the old one stays in force"
+                );
+            }
+            Err(error) => tracing::error!(%error, "the configuration could not be read"),
+        }
+    }
+}
+
+fn marks(files: &[PathBuf]) -> Vec<Mark> {
+    let mark = |file: &PathBuf| {
+        let found = std::fs::metadata(file).ok()?;
+        Some((found.modified().ok()?, found.len()))
+    };
+    files.iter().map(mark).collect()
+}
