@@ -162,10 +162,7 @@ pub(crate) fn place(url: &Url) -> String {
     format!("{origin}{}", url.path())
 }
 
-pub(crate) fn text_of(
-    headers: &HeaderMap,
-    name: &reqwest::header::HeaderName,
-) -> Option<String> {
+pub(crate) fn text_of(headers: &HeaderMap, name: &reqwest::header::HeaderName) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?;
     Some(value.to_owned())
 }

@@ -338,7 +338,13 @@ mod tests {
         );
         let legacy = message(
             r#"{"id":1,"method":"tools/call","params":{"name":"t"}}"#,
-            &[("authorization", "Bearer no"), ("cookie", "no"), ("mcp-param-region", "no"), ("mcp-session-id", "no"), ("traceparent", "00-1-2-3")],
+            &[
+                ("authorization", "Bearer no"),
+                ("cookie", "no"),
+                ("mcp-param-region", "no"),
+                ("mcp-session-id", "no"),
+                ("traceparent", "00-1-2-3"),
+            ],
         );
         insta::assert_snapshot!(said(&legacy, Some("2025-11-25"), &known), @"
         mcp-protocol-version: 2025-11-25
@@ -346,7 +352,10 @@ mod tests {
         ");
         let modern = message(
             &call(r#""name":"t","arguments":{"where":"Köln","deep":{"n":7},"bad":1}"#),
-            &[("mcp-param-region", "elsewhere"), ("mcp-protocol-version", "2025-06-18")],
+            &[
+                ("mcp-param-region", "elsewhere"),
+                ("mcp-protocol-version", "2025-06-18"),
+            ],
         );
         insta::assert_snapshot!(said(&modern, None, &known), @"
         mcp-method: tools/call
@@ -377,7 +386,11 @@ mod tests {
             let frame = format!(
                 r#"{{"id":1,"method":"{method}","params":{{"name":"n","uri":"u:1","taskId":"t"}}}}"#
             );
-            let headers = of(&message(&frame, &[]), Some(MODERN), &ParamHeaders::default());
+            let headers = of(
+                &message(&frame, &[]),
+                Some(MODERN),
+                &ParamHeaders::default(),
+            );
             let name = headers.get(NAME).map(|name| name.to_str().unwrap());
             assert_eq!(name, want, "{method}");
         }
@@ -388,7 +401,12 @@ mod tests {
         let set = |name: &str, value: &str| of_user(&[(name.to_owned(), value.to_owned())].into());
         let headers = set("X-Key", "secret").unwrap();
         assert!(!format!("{headers:?}").contains("secret"));
-        for (name, value) in [("Mcp-Session-Id", "1"), ("HOST", "h"), ("a b", "1"), ("x", "secret\n")] {
+        for (name, value) in [
+            ("Mcp-Session-Id", "1"),
+            ("HOST", "h"),
+            ("a b", "1"),
+            ("x", "secret\n"),
+        ] {
             let error = set(name, value).unwrap_err();
             assert!(!error.contains("secret"), "{error}");
         }

@@ -162,7 +162,9 @@ impl Inner {
     /// could have our credentials sent to another.
     fn endpoint(&self, frame: &Frame) -> Result<Url, LinkError> {
         let wrong = |what: &str| LinkError::NotMcp(what.to_owned());
-        let text = frame.in_memory().and_then(|text| std::str::from_utf8(text).ok());
+        let text = frame
+            .in_memory()
+            .and_then(|text| std::str::from_utf8(text).ok());
         let url = text.and_then(|text| self.caller.url.join(text.trim()).ok());
         let url = url.ok_or_else(|| wrong("an endpoint that is no URL"))?;
         match url.origin() == self.caller.url.origin() {
