@@ -2,6 +2,7 @@
 //! is said when it fails?
 
 use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +19,6 @@ const MOST_REDIRECTS: usize = 5;
 const MOST_REFUSAL: usize = 64 << 10;
 
 /// What makes requests to one server.
-#[derive(Debug)]
 pub(crate) struct Caller {
     client: Client,
     pub(crate) url: Url,
@@ -27,8 +27,17 @@ pub(crate) struct Caller {
     pub(crate) authority: Option<Arc<dyn Authority>>,
 }
 
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller")
+            .field("url", &place(&self.url))
+            .field("authority", &self.authority)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A request.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) url: Url,

@@ -4,6 +4,7 @@
 //! One GET brings everything that comes from the server. Its first event says
 //! where messages are to be posted. The session ends with that stream.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,12 +43,22 @@ struct Inner {
     tasks: Arc<Tasks>,
 }
 
-/// Where messages go.
-#[derive(Debug, Clone)]
+/// Where messages go. The URL may name a session, so it is not printed.
+#[derive(Clone)]
 enum Endpoint {
     Unknown,
     Known(Url),
     Never(LinkError),
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("Unknown"),
+            Self::Known(url) => write!(f, "Known({})", place(url)),
+            Self::Never(error) => write!(f, "Never({error})"),
+        }
+    }
 }
 
 impl SseLink {

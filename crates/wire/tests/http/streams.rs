@@ -69,7 +69,7 @@ async fn or_left_to_the_client() {
     - - ended
     "#);
     assert!(
-        log.all().ends_with("GET /mcp x-key=hush last-event-id=e2"),
+        log.all().ends_with("GET /mcp last-event-id=e2 x-key=hush"),
         "{}",
         log.all()
     );
