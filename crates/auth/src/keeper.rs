@@ -6,9 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use reqwest::Client;
 use reqwest::header::HeaderValue;
-use rmcp::transport::auth::{
-    AuthError, CredentialStore, OAuthClientConfig, OAuthTokenResponse,
-};
+use rmcp::transport::auth::{AuthError, CredentialStore, OAuthClientConfig, OAuthTokenResponse};
 use spillgate_wire::{Authority, Refused};
 
 use crate::login::manager;

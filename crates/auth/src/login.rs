@@ -79,7 +79,9 @@ impl Attempt {
             }
             None => {
                 let registered = manager.register_client("Spillgate", &request.redirect, &scopes);
-                registered.await.map_err(failed("registering as a client"))?
+                registered
+                    .await
+                    .map_err(failed("registering as a client"))?
             }
         };
         let page = manager.get_authorization_url(&scopes).await;
@@ -114,9 +116,9 @@ impl Attempt {
             answer.issuer.as_deref(),
         );
         let secret = self.config.client_secret.clone().unwrap_or_default();
-        exchanged.await.map_err(|error| {
-            LoginError::at("getting a token", &error, &[&answer.code, &secret])
-        })?;
+        exchanged
+            .await
+            .map_err(|error| LoginError::at("getting a token", &error, &[&answer.code, &secret]))?;
         let credentials = self.store.load().await.ok().flatten();
         let credentials =
             credentials.ok_or(LoginError::Again("no token came; please log in again"))?;

@@ -100,7 +100,8 @@ impl Vault {
 
     pub(crate) fn save(&self, login: &Login) -> Result<(), LoginError> {
         let path = self.path(&login.url, "json")?;
-        self.write(&path, login).map_err(|error| fault(&path, error))
+        self.write(&path, login)
+            .map_err(|error| fault(&path, error))
     }
 
     fn write(&self, path: &Path, login: &Login) -> io::Result<()> {
@@ -142,7 +143,10 @@ impl Vault {
         let mut url = Url::parse(url).map_err(|error| LoginError::Url(error.to_string()))?;
         url.set_fragment(None);
         let hash = Sha256::digest(url.as_str());
-        let name: String = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let name: String = hash[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         Ok(self.directory.join(format!("{name}.{ending}")))
     }
 }

@@ -22,7 +22,6 @@ const IDLE: Duration = Duration::from_secs(4);
 /// of a client: a limit for connecting but none for answers, half-open
 /// connections noticed, and no redirect followed by itself. Proxy and TLS are
 /// the caller's.
-#[must_use]
 pub fn http_client(builder: ClientBuilder) -> ClientBuilder {
     builder
         .connect_timeout(CONNECT)

@@ -239,10 +239,9 @@ impl Inner {
         let posted = self.post(message).await?;
         match content(&posted.response) {
             Content::Refusal => Err(LinkError::Refused(self.refused(posted).await)),
-            Content::Nothing => Ok(None),
             Content::Json | Content::Events => Ok(Some(posted.response)),
-            // Accepted, with a page that nobody asked for.
-            Content::Other => Ok(None),
+            // Accepted, maybe with a page that nobody asked for.
+            Content::Nothing | Content::Other => Ok(None),
         }
     }
 

@@ -248,13 +248,13 @@ fn put(headers: &mut HeaderMap, name: &str, value: &str) {
 /// A value as a header may have it: what is not plain ASCII, begins or ends with
 /// a blank, or looks encoded, goes as `=?base64?…?=`.
 fn encoded(value: &str) -> Cow<'_, str> {
-    let is_plain = value.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
-        && !value.starts_with(' ')
-        && !value.ends_with(' ')
-        && !(value.starts_with("=?base64?") && value.ends_with("?="));
-    match is_plain {
-        true => Cow::Borrowed(value),
-        false => format!("=?base64?{}?=", BASE64_STANDARD.encode(value)).into(),
+    let is_strange = value.bytes().any(|byte| !(0x20..=0x7e).contains(&byte))
+        || value.starts_with(' ')
+        || value.ends_with(' ')
+        || value.starts_with("=?base64?") && value.ends_with("?=");
+    match is_strange {
+        true => format!("=?base64?{}?=", BASE64_STANDARD.encode(value)).into(),
+        false => Cow::Borrowed(value),
     }
 }
 

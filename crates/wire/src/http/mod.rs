@@ -217,7 +217,7 @@ impl Inner {
     /// to be taken up again.
     async fn get(&self, after: Option<&str>) -> Result<Posted, LinkError> {
         let session = self.session().clone();
-        let mut headers = self.of_session(&session);
+        let mut headers = of_session(&session);
         headers.insert(ACCEPT, EVENTS);
         // An id that no header can hold cannot be sent back.
         if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
@@ -233,18 +233,6 @@ impl Inner {
             response: response.await?,
             session: session.id,
         })
-    }
-
-    fn of_session(&self, session: &Session) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if let Some(id) = &session.id {
-            headers.insert(SESSION, id.clone());
-        }
-        let version = session.version.as_deref().map(HeaderValue::from_str);
-        if let Some(Ok(version)) = version {
-            headers.insert(VERSION, version);
-        }
-        headers
     }
 
     /// What a refusal says, and whether it ends the session.
@@ -275,7 +263,7 @@ impl Inner {
         let goodbye = self.caller.call(Call {
             method: Method::DELETE,
             url: self.caller.url.clone(),
-            headers: self.of_session(&session),
+            headers: of_session(&session),
             body: Bytes::new(),
         });
         let patience = match hurried {
@@ -285,4 +273,17 @@ impl Inner {
         // Whether it heard us or not, we go.
         drop(timeout(patience, goodbye).await);
     }
+}
+
+/// The headers that name a session.
+fn of_session(session: &Session) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Some(id) = &session.id {
+        headers.insert(SESSION, id.clone());
+    }
+    let version = session.version.as_deref().map(HeaderValue::from_str);
+    if let Some(Ok(version)) = version {
+        headers.insert(VERSION, version);
+    }
+    headers
 }

@@ -159,13 +159,12 @@ impl Inner {
     async fn take(&self, event: Event, endpoint: &watch::Sender<Endpoint>) {
         let Event { tags, frame } = event;
         match frame {
-            None => {}
             Some(frame) if tags.kind.as_deref() == Some("endpoint") => {
                 let found = self.endpoint(&frame);
                 endpoint.send_replace(found.map_or_else(Endpoint::Never, Endpoint::Known));
             }
             Some(frame) if tags.is_message() => self.tell(tags.id, Item::Message(frame)).await,
-            Some(_) => {}
+            _ => {}
         }
     }
 
