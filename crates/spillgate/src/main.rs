@@ -75,7 +75,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
         Command::Mcp(mcp) => cmd::mcp::mcp(&offloading(&mcp.limits)?, mcp),
-        Command::Auth(auth) => cmd::auth::auth(&args.common, auth, out),
+        Command::Auth(auth) => cmd::auth::auth(auth, out),
         Command::FsMcp(fs_mcp) => cmd::fs_mcp::fs_mcp(&args.common, fs_mcp),
         Command::Prompt(prompt) => cmd::prompt::prompt(prompt, out),
         Command::Completions(completions) => cmd::generate::completions(completions, out),

@@ -7,7 +7,7 @@ use serde_json::json;
 use spillgate_auth::{Attempt, Callback, LoginError, Request, Vault, origin_of};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::args::{Auth, Common};
+use crate::args::Auth;
 use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::output::Output;
@@ -25,7 +25,7 @@ const OPENER: &str = if cfg!(target_os = "macos") {
     "xdg-open"
 };
 
-pub(crate) fn auth(_: &Common, auth: &Auth, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn auth(auth: &Auth, out: &Output) -> Result<u8, Failure> {
     log_to_stderr("warn");
     let vault = Vault::new(login_directory()?);
     let server = auth.server.as_deref().map(url_of).transpose()?;
