@@ -101,6 +101,8 @@ pub(crate) enum Command {
     Config(Config),
     /// Stand between an MCP client and a server, on standard input and output
     Mcp(Mcp),
+    /// Log in at an MCP server behind HTTP that asks for it (OAuth)
+    Auth(Auth),
     /// Be an MCP server that reads and greps files below a directory, and no others
     FsMcp(FsMcp),
     /// Print a section for a system prompt
@@ -166,6 +168,32 @@ pub(crate) struct Read {
     /// Write each line's number before it
     #[arg(short, long)]
     pub(crate) number: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A client that the authorization server knows already is named with --client-id; its secret, if it \
+has one, is read from SPILLGATE_CLIENT_SECRET."
+)]
+pub(crate) struct Auth {
+    /// The URL of the server, as the gateway is given it
+    #[arg(required_unless_present = "status", value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) server: Option<String>,
+    /// Forget the login
+    #[arg(long, conflicts_with = "status")]
+    pub(crate) logout: bool,
+    /// Say where somebody has logged in; 1 if not at the named server
+    #[arg(long)]
+    pub(crate) status: bool,
+    /// Print the page to open and open nothing; the URL that the browser ends at may be pasted
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// What to ask for [default: what the server names]
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub(crate) scopes: Vec<String>,
+    /// A client that is registered already
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]

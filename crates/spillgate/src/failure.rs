@@ -17,6 +17,8 @@ use crate::output::Output;
 pub(crate) enum Fault {
     /// Who called can mend it.
     Caller,
+    /// A server that was talked to.
+    Upstream,
     /// This program, or the machine that it runs on.
     Us,
 }
@@ -25,6 +27,7 @@ impl Fault {
     fn name(self) -> &'static str {
         match self {
             Self::Caller => "caller",
+            Self::Upstream => "upstream",
             Self::Us => "us",
         }
     }

@@ -7,6 +7,7 @@ mod config_file;
 mod failure;
 mod layers;
 mod models;
+mod net;
 mod output;
 mod progress;
 mod servers;
@@ -75,6 +76,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
         Command::Mcp(mcp) => cmd::mcp::mcp(&args.common, mcp),
+        Command::Auth(auth) => cmd::auth::auth(auth, out),
         Command::FsMcp(fs_mcp) => cmd::fs_mcp::fs_mcp(&args.common, fs_mcp),
         Command::Prompt(prompt) => cmd::prompt::prompt(prompt, out),
         Command::Completions(completions) => cmd::generate::completions(completions, out),

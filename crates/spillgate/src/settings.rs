@@ -219,6 +219,12 @@ pub(crate) fn directories() -> Result<impl BaseStrategy, Failure> {
     })
 }
 
+/// Where logins at servers are kept: with the user's state, whatever store is in
+/// use.
+pub(crate) fn login_directory() -> Result<PathBuf, Failure> {
+    Ok(state_directory()?.join("auth"))
+}
+
 fn state_directory() -> Result<PathBuf, Failure> {
     let directories = directories()?;
     let state = directories

@@ -36,6 +36,9 @@ pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(300);
 /// far as `SPILLGATE_LOG` asks for it, else from `level` on; never contents.
 pub(crate) fn log_to_stderr(level: &str) {
     let filter = EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    // On finer levels it writes codes and what comes with tokens into the log.
+    let discreet = "rmcp::transport::auth=warn".parse();
+    let filter = filter.add_directive(discreet.expect("invariant: a directive"));
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())

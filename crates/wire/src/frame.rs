@@ -1,8 +1,11 @@
 //! What is in a frame, as far as the gateway must know?
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::Deserialize;
+use serde::Deserializer as _;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The envelope of a JSON-RPC message. Everything else in the frame stays
@@ -59,6 +62,44 @@ impl Envelope<'_> {
     #[must_use]
     pub fn is_response(&self) -> bool {
         self.method.is_none() && self.id.is_some()
+    }
+}
+
+/// Whether a frame answers a request, or is a batch: see [`Frame::is_answer`](crate::Frame::is_answer).
+pub(crate) fn is_answer(frame: &[u8]) -> bool {
+    let mut found = false;
+    // What follows the member that tells it stays unread, which is no end of
+    // JSON: an error that means nothing here.
+    let _ = serde_json::Deserializer::from_slice(frame).deserialize_any(Kind(&mut found));
+    found
+}
+
+struct Kind<'a>(&'a mut bool);
+
+impl<'de> Visitor<'de> for Kind<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        *self.0 = true;
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(name) = members.next_key::<Cow<'de, str>>()? {
+            match &*name {
+                "method" => return Ok(()),
+                "result" | "error" => {
+                    *self.0 = true;
+                    return Ok(());
+                }
+                _ => drop(members.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -151,6 +192,23 @@ mod tests {
             let all = messages(frame.as_bytes());
             assert_eq!(all[0].is_response(), is_response, "{frame}");
             assert_eq!(all[0].method.as_deref(), method, "{frame}");
+        }
+    }
+
+    #[test]
+    fn answers_are_known_by_their_first_members() {
+        let cases = [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, true),
+            (r#" {"id":1,"error":{"#, true),
+            (r#"[{"id":1}]"#, true),
+            (r#"{"id":1,"method":"x","result":1}"#, false),
+            (r#"{"params":{"result":1},"method":"x"}"#, false),
+            (r#"{"jsonrpc":"2.0"}"#, false),
+            ("\"result\"", false),
+            ("", false),
+        ];
+        for (frame, want) in cases {
+            assert_eq!(is_answer(frame.as_bytes()), want, "{frame}");
         }
     }
 

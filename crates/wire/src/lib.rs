@@ -11,8 +11,10 @@
 //! client ◀── Sink ◀── Session ◀── Sink ◀── Parcel ◀──── server
 //! ```
 
+mod authority;
 mod child;
 mod frame;
+mod http;
 mod intake;
 mod link;
 mod parcel;
@@ -20,8 +22,10 @@ mod splice;
 mod stdio;
 mod ways;
 
+pub use authority::{Authority, Refused};
 pub use child::{ChildLink, ServerCommand};
 pub use frame::{Envelope, Key, messages, object, span_in};
+pub use http::{HttpLink, HttpOptions, ParamHeaders, SseLink, http_client};
 pub use intake::{Intake, Taking};
 pub use link::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
 pub use parcel::{Frame, Item, Parcel, Refusal, Sink};

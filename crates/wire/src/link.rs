@@ -6,7 +6,7 @@ use std::fmt;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
-use crate::{Key, ServerCommand};
+use crate::{Key, Refusal, ServerCommand};
 
 /// A server and the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +41,10 @@ pub struct HttpServer {
 impl fmt::Debug for HttpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&String> = self.headers.keys().collect();
+        // A query may hold a key, and user information does.
+        let shown = reqwest::Url::parse(&self.url).map(|url| crate::http::place(&url));
         f.debug_struct("HttpServer")
-            .field("url", &self.url)
+            .field("url", &shown.unwrap_or_default())
             .field("headers", &names)
             .finish()
     }
@@ -69,16 +71,20 @@ pub struct Message {
 /// opened with.
 pub trait Link: Send + Sync + fmt::Debug {
     /// Passes a message on. What becomes of a request is told through the sink;
-    /// an error here means that nothing was sent.
+    /// an error here means that nothing was sent, or that the server did not
+    /// accept what is no request. Over HTTP it takes until a message that is no
+    /// request was accepted, so that the next one cannot overtake it.
     fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>>;
 
     /// Opens the stream for what belongs to no request, or takes up a broken
     /// stream after the event `after`. Nothing where the transport has a single
-    /// stream.
+    /// stream. An error where the client that asks for it is to learn that there
+    /// is none ([`LinkError::Refused`] with status 405).
     fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>>;
 
     /// Nobody waits for the answer of this request any more. The transport's own
     /// way to say so, if it has one: closing the response (2026-07-28).
+    /// Nothing more is told of it; a parcel that is being taken may be let go.
     fn abandon(&self, of: &Key) -> BoxFuture<'_, ()>;
 
     /// Ends it, with what was started for it. In time, unless `hurried`.
@@ -109,6 +115,12 @@ pub enum LinkError {
     /// It answered with something that is no MCP.
     #[error("answered with {0}")]
     NotMcp(String),
+    /// It refused a message that is no request.
+    #[error("refused it with HTTP status {}", .0.status)]
+    Refused(Refusal),
+    /// Its settings cannot be used.
+    #[error("is set up wrongly: {0}")]
+    Settings(String),
     /// It wants the user to log in.
     #[error("wants authorization: {0}")]
     Unauthorized(String),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
+use crate::frame::is_answer;
 use crate::{Key, LinkError};
 
 /// One JSON-RPC message, or a batch of them.
@@ -13,6 +14,25 @@ use crate::{Key, LinkError};
 pub enum Frame {
     /// Its bytes, as they came; with the line end, if it had one.
     Memory(Bytes),
+}
+
+impl Frame {
+    /// Whether it answers a request, or is a batch. Read as far as the member
+    /// that tells it, which is mostly one of the first.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        match self {
+            Self::Memory(bytes) => is_answer(bytes),
+        }
+    }
+
+    /// Its bytes, if they are all in memory.
+    #[must_use]
+    pub fn in_memory(&self) -> Option<&Bytes> {
+        match self {
+            Self::Memory(bytes) => Some(bytes),
+        }
+    }
 }
 
 /// Something that came from a server, or goes to a client.
@@ -51,7 +71,7 @@ pub enum Item {
 }
 
 /// An HTTP response that is no answer in the protocol's sense.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The status.
     pub status: u16,
@@ -59,6 +79,9 @@ pub struct Refusal {
     pub content_type: Option<String>,
     /// `WWW-Authenticate`.
     pub challenge: Option<String>,
+    /// The server does not know our session any more: only another `initialize`
+    /// leads on.
+    pub session_lost: bool,
     /// The body, up to 64 KiB of it.
     pub body: Bytes,
 }

@@ -1,0 +1,34 @@
+//! How do the requests of a login leave?
+
+use axum::http::Response;
+use reqwest::{Body, Client, Request};
+use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
+
+/// Bytes that a response may have: metadata and tokens have a few thousand.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Sends them with the client that everything else is sent with, so that proxy
+/// and certificates are the same. It follows no redirects, and neither do we:
+/// what is sent here is not for anybody else.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender(pub(crate) Client);
+
+impl OAuthHttpClient for Sender {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let mut sent = Request::try_from(request.request)?;
+            *sent.timeout_mut() = request.timeout;
+            let fault = reqwest::Error::without_url;
+            let mut response = self.0.execute(sent).await.map_err(fault)?;
+            let mut body = Vec::new();
+            while let Some(chunk) = response.chunk().await.map_err(fault)? {
+                if body.len() + chunk.len() > MOST_BYTES {
+                    return Err("the response has more than 1 MiB".into());
+                }
+                body.extend_from_slice(&chunk);
+            }
+            let head: Response<Body> = response.into();
+            Ok(head.map(|_| body))
+        })
+    }
+}

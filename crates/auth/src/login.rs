@@ -1,0 +1,163 @@
+//! How does a person log in at a server?
+
+use std::fmt;
+use std::sync::Arc;
+
+use reqwest::{Client, Url};
+use rmcp::transport::auth::{
+    AuthorizationCallback, AuthorizationManager, CredentialStore, InMemoryCredentialStore,
+    OAuthClientConfig,
+};
+
+use crate::error::without;
+use crate::http::Sender;
+use crate::vault::Login;
+use crate::{LoginError, Vault};
+
+/// What is asked for.
+#[derive(Clone, Default)]
+pub struct Request {
+    /// The server.
+    pub url: String,
+    /// Where the browser is sent with the answer.
+    pub redirect: String,
+    /// What to ask for; what the server names, if nothing.
+    pub scopes: Vec<String>,
+    /// A client that the authorization server knows already, and its secret. Else
+    /// we register as one.
+    pub registered: Option<(String, Option<String>)>,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("url", &crate::origin_of(&self.url))
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A login that waits for the person.
+pub struct Attempt {
+    manager: AuthorizationManager,
+    store: InMemoryCredentialStore,
+    config: OAuthClientConfig,
+    server: String,
+    page: String,
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt").finish_non_exhaustive()
+    }
+}
+
+impl Attempt {
+    /// Finds out who gives tokens for the server, and gets to know it. `client`
+    /// must follow no redirects.
+    pub async fn begin(request: Request, client: Client) -> Result<Self, LoginError> {
+        let (mut manager, store) = manager(&request.url, client).await?;
+        let failed = |doing| {
+            let secret = request.registered.clone().and_then(|(_, secret)| secret);
+            move |error| LoginError::at(doing, &error, &[secret.as_deref().unwrap_or_default()])
+        };
+        let found = manager.resolve_metadata().await;
+        let found = found.map_err(failed("finding the authorization server"))?;
+        manager.set_metadata(found.metadata);
+        let scopes = match request.scopes.is_empty() {
+            true => manager.select_initial_scopes(&[]).await,
+            false => request.scopes.clone(),
+        };
+        let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let config = match request.registered.clone() {
+            Some((id, secret)) => {
+                let mut config = OAuthClientConfig::new(id, &request.redirect);
+                config.client_secret = secret;
+                let configured = manager.configure_client(config.clone());
+                configured.map_err(failed("setting up the client"))?;
+                config
+            }
+            None => {
+                let registered = manager.register_client("Spillgate", &request.redirect, &scopes);
+                registered
+                    .await
+                    .map_err(failed("registering as a client"))?
+            }
+        };
+        let page = manager.get_authorization_url(&scopes).await;
+        let page = page.map_err(failed("preparing the login"))?;
+        let server = request.url;
+        Ok(Self {
+            manager,
+            store,
+            config,
+            server,
+            page,
+        })
+    }
+
+    /// The page that the person is to open.
+    #[must_use]
+    pub fn page(&self) -> &str {
+        &self.page
+    }
+
+    /// Takes the URL that the browser was sent to, gets the tokens and keeps
+    /// them.
+    pub async fn finish(self, callback: &str, vault: &Vault) -> Result<(), LoginError> {
+        if let Some(error) = error_in(callback) {
+            return Err(LoginError::Denied(error));
+        }
+        let answer = AuthorizationCallback::from_redirect_url(callback)
+            .map_err(|error| LoginError::at("reading the browser's answer", &error, &[]))?;
+        let exchanged = self.manager.exchange_code_for_token_with_issuer(
+            &answer.code,
+            &answer.csrf_token,
+            answer.issuer.as_deref(),
+        );
+        let secret = self.config.client_secret.clone().unwrap_or_default();
+        exchanged
+            .await
+            .map_err(|error| LoginError::at("getting a token", &error, &[&answer.code, &secret]))?;
+        let credentials = self.store.load().await.ok().flatten();
+        let credentials =
+            credentials.ok_or(LoginError::Again("no token came; please log in again"))?;
+        let _lock = vault.lock(&self.server).await?;
+        vault.save(&Login {
+            url: self.server,
+            client_id: self.config.client_id,
+            client_secret: self.config.client_secret,
+            credentials,
+        })
+    }
+}
+
+/// rmcp's side of a login at `url`, which keeps what it gets in memory.
+pub(crate) async fn manager(
+    url: &str,
+    client: Client,
+) -> Result<(AuthorizationManager, InMemoryCredentialStore), LoginError> {
+    let parsed = Url::parse(url).map_err(|error| LoginError::Url(error.to_string()))?;
+    let sender = Arc::new(Sender(client));
+    let manager = AuthorizationManager::new_with_oauth_http_client(parsed, sender).await;
+    let mut manager = manager.map_err(|error| LoginError::at("setting up", &error, &[]))?;
+    let store = InMemoryCredentialStore::new();
+    manager.set_credential_store(store.clone());
+    Ok((manager, store))
+}
+
+/// What the authorization server says in the place of a code.
+fn error_in(callback: &str) -> Option<String> {
+    let url = Url::parse(callback).ok()?;
+    let value = |wanted: &str| {
+        let mut pairs = url.query_pairs();
+        let found = pairs.find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.into_owned())
+    };
+    let error = value("error")?;
+    let text = match value("error_description") {
+        Some(description) => format!("{error} ({description})"),
+        None => error,
+    };
+    Some(without(&text, &[]))
+}

@@ -1,0 +1,169 @@
+//! Where are tokens kept, and how do several gateways share them?
+//!
+//! A file per server, readable by its owner only, replaced as a whole. A lock
+//! file beside it lets one process at a time renew a token: many authorization
+//! servers take a refresh token once and end the login when it comes again.
+
+use std::fmt;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use reqwest::Url;
+use rmcp::transport::auth::StoredCredentials;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::LoginError;
+
+/// A directory with the tokens of servers.
+#[derive(Debug, Clone)]
+pub struct Vault {
+    directory: PathBuf,
+}
+
+/// A login as it is kept.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Login {
+    /// The server.
+    pub(crate) url: String,
+    pub(crate) client_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) client_secret: Option<String>,
+    pub(crate) credentials: StoredCredentials,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Login")
+    }
+}
+
+/// Held while a token is renewed.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "open as long as it is locked")] File);
+
+/// A server's URL without what may be secret in it, for people.
+#[must_use]
+pub fn origin_of(url: &str) -> String {
+    Url::parse(url).map_or_else(
+        |_| "an unknown server".to_owned(),
+        |url| format!("{}{}", url.origin().ascii_serialization(), url.path()),
+    )
+}
+
+impl Vault {
+    /// The vault in this directory, which need not exist yet.
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+        }
+    }
+
+    /// Whether somebody has logged in at this server.
+    pub fn has(&self, url: &str) -> Result<bool, LoginError> {
+        Ok(self.load(url)?.is_some())
+    }
+
+    /// The servers that somebody has logged in at.
+    pub fn servers(&self) -> Result<Vec<String>, LoginError> {
+        let entries = match std::fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(fault(&self.directory, error)),
+        };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let logins = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
+        let mut urls: Vec<String> = logins
+            .filter_map(|path| Some(read(&path).ok()??.url))
+            .collect();
+        urls.sort();
+        Ok(urls)
+    }
+
+    /// Forgets the login at this server; whether there was one.
+    pub fn remove(&self, url: &str) -> Result<bool, LoginError> {
+        let path = self.path(url, "json")?;
+        match std::fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(fault(&path, error)),
+        }
+    }
+
+    pub(crate) fn load(&self, url: &str) -> Result<Option<Login>, LoginError> {
+        let path = self.path(url, "json")?;
+        read(&path).map_err(|error| fault(&path, error))
+    }
+
+    pub(crate) fn save(&self, login: &Login) -> Result<(), LoginError> {
+        let path = self.path(&login.url, "json")?;
+        self.write(&path, login)
+            .map_err(|error| fault(&path, error))
+    }
+
+    fn write(&self, path: &Path, login: &Login) -> io::Result<()> {
+        self.create()?;
+        // A temporary file is its owner's alone.
+        let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
+        serde_json::to_writer(&mut file, login)?;
+        file.flush()?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    }
+
+    /// Waits until nobody else renews this server's token.
+    pub(crate) async fn lock(&self, url: &str) -> Result<Lock, LoginError> {
+        let path = self.path(url, "lock")?;
+        self.create().map_err(|error| fault(&path, error))?;
+        let waiting = {
+            let path = path.clone();
+            move || -> io::Result<Lock> {
+                let mut options = OpenOptions::new();
+                let file = options.write(true).create(true).mode(0o600).open(path)?;
+                file.lock()?;
+                Ok(Lock(file))
+            }
+        };
+        let locked = tokio::task::spawn_blocking(waiting).await;
+        let locked = locked.unwrap_or_else(|error| Err(io::Error::other(error)));
+        locked.map_err(|error| fault(&path, error))
+    }
+
+    fn create(&self) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(&self.directory)
+    }
+
+    /// A URL may hold anything, so its hash names the file.
+    fn path(&self, url: &str, ending: &str) -> Result<PathBuf, LoginError> {
+        let mut url = Url::parse(url).map_err(|error| LoginError::Url(error.to_string()))?;
+        url.set_fragment(None);
+        let hash = Sha256::digest(url.as_str());
+        let name: String = hash[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Ok(self.directory.join(format!("{name}.{ending}")))
+    }
+}
+
+fn read(path: &Path) -> io::Result<Option<Login>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes).map_err(|_| {
+            io::Error::new(ErrorKind::InvalidData, "it is damaged; log in again")
+        })?)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn fault(path: &Path, source: io::Error) -> LoginError {
+    LoginError::Vault {
+        path: path.display().to_string(),
+        source,
+    }
+}

@@ -1,0 +1,166 @@
+//! `spillgate auth`: a login at a server behind HTTP.
+
+use std::process::{Command, Stdio};
+
+use reqwest::Url;
+use serde_json::json;
+use spillgate_auth::{Attempt, Callback, LoginError, Request, Vault, origin_of};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use crate::args::Auth;
+use crate::failure::{Failure, Fault};
+use crate::net;
+use crate::output::Output;
+use crate::settings::login_directory;
+use crate::wiring::log_to_stderr;
+
+/// The secret of a client that is registered already. On the command line
+/// everybody on the machine could read it.
+const CLIENT_SECRET: &str = "SPILLGATE_CLIENT_SECRET";
+
+/// What opens a page.
+const OPENER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else {
+    "xdg-open"
+};
+
+pub(crate) fn auth(auth: &Auth, out: &Output) -> Result<u8, Failure> {
+    log_to_stderr("warn");
+    let vault = Vault::new(login_directory()?);
+    let server = auth.server.as_deref().map(url_of).transpose()?;
+    match server {
+        None => list(&vault, out),
+        Some(url) if auth.status => status(&vault, &url, out),
+        Some(url) if auth.logout => log_out(&vault, &url, out),
+        Some(url) => log_in(&vault, &url, auth, out),
+    }
+}
+
+/// The URL of the server that is meant.
+fn url_of(server: &str) -> Result<Url, Failure> {
+    let url = Url::parse(server).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.ok_or_else(|| {
+        let message = format!("{server}: not the URL of a server");
+        Failure::new("server", Fault::Caller, message)
+            .hint("name it as in the configuration: https://host/mcp")
+    })
+}
+
+fn list(vault: &Vault, out: &Output) -> Result<u8, Failure> {
+    for url in vault.servers()? {
+        match out.json {
+            true => out.object(&json!({"server": origin_of(&url), "logged_in": true}))?,
+            false => out.text(&format!("{}\n", origin_of(&url)))?,
+        }
+    }
+    Ok(0)
+}
+
+fn status(vault: &Vault, url: &Url, out: &Output) -> Result<u8, Failure> {
+    let is_in = vault.has(url.as_str())?;
+    let server = origin_of(url.as_str());
+    let text = match is_in {
+        true => format!("logged in at {server}\n"),
+        false => format!("not logged in at {server}\n"),
+    };
+    match out.json {
+        true => out.object(&json!({"server": server, "logged_in": is_in}))?,
+        false => out.text(&text)?,
+    }
+    Ok(u8::from(!is_in))
+}
+
+fn log_out(vault: &Vault, url: &Url, out: &Output) -> Result<u8, Failure> {
+    let was_in = vault.remove(url.as_str())?;
+    let server = origin_of(url.as_str());
+    match out.json {
+        true => {
+            out.object(&json!({"server": server, "logged_in": false, "was_logged_in": was_in}))?
+        }
+        false if was_in => out.note(&format!("logged out at {server}")),
+        false => out.note(&format!("nobody was logged in at {server}")),
+    }
+    Ok(0)
+}
+
+fn log_in(vault: &Vault, url: &Url, auth: &Auth, out: &Output) -> Result<u8, Failure> {
+    let client = net::client(url)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let done = runtime.block_on(async {
+        let callback = Callback::listen().await?;
+        let secret = std::env::var(CLIENT_SECRET).ok();
+        let request = Request {
+            url: url.as_str().to_owned(),
+            redirect: callback.url(),
+            scopes: auth.scopes.clone(),
+            registered: auth.client_id.clone().map(|id| (id, secret)),
+        };
+        let attempt = Attempt::begin(request, client).await?;
+        out.note(&format!("To log in, open this page:\n\n{}\n", attempt.page()));
+        if auth.no_browser {
+            out.note(
+                "Waiting for the browser. If it is on another machine, paste the URL that it ends at:",
+            );
+        } else {
+            open(attempt.page());
+        }
+        let answer = tokio::select! {
+            answer = callback.wait() => answer?,
+            pasted = pasted(), if auth.no_browser => pasted?,
+        };
+        attempt.finish(&answer, vault).await?;
+        Ok::<_, Failure>(())
+    });
+    // The reader of standard input waits for a line that does not come.
+    runtime.shutdown_background();
+    done?;
+    let server = origin_of(url.as_str());
+    match out.json {
+        true => out.object(&json!({"server": server, "logged_in": true}))?,
+        false => out.note(&format!("logged in at {server}")),
+    }
+    Ok(0)
+}
+
+/// A person without a browser has the page's address on the screen.
+fn open(page: &str) {
+    let mut command = Command::new(OPENER);
+    let command = command.arg(page).stdin(Stdio::null());
+    let opened = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    if let Err(error) = opened {
+        tracing::info!(%error, "no browser was opened");
+    }
+}
+
+/// The URL that a person copies from the browser. Waits for ever where there is
+/// nobody to type.
+async fn pasted() -> std::io::Result<String> {
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        if !line.trim().is_empty() {
+            return Ok(line.trim().to_owned());
+        }
+    }
+    std::future::pending().await
+}
+
+impl From<LoginError> for Failure {
+    fn from(error: LoginError) -> Self {
+        let (fault, hint) = match &error {
+            LoginError::Url(_) => (Fault::Caller, "name it as in the configuration"),
+            LoginError::Denied(_) | LoginError::Again(_) => {
+                (Fault::Caller, "run the same command again to try once more")
+            }
+            LoginError::Vault { .. } => (Fault::Us, "the file must be yours and its disk not full"),
+            _ => (
+                Fault::Upstream,
+                "some servers need a client that they know: --client-id; others a key in a header",
+            ),
+        };
+        Self::new("login", fault, error.to_string()).hint(hint)
+    }
+}

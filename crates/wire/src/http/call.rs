@@ -1,0 +1,257 @@
+//! How is one HTTP request made: with whose credentials, to which host, and what
+//! is said when it fails?
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, WWW_AUTHENTICATE};
+use reqwest::{Client, Method, Response, StatusCode, Url};
+
+use crate::authority::{Authority, Refused};
+use crate::{HttpServer, LinkError, Refusal};
+
+/// Redirects that are followed for one request.
+const MOST_REDIRECTS: usize = 5;
+
+/// Bytes of a refusal's body that are kept.
+const MOST_REFUSAL: usize = 64 << 10;
+
+/// What makes requests to one server.
+pub(crate) struct Caller {
+    client: Client,
+    pub(crate) url: Url,
+    /// What the user has set.
+    headers: HeaderMap,
+    pub(crate) authority: Option<Arc<dyn Authority>>,
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller")
+            .field("url", &place(&self.url))
+            .field("authority", &self.authority)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Caller {
+    pub(crate) fn new(server: &HttpServer, client: Client) -> Result<Self, LinkError> {
+        let wrong = |why: String| LinkError::Settings(why);
+        let url = Url::parse(&server.url).map_err(|error| wrong(format!("its URL: {error}")))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+            return Err(wrong("its URL is neither http nor https".to_owned()));
+        }
+        let headers = super::headers::of_user(&server.headers).map_err(wrong)?;
+        Ok(Self {
+            client,
+            url,
+            headers,
+            authority: None,
+        })
+    }
+
+    /// Makes a request, with a fresh credential where the first was refused. The
+    /// response may have any status but that of a redirect.
+    pub(crate) async fn call(&self, call: Call) -> Result<Response, LinkError> {
+        let authority = match self.headers.contains_key(AUTHORIZATION) {
+            true => None,
+            false => self.authority.as_ref(),
+        };
+        let Some(authority) = authority else {
+            return self.follow(call).await;
+        };
+        let credential = authority.credential().await;
+        let with = |credential: Option<_>| {
+            let mut call = call.clone();
+            if let Some(credential) = credential {
+                call.headers.insert(AUTHORIZATION, credential);
+            }
+            self.follow(call)
+        };
+        let response = with(credential.clone()).await?;
+        if !wants_login(&response) {
+            return Ok(response);
+        }
+        let challenge = text_of(response.headers(), &WWW_AUTHENTICATE);
+        drop(response);
+        let refused = Refused {
+            credential,
+            challenge,
+        };
+        let fresh = authority.refused(refused).await;
+        let response = with(Some(fresh.map_err(LinkError::Unauthorized)?)).await?;
+        match wants_login(&response) {
+            true => Err(LinkError::Unauthorized(
+                "it refuses the credential that it has just given".to_owned(),
+            )),
+            false => Ok(response),
+        }
+    }
+
+    /// Makes a request and follows redirects, but never to another origin:
+    /// neither credentials nor messages are for anybody else.
+    async fn follow(&self, mut call: Call) -> Result<Response, LinkError> {
+        for _ in 0..=MOST_REDIRECTS {
+            let response = self.once(&call).await?;
+            let (again, to) = match response.status() {
+                StatusCode::MOVED_PERMANENTLY
+                | StatusCode::FOUND
+                | StatusCode::TEMPORARY_REDIRECT
+                | StatusCode::PERMANENT_REDIRECT => (true, location(&response, &call.url)),
+                StatusCode::SEE_OTHER => (false, location(&response, &call.url)),
+                _ => return Ok(response),
+            };
+            let to = to.ok_or_else(|| LinkError::NotMcp("a redirect to nowhere".to_owned()))?;
+            if !again || to.origin() != self.url.origin() {
+                let to = place(&to);
+                return Err(LinkError::NotMcp(format!("a redirect to {to}")));
+            }
+            call.url = to;
+        }
+        Err(LinkError::NotMcp("one redirect after another".to_owned()))
+    }
+
+    async fn once(&self, call: &Call) -> Result<Response, LinkError> {
+        let mut headers = call.headers.clone();
+        for (name, value) in &self.headers {
+            headers.insert(name.clone(), value.clone());
+        }
+        let request = self
+            .client
+            .request(call.method.clone(), call.url.clone())
+            .headers(headers);
+        let request = match call.body.is_empty() {
+            true => request,
+            false => request.body(call.body.clone()),
+        };
+        request.send().await.map_err(|error| {
+            let how = match error.is_connect() || error.is_timeout() {
+                true => "no connection",
+                false => "the connection broke before an answer came",
+            };
+            let cause = cause(error);
+            LinkError::Unreachable(format!("{how} ({}: {cause})", place(&call.url)))
+        })
+    }
+}
+
+/// Whether another credential may help.
+fn wants_login(response: &Response) -> bool {
+    let lacks_scope = || {
+        text_of(response.headers(), &WWW_AUTHENTICATE)
+            .is_some_and(|challenge| challenge.contains("insufficient_scope"))
+    };
+    match response.status() {
+        StatusCode::UNAUTHORIZED => true,
+        StatusCode::FORBIDDEN => lacks_scope(),
+        _ => false,
+    }
+}
+
+fn location(response: &Response, from: &Url) -> Option<Url> {
+    let location = text_of(response.headers(), &LOCATION)?;
+    from.join(&location).ok()
+}
+
+/// A URL as it may be shown: what follows the path may be a secret, and what
+/// stands before the host is one.
+pub(crate) fn place(url: &Url) -> String {
+    let origin = url.origin().ascii_serialization();
+    format!("{origin}{}", url.path())
+}
+
+pub(crate) fn text_of(headers: &HeaderMap, name: &reqwest::header::HeaderName) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?;
+    Some(value.to_owned())
+}
+
+/// The body ended before it was complete.
+pub(crate) fn broken(error: reqwest::Error) -> LinkError {
+    LinkError::Unreachable(format!("the answer was cut off ({})", cause(error)))
+}
+
+/// What is at the bottom of an error, without the URL.
+fn cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut cause: &dyn Error = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+/// What is in a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// One message or batch.
+    Json,
+    /// Messages as events.
+    Events,
+    /// Nothing.
+    Nothing,
+    /// Something else.
+    Other,
+    /// It is no success.
+    Refusal,
+}
+
+pub(crate) fn content(response: &Response) -> Content {
+    let status = response.status();
+    if !status.is_success() {
+        return Content::Refusal;
+    }
+    if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT)
+        || response.content_length() == Some(0)
+    {
+        return Content::Nothing;
+    }
+    let kind = text_of(response.headers(), &CONTENT_TYPE).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    match kind.to_ascii_lowercase().as_str() {
+        "application/json" => Content::Json,
+        "text/event-stream" => Content::Events,
+        _ => Content::Other,
+    }
+}
+
+/// A response that is no MCP, described.
+pub(crate) fn not_mcp(response: &Response) -> LinkError {
+    let status = response.status().as_u16();
+    let kind = text_of(response.headers(), &CONTENT_TYPE);
+    let kind = match &kind {
+        Some(kind) => format!("content of type {}", kind.escape_debug()),
+        None => "content of no type".to_owned(),
+    };
+    LinkError::NotMcp(format!("{kind} (HTTP status {status})"))
+}
+
+/// A refusal with the beginning of its body.
+pub(crate) async fn refusal(mut response: Response) -> Refusal {
+    let mut body = Vec::new();
+    // A body that breaks off is as good as its beginning.
+    while let Ok(Some(chunk)) = response.chunk().await {
+        let room = MOST_REFUSAL - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() >= room {
+            break;
+        }
+    }
+    Refusal {
+        status: response.status().as_u16(),
+        content_type: text_of(response.headers(), &CONTENT_TYPE),
+        challenge: text_of(response.headers(), &WWW_AUTHENTICATE),
+        session_lost: false,
+        body: body.into(),
+    }
+}

@@ -1,0 +1,36 @@
+//! What must an HTTP client be like to talk to servers?
+
+use std::time::Duration;
+
+use reqwest::ClientBuilder;
+use reqwest::redirect::Policy;
+
+/// For a connection to be made.
+const CONNECT: Duration = Duration::from_secs(10);
+/// A silent connection is asked after so long, and then so often and so many
+/// times, whether the other side is still there: about a minute until one that is
+/// half open counts as broken. Answers themselves may take any time.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_RETRIES: u32 = 3;
+/// An unused connection is kept for less than the 5 s after which Node and
+/// uvicorn close it: a request that crosses with the closing would be lost, and
+/// a call cannot simply be sent again.
+const IDLE: Duration = Duration::from_secs(4);
+
+/// Sets what [`HttpLink`](crate::HttpLink) and [`SseLink`](crate::SseLink) expect
+/// of a client: a limit for connecting but none for answers, half-open
+/// connections noticed, and no redirect followed by itself. Proxy and TLS are
+/// the caller's.
+pub fn http_client(builder: ClientBuilder) -> ClientBuilder {
+    builder
+        .connect_timeout(CONNECT)
+        .tcp_keepalive(KEEPALIVE)
+        .tcp_keepalive_interval(KEEPALIVE_INTERVAL)
+        .tcp_keepalive_retries(KEEPALIVE_RETRIES)
+        .http2_keep_alive_interval(KEEPALIVE)
+        .http2_keep_alive_timeout(KEEPALIVE)
+        .pool_idle_timeout(IDLE)
+        .redirect(Policy::none())
+        .user_agent(concat!("spillgate/", env!("CARGO_PKG_VERSION")))
+}

@@ -1,0 +1,302 @@
+//! What becomes of one message that was sent?
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Response;
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+use super::call::{Content, content, not_mcp};
+use super::stream::{Event, Events, whole};
+use super::tasks::Purpose;
+use super::{Inner, Posted, headers};
+use crate::{Frame, Item, Key, LinkError, Message, messages, object};
+
+/// For a server to accept a message that is no request, before the next one is
+/// sent all the same.
+const ACCEPTANCE: Duration = Duration::from_secs(10);
+/// A stream should end with its answer. What comes so long after it is still
+/// passed on, then the connection is closed.
+const AFTERWORDS: Duration = Duration::from_secs(5);
+/// Until a broken stream is taken up again, unless the server says otherwise (as
+/// in the official SDKs); twice as long after every try that brought nothing.
+const PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Tries in a row that may bring nothing.
+pub(super) const MOST_TRIES: u32 = 5;
+
+/// Where a stream is.
+#[derive(Debug, Default)]
+pub(super) struct Spot {
+    /// The last event that had an id.
+    pub(super) event: Option<String>,
+    /// What the server asked us to wait.
+    retry: Option<Duration>,
+    /// Tries since it last brought anything.
+    pub(super) tries: u32,
+}
+
+impl Spot {
+    pub(super) fn after(event: Option<String>) -> Self {
+        Self {
+            event,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn pause(&self) -> Duration {
+        let first = self.retry.unwrap_or(PAUSE).max(SHORTEST_PAUSE);
+        // What the server asks for is never shortened.
+        let most = LONGEST_PAUSE.max(first);
+        first.saturating_mul(1 << self.tries.min(10)).min(most)
+    }
+
+    fn pass(&mut self, event: &Event) {
+        self.tries = 0;
+        if let Some(id) = &event.tags.id {
+            self.event = Some(id.clone());
+        }
+        self.retry = event.tags.retry.or(self.retry);
+    }
+}
+
+/// How a stream ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// After the answer.
+    Answered,
+    /// Before it: closed by the server, or broken.
+    Early(Option<LinkError>),
+}
+
+impl Inner {
+    /// Sends a request and tells what becomes of it.
+    pub(super) fn request(self: Arc<Self>, message: Message, of: Key) -> Result<(), LinkError> {
+        let tasks = Arc::clone(&self.tasks);
+        tasks.spawn(Purpose::Request(of.clone()), async move {
+            if let Some(last) = self.answer(&message, &of).await {
+                self.tell(Some(&of), None, last).await;
+            }
+        })
+    }
+
+    /// Sends a request and passes its answer on; what is left to be told where
+    /// none came.
+    async fn answer(&self, message: &Message, of: &Key) -> Option<Item> {
+        let posted = match self.post(message).await {
+            Ok(posted) => posted,
+            Err(error) => return Some(Item::Failed(error)),
+        };
+        match content(&posted.response) {
+            Content::Json => match whole(posted.response, &self.intake).await {
+                Ok(frame) if frame.is_answer() => {
+                    self.learn(message, &frame);
+                    Some(Item::Message(frame))
+                }
+                Ok(_) => Some(Item::Failed(LinkError::NotMcp(
+                    "JSON that is no answer to a request".to_owned(),
+                ))),
+                Err(error) => Some(Item::Failed(error)),
+            },
+            Content::Events => self.follow(posted.response, message, of).await,
+            Content::Refusal => Some(Item::Refused(self.refused(posted).await)),
+            Content::Nothing => {
+                let status = posted.response.status().as_u16();
+                let what = format!("HTTP status {status} and nothing else, to a request");
+                Some(Item::Failed(LinkError::NotMcp(what)))
+            }
+            Content::Other => Some(Item::Failed(not_mcp(&posted.response))),
+        }
+    }
+
+    /// Follows the stream of a request to its answer, over breaks.
+    async fn follow(&self, first: Response, message: &Message, of: &Key) -> Option<Item> {
+        let mut spot = Spot::default();
+        let mut response = first;
+        loop {
+            let mut events = Events::new(response, self.intake.clone());
+            let end = self.drain(&mut events, &mut spot, Some((message, of)));
+            let error = match end.await {
+                End::Answered => return None,
+                End::Early(error) => error,
+            };
+            if spot.event.is_none() {
+                let error = error.unwrap_or_else(closed_early);
+                return Some(Item::Failed(error));
+            }
+            if !self.resume {
+                return Some(Item::Ended);
+            }
+            response = match self.again(&mut spot).await {
+                Ok(response) => response,
+                Err(item) => return Some(item),
+            };
+        }
+    }
+
+    /// Passes the events of a stream on until it ends.
+    pub(super) async fn drain(
+        &self,
+        events: &mut Events,
+        spot: &mut Spot,
+        request: Option<(&Message, &Key)>,
+    ) -> End {
+        let mut is_answered = false;
+        loop {
+            let next = match is_answered {
+                true => match timeout(AFTERWORDS, events.next()).await {
+                    Ok(next) => next,
+                    Err(_) => return End::Answered,
+                },
+                false => events.next().await,
+            };
+            let event = match next {
+                _ if is_answered && !matches!(next, Ok(Some(_))) => return End::Answered,
+                Ok(Some(event)) => event,
+                Ok(None) => return End::Early(None),
+                Err(error) => return End::Early(Some(error)),
+            };
+            spot.pass(&event);
+            let of = request.map(|(_, of)| of);
+            let Event { tags, frame } = event;
+            let item = match frame {
+                Some(_) if !tags.is_message() => continue,
+                Some(frame) => {
+                    if let Some((message, _)) = request
+                        && frame.is_answer()
+                    {
+                        is_answered = true;
+                        self.learn(message, &frame);
+                    }
+                    Item::Message(frame)
+                }
+                None => Item::Mark { retry: tags.retry },
+            };
+            self.tell(of, tags.id, item).await;
+        }
+    }
+
+    /// Takes up the stream of a request.
+    async fn again(&self, spot: &mut Spot) -> Result<Response, Item> {
+        let failed = |error| Err(Item::Failed(error));
+        let mut last = closed_early();
+        while spot.tries < MOST_TRIES {
+            sleep(spot.pause()).await;
+            spot.tries += 1;
+            let posted = match self.get(spot.event.as_deref()).await {
+                Ok(posted) => posted,
+                Err(error @ LinkError::Unreachable(_)) => {
+                    last = error;
+                    continue;
+                }
+                Err(error) => return failed(error),
+            };
+            match content(&posted.response) {
+                Content::Events => return Ok(posted.response),
+                Content::Refusal if may_pass(&posted) => {
+                    let status = posted.response.status().as_u16();
+                    last = LinkError::Unreachable(format!("HTTP status {status}"));
+                }
+                Content::Refusal => {
+                    let refusal = self.refused(posted).await;
+                    return match refusal.session_lost {
+                        true => Err(Item::Refused(refusal)),
+                        false => failed(closed_early()),
+                    };
+                }
+                _ => return failed(closed_early()),
+            }
+        }
+        failed(last)
+    }
+
+    /// Sends what is no request, and waits until it was accepted.
+    pub(super) async fn note(self: Arc<Self>, message: Message) -> Result<(), LinkError> {
+        let (tell, told) = oneshot::channel();
+        let inner = Arc::clone(&self);
+        self.tasks.spawn(Purpose::Note, async move {
+            let accepted = inner.accepted(&message).await;
+            let (accepted, response) = match accepted {
+                Ok(response) => (Ok(()), response),
+                Err(error) => (Err(error), None),
+            };
+            // Nobody may wait for it any more.
+            let _ = tell.send(accepted);
+            if let Some(response) = response {
+                inner.pass_on(response).await;
+            }
+        })?;
+        match timeout(ACCEPTANCE, told).await {
+            Ok(Ok(accepted)) => accepted,
+            Ok(Err(_)) => Err(LinkError::Gone("was closed".to_owned())),
+            Err(_) => Ok(()),
+        }
+    }
+
+    async fn accepted(&self, message: &Message) -> Result<Option<Response>, LinkError> {
+        let posted = self.post(message).await?;
+        match content(&posted.response) {
+            Content::Refusal => Err(LinkError::Refused(self.refused(posted).await)),
+            Content::Json | Content::Events => Ok(Some(posted.response)),
+            // Accepted, maybe with a page that nobody asked for.
+            Content::Nothing | Content::Other => Ok(None),
+        }
+    }
+
+    /// What came back for a message that is no single request: the answers of a
+    /// batch.
+    async fn pass_on(&self, response: Response) {
+        if content(&response) == Content::Events {
+            let mut events = Events::new(response, self.intake.clone());
+            self.drain(&mut events, &mut Spot::default(), None).await;
+            return;
+        }
+        if let Ok(frame) = whole(response, &self.intake).await
+            && frame.is_answer()
+        {
+            self.tell(None, None, Item::Message(frame)).await;
+        }
+    }
+
+    /// Keeps what later messages depend on.
+    fn learn(&self, request: &Message, answer: &Frame) {
+        let Some(bytes) = answer.in_memory() else {
+            return;
+        };
+        match request.method.as_deref() {
+            Some("initialize") => {
+                let version = messages(bytes).iter().find_map(|answer| {
+                    let result: Initialized = object(answer.result?)?;
+                    Some(result.version)
+                });
+                self.session().version = version;
+            }
+            Some("tools/list") => {
+                let version = self.session().version.clone();
+                if version.is_some_and(|version| headers::is_modern(&version)) {
+                    self.params.learn(bytes);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Initialized {
+    #[serde(rename = "protocolVersion")]
+    version: String,
+}
+
+/// Whether a refusal is one that passes.
+pub(super) fn may_pass(posted: &Posted) -> bool {
+    let status = posted.response.status();
+    status.is_server_error() && status.as_u16() != 501
+        || matches!(status.as_u16(), 408 | 409 | 425 | 429)
+}
+
+fn closed_early() -> LinkError {
+    LinkError::Unreachable("it closed the stream before the answer".to_owned())
+}

@@ -1,0 +1,125 @@
+//! How is heard what a server says of itself?
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+use super::call::{Content, content, not_mcp};
+use super::exchange::{MOST_TRIES, Spot, may_pass};
+use super::stream::Events;
+use super::tasks::Purpose;
+use super::{Inner, Posted};
+use crate::{Item, LinkError};
+
+/// For the head of the response. Some servers send it with the first event only,
+/// so that no answer means that the stream is open.
+const HEAD: Duration = Duration::from_secs(5);
+
+/// What the opening of the stream came to.
+enum Opened {
+    Stream(Box<Events>),
+    /// The server has none, or no session any more.
+    Refused(LinkError),
+    /// It may come to something later.
+    Later(LinkError),
+}
+
+impl Inner {
+    /// Opens the stream, or takes it up after an event.
+    pub(super) async fn listen(self: Arc<Self>, after: Option<String>) -> Result<(), LinkError> {
+        let purpose = match &after {
+            None => Purpose::Listening,
+            Some(event) => Purpose::Resuming(event.clone()),
+        };
+        // Whoever asks again has lost the one that it had.
+        self.tasks.replace(&purpose);
+        let tasks = Arc::clone(&self.tasks);
+        if self.resume {
+            return tasks.spawn(purpose, self.keep_listening(after));
+        }
+        let (tell, told) = oneshot::channel();
+        tasks.spawn(purpose, self.listen_once(after, tell))?;
+        match timeout(HEAD, told).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(_)) => Err(LinkError::Gone("was closed".to_owned())),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// One stream as it is, for a client that takes it up by itself.
+    async fn listen_once(
+        self: Arc<Self>,
+        after: Option<String>,
+        tell: oneshot::Sender<Result<(), LinkError>>,
+    ) {
+        let mut events = match self.opened(after.as_deref()).await {
+            Opened::Stream(events) => events,
+            Opened::Refused(error) | Opened::Later(error) => {
+                // Late, it is told as the end of a stream that seemed open.
+                if tell.send(Err(error)).is_err() {
+                    self.tell(None, None, Item::Ended).await;
+                }
+                return;
+            }
+        };
+        // Nobody may wait for it any more.
+        let _ = tell.send(Ok(()));
+        let mut spot = Spot::after(after);
+        self.drain(&mut events, &mut spot, None).await;
+        self.tell(None, None, Item::Ended).await;
+    }
+
+    /// One stream after the other, as long as the link is open.
+    async fn keep_listening(self: Arc<Self>, after: Option<String>) {
+        let mut spot = Spot::after(after);
+        loop {
+            match self.opened(spot.event.as_deref()).await {
+                Opened::Stream(mut events) => {
+                    self.drain(&mut events, &mut spot, None).await;
+                }
+                Opened::Refused(error) => return self.cannot_listen(error).await,
+                Opened::Later(error) => {
+                    tracing::debug!(%error, "no stream from the server yet");
+                }
+            }
+            sleep(spot.pause()).await;
+            spot.tries = (spot.tries + 1).min(MOST_TRIES);
+        }
+    }
+
+    /// Most servers have nothing to say of themselves, which is no fault. A lost
+    /// session is another matter.
+    async fn cannot_listen(&self, error: LinkError) {
+        match error {
+            LinkError::Refused(refusal) if refusal.session_lost => {
+                self.tell(None, None, Item::Refused(refusal)).await;
+            }
+            error => tracing::debug!(%error, "no stream from the server"),
+        }
+    }
+
+    async fn opened(&self, after: Option<&str>) -> Opened {
+        let posted: Posted = match self.get(after).await {
+            Ok(posted) => posted,
+            Err(error @ LinkError::Unreachable(_)) => return Opened::Later(error),
+            Err(error) => return Opened::Refused(error),
+        };
+        match content(&posted.response) {
+            Content::Events => {
+                let events = Events::new(posted.response, self.intake.clone());
+                Opened::Stream(Box::new(events))
+            }
+            Content::Refusal => {
+                let may_pass = may_pass(&posted);
+                let error = LinkError::Refused(self.refused(posted).await);
+                match may_pass {
+                    true => Opened::Later(error),
+                    false => Opened::Refused(error),
+                }
+            }
+            _ => Opened::Refused(not_mcp(&posted.response)),
+        }
+    }
+}

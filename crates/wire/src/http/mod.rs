@@ -1,0 +1,289 @@
+//! How are messages exchanged with a server behind Streamable HTTP?
+//!
+//! Every message is a POST of its own. What comes back for a request, as JSON or
+//! as a stream of events, is told with that request; what belongs to none comes
+//! on the stream of a GET.
+
+mod call;
+mod client;
+mod events;
+mod exchange;
+mod headers;
+mod listen;
+mod sse;
+mod stream;
+mod tasks;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Method, Response};
+use tokio::time::timeout;
+
+use self::call::{Call, Caller};
+use self::headers::{LAST_EVENT, SESSION, VERSION};
+use self::tasks::Tasks;
+use crate::authority::Authority;
+use crate::{HttpServer, Intake, Item, Key, Link, LinkError, Message, Parcel, Refusal, Sink};
+
+pub(crate) use self::call::place;
+pub use self::client::http_client;
+pub use self::headers::ParamHeaders;
+pub use self::sse::SseLink;
+
+/// The server is told that a session is over; it need not take its time.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// The same when there is no time.
+const HURRIED_GOODBYE: Duration = Duration::from_millis(300);
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// How a link to a server behind HTTP behaves.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// Whether the link itself takes up broken streams. Else it tells
+    /// [`Item::Ended`], and whoever has the event ids may [`Link::listen`].
+    pub resume: bool,
+    /// Who gives credentials, unless the server's headers have some.
+    pub authority: Option<Arc<dyn Authority>>,
+    /// What links to this server have learnt of its tools.
+    pub params: ParamHeaders,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            resume: true,
+            authority: None,
+            params: ParamHeaders::default(),
+        }
+    }
+}
+
+/// A server behind Streamable HTTP. Nothing is connected before the first
+/// message.
+#[derive(Debug)]
+pub struct HttpLink {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    caller: Caller,
+    intake: Intake,
+    sink: Arc<dyn Sink>,
+    resume: bool,
+    params: ParamHeaders,
+    session: Mutex<Session>,
+    tasks: Arc<Tasks>,
+}
+
+/// What was agreed on with the server.
+#[derive(Debug, Clone, Default)]
+struct Session {
+    /// Its name for us, if it has sessions.
+    id: Option<HeaderValue>,
+    version: Option<String>,
+}
+
+impl HttpLink {
+    /// A link with the usual options. `client` should be made with
+    /// [`http_client`].
+    pub fn open(
+        server: &HttpServer,
+        client: Client,
+        intake: Intake,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Self, LinkError> {
+        Self::open_with(server, client, HttpOptions::default(), intake, sink)
+    }
+
+    /// A link with options.
+    pub fn open_with(
+        server: &HttpServer,
+        client: Client,
+        options: HttpOptions,
+        intake: Intake,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Self, LinkError> {
+        let mut caller = Caller::new(server, client)?;
+        caller.authority = options.authority;
+        let inner = Inner {
+            caller,
+            intake,
+            sink,
+            resume: options.resume,
+            params: options.params,
+            session: Mutex::default(),
+            tasks: Arc::default(),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+}
+
+impl Link for HttpLink {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+        let inner = Arc::clone(&self.inner);
+        match message.id.clone() {
+            Some(of) => {
+                let sent = inner.request(message, of);
+                std::future::ready(sent).boxed()
+            }
+            None => inner.note(message).boxed(),
+        }
+    }
+
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+        Arc::clone(&self.inner).listen(after).boxed()
+    }
+
+    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()> {
+        self.inner.tasks.abandon(of);
+        std::future::ready(()).boxed()
+    }
+
+    fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
+        self.inner.close(hurried).boxed()
+    }
+}
+
+impl Drop for HttpLink {
+    fn drop(&mut self) {
+        self.inner.tasks.close();
+    }
+}
+
+/// What became of a POST.
+#[derive(Debug)]
+struct Posted {
+    response: Response,
+    /// The session that it was sent in.
+    session: Option<HeaderValue>,
+}
+
+impl Inner {
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a message; the response may have any status.
+    async fn post(&self, message: &Message) -> Result<Posted, LinkError> {
+        let is_initialize = message.method.as_deref() == Some("initialize");
+        if is_initialize {
+            *self.session() = Session::default();
+        }
+        let mut session = self.session().clone();
+        let mut headers = headers::of(message, session.version.as_deref(), &self.params);
+        if let Some(version) = headers::version_of(&headers)
+            && headers::is_modern(version)
+        {
+            self.session().version = Some(version.to_owned());
+            session.id = None; // there are none in this version
+        }
+        if let Some(id) = &session.id {
+            headers.insert(SESSION, id.clone());
+        }
+        headers.insert(ACCEPT, BOTH);
+        headers.insert(CONTENT_TYPE, JSON);
+        let response = self.caller.call(Call {
+            method: Method::POST,
+            url: self.caller.url.clone(),
+            headers,
+            body: message.frame.clone(),
+        });
+        let response = response.await?;
+        if is_initialize && response.status().is_success() {
+            let id = response.headers().get(SESSION).cloned();
+            self.session().id = id.map(|mut id| {
+                id.set_sensitive(true);
+                id
+            });
+        }
+        Ok(Posted {
+            response,
+            session: session.id,
+        })
+    }
+
+    /// Opens a stream of what the server has to say, after an event where it is
+    /// to be taken up again.
+    async fn get(&self, after: Option<&str>) -> Result<Posted, LinkError> {
+        let session = self.session().clone();
+        let mut headers = of_session(&session);
+        headers.insert(ACCEPT, EVENTS);
+        // An id that no header can hold cannot be sent back.
+        if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
+            headers.insert(LAST_EVENT, after);
+        }
+        let response = self.caller.call(Call {
+            method: Method::GET,
+            url: self.caller.url.clone(),
+            headers,
+            body: Bytes::new(),
+        });
+        Ok(Posted {
+            response: response.await?,
+            session: session.id,
+        })
+    }
+
+    /// What a refusal says, and whether it ends the session.
+    async fn refused(&self, posted: Posted) -> Refusal {
+        let mut refusal = call::refusal(posted.response).await;
+        if refusal.status == 404 && posted.session.is_some() {
+            refusal.session_lost = true;
+            let mut session = self.session();
+            // Another request may have begun the next one meanwhile.
+            if session.id == posted.session {
+                session.id = None;
+            }
+        }
+        refusal
+    }
+
+    async fn tell(&self, of: Option<&Key>, event: Option<String>, item: Item) {
+        let of = of.cloned();
+        self.sink.take(Parcel { of, event, item }).await;
+    }
+
+    async fn close(&self, hurried: bool) {
+        self.tasks.close();
+        let session = std::mem::take(&mut *self.session());
+        if session.id.is_none() {
+            return;
+        }
+        let goodbye = self.caller.call(Call {
+            method: Method::DELETE,
+            url: self.caller.url.clone(),
+            headers: of_session(&session),
+            body: Bytes::new(),
+        });
+        let patience = match hurried {
+            true => HURRIED_GOODBYE,
+            false => GOODBYE,
+        };
+        // Whether it heard us or not, we go.
+        drop(timeout(patience, goodbye).await);
+    }
+}
+
+/// The headers that name a session.
+fn of_session(session: &Session) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Some(id) = &session.id {
+        headers.insert(SESSION, id.clone());
+    }
+    let version = session.version.as_deref().map(HeaderValue::from_str);
+    if let Some(Ok(version)) = version {
+        headers.insert(VERSION, version);
+    }
+    headers
+}

@@ -1,0 +1,215 @@
+//! How are messages exchanged with a server behind HTTP with server-sent events,
+//! the transport of 2024-11-05?
+//!
+//! One GET brings everything that comes from the server. Its first event says
+//! where messages are to be posted. The session ends with that stream.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::{Client, Method, Url};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::call::{Call, Caller, Content, content, not_mcp, place, refusal};
+use super::stream::{Event, Events};
+use super::tasks::{Purpose, Tasks};
+use super::{EVENTS, JSON, headers};
+use crate::authority::Authority;
+use crate::{
+    Frame, HttpServer, Intake, Item, Key, Link, LinkError, Message, ParamHeaders, Parcel, Sink,
+};
+
+/// For the server to say where to post to.
+const ENDPOINT: Duration = Duration::from_secs(30);
+
+/// A server behind HTTP with server-sent events. The stream is opened at once.
+#[derive(Debug)]
+pub struct SseLink {
+    inner: Arc<Inner>,
+    endpoint: watch::Receiver<Endpoint>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    caller: Caller,
+    intake: Intake,
+    sink: Arc<dyn Sink>,
+    tasks: Arc<Tasks>,
+}
+
+/// Where messages go. The URL may name a session, so it is not printed.
+#[derive(Clone)]
+enum Endpoint {
+    Unknown,
+    Known(Url),
+    Never(LinkError),
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("Unknown"),
+            Self::Known(url) => write!(f, "Known({})", place(url)),
+            Self::Never(error) => write!(f, "Never({error})"),
+        }
+    }
+}
+
+impl SseLink {
+    /// Opens the stream. `client` should be made with
+    /// [`http_client`](crate::http_client); `authority` gives credentials, unless
+    /// the server's headers have some.
+    pub fn open(
+        server: &HttpServer,
+        client: Client,
+        authority: Option<Arc<dyn Authority>>,
+        intake: Intake,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Self, LinkError> {
+        let mut caller = Caller::new(server, client)?;
+        caller.authority = authority;
+        let inner = Arc::new(Inner {
+            caller,
+            intake,
+            sink,
+            tasks: Arc::default(),
+        });
+        let (tell, endpoint) = watch::channel(Endpoint::Unknown);
+        let listening = Arc::clone(&inner).run(tell);
+        inner.tasks.spawn(Purpose::Listening, listening)?;
+        Ok(Self { inner, endpoint })
+    }
+
+    async fn post(&self, message: Message) -> Result<(), LinkError> {
+        let mut endpoint = self.endpoint.clone();
+        let known = endpoint.wait_for(|endpoint| !matches!(endpoint, Endpoint::Unknown));
+        let endpoint = match timeout(ENDPOINT, known).await {
+            Ok(Ok(endpoint)) => endpoint.clone(),
+            Ok(Err(_)) => return Err(LinkError::Gone("was closed".to_owned())),
+            Err(_) => Endpoint::Unknown,
+        };
+        let url = match endpoint {
+            Endpoint::Known(url) => url,
+            Endpoint::Never(error) => return Err(error),
+            Endpoint::Unknown => {
+                let what = "a stream that does not say where to post to";
+                return Err(LinkError::NotMcp(what.to_owned()));
+            }
+        };
+        // Nothing of what later versions put into headers but the trace.
+        let mut headers = headers::of(&message, None, &ParamHeaders::default());
+        headers.insert(CONTENT_TYPE, JSON);
+        let posted = self.inner.caller.call(Call {
+            method: Method::POST,
+            url,
+            headers,
+            body: message.frame,
+        });
+        let posted = posted.await?;
+        if content(&posted) == Content::Refusal {
+            return Err(LinkError::Refused(refusal(posted).await));
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    async fn run(self: Arc<Self>, endpoint: watch::Sender<Endpoint>) {
+        let mut events = match self.opened().await {
+            Ok(events) => events,
+            Err(error) => {
+                endpoint.send_replace(Endpoint::Never(error));
+                return;
+            }
+        };
+        let how = loop {
+            match events.next().await {
+                Ok(Some(event)) => self.take(event, &endpoint).await,
+                Ok(None) => break "closed its stream".to_owned(),
+                Err(error) => break error.to_string(),
+            }
+        };
+        endpoint.send_replace(Endpoint::Never(LinkError::Gone(how.clone())));
+        self.tell(None, Item::Gone(how)).await;
+    }
+
+    async fn opened(&self) -> Result<Events, LinkError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, EVENTS);
+        let response = self.caller.call(Call {
+            method: Method::GET,
+            url: self.caller.url.clone(),
+            headers,
+            body: Bytes::new(),
+        });
+        let response = response.await?;
+        match content(&response) {
+            Content::Events => Ok(Events::new(response, self.intake.clone())),
+            Content::Refusal => Err(LinkError::Refused(refusal(response).await)),
+            _ => Err(not_mcp(&response)),
+        }
+    }
+
+    async fn take(&self, event: Event, endpoint: &watch::Sender<Endpoint>) {
+        let Event { tags, frame } = event;
+        match frame {
+            Some(frame) if tags.kind.as_deref() == Some("endpoint") => {
+                let found = self.endpoint(&frame);
+                endpoint.send_replace(found.map_or_else(Endpoint::Never, Endpoint::Known));
+            }
+            Some(frame) if tags.is_message() => self.tell(tags.id, Item::Message(frame)).await,
+            _ => {}
+        }
+    }
+
+    /// The URL that an event names. It must be of the same origin: else a server
+    /// could have our credentials sent to another.
+    fn endpoint(&self, frame: &Frame) -> Result<Url, LinkError> {
+        let wrong = |what: &str| LinkError::NotMcp(what.to_owned());
+        let text = frame
+            .in_memory()
+            .and_then(|text| std::str::from_utf8(text).ok());
+        let url = text.and_then(|text| self.caller.url.join(text.trim()).ok());
+        let url = url.ok_or_else(|| wrong("an endpoint that is no URL"))?;
+        match url.origin() == self.caller.url.origin() {
+            true => Ok(url),
+            false => Err(wrong(&format!("an endpoint elsewhere ({})", place(&url)))),
+        }
+    }
+
+    async fn tell(&self, event: Option<String>, item: Item) {
+        let of = None;
+        self.sink.take(Parcel { of, event, item }).await;
+    }
+}
+
+impl Link for SseLink {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+        self.post(message).boxed()
+    }
+
+    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn abandon(&self, _: &Key) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+
+    fn close(&self, _: bool) -> BoxFuture<'_, ()> {
+        self.inner.tasks.close();
+        std::future::ready(()).boxed()
+    }
+}
+
+impl Drop for SseLink {
+    fn drop(&mut self) {
+        self.inner.tasks.close();
+    }
+}

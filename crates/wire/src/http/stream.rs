@@ -1,0 +1,85 @@
+//! How do the events of a response become messages?
+
+use bytes::{Buf, Bytes};
+use reqwest::Response;
+
+use super::call::broken;
+use super::events::{Decoder, Piece, Tags};
+use crate::{Frame, Intake, LinkError, Taking};
+
+/// An event.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) tags: Tags,
+    /// Its data, if it has any.
+    pub(crate) frame: Option<Frame>,
+}
+
+/// The events of a response, whose data go into the intake as they come.
+#[derive(Debug)]
+pub(crate) struct Events {
+    response: Response,
+    chunk: Bytes,
+    decoder: Decoder,
+    intake: Intake,
+    taking: Option<Taking>,
+}
+
+impl Events {
+    pub(crate) fn new(response: Response, intake: Intake) -> Self {
+        Self {
+            response,
+            chunk: Bytes::new(),
+            decoder: Decoder::new(),
+            intake,
+            taking: None,
+        }
+    }
+
+    /// The next event that says anything; `None` at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, LinkError> {
+        loop {
+            let mut rest = &self.chunk[..];
+            while let Some(piece) = self.decoder.next(&mut rest) {
+                match piece {
+                    Piece::Data(bytes) => {
+                        let intake = &self.intake;
+                        let taking = self.taking.get_or_insert_with(|| intake.begin());
+                        taking.feed(bytes).await;
+                    }
+                    Piece::End(tags) => {
+                        let used = self.chunk.len() - rest.len();
+                        self.chunk.advance(used);
+                        if let Some(event) = finish(self.taking.take(), tags).await {
+                            return Ok(Some(event));
+                        }
+                        rest = &self.chunk[..];
+                    }
+                }
+            }
+            self.chunk = match self.response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                // An event that was not ended is none.
+                Ok(None) => return Ok(None),
+                Err(error) => return Err(broken(error)),
+            };
+        }
+    }
+}
+
+async fn finish(taking: Option<Taking>, tags: Tags) -> Option<Event> {
+    let Some(taking) = taking else {
+        return (tags != Tags::default()).then_some(Event { tags, frame: None });
+    };
+    let frame = Some(taking.finish().await);
+    Some(Event { tags, frame })
+}
+
+/// Takes in a body that is one message.
+pub(crate) async fn whole(mut response: Response, intake: &Intake) -> Result<Frame, LinkError> {
+    let mut taking = intake.begin();
+    while let Some(chunk) = response.chunk().await.map_err(broken)? {
+        taking.feed(&chunk).await;
+    }
+    Ok(taking.finish().await)
+}

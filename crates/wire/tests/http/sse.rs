@@ -1,0 +1,84 @@
+//! The transport of 2024-11-05.
+
+use std::sync::{Arc, Mutex};
+
+use axum::http::Method;
+use spillgate_wire::{Link, LinkError, SseLink};
+
+use crate::server::{
+    Log, Parcels, answering, at, client, dripping, events, intake, json, message, send, serve,
+    sink, status,
+};
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
+
+fn open(url: &str) -> (SseLink, Parcels) {
+    let (sink, parcels) = sink(64);
+    let link = SseLink::open(&at(url), client(), None, intake(), sink).unwrap();
+    (link, parcels)
+}
+
+#[tokio::test]
+async fn a_session() {
+    let (to, body) = dripping();
+    let body = Arc::new(Mutex::new(Some(body)));
+    let log = Log::default();
+    let url = serve(answering(&log, move |_, request| match *request.method() {
+        Method::GET => events(body.lock().unwrap().take().unwrap()),
+        _ => status(202, "Accepted"),
+    }))
+    .await;
+    let (link, mut parcels) = open(&url);
+    let endpoint = "event: endpoint\ndata: /messages?session=1\n\n";
+    to.send(Ok(endpoint.into())).await.unwrap();
+    send(&link, CALL).await;
+    let answer = "event: message\ndata: {\"id\":7,\"result\":{}}\n\nevent: ping\ndata: now\n\n";
+    to.send(Ok(answer.into())).await.unwrap();
+    assert_eq!(parcels.said().await, "- - {\"id\":7,\"result\":{}}");
+    drop(to);
+    assert_eq!(parcels.said().await, "- - gone: closed its stream");
+    let error = link.send(message(CALL)).await.unwrap_err();
+    assert_eq!(error, LinkError::Gone("closed its stream".to_owned()));
+    insta::assert_snapshot!(log.all(), @r#"
+    GET /mcp x-key=hush
+    POST /messages x-key=hush {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}
+    "#);
+}
+
+#[tokio::test]
+async fn endpoints_are_at_home() {
+    let cases = [
+        (
+            "http://127.0.0.1:1/steal?key=secret",
+            "an endpoint elsewhere (http://127.0.0.1:1/steal)",
+        ),
+        ("//[", "an endpoint that is no URL"),
+    ];
+    for (endpoint, want) in cases {
+        let log = Log::default();
+        let url = serve(answering(&log, move |_, _| {
+            let (to, body) = dripping();
+            let event = format!("event: endpoint\ndata: {endpoint}\n\n");
+            tokio::spawn(async move {
+                drop(to.send(Ok(event.into())).await);
+                to.closed().await;
+            });
+            events(body)
+        }))
+        .await;
+        let (link, _parcels) = open(&url);
+        let error = link.send(message(CALL)).await.unwrap_err();
+        assert_eq!(error, LinkError::NotMcp(want.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn servers_that_do_not_speak_it() {
+    let log = Log::default();
+    let url = serve(answering(&log, |_, _| status(404, ""))).await;
+    let error = open(&url).0.send(message(CALL)).await.unwrap_err();
+    assert_eq!(error.to_string(), "refused it with HTTP status 404");
+    let url = serve(answering(&log, |_, _| json("{}"))).await;
+    let error = open(&url).0.send(message(CALL)).await.unwrap_err();
+    assert!(error.to_string().contains("application/json"), "{error}");
+}
