@@ -57,3 +57,12 @@ pub(crate) const LEVELS: [&str; 8] = [
 pub(crate) fn level(name: &str) -> Option<usize> {
     LEVELS.iter().position(|known| *known == name)
 }
+
+/// The parameter of a request that HTTP requests repeat in `Mcp-Name`.
+pub(crate) fn named_by(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    }
+}

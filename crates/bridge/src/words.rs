@@ -119,14 +119,24 @@ pub(crate) fn removed(method: &str, instead: &str) -> Refuse {
     )
 }
 
-pub(crate) fn tasks(method: &str, server: &str) -> Refuse {
+pub(crate) fn tasks(method: &str) -> Refuse {
     Refuse::new(
         code::NO_METHOD,
         "gateway",
         format!(
-            "`{method}` cannot be bridged: client and server `{server}` speak different generations of MCP, whose tasks differ"
+            "`{method}` cannot be bridged: the client and the server speak different generations \
+             of MCP, whose tasks differ"
         ),
         "call the tool without a task",
+    )
+}
+
+pub(crate) fn too_large(size: usize) -> Refuse {
+    Refuse::new(
+        code::SERVER,
+        "gateway",
+        format!("the result of {size} bytes came while input was waited for and could not be kept"),
+        "call again, and come back with the input sooner",
     )
 }
 

@@ -90,7 +90,7 @@ fn what_the_other_generation_does_not_know_is_refused() {
     C {"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{META}}
         -> client 0 on 1 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"data":{"fault":"client","hint":"use `subscriptions/listen`"},"message":"`resources/subscribe` is not part of MCP 2026-07-28"}}
     C {"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{META}}
-        -> client 0 on 1 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"data":{"fault":"gateway","hint":"call the tool without a task"},"message":"`tasks/get` cannot be bridged: client and server `upstream` speak different generations of MCP, whose tasks differ"}}
+        -> client 0 on 1 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"data":{"fault":"gateway","hint":"call the tool without a task"},"message":"`tasks/get` cannot be bridged: the client and the server speak different generations of MCP, whose tasks differ"}}
     C {"jsonrpc":"2.0","id":1,"method":"tools/list"}
         -> client 0 on 1 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"data":{"fault":"client","hint":"a client of MCP 2025-11-25 or older begins with `initialize`"},"message":"`params._meta` must have `io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities`"}}
     C {"jsonrpc":"2.0","id":1,"method":"tools/list","params":[1]}
@@ -565,7 +565,7 @@ fn bounds() {
     S {"jsonrpc":"2.0","id":2,"result":{}}
     C {"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"t","inputResponses":{"1":{"action":"accept"}},"requestState":"state-1",META}}
         -> server {"jsonrpc":"2.0","id":77,"result":{"action":"accept"}}
-        -> client 0 on "b" {"jsonrpc":"2.0","id":"b","error":{"code":-32000,"data":{"fault":"client","hint":"wait for answers before sending more"},"message":"more than 8 bytes of results that wait for their client at once"}}
+        -> client 0 on "b" {"jsonrpc":"2.0","id":"b","error":{"code":-32000,"data":{"fault":"gateway","hint":"call again, and come back with the input sooner"},"message":"the result of 36 bytes came while input was waited for and could not be kept"}}
     C {"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{META}}
         -> client 0 on "l" {"jsonrpc":"2.0","id":"l","error":{"code":-32000,"data":{"fault":"client","hint":"wait for answers before sending more"},"message":"more than 0 streams of changes at once"}}
     "#);

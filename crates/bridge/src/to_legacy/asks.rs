@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 use spillgate_wire::Key;
 
 use super::{Call, Request, ToLegacy};
-use crate::Step;
 use crate::json::{Members, quoted};
 use crate::names::{MAY_ASK, QUESTIONS};
 use crate::question::missing;
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
+use crate::{Declare, Step};
 
 /// Something that the server wants to know.
 #[derive(Debug)]
@@ -70,8 +70,13 @@ impl ToLegacy {
                 steps,
             );
         }
+        let is_shared = self.config.declare == Declare::Everything;
         match self.carrier(of) {
             Ok(Some(number)) => self.carry(&number, question, now, steps),
+            // Whose it is, nobody could say later either.
+            Ok(None) if is_shared => {
+                self.decline(&question, "belongs to no call of a client", steps);
+            }
             Ok(None) if self.orphans.len() < self.config.limits.questions => {
                 let until = now + self.config.limits.patience;
                 self.orphans.push((question, until));
@@ -86,7 +91,8 @@ impl ToLegacy {
     }
 
     /// The call that a question belongs to. On one stream nothing says so: then
-    /// it is the latest that may ask, as long as all are one client's.
+    /// it is the latest that may ask, as long as all are one client's. Where
+    /// calls have streams and clients share the session, the stream must say it.
     fn carrier(&self, of: Option<&Key>) -> Result<Option<Key>, &'static str> {
         let may_ask = |call: &Call| MAY_ASK.contains(&call.request.method.as_str());
         if let Some((number, _)) = of
@@ -94,6 +100,9 @@ impl ToLegacy {
             .filter(|(_, call)| may_ask(call))
         {
             return Ok(Some(number.clone()));
+        }
+        if self.config.streams && self.config.declare == Declare::Everything {
+            return Ok(None);
         }
         let all: Vec<(&Key, &Call)> = self
             .calls

@@ -97,12 +97,7 @@ impl ToLegacy {
             Some(call) if call.asking => {
                 let kept = match frame.len() <= room {
                     true => frame.clone(),
-                    false => words::too_many(
-                        "bytes of results that wait for their client",
-                        self.config.limits.held_bytes,
-                    )
-                    .frame("0")
-                    .into(),
+                    false => words::too_large(frame.len()).frame("0").into(),
                 };
                 self.held += kept.len();
                 call.finished = Some(kept);

@@ -7,6 +7,7 @@ use super::no_version;
 use crate::json::{Members, put_for, put_id};
 use crate::names::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MAY_ASK, MODERN_KEYS, PROTOCOL_VERSION, level,
+    named_by,
 };
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
@@ -67,10 +68,7 @@ impl Request {
             id: id.to_owned(),
             key,
             method: method.to_owned(),
-            name: params
-                .text("name")
-                .or_else(|| params.text("uri"))
-                .filter(|_| asks),
+            name: named_by(method).and_then(|name| params.text(name)),
             frame: frame.clone(),
             headers: heard.headers.to_vec(),
             capabilities: meta
@@ -158,9 +156,7 @@ fn not_served(method: &str, params: &Members<'_>) -> Option<Refuse> {
         "logging/setLevel" => "set `io.modelcontextprotocol/logLevel` in the `_meta` of a request",
         "resources/subscribe" | "resources/unsubscribe" => "use `subscriptions/listen`",
         other => {
-            return other
-                .starts_with("tasks/")
-                .then(|| words::tasks(other, "upstream"));
+            return other.starts_with("tasks/").then(|| words::tasks(other));
         }
     };
     Some(words::removed(method, instead))

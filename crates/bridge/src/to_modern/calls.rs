@@ -9,7 +9,7 @@ use spillgate_wire::{Envelope, Key, Message, Splice, messages};
 use super::rounds::Round;
 use super::{Request, ToModern};
 use crate::json::{Members, add_meta, put_code, put_first, put_id};
-use crate::names::{MAY_ASK, MODERN_KEYS};
+use crate::names::{MAY_ASK, MODERN_KEYS, named_by};
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
 
@@ -45,17 +45,14 @@ impl ToModern {
         let params = request.params();
         let asks = MAY_ASK.contains(&request.method);
         if asks && params.object("task").is_some() {
-            let why = words::tasks("a task of `tools/call`", &self.config.server);
+            let why = words::tasks("params.task");
             return self.refuse(request, &why, steps);
         }
         let call = Call {
             id: request.id.to_owned(),
             key: request.key.clone(),
             method: request.method.to_owned(),
-            name: params
-                .text("name")
-                .or_else(|| params.text("uri"))
-                .filter(|_| asks),
+            name: named_by(request.method).and_then(|name| params.text(name)),
             frame: request.frame.clone(),
             headers: headers.to_vec(),
             rounds: 0,

@@ -60,6 +60,9 @@ impl Listening {
         self.broken = self.current.take().is_some();
         self.next = None;
         let waiting = std::mem::take(&mut self.waiting);
+        for one in &waiting {
+            self.uris.remove(&one.uri);
+        }
         waiting.into_iter().map(|one| (one.id, one.key)).collect()
     }
 }

@@ -109,7 +109,7 @@ impl ToModern {
             "resources/subscribe" => self.subscribe(request, steps),
             "resources/unsubscribe" => self.unsubscribe(request, steps),
             method if method.starts_with("tasks/") => {
-                self.refuse(request, &words::tasks(method, &self.config.server), steps);
+                self.refuse(request, &words::tasks(method), steps);
             }
             _ => self.forward(request, heard.headers, steps),
         }

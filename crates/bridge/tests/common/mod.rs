@@ -1,5 +1,7 @@
 //! How is a conversation through a bridge written down?
 
+#![allow(dead_code, reason = "not every test file needs all")]
+
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -8,9 +10,9 @@ use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tok
 use spillgate_wire::{Frame, Item, Key, Parcel};
 
 /// `_meta` of a modern client that can be asked everything.
-pub const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{},"sampling":{}}}"#;
+pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{},"sampling":{}}}"#;
 
-pub fn config() -> Config {
+pub(crate) fn config() -> Config {
     let mut count = 0;
     Config {
         server: "files".to_owned(),
@@ -27,19 +29,19 @@ pub fn config() -> Config {
 
 /// A conversation: what goes in after `C` (client) or `S` (server), what comes
 /// out after an arrow.
-pub struct Talk {
+pub(crate) struct Talk {
     bridge: Bridge,
     now: Instant,
     from: Caller,
-    pub said: String,
+    pub(crate) said: String,
 }
 
 impl Talk {
-    pub fn to_legacy(config: Config) -> Self {
+    pub(crate) fn to_legacy(config: Config) -> Self {
         Self::new(Bridge::modern_client_legacy_server(config))
     }
 
-    pub fn to_modern(config: Config) -> Self {
+    pub(crate) fn to_modern(config: Config) -> Self {
         Self::new(Bridge::legacy_client_modern_server(config))
     }
 
@@ -53,13 +55,13 @@ impl Talk {
     }
 
     /// From now on another client speaks.
-    pub fn of(&mut self, caller: u64) -> &mut Self {
+    pub(crate) fn of(&mut self, caller: u64) -> &mut Self {
         self.from = Caller(caller);
         self
     }
 
     /// The client sends a frame; `META` in it stands for the constant.
-    pub fn client(&mut self, frame: &str) -> &mut Self {
+    pub(crate) fn client(&mut self, frame: &str) -> &mut Self {
         writeln!(self.said, "C {frame}").unwrap();
         let frame = Bytes::from(frame.replace("META", META));
         let heard = Heard {
@@ -73,12 +75,12 @@ impl Talk {
     }
 
     /// The server sends a frame.
-    pub fn server(&mut self, frame: &str) -> &mut Self {
+    pub(crate) fn server(&mut self, frame: &str) -> &mut Self {
         self.server_on(None, frame)
     }
 
     /// The server sends a frame on the stream of one of the bridge's requests.
-    pub fn server_on(&mut self, of: Option<u64>, frame: &str) -> &mut Self {
+    pub(crate) fn server_on(&mut self, of: Option<u64>, frame: &str) -> &mut Self {
         let on = of.map(|number| format!(" on {number}")).unwrap_or_default();
         writeln!(self.said, "S{on} {frame}").unwrap();
         let parcel = Parcel::message(Bytes::from(frame.to_owned())).of(of.map(Key::number));
@@ -87,7 +89,7 @@ impl Talk {
     }
 
     /// Something else comes from the server.
-    pub fn item(&mut self, of: Option<u64>, item: Item) -> &mut Self {
+    pub(crate) fn item(&mut self, of: Option<u64>, item: Item) -> &mut Self {
         writeln!(self.said, "S {item:?}").unwrap();
         let parcel = Parcel {
             of: of.map(Key::number),
@@ -99,21 +101,21 @@ impl Talk {
     }
 
     /// The client closes the response to a request.
-    pub fn abandoned(&mut self, key: u64) -> &mut Self {
+    pub(crate) fn abandoned(&mut self, key: u64) -> &mut Self {
         writeln!(self.said, "C closes {key}").unwrap();
         let steps = self.bridge.abandoned(self.from, &Key::number(key));
         self.note(&steps)
     }
 
     /// The client is gone.
-    pub fn left(&mut self) -> &mut Self {
+    pub(crate) fn left(&mut self) -> &mut Self {
         writeln!(self.said, "C leaves").unwrap();
         let steps = self.bridge.left(self.from);
         self.note(&steps)
     }
 
     /// Time passes.
-    pub fn later(&mut self, by: Duration) -> &mut Self {
+    pub(crate) fn later(&mut self, by: Duration) -> &mut Self {
         let due = self
             .bridge
             .deadline()
@@ -125,7 +127,7 @@ impl Talk {
     }
 
     /// Opens a legacy server's session and forgets how.
-    pub fn opened(&mut self, capabilities: &str) -> &mut Self {
+    pub(crate) fn opened(&mut self, capabilities: &str) -> &mut Self {
         self.client(r#"{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{META}}"#);
         self.server(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"2025-06-18","capabilities":{capabilities},"serverInfo":{{"name":"s","version":"2"}}}}}}"#));
         self.said.clear();
@@ -133,7 +135,7 @@ impl Talk {
     }
 
     /// Opens a legacy client's session and forgets how.
-    pub fn initialized(&mut self, declared: &str, capabilities: &str) -> &mut Self {
+    pub(crate) fn initialized(&mut self, declared: &str, capabilities: &str) -> &mut Self {
         self.client(&format!(r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{declared},"clientInfo":{{"name":"c","version":"1"}}}}}}"#));
         self.server(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{capabilities},"ttlMs":0,"cacheScope":"private"}}}}"#));
         self.said.clear();
