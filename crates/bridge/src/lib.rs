@@ -78,8 +78,8 @@ impl Bridge {
     #[must_use]
     pub fn from_client(&mut self, heard: Heard<'_>) -> Vec<Step> {
         match &mut self.0 {
-            Way::ToLegacy(way) => way.from_client(heard),
-            Way::ToModern(way) => way.from_client(heard),
+            Way::ToLegacy(way) => way.client_said(heard),
+            Way::ToModern(way) => way.client_said(heard),
         }
     }
 
@@ -87,8 +87,8 @@ impl Bridge {
     #[must_use]
     pub fn from_server(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
         match &mut self.0 {
-            Way::ToLegacy(way) => way.from_server(parcel, now),
-            Way::ToModern(way) => way.from_server(parcel, now),
+            Way::ToLegacy(way) => way.server_said(parcel, now),
+            Way::ToModern(way) => way.server_said(parcel, now),
         }
     }
 

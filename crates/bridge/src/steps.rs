@@ -12,18 +12,18 @@ pub(crate) struct Steps(pub(crate) Vec<Step>);
 
 impl Steps {
     /// A message for a client, on the stream of its request `of`.
-    pub(crate) fn to_client(&mut self, to: Caller, of: Option<Key>, frame: impl Into<Bytes>) {
+    pub(crate) fn client(&mut self, to: Caller, of: Option<Key>, frame: impl Into<Bytes>) {
         let parcel = Parcel::message(frame).of(of);
         self.0.push(Step::ToClient { to, parcel });
     }
 
     /// An error for a client's request with this id (JSON).
     pub(crate) fn refuse(&mut self, to: Caller, of: Option<Key>, id: &str, why: &Refuse) {
-        self.to_client(to, of, why.frame(id));
+        self.client(to, of, why.frame(id));
     }
 
     /// A message for the server.
-    pub(crate) fn to_server(&mut self, message: Message) {
+    pub(crate) fn server(&mut self, message: Message) {
         self.0.push(Step::ToServer(message));
     }
 
@@ -34,7 +34,7 @@ impl Steps {
         method: Option<&str>,
         headers: &[(String, String)],
     ) {
-        self.to_server(Message {
+        self.server(Message {
             frame: frame.into(),
             id: None,
             method: method.map(str::to_owned),

@@ -191,7 +191,7 @@ fn message() -> impl Strategy<Value = String> {
         (method, params).prop_map(|(method, params)| format!(r#"{{"method":"{method}"{params}}}"#)),
         (id, answer).prop_map(|(id, answer)| format!(r#"{{"id":{id},{answer}}}"#)),
         "\\PC{0,20}",
-        Just("[".repeat(100_000)),
+        Just("[".repeat(10_000)),
         Just(format!(
             r#"{{"id":1,"method":"x","params":{{"a":{}{}}}}}"#,
             "[".repeat(5000),

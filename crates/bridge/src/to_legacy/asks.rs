@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 use spillgate_wire::Key;
 
 use super::{Call, Request, ToLegacy};
+use crate::Declare;
 use crate::json::{Members, quoted};
 use crate::names::{MAY_ASK, QUESTIONS};
 use crate::question::missing;
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
-use crate::{Declare, Step};
 
 /// Something that the server wants to know.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ pub(super) struct Question {
 #[derive(Debug)]
 pub(super) struct Ask {
     /// The call that goes on meanwhile; `None` if it is to be made afterwards.
-    call: Option<Key>,
-    questions: Vec<Question>,
+    pub(super) call: Option<Key>,
+    pub(super) questions: Vec<Question>,
     method: String,
     name: Option<String>,
     pub(super) until: Instant,
@@ -205,7 +205,7 @@ impl ToLegacy {
             listed.join(","),
             quoted(&state),
         );
-        steps.to_client(
+        steps.client(
             request.from,
             Some(request.key.clone()),
             words::answer(&request.id, &result),
@@ -322,73 +322,6 @@ impl ToLegacy {
         for question in self.asks.values_mut().flat_map(|ask| &mut ask.questions) {
             if is_it(question) {
                 question.id = None;
-            }
-        }
-    }
-
-    /// Tells the server that nobody answers.
-    fn decline(&self, question: &Question, why: &str, steps: &mut Steps) {
-        let Some(id) = &question.id else { return };
-        let message = format!("`{}` {why}", question.method);
-        let why = Refuse::new(
-            code::NO_METHOD,
-            "client",
-            message,
-            "go on without it, or end the call with an error",
-        );
-        steps.tell_server(why.frame(id), None, &self.headers());
-    }
-
-    /// Gives up on clients that did not come back.
-    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Step> {
-        let mut steps = Steps::default();
-        let (late, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.orphans)
-            .into_iter()
-            .partition(|(_, until)| *until <= now);
-        self.orphans = rest;
-        for (question, _) in &late {
-            self.decline(question, "was not answered in time", &mut steps);
-        }
-        while let Some(state) = self
-            .asks
-            .iter()
-            .find(|(_, ask)| ask.until <= now)
-            .map(|(state, _)| state.clone())
-        {
-            if let Some(ask) = self.asks.remove(&state) {
-                self.give_up(&ask, &mut steps);
-            }
-        }
-        steps.0
-    }
-
-    fn give_up(&mut self, ask: &Ask, steps: &mut Steps) {
-        let call = ask
-            .call
-            .as_ref()
-            .and_then(|number| self.calls.remove(number));
-        let left = call
-            .as_ref()
-            .map(|call| call.waiting.as_slice())
-            .unwrap_or_default();
-        for question in ask.questions.iter().chain(left) {
-            match &question.id {
-                Some(id) if question.method == "elicitation/create" => {
-                    steps.tell_server(
-                        words::answer(id, r#"{"action":"cancel"}"#),
-                        None,
-                        &self.headers(),
-                    );
-                }
-                _ => self.decline(question, "was not answered in time", steps),
-            }
-        }
-        match call.and_then(|call| call.finished) {
-            Some(frame) => self.held = self.held.saturating_sub(frame.len()),
-            None => {
-                if let Some(number) = &ask.call {
-                    self.cancel(number, "the client did not come back with its input", steps);
-                }
             }
         }
     }

@@ -48,7 +48,7 @@ impl ToLegacy {
             .iter()
             .filter(|(name, _)| !name.starts_with("mcp-"));
         headers.extend(others.cloned());
-        steps.to_server(Message {
+        steps.server(Message {
             frame: request.for_server(&number).into(),
             id: Some(number.clone()),
             method: Some(request.method.clone()),
@@ -121,7 +121,7 @@ impl ToLegacy {
     ) {
         let Some(visits) = visits(request, frame) else {
             let answer = modern(request, frame);
-            return steps.to_client(request.from, Some(request.key.clone()), answer);
+            return steps.client(request.from, Some(request.key.clone()), answer);
         };
         self.ask(request, None, visits, now, steps);
     }
@@ -144,7 +144,7 @@ fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
             let mut added = Vec::new();
             match members.get("resultType") {
                 Some(kind) if kind.get() != "\"complete\"" => {
-                    put_for(&mut splice, frame, kind, "\"complete\"")
+                    put_for(&mut splice, frame, kind, "\"complete\"");
                 }
                 Some(_) => {}
                 None => added.push(r#""resultType":"complete""#),

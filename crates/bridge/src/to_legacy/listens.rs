@@ -11,13 +11,19 @@ use crate::names::SUBSCRIPTION_ID;
 use crate::steps::Steps;
 use crate::words;
 
+/// The lists whose changes are told.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    pub(super) tools: bool,
+    pub(super) prompts: bool,
+    pub(super) resources: bool,
+}
+
 /// A `subscriptions/listen` stream.
 #[derive(Debug)]
 pub(super) struct Listen {
     pub(super) request: Request,
-    pub(super) tools: bool,
-    pub(super) prompts: bool,
-    pub(super) resources: bool,
+    pub(super) lists: Lists,
     pub(super) uris: BTreeSet<String>,
     /// Subscriptions at the server that it waits for.
     waiting: BTreeSet<Key>,
@@ -50,9 +56,11 @@ impl ToLegacy {
         };
         let takes_uris = facts.has("resources", Some("subscribe"));
         let mut listen = Listen {
-            tools: wanted.tools && facts.has("tools", Some("listChanged")),
-            prompts: wanted.prompts && facts.has("prompts", Some("listChanged")),
-            resources: wanted.resources && facts.has("resources", Some("listChanged")),
+            lists: Lists {
+                tools: wanted.lists.tools && facts.has("tools", Some("listChanged")),
+                prompts: wanted.lists.prompts && facts.has("prompts", Some("listChanged")),
+                resources: wanted.lists.resources && facts.has("resources", Some("listChanged")),
+            },
             uris: wanted.uris.into_iter().filter(|_| takes_uris).collect(),
             waiting: BTreeSet::new(),
             acknowledged: false,
@@ -111,9 +119,7 @@ impl ToLegacy {
 /// What a client wants to hear of.
 #[derive(Debug, Default)]
 struct Wanted {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
+    lists: Lists,
     uris: BTreeSet<String>,
 }
 
@@ -126,9 +132,11 @@ impl Wanted {
             .and_then(|params| params.object("notifications"));
         let filter = filter.unwrap_or_default();
         Self {
-            tools: filter.is_true("toolsListChanged"),
-            prompts: filter.is_true("promptsListChanged"),
-            resources: filter.is_true("resourcesListChanged"),
+            lists: Lists {
+                tools: filter.is_true("toolsListChanged"),
+                prompts: filter.is_true("promptsListChanged"),
+                resources: filter.is_true("resourcesListChanged"),
+            },
             uris: filter.read("resourceSubscriptions").unwrap_or_default(),
         }
     }
@@ -142,9 +150,9 @@ fn acknowledge(listen: &mut Listen, steps: &mut Steps) {
     listen.acknowledged = true;
     let mut honoured = serde_json::Map::new();
     let kinds = [
-        ("toolsListChanged", listen.tools),
-        ("promptsListChanged", listen.prompts),
-        ("resourcesListChanged", listen.resources),
+        ("toolsListChanged", listen.lists.tools),
+        ("promptsListChanged", listen.lists.prompts),
+        ("resourcesListChanged", listen.lists.resources),
     ];
     for (name, _) in kinds.into_iter().filter(|(_, is_wanted)| *is_wanted) {
         honoured.insert(name.to_owned(), Value::Bool(true));
@@ -162,5 +170,5 @@ fn acknowledge(listen: &mut Listen, steps: &mut Steps) {
         "notifications/subscriptions/acknowledged",
         Some(&params),
     );
-    steps.to_client(listen.request.from, Some(listen.request.key.clone()), frame);
+    steps.client(listen.request.from, Some(listen.request.key.clone()), frame);
 }

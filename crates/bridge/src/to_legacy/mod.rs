@@ -9,6 +9,7 @@ mod calls;
 mod listens;
 mod notes;
 mod opening;
+mod patience;
 mod request;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -87,7 +88,7 @@ impl ToLegacy {
         }
     }
 
-    pub(crate) fn from_client(&mut self, heard: Heard<'_>) -> Vec<Step> {
+    pub(crate) fn client_said(&mut self, heard: Heard<'_>) -> Vec<Step> {
         let mut steps = Steps::default();
         self.last = heard.from;
         let all = parts(heard.frame);
@@ -235,7 +236,7 @@ impl ToLegacy {
         steps.tell_server(frame, Some("notifications/cancelled"), &self.headers());
     }
 
-    pub(crate) fn from_server(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
+    pub(crate) fn server_said(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();
         let of = parcel.of;
         match parcel.item {
@@ -348,7 +349,7 @@ impl ToLegacy {
     /// A request of ours.
     fn ask_server(&mut self, own: Own, method: &str, params: &str, steps: &mut Steps) -> Key {
         let key = self.number();
-        steps.to_server(Message {
+        steps.server(Message {
             frame: words::call(Some(key.as_json()), method, Some(params)).into(),
             id: Some(key.clone()),
             method: Some(method.to_owned()),

@@ -32,7 +32,7 @@ impl ToLegacy {
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed"
             | "notifications/resources/updated" => {
-                self.changed(method, envelope, &params, frame, steps)
+                self.changed(method, envelope, &params, frame, steps);
             }
             // Of the legacy generation's own ways, which the client does not see.
             "notifications/elicitation/complete" | "notifications/tasks/status" => {}
@@ -53,7 +53,7 @@ impl ToLegacy {
             let mut splice = Splice::default();
             put_for(&mut splice, frame, token, theirs);
             let of = Some(call.request.key.clone());
-            steps.to_client(call.request.from, of, splice.apply(frame));
+            steps.client(call.request.from, of, splice.apply(frame));
         }
     }
 
@@ -75,7 +75,7 @@ impl ToLegacy {
         };
         if let Some(call) = call {
             let of = Some(call.request.key.clone());
-            steps.to_client(call.request.from, of, frame.clone());
+            steps.client(call.request.from, of, frame.clone());
         }
     }
 
@@ -98,16 +98,16 @@ impl ToLegacy {
         let uri = params.text("uri").unwrap_or_default();
         for listen in self.listens.iter().filter(|listen| listen.acknowledged) {
             let is_wanted = match method {
-                "notifications/tools/list_changed" => listen.tools,
-                "notifications/prompts/list_changed" => listen.prompts,
-                "notifications/resources/list_changed" => listen.resources,
+                "notifications/tools/list_changed" => listen.lists.tools,
+                "notifications/prompts/list_changed" => listen.lists.prompts,
+                "notifications/resources/list_changed" => listen.lists.resources,
                 _ => listen.uris.contains(&uri),
             };
             let tag = format!(r#""{SUBSCRIPTION_ID}":{}"#, listen.request.id);
             let splice = add_meta(frame, envelope, &tag, &[SUBSCRIPTION_ID]);
             if let Some(splice) = splice.filter(|_| is_wanted) {
                 let of = Some(listen.request.key.clone());
-                steps.to_client(listen.request.from, of, splice.apply(frame));
+                steps.client(listen.request.from, of, splice.apply(frame));
             }
         }
     }
@@ -117,10 +117,10 @@ impl ToLegacy {
         match of.and_then(|of| self.calls.get(of)) {
             Some(call) if !call.asking => {
                 let of = Some(call.request.key.clone());
-                steps.to_client(call.request.from, of, frame.clone());
+                steps.client(call.request.from, of, frame.clone());
             }
             _ if self.config.declare == Declare::FirstRequest => {
-                steps.to_client(self.last, None, frame.clone());
+                steps.client(self.last, None, frame.clone());
             }
             _ => {}
         }

@@ -110,7 +110,7 @@ impl ToLegacy {
             instructions = instructions.unwrap_or_default(),
         );
         let frame = words::answer(&request.id, &result);
-        steps.to_client(request.from, Some(request.key.clone()), frame);
+        steps.client(request.from, Some(request.key.clone()), frame);
     }
 }
 

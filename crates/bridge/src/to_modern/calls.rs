@@ -76,13 +76,13 @@ impl ToModern {
         if !more.is_empty() {
             frame = with_params(&frame, more);
         }
-        let mut headers = self.headers();
+        let mut headers = super::headers();
         let others = call
             .headers
             .iter()
             .filter(|(name, _)| name != "mcp-protocol-version");
         headers.extend(others.cloned());
-        steps.to_server(Message {
+        steps.server(Message {
             frame: frame.into(),
             id: Some(number.clone()),
             method: Some(call.method.clone()),
@@ -120,7 +120,7 @@ impl ToModern {
         if call.method == "resources/read" && names_a_resource(frame) {
             put_code(&mut splice, frame, code::INVALID_PARAMS, code::NO_RESOURCE);
         }
-        steps.to_client(self.at, Some(call.key), splice.apply(frame));
+        steps.client(self.at, Some(call.key), splice.apply(frame));
     }
 }
 

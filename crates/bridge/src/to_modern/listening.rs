@@ -219,7 +219,7 @@ impl ToModern {
     fn settle(&mut self, waiting: Waiting, honoured: &BTreeSet<String>, steps: &mut Steps) {
         let Waiting { id, key, uri, .. } = waiting;
         if honoured.contains(&uri) {
-            return steps.to_client(self.at, Some(key), words::answer(&id, "{}"));
+            return steps.client(self.at, Some(key), words::answer(&id, "{}"));
         }
         self.listening.uris.remove(&uri);
         let message = format!(

@@ -62,7 +62,7 @@ impl ToModern {
         }
     }
 
-    pub(crate) fn from_client(&mut self, heard: Heard<'_>) -> Vec<Step> {
+    pub(crate) fn client_said(&mut self, heard: Heard<'_>) -> Vec<Step> {
         let mut steps = Steps::default();
         self.at = heard.from;
         let all = parts(heard.frame);
@@ -117,7 +117,7 @@ impl ToModern {
 
     fn answer(&self, request: &Request<'_>, result: &str, steps: &mut Steps) {
         let frame = words::answer(request.id, result);
-        steps.to_client(self.at, Some(request.key.clone()), frame);
+        steps.client(self.at, Some(request.key.clone()), frame);
     }
 
     fn refuse(&self, request: &Request<'_>, why: &Refuse, steps: &mut Steps) {
@@ -159,12 +159,12 @@ impl ToModern {
                 }
                 let mut splice = Splice::default();
                 put_for(&mut splice, frame, named, number.as_json());
-                steps.tell_server(splice.apply(frame), Some(method), &self.headers());
+                steps.tell_server(splice.apply(frame), Some(method), &headers());
             }
             // A modern server asks for roots when it needs them, and has no
             // requests of its own whose progress it could be told.
             "notifications/roots/list_changed" | "notifications/progress" => {}
-            _ => steps.tell_server(frame.to_vec(), Some(method), &self.headers()),
+            _ => steps.tell_server(frame.to_vec(), Some(method), &headers()),
         }
     }
 
@@ -190,7 +190,7 @@ impl ToModern {
             .collect();
         for id in open {
             self.asked.remove(&id);
-            steps.to_client(self.at, None, words::cancelled(id.as_json(), reason));
+            steps.client(self.at, None, words::cancelled(id.as_json(), reason));
         }
     }
 
@@ -208,10 +208,10 @@ impl ToModern {
             return steps.0.push(Step::Abandon(number.clone()));
         }
         let frame = words::cancelled(number.as_json(), reason);
-        steps.tell_server(frame, Some("notifications/cancelled"), &self.headers());
+        steps.tell_server(frame, Some("notifications/cancelled"), &headers());
     }
 
-    pub(crate) fn from_server(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
+    pub(crate) fn server_said(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();
         match parcel.item {
             Item::Message(Frame::Memory(frame)) => {
@@ -241,7 +241,7 @@ impl ToModern {
                     message,
                     "answer with `input_required`",
                 );
-                steps.tell_server(why.frame(id.get()), None, &self.headers());
+                steps.tell_server(why.frame(id.get()), None, &headers());
             }
             (Some(method), None) => self.told(method, envelope, frame, of, steps),
             (None, Some(_)) => {
@@ -277,14 +277,14 @@ impl ToModern {
             | "notifications/resources/list_changed"
             | "notifications/resources/updated" => {
                 if self.is_ours(envelope, of) {
-                    steps.to_client(self.at, None, frame.clone());
+                    steps.client(self.at, None, frame.clone());
                 }
             }
             _ => {
                 let of = of
                     .and_then(|number| self.calls.get(number))
                     .map(|call| call.key.clone());
-                steps.to_client(self.at, of, frame.clone());
+                steps.client(self.at, of, frame.clone());
             }
         }
     }
@@ -337,21 +337,14 @@ impl ToModern {
         let key = self.number();
         let comma = if more.is_empty() { "" } else { "," };
         let params = format!(r#"{{"_meta":{{{}}}{comma}{more}}}"#, self.meta());
-        steps.to_server(Message {
+        steps.server(Message {
             frame: words::call(Some(key.as_json()), method, Some(&params)).into(),
             id: Some(key.clone()),
             method: Some(method.to_owned()),
             name: None,
-            headers: self.headers(),
+            headers: headers(),
         });
         key
-    }
-
-    fn headers(&self) -> Vec<(String, String)> {
-        vec![(
-            "mcp-protocol-version".to_owned(),
-            Version::MODERN.to_owned(),
-        )]
     }
 
     /// The members of `_meta` that make a request modern.
@@ -396,4 +389,12 @@ impl Request<'_> {
             .and_then(Members::of)
             .unwrap_or_default()
     }
+}
+
+/// What HTTP requests to the server carry.
+fn headers() -> Vec<(String, String)> {
+    vec![(
+        "mcp-protocol-version".to_owned(),
+        Version::MODERN.to_owned(),
+    )]
 }

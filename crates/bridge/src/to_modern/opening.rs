@@ -98,7 +98,7 @@ impl ToModern {
             instructions.unwrap_or_default(),
         );
         self.capabilities = Some(capabilities);
-        steps.to_client(
+        steps.client(
             self.at,
             Some(opening.key),
             words::answer(&opening.id, &answer),

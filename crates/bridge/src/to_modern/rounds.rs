@@ -131,7 +131,7 @@ impl ToModern {
             .filter(|params| Members::of(params).is_some());
         let params = params.map(|params| with_elicitation_id(&method, params, &id));
         let frame = words::call(Some(id.as_json()), &method, params.as_deref());
-        steps.to_client(self.at, Some(of.clone()), frame);
+        steps.client(self.at, Some(of.clone()), frame);
         self.asked.insert(id, (number.clone(), name.to_owned()));
     }
 
