@@ -42,6 +42,16 @@ fn main() -> io::Result<()> {
         .stdout
         .take()
         .ok_or_else(|| io::Error::other("no standard output"))?;
+    relay(&mut bridge, &mut server_in, server_out)?;
+    drop(server_in);
+    server.wait().map(|_| ())
+}
+
+fn relay(
+    bridge: &mut Bridge,
+    server_in: &mut impl Write,
+    server_out: impl Read + Send + 'static,
+) -> io::Result<()> {
     let (sender, receiver) = mpsc::channel();
     read(io::stdin(), sender.clone(), From::Client, From::ClientGone);
     read(server_out, sender, From::Server, From::ServerGone);
@@ -64,11 +74,13 @@ fn main() -> io::Result<()> {
             }
             Ok(From::Server(frame)) => bridge.from_server(Parcel::message(frame), now),
             Err(RecvTimeoutError::Timeout) => bridge.tick(now),
-            Ok(From::ClientGone | From::ServerGone) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(From::ClientGone | From::ServerGone) | Err(RecvTimeoutError::Disconnected) => {
+                return Ok(());
+            }
         };
         for step in steps {
             match step {
-                Step::ToServer(message) => line(&mut server_in, &message.frame)?,
+                Step::ToServer(message) => line(server_in, &message.frame)?,
                 Step::ToClient { parcel, .. } => {
                     if let Item::Message(Frame::Memory(frame)) = parcel.item {
                         line(&mut client_out, &frame)?;
@@ -78,8 +90,6 @@ fn main() -> io::Result<()> {
             }
         }
     }
-    drop(server_in);
-    server.wait().map(|_| ())
 }
 
 fn config() -> Config {

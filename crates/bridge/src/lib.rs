@@ -25,7 +25,8 @@ mod words;
 
 use std::time::Instant;
 
-use spillgate_wire::{Key, Message, Parcel};
+use bytes::Bytes;
+use spillgate_wire::{Frame, Key, Message, Parcel};
 
 pub use config::{Caller, Config, Declare, Heard, Limits, Tokens};
 pub use version::{Era, Version, era_of_client, era_of_server};
@@ -129,4 +130,10 @@ impl Bridge {
             Way::ToModern(way) => way.tick(now),
         }
     }
+}
+
+/// The bytes of a frame that came from the server.
+fn in_memory(frame: Frame) -> Bytes {
+    let Frame::Memory(bytes) = frame;
+    bytes
 }

@@ -123,67 +123,75 @@ proptest! {
     }
 }
 
+const METHODS: &[&str] = &[
+    "initialize",
+    "server/discover",
+    "tools/call",
+    "resources/read",
+    "subscriptions/listen",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "logging/setLevel",
+    "ping",
+    "tasks/get",
+    "elicitation/create",
+    "roots/list",
+    "sampling/createMessage",
+    "notifications/cancelled",
+    "notifications/initialized",
+    "notifications/progress",
+    "notifications/message",
+    "notifications/subscriptions/acknowledged",
+    "notifications/resources/updated",
+    "x",
+];
+
+const PARAMS: &[&str] = &[
+    "",
+    r#","params":null"#,
+    r#","params":[]"#,
+    r#","params":7"#,
+    r#","params":{}"#,
+    r#","params":{META}"#,
+    r#","params":{"_meta":7}"#,
+    r#","params":{"_meta":{"_meta":{}},"_meta":{}}"#,
+    r#","params":{"inputResponses":{"1":{}},"requestState":"state-1",META}"#,
+    r#","params":{"requestId":2,"uri":"a","level":"debug","progressToken":2,META}"#,
+    r#","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a","b"]},META}"#,
+    r#","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2},"notifications":{"resourceSubscriptions":["a"]}}"#,
+];
+
+const ANSWERS: &[&str] = &[
+    r#""result":{}"#,
+    r#""result":null"#,
+    r#""result":[1]"#,
+    r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}}"#,
+    r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}}}"#,
+    r#""result":{"resultType":"input_required"}"#,
+    r#""result":{"resultType":"input_required","inputRequests":{"1":{"method":"roots/list"},"1":7}}"#,
+    r#""error":{"code":-32042,"message":"","data":{"elicitations":[{},7]}}"#,
+    r#""error":{"code":-32002}"#,
+    r#""error":7"#,
+];
+
+const IDS: &[&str] = &[
+    "1",
+    "2",
+    "3",
+    "4",
+    r#""a""#,
+    "null",
+    "{}",
+    r#""\ud800""#,
+    "1e999",
+];
+
 /// Messages that mean something to a bridge, more or less.
 fn message() -> impl Strategy<Value = String> {
-    let method = prop::sample::select(vec![
-        "initialize",
-        "server/discover",
-        "tools/call",
-        "resources/read",
-        "subscriptions/listen",
-        "resources/subscribe",
-        "resources/unsubscribe",
-        "logging/setLevel",
-        "ping",
-        "tasks/get",
-        "elicitation/create",
-        "roots/list",
-        "sampling/createMessage",
-        "notifications/cancelled",
-        "notifications/initialized",
-        "notifications/progress",
-        "notifications/message",
-        "notifications/subscriptions/acknowledged",
-        "notifications/resources/updated",
-        "x",
-    ]);
-    let params = prop::sample::select(vec![
-        "",
-        r#","params":null"#,
-        r#","params":[]"#,
-        r#","params":7"#,
-        r#","params":{}"#,
-        r#","params":{META}"#,
-        r#","params":{"_meta":7}"#,
-        r#","params":{"_meta":{"_meta":{}},"_meta":{}}"#,
-        r#","params":{"inputResponses":{"1":{}},"requestState":"state-1",META}"#,
-        r#","params":{"requestId":2,"uri":"a","level":"debug","progressToken":2,META}"#,
-        r#","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a","b"]},META}"#,
-        r#","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2},"notifications":{"resourceSubscriptions":["a"]}}"#,
-    ]);
-    let answer = prop::sample::select(vec![
-        r#""result":{}"#,
-        r#""result":null"#,
-        r#""result":[1]"#,
-        r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}}"#,
-        r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}}}"#,
-        r#""result":{"resultType":"input_required"}"#,
-        r#""result":{"resultType":"input_required","inputRequests":{"1":{"method":"roots/list"},"1":7}}"#,
-        r#""error":{"code":-32042,"message":"","data":{"elicitations":[{},7]}}"#,
-        r#""error":{"code":-32002}"#,
-        r#""error":7"#,
-    ]);
-    let id = prop::sample::select(vec![
-        "1",
-        "2",
-        "3",
-        "4",
-        r#""a""#,
-        "null",
-        "{}",
-        r#""\ud800""#,
-        "1e999",
-    ]);
+    let method = prop::sample::select(METHODS);
+    let params = prop::sample::select(PARAMS);
+    let answer = prop::sample::select(ANSWERS);
+    let id = prop::sample::select(IDS);
     prop_oneof![
         (id.clone(), method.clone(), params.clone()).prop_map(|(id, method, params)| format!(
             r#"{{"id":{id},"method":"{method}"{params}}}"#

@@ -570,3 +570,48 @@ fn bounds() {
         -> client 0 on "l" {"jsonrpc":"2.0","id":"l","error":{"code":-32000,"data":{"fault":"client","hint":"wait for answers before sending more"},"message":"more than 0 streams of changes at once"}}
     "#);
 }
+
+#[test]
+fn clients_that_share_a_session() {
+    let mut talk = Talk::to_legacy(Config {
+        declare: Declare::Everything,
+        streams: true,
+        ..config()
+    });
+    let back = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t","inputResponses":{"1":{"action":"accept"}},"requestState":"state-1",META}}"#;
+    talk.opened("{}")
+        .of(1)
+        .client(CALL)
+        .server(ASK)
+        .of(2)
+        .client(CALL)
+        .server_on(Some(2), ASK)
+        .server_on(
+            Some(3),
+            r#"{"jsonrpc":"2.0","id":3,"result":{"content":["of 2"]}}"#,
+        )
+        .of(5)
+        .client(back)
+        .server_on(
+            Some(2),
+            r#"{"jsonrpc":"2.0","id":2,"result":{"content":["of 1"]}}"#,
+        )
+        .server(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+    insta::assert_snapshot!(talk.said, @r#"
+    C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t",META}}
+        -> server (t) {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","_meta":{}}}
+    S {"jsonrpc":"2.0","id":77,"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}
+        -> server {"jsonrpc":"2.0","id":77,"error":{"code":-32601,"data":{"fault":"client","hint":"go on without it, or end the call with an error"},"message":"`elicitation/create` belongs to no call of a client"}}
+    C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t",META}}
+        -> server (t) {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t","_meta":{}}}
+    S on 2 {"jsonrpc":"2.0","id":77,"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}
+        -> client 1 on "a" {"jsonrpc":"2.0","id":"a","result":{"resultType":"input_required","inputRequests":{"1":{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"state-1"}}
+    S on 3 {"jsonrpc":"2.0","id":3,"result":{"content":["of 2"]}}
+        -> client 2 on "a" {"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","content":["of 2"]}}
+    C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t","inputResponses":{"1":{"action":"accept"}},"requestState":"state-1",META}}
+        -> server {"jsonrpc":"2.0","id":77,"result":{"action":"accept"}}
+    S on 2 {"jsonrpc":"2.0","id":2,"result":{"content":["of 1"]}}
+        -> client 5 on "a" {"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","content":["of 1"]}}
+    S {"jsonrpc":"2.0","method":"notifications/x"}
+    "#);
+}

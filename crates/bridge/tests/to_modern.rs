@@ -208,24 +208,20 @@ fn a_server_that_only_wants_the_call_again() {
     "#);
 }
 
+/// A result that asks for these.
+fn ask(id: u8, questions: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{{{questions}}}}}}}"#
+    )
+}
+
+const FORM: &str = r#""1":{"method":"elicitation/create","params":{}}"#;
+
 #[test]
 fn what_a_client_cannot_be_asked() {
-    let mut talk = Talk::to_modern(Config {
-        limits: Limits {
-            rounds: 1,
-            questions: 1,
-            ..Limits::default()
-        },
-        ..config()
-    });
-    talk.initialized(r#"{"elicitation":{}}"#, "{}");
-    let ask = |id: u8, questions: &str| {
-        format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{{{questions}}}}}}}"#
-        )
-    };
-    let form = r#""1":{"method":"elicitation/create","params":{}}"#;
-    talk.client(CALL)
+    let mut talk = Talk::to_modern(config());
+    talk.initialized(r#"{"elicitation":{}}"#, "{}")
+        .client(CALL)
         .server(&ask(
             2,
             r#""1":{"method":"sampling/createMessage","params":{}}"#,
@@ -233,14 +229,8 @@ fn what_a_client_cannot_be_asked() {
         .client(CALL)
         .server(&ask(3, r#""1":{"method":"tools/call"}"#))
         .client(CALL)
-        .server(&ask(4, &format!(r#"{form},"2":7"#)))
-        .client(CALL)
-        .server(&ask(5, form))
-        .client(r#"{"jsonrpc":"2.0","id":6,"error":{"code":-1,"message":"the user is away"}}"#)
-        .client(CALL)
-        .server(&ask(7, form))
-        .client(r#"{"jsonrpc":"2.0","id":8,"result":{"action":"decline"}}"#)
-        .server(&ask(9, form));
+        .server(&ask(4, FORM))
+        .client(r#"{"jsonrpc":"2.0","id":5,"error":{"code":-1,"message":"the user is away"}}"#);
     insta::assert_snapshot!(talk.said, @r#"
     C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}
         -> server (t) {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},"name":"t"}}
@@ -252,21 +242,40 @@ fn what_a_client_cannot_be_asked() {
         -> client 0 on "a" {"jsonrpc":"2.0","id":"a","error":{"code":-32000,"data":{"fault":"upstream","hint":"tell those who run the server"},"message":"the server `files` asks for \"tools/call\", which no client knows"}}
     C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}
         -> server (t) {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},"name":"t"}}
-    S {"jsonrpc":"2.0","id":4,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"elicitation/create","params":{}},"2":7}}}
+    S {"jsonrpc":"2.0","id":4,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"elicitation/create","params":{}}}}}
+        -> client 0 on "a" {"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{}}
+    C {"jsonrpc":"2.0","id":5,"error":{"code":-1,"message":"the user is away"}}
+        -> client 0 on "a" {"jsonrpc":"2.0","id":"a","error":{"code":-32000,"data":{"fault":"client","hint":"answer the server's request, or call without what needs it"},"message":"the client refused what the server asked of it for this call: the user is away"}}
+    "#);
+}
+
+#[test]
+fn questions_have_bounds() {
+    let limits = Limits {
+        rounds: 1,
+        questions: 1,
+        ..Limits::default()
+    };
+    let mut talk = Talk::to_modern(Config { limits, ..config() });
+    talk.initialized(r#"{"elicitation":{}}"#, "{}")
+        .client(CALL)
+        .server(&ask(2, &format!(r#"{FORM},"2":7"#)))
+        .client(CALL)
+        .server(&ask(3, FORM))
+        .client(r#"{"jsonrpc":"2.0","id":4,"result":{"action":"decline"}}"#)
+        .server(&ask(5, FORM));
+    insta::assert_snapshot!(talk.said, @r#"
+    C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}
+        -> server (t) {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},"name":"t"}}
+    S {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"elicitation/create","params":{}},"2":7}}}
         -> client 0 on "a" {"jsonrpc":"2.0","id":"a","error":{"code":-32000,"data":{"fault":"upstream","hint":"call again, or tell those who run the server"},"message":"the server `files` asked for more than 1 inputs or in more than 1 rounds"}}
     C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}
-        -> server (t) {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},"name":"t"}}
+        -> server (t) {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},"name":"t"}}
+    S {"jsonrpc":"2.0","id":3,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"elicitation/create","params":{}}}}}
+        -> client 0 on "a" {"jsonrpc":"2.0","id":4,"method":"elicitation/create","params":{}}
+    C {"jsonrpc":"2.0","id":4,"result":{"action":"decline"}}
+        -> server (t) {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"inputResponses":{"1":{"action":"decline"}},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},"name":"t"}}
     S {"jsonrpc":"2.0","id":5,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"elicitation/create","params":{}}}}}
-        -> client 0 on "a" {"jsonrpc":"2.0","id":6,"method":"elicitation/create","params":{}}
-    C {"jsonrpc":"2.0","id":6,"error":{"code":-1,"message":"the user is away"}}
-        -> client 0 on "a" {"jsonrpc":"2.0","id":"a","error":{"code":-32000,"data":{"fault":"client","hint":"answer the server's request, or call without what needs it"},"message":"the client refused what the server asked of it for this call: the user is away"}}
-    C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}
-        -> server (t) {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},"name":"t"}}
-    S {"jsonrpc":"2.0","id":7,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"elicitation/create","params":{}}}}}
-        -> client 0 on "a" {"jsonrpc":"2.0","id":8,"method":"elicitation/create","params":{}}
-    C {"jsonrpc":"2.0","id":8,"result":{"action":"decline"}}
-        -> server (t) {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"inputResponses":{"1":{"action":"decline"}},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}},"name":"t"}}
-    S {"jsonrpc":"2.0","id":9,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"elicitation/create","params":{}}}}}
         -> client 0 on "a" {"jsonrpc":"2.0","id":"a","error":{"code":-32000,"data":{"fault":"upstream","hint":"call again, or tell those who run the server"},"message":"the server `files` asked for more than 1 inputs or in more than 1 rounds"}}
     "#);
 }

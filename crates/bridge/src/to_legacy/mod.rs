@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::json;
-use spillgate_wire::{Envelope, Frame, Item, Key, Message, Parcel, messages};
+use spillgate_wire::{Envelope, Item, Key, Message, Parcel, messages};
 
 use self::asks::{Ask, Question};
 use self::calls::Call;
@@ -27,7 +27,7 @@ use self::request::Request;
 use crate::json::{Members, parts, put_for};
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Step, Version};
+use crate::{Caller, Config, Heard, Step, Version, in_memory};
 
 /// The bridge of a legacy server's session.
 #[derive(Debug)]
@@ -240,8 +240,8 @@ impl ToLegacy {
         let mut steps = Steps::default();
         let of = parcel.of;
         match parcel.item {
-            Item::Message(Frame::Memory(frame)) => {
-                for part in parts(&frame) {
+            Item::Message(frame) => {
+                for part in parts(&in_memory(frame)) {
                     self.heed(&part, of.as_ref(), now, &mut steps);
                 }
             }

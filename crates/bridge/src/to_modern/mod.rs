@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Frame, Item, Key, Message, Parcel, Splice, messages};
+use spillgate_wire::{Envelope, Item, Key, Message, Parcel, Splice, messages};
 
 use self::calls::Call;
 use self::listening::Listening;
@@ -22,7 +22,7 @@ use crate::json::{Members, parts, put_for};
 use crate::names::{PROTOCOL_VERSION, level};
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Step, Version};
+use crate::{Caller, Config, Heard, Step, Version, in_memory};
 
 /// The bridge of a legacy client's session.
 #[derive(Debug)]
@@ -214,8 +214,8 @@ impl ToModern {
     pub(crate) fn server_said(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();
         match parcel.item {
-            Item::Message(Frame::Memory(frame)) => {
-                for part in parts(&frame) {
+            Item::Message(frame) => {
+                for part in parts(&in_memory(frame)) {
                     self.heed(&part, parcel.of.as_ref(), now, &mut steps);
                 }
             }
