@@ -1,0 +1,45 @@
+//! How are steps written down?
+
+use bytes::Bytes;
+use spillgate_wire::{Key, Message, Parcel};
+
+use crate::words::Refuse;
+use crate::{Caller, Step};
+
+/// The steps of one turn, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Steps(pub(crate) Vec<Step>);
+
+impl Steps {
+    /// A message for a client, on the stream of its request `of`.
+    pub(crate) fn client(&mut self, to: Caller, of: Option<Key>, frame: impl Into<Bytes>) {
+        let parcel = Parcel::message(frame).of(of);
+        self.0.push(Step::ToClient { to, parcel });
+    }
+
+    /// An error for a client's request with this id (JSON).
+    pub(crate) fn refuse(&mut self, to: Caller, of: Option<Key>, id: &str, why: &Refuse) {
+        self.client(to, of, why.frame(id));
+    }
+
+    /// A message for the server.
+    pub(crate) fn server(&mut self, message: Message) {
+        self.0.push(Step::ToServer(message));
+    }
+
+    /// An answer or a notification for the server.
+    pub(crate) fn tell_server(
+        &mut self,
+        frame: Vec<u8>,
+        method: Option<&str>,
+        headers: &[(String, String)],
+    ) {
+        self.server(Message {
+            frame: frame.into(),
+            id: None,
+            method: method.map(str::to_owned),
+            name: None,
+            headers: headers.to_vec(),
+        });
+    }
+}

@@ -1,0 +1,191 @@
+//! How does a request reach a legacy server, and what must its answer have to
+//! be a modern one?
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use spillgate_wire::{Key, Message, Splice, messages};
+
+use super::asks::Question;
+use super::{Own, Request, Server, ToLegacy};
+use crate::json::{Members, put_code, put_first, put_for, put_id};
+use crate::names::{CACHEABLE, LEVELS, MAY_ASK};
+use crate::steps::Steps;
+use crate::words::{self, code};
+
+/// A request that the server works on.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) request: Request,
+    /// The client was asked and has not come back: its request is answered,
+    /// the server's work goes on.
+    pub(super) asking: bool,
+    /// Questions for the next round.
+    pub(super) waiting: Vec<Question>,
+    /// The answer, when it came before the client did.
+    pub(super) finished: Option<Bytes>,
+    /// Rounds so far.
+    pub(super) rounds: usize,
+}
+
+impl ToLegacy {
+    /// Passes a request on.
+    pub(super) fn forward(&mut self, request: Request, now: Instant, steps: &mut Steps) {
+        if self.calls.len() >= self.config.limits.calls {
+            return request.refuse(
+                &words::too_many("requests", self.config.limits.calls),
+                steps,
+            );
+        }
+        let Some(request) = self.adopt(request, now, steps) else {
+            return;
+        };
+        self.raise_level(request.level, steps);
+        let number = self.number();
+        let mut headers = self.headers();
+        let others = request
+            .headers
+            .iter()
+            .filter(|(name, _)| !name.starts_with("mcp-"));
+        headers.extend(others.cloned());
+        steps.server(Message {
+            frame: request.for_server(&number).into(),
+            id: Some(number.clone()),
+            method: Some(request.method.clone()),
+            name: request.name.clone(),
+            headers,
+        });
+        // The bytes are the server's now.
+        let request = Request {
+            frame: Bytes::new(),
+            ..request
+        };
+        let call = Call {
+            request,
+            asking: false,
+            waiting: Vec::new(),
+            finished: None,
+            rounds: 0,
+        };
+        self.calls.insert(number, call);
+    }
+
+    /// Makes the server at least as talkative as a request wants. It is never
+    /// made quieter: what nobody wants is not passed on.
+    fn raise_level(&mut self, wanted: Option<usize>, steps: &mut Steps) {
+        let logs = matches!(&self.server, Server::Open(facts) if facts.has("logging", None));
+        let Some(wanted) = wanted.filter(|_| logs) else {
+            return;
+        };
+        if self.level.is_none_or(|level| wanted < level) {
+            self.level = Some(wanted);
+            let params = format!(r#"{{"level":"{}"}}"#, LEVELS[wanted]);
+            self.ask_server(Own::SetLevel, "logging/setLevel", &params, steps);
+        }
+    }
+
+    /// The server answered the request with this number.
+    pub(super) fn answered(
+        &mut self,
+        number: &Key,
+        frame: &Bytes,
+        now: Instant,
+        steps: &mut Steps,
+    ) {
+        let room = self.config.limits.held_bytes.saturating_sub(self.held);
+        match self.calls.get_mut(number) {
+            Some(call) if call.asking => {
+                let kept = match frame.len() <= room {
+                    true => frame.clone(),
+                    false => words::too_large(frame.len()).frame("0").into(),
+                };
+                self.held += kept.len();
+                call.finished = Some(kept);
+            }
+            Some(_) => {
+                if let Some(call) = self.calls.remove(number) {
+                    self.deliver(&call.request, frame, now, steps);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Gives an answer to the client.
+    pub(super) fn deliver(
+        &mut self,
+        request: &Request,
+        frame: &Bytes,
+        now: Instant,
+        steps: &mut Steps,
+    ) {
+        let Some(visits) = visits(request, frame) else {
+            let answer = modern(request, frame);
+            return steps.client(request.from, Some(request.key.clone()), answer);
+        };
+        self.ask(request, None, visits, now, steps);
+    }
+}
+
+/// A legacy answer with what a modern one has: the client's id, a `resultType`,
+/// how long it keeps, and the codes of today.
+fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
+    let mut splice = Splice::default();
+    let all = messages(frame);
+    let Some(envelope) = all.first() else {
+        return words::no_connection("upstream", "its answer could not be read").frame(&request.id);
+    };
+    put_id(&mut splice, frame, envelope, &request.id);
+    match envelope
+        .result
+        .and_then(|result| Some((result, Members::of(result)?)))
+    {
+        Some((result, members)) => {
+            let mut added = Vec::new();
+            match members.get("resultType") {
+                Some(kind) if kind.get() != "\"complete\"" => {
+                    put_for(&mut splice, frame, kind, "\"complete\"");
+                }
+                Some(_) => {}
+                None => added.push(r#""resultType":"complete""#),
+            }
+            if CACHEABLE.contains(&request.method.as_str()) {
+                if members.get("ttlMs").is_none() {
+                    added.push(r#""ttlMs":0"#);
+                }
+                if members.get("cacheScope").is_none() {
+                    added.push(r#""cacheScope":"private""#);
+                }
+            }
+            if !added.is_empty() {
+                put_first(&mut splice, frame, result, &added.join(","));
+            }
+        }
+        None if request.method == "resources/read" => {
+            put_code(&mut splice, frame, code::NO_RESOURCE, code::INVALID_PARAMS);
+        }
+        None => {}
+    }
+    splice.apply(frame)
+}
+
+/// The pages that the user must visit before the server goes on: an error of its
+/// own in 2025-11-25, questions in 2026-07-28.
+fn visits(request: &Request, frame: &Bytes) -> Option<Vec<Question>> {
+    if !MAY_ASK.contains(&request.method.as_str()) {
+        return None;
+    }
+    let error = Members::of_bytes(frame)?.object("error")?;
+    if error.read::<i64>("code")? != code::VISIT_FIRST {
+        return None;
+    }
+    let data = error.object("data")?;
+    let pages: Vec<&serde_json::value::RawValue> =
+        serde_json::from_str(data.get("elicitations")?.get()).ok()?;
+    let question = |page: &serde_json::value::RawValue| Question {
+        id: None,
+        method: "elicitation/create".to_owned(),
+        params: Some(page.get().to_owned()),
+    };
+    (!pages.is_empty()).then(|| pages.into_iter().map(question).collect())
+}

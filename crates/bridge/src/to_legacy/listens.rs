@@ -1,0 +1,174 @@
+//! How does a client that listens hear of changes?
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use spillgate_wire::Key;
+
+use super::{Own, Request, Server, ToLegacy};
+use crate::json::{Members, quoted};
+use crate::names::SUBSCRIPTION_ID;
+use crate::steps::Steps;
+use crate::words;
+
+/// The lists whose changes are told.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    pub(super) tools: bool,
+    pub(super) prompts: bool,
+    pub(super) resources: bool,
+}
+
+/// A `subscriptions/listen` stream.
+#[derive(Debug)]
+pub(super) struct Listen {
+    pub(super) request: Request,
+    pub(super) lists: Lists,
+    pub(super) uris: BTreeSet<String>,
+    /// Subscriptions at the server that it waits for.
+    waiting: BTreeSet<Key>,
+    pub(super) acknowledged: bool,
+}
+
+impl ToLegacy {
+    /// Opens a stream: acknowledged once the server took the subscriptions.
+    pub(super) fn listen(&mut self, request: Request, steps: &mut Steps) {
+        if self.listens.len() >= self.config.limits.listens {
+            return request.refuse(
+                &words::too_many("streams of changes", self.config.limits.listens),
+                steps,
+            );
+        }
+        let wanted = Wanted::of(&request);
+        let new = wanted
+            .uris
+            .iter()
+            .filter(|uri| !self.subscribed.contains_key(*uri))
+            .count();
+        if self.subscribed.len() + new > self.config.limits.resources {
+            return request.refuse(
+                &words::too_many("subscribed resources", self.config.limits.resources),
+                steps,
+            );
+        }
+        let Server::Open(facts) = &self.server else {
+            return;
+        };
+        let takes_uris = facts.has("resources", Some("subscribe"));
+        let mut listen = Listen {
+            lists: Lists {
+                tools: wanted.lists.tools && facts.has("tools", Some("listChanged")),
+                prompts: wanted.lists.prompts && facts.has("prompts", Some("listChanged")),
+                resources: wanted.lists.resources && facts.has("resources", Some("listChanged")),
+            },
+            uris: wanted.uris.into_iter().filter(|_| takes_uris).collect(),
+            waiting: BTreeSet::new(),
+            acknowledged: false,
+            request,
+        };
+        for uri in &listen.uris {
+            let count = self.subscribed.entry(uri.clone()).or_default();
+            *count += 1;
+            if *count == 1 {
+                let params = format!(r#"{{"uri":{}}}"#, quoted(uri));
+                let key = self.ask_server(
+                    Own::Subscribe(uri.clone()),
+                    "resources/subscribe",
+                    &params,
+                    steps,
+                );
+                listen.waiting.insert(key);
+            }
+        }
+        acknowledge(&mut listen, steps);
+        self.listens.push(listen);
+    }
+
+    /// The server answered a subscription.
+    pub(super) fn subscription(&mut self, key: &Key, uri: &str, taken: bool, steps: &mut Steps) {
+        if !taken {
+            self.subscribed.remove(uri);
+        }
+        for listen in &mut self.listens {
+            if !taken {
+                listen.uris.remove(uri);
+            }
+            if listen.waiting.remove(key) {
+                acknowledge(listen, steps);
+            }
+        }
+    }
+
+    /// Ends a stream that its client closed.
+    pub(super) fn unlisten(&mut self, at: usize, steps: &mut Steps) {
+        let listen = self.listens.remove(at);
+        for uri in &listen.uris {
+            let Some(count) = self.subscribed.get_mut(uri) else {
+                continue;
+            };
+            *count -= 1;
+            if *count == 0 {
+                self.subscribed.remove(uri);
+                let params = format!(r#"{{"uri":{}}}"#, quoted(uri));
+                self.ask_server(Own::Unsubscribe, "resources/unsubscribe", &params, steps);
+            }
+        }
+    }
+}
+
+/// What a client wants to hear of.
+#[derive(Debug, Default)]
+struct Wanted {
+    lists: Lists,
+    uris: BTreeSet<String>,
+}
+
+impl Wanted {
+    fn of(request: &Request) -> Self {
+        let all = spillgate_wire::messages(&request.frame);
+        let params = all.first().and_then(|envelope| envelope.params);
+        let filter = params
+            .and_then(Members::of)
+            .and_then(|params| params.object("notifications"));
+        let filter = filter.unwrap_or_default();
+        Self {
+            lists: Lists {
+                tools: filter.is_true("toolsListChanged"),
+                prompts: filter.is_true("promptsListChanged"),
+                resources: filter.is_true("resourcesListChanged"),
+            },
+            uris: filter.read("resourceSubscriptions").unwrap_or_default(),
+        }
+    }
+}
+
+/// Says which of the wanted notifications will come, once that is known.
+fn acknowledge(listen: &mut Listen, steps: &mut Steps) {
+    if listen.acknowledged || !listen.waiting.is_empty() {
+        return;
+    }
+    listen.acknowledged = true;
+    let mut honoured = serde_json::Map::new();
+    let kinds = [
+        ("toolsListChanged", listen.lists.tools),
+        ("promptsListChanged", listen.lists.prompts),
+        ("resourcesListChanged", listen.lists.resources),
+    ];
+    for (name, _) in kinds.into_iter().filter(|(_, is_wanted)| *is_wanted) {
+        honoured.insert(name.to_owned(), Value::Bool(true));
+    }
+    if !listen.uris.is_empty() {
+        honoured.insert("resourceSubscriptions".to_owned(), json!(listen.uris));
+    }
+    let params = format!(
+        r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{}}},"notifications":{}}}"#,
+        listen.request.id,
+        Value::Object(honoured),
+    );
+    let frame = words::call(
+        None,
+        "notifications/subscriptions/acknowledged",
+        Some(&params),
+    );
+    steps.client(listen.request.from, Some(listen.request.key.clone()), frame);
+}

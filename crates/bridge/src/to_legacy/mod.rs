@@ -1,0 +1,393 @@
+//! How does a modern client use a legacy server?
+//!
+//! One [`ToLegacy`] is one session of the server. Requests of any number of
+//! clients and exchanges go through it; each has a number of ours towards the
+//! server, by which its answer, its progress and its questions find it again.
+
+mod asks;
+mod calls;
+mod listens;
+mod notes;
+mod opening;
+mod patience;
+mod request;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+use bytes::Bytes;
+use serde_json::json;
+use spillgate_wire::{Envelope, Item, Key, Message, Parcel, messages};
+
+use self::asks::{Ask, Question};
+use self::calls::Call;
+use self::listens::Listen;
+use self::opening::Facts;
+use self::request::Request;
+use crate::json::{Members, parts, put_for};
+use crate::steps::Steps;
+use crate::words::{self, Refuse, code};
+use crate::{Caller, Config, Heard, Step, Version, in_memory};
+
+/// The bridge of a legacy server's session.
+#[derive(Debug)]
+pub(crate) struct ToLegacy {
+    config: Config,
+    numbers: u64,
+    server: Server,
+    /// What clients wait for, by our number.
+    calls: BTreeMap<Key, Call>,
+    /// What we asked the server ourselves, by our number.
+    own: BTreeMap<Key, Own>,
+    /// Rounds of questions that clients have not answered, by `requestState`.
+    asks: BTreeMap<String, Ask>,
+    /// Questions that came when no call could carry them.
+    orphans: Vec<(Question, Instant)>,
+    listens: Vec<Listen>,
+    /// How many streams want to hear of a resource.
+    subscribed: BTreeMap<String, usize>,
+    /// The most talkative level that the server was told.
+    level: Option<usize>,
+    /// Bytes of results that wait for a client that is being asked.
+    held: usize,
+    /// Who spoke last: in a session of one client, the client.
+    last: Caller,
+}
+
+#[derive(Debug)]
+enum Server {
+    Closed,
+    Opening(VecDeque<Request>),
+    Open(Facts),
+}
+
+/// A request that no client made.
+#[derive(Debug)]
+enum Own {
+    Initialize,
+    SetLevel,
+    Subscribe(String),
+    Unsubscribe,
+}
+
+impl ToLegacy {
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            config,
+            numbers: 0,
+            server: Server::Closed,
+            calls: BTreeMap::new(),
+            own: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            orphans: Vec::new(),
+            listens: Vec::new(),
+            subscribed: BTreeMap::new(),
+            level: None,
+            held: 0,
+            last: Caller::default(),
+        }
+    }
+
+    pub(crate) fn client_said(&mut self, heard: Heard<'_>) -> Vec<Step> {
+        let mut steps = Steps::default();
+        self.last = heard.from;
+        let all = parts(heard.frame);
+        if all.is_empty() {
+            steps.refuse(heard.from, None, "null", &words::not_json());
+        }
+        for part in all {
+            self.hear(&part, heard, &mut steps);
+        }
+        steps.0
+    }
+
+    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
+        let all = messages(frame);
+        let Some(envelope) = all.first() else {
+            return steps.refuse(heard.from, None, "null", &words::not_json());
+        };
+        // A modern client answers within its next request, never like this.
+        let Some(method) = envelope.method.as_deref() else {
+            return;
+        };
+        let Some(id) = envelope.id else {
+            return self.note(method, envelope, frame, heard, steps);
+        };
+        let Some(key) = envelope.key() else {
+            return steps.refuse(heard.from, None, "null", &words::no_id());
+        };
+        match Request::read(envelope, id.get(), key.clone(), frame, heard) {
+            Ok(request) => self.take(request, heard.now, steps),
+            Err(why) => steps.refuse(heard.from, Some(key), id.get(), &why),
+        }
+    }
+
+    fn take(&mut self, request: Request, now: Instant, steps: &mut Steps) {
+        match &mut self.server {
+            Server::Open(_) => self.serve(request, now, steps),
+            Server::Closed => self.open(request, steps),
+            Server::Opening(queue) if queue.len() < self.config.limits.calls => {
+                queue.push_back(request);
+            }
+            Server::Opening(_) => {
+                let why = words::too_many("requests", self.config.limits.calls);
+                request.refuse(&why, steps);
+            }
+        }
+    }
+
+    /// Serves a request now that the session is open.
+    fn serve(&mut self, request: Request, now: Instant, steps: &mut Steps) {
+        match request.method.as_str() {
+            "server/discover" => self.discover(&request, steps),
+            "subscriptions/listen" => self.listen(request, steps),
+            _ => match request.state.clone() {
+                Some(state) => self.resume(request, &state, now, steps),
+                None => self.forward(request, now, steps),
+            },
+        }
+    }
+
+    fn note(
+        &mut self,
+        method: &str,
+        envelope: &Envelope<'_>,
+        frame: &Bytes,
+        heard: Heard<'_>,
+        steps: &mut Steps,
+    ) {
+        match method {
+            "notifications/cancelled" => {
+                let named = envelope.params.and_then(Members::of);
+                let named = named.and_then(|params| params.get("requestId"));
+                let Some((named, key)) = named.and_then(|id| Some((id, Key::of(id)?))) else {
+                    return;
+                };
+                let Some(number) = self.withdraw(heard.from, &key, steps) else {
+                    return;
+                };
+                let mut splice = spillgate_wire::Splice::default();
+                put_for(&mut splice, frame, named, number.as_json());
+                steps.tell_server(splice.apply(frame), Some(method), &self.headers());
+            }
+            // The server's own handshake is ours; its list of roots is asked for
+            // anew each time; it gets no progress, for it asks nothing that way.
+            "notifications/initialized"
+            | "notifications/roots/list_changed"
+            | "notifications/progress" => {}
+            _ if matches!(self.server, Server::Open(_)) => {
+                steps.tell_server(frame.to_vec(), Some(method), &self.headers());
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes back what a client waits for. The number of its request if the
+    /// server has to hear of it.
+    fn withdraw(&mut self, by: Caller, key: &Key, steps: &mut Steps) -> Option<Key> {
+        if let Server::Opening(queue) = &mut self.server {
+            queue.retain(|request| !request.is(by, key));
+        }
+        if let Some(at) = self.listens.iter().position(|one| one.request.is(by, key)) {
+            self.unlisten(at, steps);
+            return None;
+        }
+        let found = self
+            .calls
+            .iter()
+            .find(|(_, call)| !call.asking && call.request.is(by, key));
+        let number = found.map(|(number, _)| number.clone())?;
+        self.calls.remove(&number);
+        Some(number)
+    }
+
+    pub(crate) fn abandoned(&mut self, by: Caller, request: &Key) -> Vec<Step> {
+        let mut steps = Steps::default();
+        if let Some(number) = self.withdraw(by, request, &mut steps) {
+            self.cancel(&number, "the client closed the response", &mut steps);
+        }
+        steps.0
+    }
+
+    pub(crate) fn left(&mut self, caller: Caller) -> Vec<Step> {
+        let waiting = self
+            .calls
+            .values()
+            .filter(|call| !call.asking)
+            .map(|call| &call.request);
+        let open = self.listens.iter().map(|listen| &listen.request);
+        let keys: Vec<Key> = waiting
+            .chain(open)
+            .filter(|request| request.from == caller)
+            .map(|request| request.key.clone())
+            .collect();
+        let mut steps = Vec::new();
+        if let Server::Opening(queue) = &mut self.server {
+            queue.retain(|request| request.from != caller);
+        }
+        for key in keys {
+            steps.extend(self.abandoned(caller, &key));
+        }
+        steps
+    }
+
+    fn cancel(&self, number: &Key, reason: &str, steps: &mut Steps) {
+        let frame = words::cancelled(number.as_json(), reason);
+        steps.tell_server(frame, Some("notifications/cancelled"), &self.headers());
+    }
+
+    pub(crate) fn server_said(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
+        let mut steps = Steps::default();
+        let of = parcel.of;
+        match parcel.item {
+            Item::Message(frame) => {
+                for part in parts(&in_memory(frame)) {
+                    self.heed(&part, of.as_ref(), now, &mut steps);
+                }
+            }
+            // Modern streams are not taken up again, so their places are nothing.
+            Item::Mark { .. } => {}
+            Item::Gone(how) => self.gone(&how, &mut steps),
+            item => self.failed(of, item, &mut steps),
+        }
+        steps.0
+    }
+
+    fn heed(&mut self, frame: &Bytes, of: Option<&Key>, now: Instant, steps: &mut Steps) {
+        let all = messages(frame);
+        let Some(envelope) = all.first() else {
+            return;
+        };
+        match (envelope.method.as_deref(), envelope.id) {
+            (Some(method), Some(id)) => {
+                let params = envelope.params.map(|all| all.get().to_owned());
+                let question = Question {
+                    id: Some(id.get().to_owned()),
+                    method: method.to_owned(),
+                    params,
+                };
+                self.asked(question, of, now, steps);
+            }
+            (Some(method), None) => self.told(method, envelope, frame, of, steps),
+            (None, Some(_)) => {
+                let Some(key) = envelope.key() else { return };
+                match self.own.remove(&key) {
+                    Some(Own::Initialize) => self.opened(envelope, frame, now, steps),
+                    Some(Own::Subscribe(uri)) => {
+                        self.subscription(&key, &uri, envelope.result.is_some(), steps);
+                    }
+                    Some(Own::SetLevel | Own::Unsubscribe) => {}
+                    None => self.answered(&key, frame, now, steps),
+                }
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// A request failed on its way, or the server refused it on HTTP's level.
+    fn failed(&mut self, of: Option<Key>, item: Item, steps: &mut Steps) {
+        let Some(key) = of else { return };
+        match self.own.remove(&key) {
+            Some(Own::Initialize) => return self.not_opened(&words::reason(&item), steps),
+            Some(Own::Subscribe(uri)) => return self.subscription(&key, &uri, false, steps),
+            Some(Own::SetLevel | Own::Unsubscribe) => return,
+            None => {}
+        }
+        let Some(call) = self.calls.get_mut(&key) else {
+            return;
+        };
+        if call.asking {
+            let why = words::no_connection(&self.config.server, &words::reason(&item));
+            call.finished = Some(why.frame("0").into());
+            return;
+        }
+        // A broken stream may be taken up again: the session knows.
+        let is_over = !matches!(item, Item::Ended);
+        let (to, of) = (call.request.from, Some(call.request.key.clone()));
+        if is_over {
+            self.calls.remove(&key);
+        }
+        let parcel = Parcel {
+            of,
+            event: None,
+            item,
+        };
+        steps.0.push(Step::ToClient { to, parcel });
+    }
+
+    /// The server is gone: whoever waits is told, and the next request opens it
+    /// again.
+    fn gone(&mut self, how: &str, steps: &mut Steps) {
+        let why = words::gone(&self.config.server, how);
+        if let Server::Opening(queue) = std::mem::replace(&mut self.server, Server::Closed) {
+            for request in queue {
+                request.refuse(&why, steps);
+            }
+        }
+        for call in std::mem::take(&mut self.calls).into_values() {
+            if !call.asking {
+                call.request.refuse(&why, steps);
+            }
+        }
+        for listen in std::mem::take(&mut self.listens) {
+            listen.request.refuse(&why, steps);
+        }
+        self.own.clear();
+        self.asks.clear();
+        self.orphans.clear();
+        self.subscribed.clear();
+        self.level = None;
+        self.held = 0;
+    }
+
+    /// A number for a request to the server.
+    fn number(&mut self) -> Key {
+        self.numbers += 1;
+        Key::number(self.numbers)
+    }
+
+    /// A request of ours.
+    fn ask_server(&mut self, own: Own, method: &str, params: &str, steps: &mut Steps) -> Key {
+        let key = self.number();
+        steps.server(Message {
+            frame: words::call(Some(key.as_json()), method, Some(params)).into(),
+            id: Some(key.clone()),
+            method: Some(method.to_owned()),
+            name: None,
+            headers: self.headers(),
+        });
+        self.own.insert(key.clone(), own);
+        key
+    }
+
+    /// What HTTP requests to the server carry.
+    fn headers(&self) -> Vec<(String, String)> {
+        match &self.server {
+            Server::Open(facts) => {
+                vec![(
+                    "mcp-protocol-version".to_owned(),
+                    facts.version.as_str().to_owned(),
+                )]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let asks = self.asks.values().map(|ask| ask.until);
+        asks.chain(self.orphans.iter().map(|(_, until)| *until))
+            .min()
+    }
+}
+
+/// The version of a request is none that we speak.
+fn no_version(requested: &str) -> Refuse {
+    Refuse::new(
+        code::NO_VERSION,
+        "client",
+        "Unsupported protocol version",
+        "use one of `supported`",
+    )
+    .with("supported", json!([Version::MODERN]))
+    .with("requested", json!(requested))
+}

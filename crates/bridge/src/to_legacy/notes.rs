@@ -1,0 +1,128 @@
+//! Which client is a legacy server's notification for?
+
+use bytes::Bytes;
+use spillgate_wire::{Envelope, Key, Splice};
+
+use super::{Call, ToLegacy};
+use crate::Declare;
+use crate::json::{Members, add_meta, put_for};
+use crate::names::{SUBSCRIPTION_ID, level};
+use crate::steps::Steps;
+
+impl ToLegacy {
+    /// A notification of the server.
+    pub(super) fn told(
+        &mut self,
+        method: &str,
+        envelope: &Envelope<'_>,
+        frame: &Bytes,
+        of: Option<&Key>,
+        steps: &mut Steps,
+    ) {
+        let params = envelope.params.and_then(Members::of).unwrap_or_default();
+        match method {
+            "notifications/progress" => self.progress(&params, frame, steps),
+            "notifications/message" => self.logged(&params, frame, of, steps),
+            "notifications/cancelled" => {
+                if let Some(id) = params.get("requestId") {
+                    self.take_back(id.get());
+                }
+            }
+            "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/resources/updated" => {
+                self.changed(method, envelope, &params, frame, steps);
+            }
+            // Of the legacy generation's own ways, which the client does not see.
+            "notifications/elicitation/complete" | "notifications/tasks/status" => {}
+            _ => self.other(frame, of, steps),
+        }
+    }
+
+    /// Progress finds its call by the token, which is our number.
+    fn progress(&self, params: &Members<'_>, frame: &Bytes, steps: &mut Steps) {
+        let Some(token) = params.get("progressToken") else {
+            return;
+        };
+        let call = Key::of(token).and_then(|number| self.calls.get(&number));
+        let Some(call) = call.filter(|call| !call.asking) else {
+            return;
+        };
+        if let Some(theirs) = &call.request.token {
+            let mut splice = Splice::default();
+            put_for(&mut splice, frame, token, theirs);
+            let of = Some(call.request.key.clone());
+            steps.client(call.request.from, of, splice.apply(frame));
+        }
+    }
+
+    /// A log message goes to a request that wants such: the one it belongs to,
+    /// or the latest, as long as all are one client's.
+    fn logged(&self, params: &Members<'_>, frame: &Bytes, of: Option<&Key>, steps: &mut Steps) {
+        let at = params.text("level").and_then(|name| level(&name));
+        let wants = |call: &&Call| {
+            !call.asking
+                && call
+                    .request
+                    .level
+                    .is_some_and(|from| at.is_none_or(|at| at >= from))
+        };
+        let call = match of.and_then(|of| self.calls.get(of)) {
+            Some(call) => Some(call).filter(wants),
+            None if self.is_of_one() => self.calls.values().filter(wants).last(),
+            None => None,
+        };
+        if let Some(call) = call {
+            let of = Some(call.request.key.clone());
+            steps.client(call.request.from, of, frame.clone());
+        }
+    }
+
+    /// Whether all calls under way are one client's.
+    fn is_of_one(&self) -> bool {
+        let mut all = self.calls.values().map(|call| call.request.from);
+        let first = all.next();
+        all.all(|from| Some(from) == first)
+    }
+
+    /// A change goes to each stream that wants it, with the stream's id.
+    fn changed(
+        &self,
+        method: &str,
+        envelope: &Envelope<'_>,
+        params: &Members<'_>,
+        frame: &Bytes,
+        steps: &mut Steps,
+    ) {
+        let uri = params.text("uri").unwrap_or_default();
+        for listen in self.listens.iter().filter(|listen| listen.acknowledged) {
+            let is_wanted = match method {
+                "notifications/tools/list_changed" => listen.lists.tools,
+                "notifications/prompts/list_changed" => listen.lists.prompts,
+                "notifications/resources/list_changed" => listen.lists.resources,
+                _ => listen.uris.contains(&uri),
+            };
+            let tag = format!(r#""{SUBSCRIPTION_ID}":{}"#, listen.request.id);
+            let splice = add_meta(frame, envelope, &tag, &[SUBSCRIPTION_ID]);
+            if let Some(splice) = splice.filter(|_| is_wanted) {
+                let of = Some(listen.request.key.clone());
+                steps.client(listen.request.from, of, splice.apply(frame));
+            }
+        }
+    }
+
+    /// What we do not know goes where it belongs, or to the only client.
+    fn other(&self, frame: &Bytes, of: Option<&Key>, steps: &mut Steps) {
+        match of.and_then(|of| self.calls.get(of)) {
+            Some(call) if !call.asking => {
+                let of = Some(call.request.key.clone());
+                steps.client(call.request.from, of, frame.clone());
+            }
+            _ if self.config.declare == Declare::FirstRequest => {
+                steps.client(self.last, None, frame.clone());
+            }
+            _ => {}
+        }
+    }
+}

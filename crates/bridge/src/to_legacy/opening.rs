@@ -1,0 +1,151 @@
+//! How is a legacy server's session opened for a client that knows none?
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use bytes::Bytes;
+use serde_json::json;
+use spillgate_wire::Envelope;
+
+use super::{Own, Request, Server, ToLegacy};
+use crate::json::{Members, quoted};
+use crate::names::SERVER_INFO;
+use crate::steps::Steps;
+use crate::{Declare, Step, Version, words};
+
+/// All that can be bridged.
+const EVERYTHING: &str =
+    r#"{"roots":{},"sampling":{"context":{},"tools":{}},"elicitation":{"form":{},"url":{}}}"#;
+
+/// What the server said of itself; values are JSON.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) version: Version,
+    capabilities: String,
+    info: Option<String>,
+    instructions: Option<String>,
+}
+
+impl Facts {
+    /// Whether it has `group`, or `group.member` is `true`.
+    pub(super) fn has(&self, group: &str, member: Option<&str>) -> bool {
+        let all = Members::of_bytes(self.capabilities.as_bytes()).unwrap_or_default();
+        let group = all.object(group);
+        group.is_some_and(|group| member.is_none_or(|name| group.is_true(name)))
+    }
+}
+
+impl ToLegacy {
+    /// Opens the session for this request, which waits until then.
+    pub(super) fn open(&mut self, request: Request, steps: &mut Steps) {
+        let capabilities = match self.config.declare {
+            Declare::FirstRequest => request.capabilities.as_str(),
+            Declare::Everything => EVERYTHING,
+        };
+        let (name, version) = &self.config.ourselves;
+        let ourselves = json!({"name": name, "version": version}).to_string();
+        let params = format!(
+            r#"{{"protocolVersion":"{}","capabilities":{capabilities},"clientInfo":{}}}"#,
+            Version::LEGACY,
+            request.info.as_ref().unwrap_or(&ourselves),
+        );
+        self.server = Server::Opening(VecDeque::from([request]));
+        self.ask_server(Own::Initialize, "initialize", &params, steps);
+    }
+
+    /// The answer to `initialize`.
+    pub(super) fn opened(
+        &mut self,
+        envelope: &Envelope<'_>,
+        frame: &Bytes,
+        now: Instant,
+        steps: &mut Steps,
+    ) {
+        let facts = match facts(envelope, frame) {
+            Ok(facts) => facts,
+            Err(why) => return self.not_opened(&why, steps),
+        };
+        let waiting = std::mem::replace(&mut self.server, Server::Open(facts));
+        let initialized = words::call(None, "notifications/initialized", None);
+        steps.tell_server(
+            initialized,
+            Some("notifications/initialized"),
+            &self.headers(),
+        );
+        steps.0.push(Step::Listen);
+        if let Server::Opening(queue) = waiting {
+            for request in queue {
+                self.serve(request, now, steps);
+            }
+        }
+    }
+
+    /// It did not work: everyone who waits is told why. The next request tries
+    /// again.
+    pub(super) fn not_opened(&mut self, why: &str, steps: &mut Steps) {
+        let why = words::no_connection(&self.config.server, why);
+        if let Server::Opening(queue) = std::mem::replace(&mut self.server, Server::Closed) {
+            for request in queue {
+                request.refuse(&why, steps);
+            }
+        }
+    }
+
+    /// Answers `server/discover` with what the server said to `initialize`.
+    pub(super) fn discover(&self, request: &Request, steps: &mut Steps) {
+        let Server::Open(facts) = &self.server else {
+            return;
+        };
+        // Its tasks are not those of the modern generation.
+        let capabilities = Members::of_bytes(facts.capabilities.as_bytes()).unwrap_or_default();
+        let capabilities = capabilities.without(&["tasks"]);
+        let instructions = facts.instructions.as_ref();
+        let instructions = instructions.map(|text| format!(r#""instructions":{text},"#));
+        let info = facts.info.clone().unwrap_or_else(|| {
+            json!({"name": self.config.server, "version": "unknown"}).to_string()
+        });
+        let result = format!(
+            r#"{{"resultType":"complete","supportedVersions":[{version}],"capabilities":{capabilities},{instructions}"ttlMs":0,"cacheScope":"private","_meta":{{"{SERVER_INFO}":{info}}}}}"#,
+            version = quoted(Version::MODERN),
+            instructions = instructions.unwrap_or_default(),
+        );
+        let frame = words::answer(&request.id, &result);
+        steps.client(request.from, Some(request.key.clone()), frame);
+    }
+}
+
+/// What the server said of itself, or why it cannot be used.
+fn facts(envelope: &Envelope<'_>, frame: &Bytes) -> Result<Facts, String> {
+    let Some(result) = envelope.result.and_then(Members::of) else {
+        let whole = Members::of_bytes(frame).unwrap_or_default();
+        let said = whole
+            .object("error")
+            .and_then(|error| error.text("message"));
+        return Err(format!(
+            "it refused `initialize`: {}",
+            said.unwrap_or_else(|| "no reason given".to_owned())
+        ));
+    };
+    let version = result.text("protocolVersion").unwrap_or_default();
+    let legacy = Version::parse(&version).filter(|version| !version.is_modern());
+    let Some(version) = legacy else {
+        return Err(format!(
+            "it chose the protocol version {version:?}, which is not one with `initialize`"
+        ));
+    };
+    let object = |name| {
+        result
+            .object(name)
+            .and(result.get(name))
+            .map(|value| value.get().to_owned())
+    };
+    Ok(Facts {
+        version,
+        capabilities: object("capabilities").unwrap_or_else(|| "{}".to_owned()),
+        info: object("serverInfo"),
+        instructions: result
+            .text("instructions")
+            .and(result.get("instructions"))
+            .map(|text| text.get().to_owned()),
+    })
+}

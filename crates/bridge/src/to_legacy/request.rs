@@ -1,0 +1,172 @@
+//! What does a modern client's request say beside its method?
+
+use bytes::Bytes;
+use spillgate_wire::{Envelope, Key, Splice, messages};
+
+use super::no_version;
+use crate::json::{Members, put_for, put_id};
+use crate::names::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MAY_ASK, MODERN_KEYS, PROTOCOL_VERSION, level,
+    named_by,
+};
+use crate::steps::Steps;
+use crate::words::{self, Refuse, code};
+use crate::{Caller, Heard, Version};
+
+/// A request of a modern client.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) from: Caller,
+    /// Its id as it was spelled.
+    pub(super) id: String,
+    pub(super) key: Key,
+    pub(super) method: String,
+    /// `params.name` or `params.uri` of what may ask.
+    pub(super) name: Option<String>,
+    pub(super) frame: Bytes,
+    pub(super) headers: Vec<(String, String)>,
+    /// What the client can do for this request (JSON).
+    pub(super) capabilities: String,
+    /// Who it is (JSON).
+    pub(super) info: Option<String>,
+    pub(super) level: Option<usize>,
+    /// Its `progressToken` (JSON).
+    pub(super) token: Option<String>,
+    /// The `requestState` that it comes back with.
+    pub(super) state: Option<String>,
+}
+
+impl Request {
+    /// Reads a request, or says why it is none that can be served.
+    pub(super) fn read(
+        envelope: &Envelope<'_>,
+        id: &str,
+        key: Key,
+        frame: &Bytes,
+        heard: Heard<'_>,
+    ) -> Result<Self, Refuse> {
+        let method = envelope.method.as_deref().unwrap_or_default();
+        let params = match envelope.params {
+            Some(params) => Members::of(params).ok_or_else(words::params_are_a_list)?,
+            None => Members::default(),
+        };
+        if let Some(why) = not_served(method, &params) {
+            return Err(why);
+        }
+        let meta = params.object("_meta").unwrap_or_default();
+        let version = meta.text(PROTOCOL_VERSION);
+        let capabilities = meta.object(CLIENT_CAPABILITIES);
+        let (Some(version), Some(_)) = (version, capabilities) else {
+            return Err(no_envelope());
+        };
+        if version != Version::MODERN {
+            return Err(no_version(&version));
+        }
+        let asks = MAY_ASK.contains(&method);
+        Ok(Self {
+            from: heard.from,
+            id: id.to_owned(),
+            key,
+            method: method.to_owned(),
+            name: named_by(method).and_then(|name| params.text(name)),
+            frame: frame.clone(),
+            headers: heard.headers.to_vec(),
+            capabilities: meta
+                .get(CLIENT_CAPABILITIES)
+                .map_or("{}", |all| all.get())
+                .to_owned(),
+            info: meta
+                .object(CLIENT_INFO)
+                .and(meta.get(CLIENT_INFO))
+                .map(|info| info.get().to_owned()),
+            level: meta.text(LOG_LEVEL).and_then(|name| level(&name)),
+            token: meta
+                .get("progressToken")
+                .map(|token| token.get().to_owned()),
+            state: params.text("requestState").filter(|_| asks),
+        })
+    }
+
+    /// Whether it is the one with this id from this client.
+    pub(super) fn is(&self, from: Caller, key: &Key) -> bool {
+        self.from == from && self.key == *key
+    }
+
+    /// Answers it with an error.
+    pub(super) fn refuse(&self, why: &Refuse, steps: &mut Steps) {
+        steps.refuse(self.from, Some(self.key.clone()), &self.id, why);
+    }
+
+    /// Its bytes for a legacy server: our number, and no `_meta` that only the
+    /// modern generation knows.
+    pub(super) fn for_server(&self, number: &Key) -> Vec<u8> {
+        let frame = self.without_answers();
+        let mut splice = Splice::default();
+        let all = messages(&frame);
+        let Some(envelope) = all.first() else {
+            return frame;
+        };
+        put_id(&mut splice, &frame, envelope, number.as_json());
+        let params = envelope.params.and_then(Members::of).unwrap_or_default();
+        if let Some(meta) = params.get("_meta") {
+            let [a, b, c, d] = MODERN_KEYS;
+            let mut kept =
+                Members::of(meta)
+                    .unwrap_or_default()
+                    .without(&[a, b, c, d, "progressToken"]);
+            if self.token.is_some() {
+                // Tokens of several clients could be the same.
+                let comma = if kept == "{}" { "" } else { "," };
+                kept = format!(
+                    r#"{{"progressToken":{number}{comma}{rest}"#,
+                    number = number.as_json(),
+                    rest = &kept[1..]
+                );
+            }
+            put_for(&mut splice, &frame, meta, &kept);
+        }
+        splice.apply(&frame)
+    }
+
+    /// Its bytes without what a second round brings.
+    fn without_answers(&self) -> Vec<u8> {
+        const ANSWERS: [&str; 2] = ["inputResponses", "requestState"];
+        let all = messages(&self.frame);
+        let params = all.first().and_then(|envelope| envelope.params);
+        let members = params.and_then(Members::of).unwrap_or_default();
+        let has_any = ANSWERS.iter().any(|name| members.get(name).is_some());
+        let (true, Some(params)) = (has_any && MAY_ASK.contains(&self.method.as_str()), params)
+        else {
+            return self.frame.to_vec();
+        };
+        let mut splice = Splice::default();
+        put_for(&mut splice, &self.frame, params, &members.without(&ANSWERS));
+        splice.apply(&self.frame)
+    }
+}
+
+/// Why a method is not served at all.
+fn not_served(method: &str, params: &Members<'_>) -> Option<Refuse> {
+    let instead = match method {
+        "initialize" => {
+            let requested = params.text("protocolVersion").unwrap_or_default();
+            return Some(no_version(&requested));
+        }
+        "ping" => "any other request shows whether the server is there",
+        "logging/setLevel" => "set `io.modelcontextprotocol/logLevel` in the `_meta` of a request",
+        "resources/subscribe" | "resources/unsubscribe" => "use `subscriptions/listen`",
+        other => {
+            return other.starts_with("tasks/").then(|| words::tasks(other));
+        }
+    };
+    Some(words::removed(method, instead))
+}
+
+fn no_envelope() -> Refuse {
+    Refuse::new(
+        code::INVALID_PARAMS,
+        "client",
+        format!("`params._meta` must have `{PROTOCOL_VERSION}` and `{CLIENT_CAPABILITIES}`"),
+        "a client of MCP 2025-11-25 or older begins with `initialize`",
+    )
+}

@@ -1,0 +1,143 @@
+//! What must a legacy client's request say to a modern server, and what becomes
+//! of the answer?
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use spillgate_wire::{Envelope, Key, Message, Splice, messages};
+
+use super::rounds::Round;
+use super::{Request, ToModern};
+use crate::json::{Members, add_meta, put_code, put_first, put_id};
+use crate::names::{MAY_ASK, MODERN_KEYS, named_by};
+use crate::steps::Steps;
+use crate::words::{self, Refuse, code};
+
+/// A request that the server works on, or that waits for the client's input.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// The client's id as it is spelled.
+    pub(super) id: String,
+    pub(super) key: Key,
+    pub(super) method: String,
+    name: Option<String>,
+    /// As the client sent it: the next round is made of it.
+    frame: Bytes,
+    headers: Vec<(String, String)>,
+    /// Rounds so far.
+    pub(super) rounds: usize,
+    /// What the client is being asked.
+    pub(super) round: Option<Round>,
+}
+
+impl ToModern {
+    /// Passes a request on.
+    pub(super) fn forward(
+        &mut self,
+        request: &Request<'_>,
+        headers: &[(String, String)],
+        steps: &mut Steps,
+    ) {
+        if self.calls.len() >= self.config.limits.calls {
+            let why = words::too_many("requests", self.config.limits.calls);
+            return self.refuse(request, &why, steps);
+        }
+        let params = request.params();
+        let asks = MAY_ASK.contains(&request.method);
+        if asks && params.object("task").is_some() {
+            let why = words::tasks("params.task");
+            return self.refuse(request, &why, steps);
+        }
+        let call = Call {
+            id: request.id.to_owned(),
+            key: request.key.clone(),
+            method: request.method.to_owned(),
+            name: named_by(request.method).and_then(|name| params.text(name)),
+            frame: request.frame.clone(),
+            headers: headers.to_vec(),
+            rounds: 0,
+            round: None,
+        };
+        if let Err(why) = self.send(call, "", steps) {
+            self.refuse(request, &why, steps);
+        }
+    }
+
+    /// Sends a call under a number of its own, with `more` members of its
+    /// parameters.
+    pub(super) fn send(&mut self, call: Call, more: &str, steps: &mut Steps) -> Result<(), Refuse> {
+        let number = self.number();
+        let all = messages(&call.frame);
+        let envelope = all.first().ok_or_else(words::not_json)?;
+        let splice = add_meta(&call.frame, envelope, &self.meta(), &MODERN_KEYS);
+        let mut splice = splice.ok_or_else(words::params_are_a_list)?;
+        put_id(&mut splice, &call.frame, envelope, number.as_json());
+        let mut frame = splice.apply(&call.frame);
+        if !more.is_empty() {
+            frame = with_params(&frame, more);
+        }
+        let mut headers = super::headers();
+        let others = call
+            .headers
+            .iter()
+            .filter(|(name, _)| name != "mcp-protocol-version");
+        headers.extend(others.cloned());
+        steps.server(Message {
+            frame: frame.into(),
+            id: Some(number.clone()),
+            method: Some(call.method.clone()),
+            name: call.name.clone(),
+            headers,
+        });
+        self.calls.insert(number, call);
+        Ok(())
+    }
+
+    /// The server answered the request with this number.
+    pub(super) fn answered(
+        &mut self,
+        number: &Key,
+        envelope: &Envelope<'_>,
+        frame: &Bytes,
+        now: Instant,
+        steps: &mut Steps,
+    ) {
+        let is_waiting = self
+            .calls
+            .get(number)
+            .is_some_and(|call| call.round.is_none());
+        let Some(call) = is_waiting.then(|| self.calls.remove(number)).flatten() else {
+            return;
+        };
+        let result = envelope.result.and_then(Members::of);
+        if let Some(result) =
+            result.filter(|all| all.text("resultType").as_deref() == Some("input_required"))
+        {
+            return self.next_round(number, call, &result, now, steps);
+        }
+        let mut splice = Splice::default();
+        put_id(&mut splice, frame, envelope, &call.id);
+        if call.method == "resources/read" && names_a_resource(frame) {
+            put_code(&mut splice, frame, code::INVALID_PARAMS, code::NO_RESOURCE);
+        }
+        steps.client(self.at, Some(call.key), splice.apply(frame));
+    }
+}
+
+/// A modern error for a resource that is not there says which (`data.uri`); for
+/// other parameters that are wrong it has the same code.
+fn names_a_resource(frame: &Bytes) -> bool {
+    let whole = Members::of_bytes(frame).unwrap_or_default();
+    let data = whole.object("error").and_then(|error| error.object("data"));
+    data.is_some_and(|data| data.text("uri").is_some())
+}
+
+/// Puts members before the first of a request's parameters, which it has.
+fn with_params(frame: &[u8], more: &str) -> Vec<u8> {
+    let mut splice = Splice::default();
+    let all = messages(frame);
+    if let Some(params) = all.first().and_then(|envelope| envelope.params) {
+        put_first(&mut splice, frame, params, more);
+    }
+    splice.apply(frame)
+}

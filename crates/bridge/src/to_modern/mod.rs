@@ -1,0 +1,400 @@
+//! How does a legacy client use a modern server?
+//!
+//! One [`ToModern`] is one client's session. Its requests get what a modern
+//! request must say; what the session knows (log level, subscriptions, questions
+//! to the client) is kept here, for a modern server keeps nothing.
+
+mod calls;
+mod listening;
+mod opening;
+mod rounds;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use bytes::Bytes;
+use spillgate_wire::{Envelope, Item, Key, Message, Parcel, Splice, messages};
+
+use self::calls::Call;
+use self::listening::Listening;
+use self::opening::{Client, Opening};
+use crate::json::{Members, parts, put_for};
+use crate::names::{PROTOCOL_VERSION, level};
+use crate::steps::Steps;
+use crate::words::{self, Refuse, code};
+use crate::{Caller, Config, Heard, Step, Version, in_memory};
+
+/// The bridge of a legacy client's session.
+#[derive(Debug)]
+pub(crate) struct ToModern {
+    config: Config,
+    numbers: u64,
+    client: Client,
+    /// `initialize` waits for `server/discover`, by our number.
+    opening: Option<(Key, Opening)>,
+    /// What the server can do (JSON), once it said so.
+    capabilities: Option<String>,
+    /// What `logging/setLevel` said last.
+    level: Option<usize>,
+    /// What the client waits for, by our number.
+    calls: BTreeMap<Key, Call>,
+    /// Questions that the client has not answered, by our number towards it:
+    /// of which call, and which of its questions.
+    asked: BTreeMap<Key, (Key, String)>,
+    listening: Listening,
+    /// Where the client is.
+    at: Caller,
+}
+
+impl ToModern {
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            config,
+            numbers: 0,
+            client: Client::default(),
+            opening: None,
+            capabilities: None,
+            level: None,
+            calls: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            listening: Listening::default(),
+            at: Caller::default(),
+        }
+    }
+
+    pub(crate) fn client_said(&mut self, heard: Heard<'_>) -> Vec<Step> {
+        let mut steps = Steps::default();
+        self.at = heard.from;
+        let all = parts(heard.frame);
+        if all.is_empty() {
+            steps.refuse(self.at, None, "null", &words::not_json());
+        }
+        for part in all {
+            self.hear(&part, heard, &mut steps);
+        }
+        steps.0
+    }
+
+    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
+        let all = messages(frame);
+        let Some(envelope) = all.first() else {
+            return steps.refuse(self.at, None, "null", &words::not_json());
+        };
+        match (envelope.method.as_deref(), envelope.id) {
+            (Some(method), Some(id)) => match envelope.key() {
+                Some(key) => {
+                    let request = Request {
+                        id: id.get(),
+                        key,
+                        method,
+                        envelope,
+                        frame,
+                    };
+                    self.request(&request, heard, steps);
+                }
+                None => steps.refuse(self.at, None, "null", &words::no_id()),
+            },
+            (Some(method), None) => self.note(method, envelope, frame, steps),
+            (None, Some(_)) => self.replied(envelope, frame, steps),
+            (None, None) => {}
+        }
+    }
+
+    fn request(&mut self, request: &Request<'_>, heard: Heard<'_>, steps: &mut Steps) {
+        self.listen_again(steps);
+        match request.method {
+            "initialize" => self.initialize(request, steps),
+            "ping" => self.answer(request, "{}", steps),
+            "logging/setLevel" => self.set_level(request, steps),
+            "resources/subscribe" => self.subscribe(request, steps),
+            "resources/unsubscribe" => self.unsubscribe(request, steps),
+            method if method.starts_with("tasks/") => {
+                self.refuse(request, &words::tasks(method), steps);
+            }
+            _ => self.forward(request, heard.headers, steps),
+        }
+    }
+
+    fn answer(&self, request: &Request<'_>, result: &str, steps: &mut Steps) {
+        let frame = words::answer(request.id, result);
+        steps.client(self.at, Some(request.key.clone()), frame);
+    }
+
+    fn refuse(&self, request: &Request<'_>, why: &Refuse, steps: &mut Steps) {
+        steps.refuse(self.at, Some(request.key.clone()), request.id, why);
+    }
+
+    /// The level goes with each request from now on.
+    fn set_level(&mut self, request: &Request<'_>, steps: &mut Steps) {
+        let named = request.params().text("level").and_then(|name| level(&name));
+        if named.is_none() {
+            let why = Refuse::new(
+                code::INVALID_PARAMS,
+                "client",
+                "`level` is none of the log levels",
+                "use debug, info, notice, warning, error, critical, alert or emergency",
+            );
+            return self.refuse(request, &why, steps);
+        }
+        self.level = named;
+        self.answer(request, "{}", steps);
+    }
+
+    fn note(&mut self, method: &str, envelope: &Envelope<'_>, frame: &Bytes, steps: &mut Steps) {
+        match method {
+            "notifications/initialized" => self.begin_listening(steps),
+            "notifications/cancelled" => {
+                let params = envelope.params.and_then(Members::of).unwrap_or_default();
+                let Some((named, key)) = params
+                    .get("requestId")
+                    .and_then(|id| Some((id, Key::of(id)?)))
+                else {
+                    return;
+                };
+                let Some(number) = self.withdraw(&key, steps) else {
+                    return;
+                };
+                if self.config.streams {
+                    return steps.0.push(Step::Abandon(number));
+                }
+                let mut splice = Splice::default();
+                put_for(&mut splice, frame, named, number.as_json());
+                steps.tell_server(splice.apply(frame), Some(method), &headers());
+            }
+            // A modern server asks for roots when it needs them, and has no
+            // requests of its own whose progress it could be told.
+            "notifications/roots/list_changed" | "notifications/progress" => {}
+            _ => steps.tell_server(frame.to_vec(), Some(method), &headers()),
+        }
+    }
+
+    /// Takes back what the client waits for, with the questions it was asked for
+    /// it. The number of the request if the server works on it.
+    fn withdraw(&mut self, key: &Key, steps: &mut Steps) -> Option<Key> {
+        let found = self.calls.iter().find(|(_, call)| call.key == *key);
+        let number = found.map(|(number, _)| number.clone())?;
+        let call = self.calls.remove(&number)?;
+        let is_asking = call.round.is_some();
+        self.take_back(&number, "the call was cancelled", steps);
+        (!is_asking).then_some(number)
+    }
+
+    /// Tells the client that questions of a call need no answer any more.
+    fn take_back(&mut self, number: &Key, reason: &str, steps: &mut Steps) {
+        let of_call = |(call, _): &(Key, String)| call == number;
+        let open: Vec<Key> = self
+            .asked
+            .iter()
+            .filter(|(_, of)| of_call(of))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in open {
+            self.asked.remove(&id);
+            steps.client(self.at, None, words::cancelled(id.as_json(), reason));
+        }
+    }
+
+    pub(crate) fn abandoned(&mut self, request: &Key) -> Vec<Step> {
+        let mut steps = Steps::default();
+        if let Some(number) = self.withdraw(request, &mut steps) {
+            self.cancel(&number, "the client closed the response", &mut steps);
+        }
+        steps.0
+    }
+
+    /// Ends a request in the transport's way.
+    fn cancel(&self, number: &Key, reason: &str, steps: &mut Steps) {
+        if self.config.streams {
+            return steps.0.push(Step::Abandon(number.clone()));
+        }
+        let frame = words::cancelled(number.as_json(), reason);
+        steps.tell_server(frame, Some("notifications/cancelled"), &headers());
+    }
+
+    pub(crate) fn server_said(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
+        let mut steps = Steps::default();
+        match parcel.item {
+            Item::Message(frame) => {
+                for part in parts(&in_memory(frame)) {
+                    self.heed(&part, parcel.of.as_ref(), now, &mut steps);
+                }
+            }
+            Item::Mark { .. } => {}
+            Item::Gone(how) => self.gone(&how, &mut steps),
+            item => self.failed(parcel.of, item, &mut steps),
+        }
+        steps.0
+    }
+
+    fn heed(&mut self, frame: &Bytes, of: Option<&Key>, now: Instant, steps: &mut Steps) {
+        let all = messages(frame);
+        let Some(envelope) = all.first() else {
+            return;
+        };
+        match (envelope.method.as_deref(), envelope.id) {
+            (Some(method), Some(id)) => {
+                let message =
+                    format!("`{method}`: a server that speaks MCP 2026-07-28 sends no requests");
+                let why = Refuse::new(
+                    code::NO_METHOD,
+                    "upstream",
+                    message,
+                    "answer with `input_required`",
+                );
+                steps.tell_server(why.frame(id.get()), None, &headers());
+            }
+            (Some(method), None) => self.told(method, envelope, frame, of, steps),
+            (None, Some(_)) => {
+                let Some(key) = envelope.key() else { return };
+                if self
+                    .opening
+                    .as_ref()
+                    .is_some_and(|(number, _)| *number == key)
+                {
+                    self.discovered(envelope, frame, steps);
+                } else if !self.listen_ended(&key, envelope, frame, steps) {
+                    self.answered(&key, envelope, frame, now, steps);
+                }
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// A notification of the server.
+    fn told(
+        &mut self,
+        method: &str,
+        envelope: &Envelope<'_>,
+        frame: &Bytes,
+        of: Option<&Key>,
+        steps: &mut Steps,
+    ) {
+        match method {
+            "notifications/subscriptions/acknowledged" => self.acknowledged(envelope, of, steps),
+            "notifications/cancelled" => self.listen_cancelled(envelope, steps),
+            "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/resources/updated" => {
+                if self.is_ours(envelope, of) {
+                    steps.client(self.at, None, frame.clone());
+                }
+            }
+            _ => {
+                let of = of
+                    .and_then(|number| self.calls.get(number))
+                    .map(|call| call.key.clone());
+                steps.client(self.at, of, frame.clone());
+            }
+        }
+    }
+
+    /// A request failed on its way, or was refused on HTTP's level.
+    fn failed(&mut self, of: Option<Key>, item: Item, steps: &mut Steps) {
+        let Some(number) = of else { return };
+        if self.opening.as_ref().is_some_and(|(key, _)| *key == number) {
+            return self.not_discovered(&words::reason(&item), steps);
+        }
+        if self.listening.lost(&number) {
+            return self.listen_refused(None, steps);
+        }
+        let Some(call) = self.calls.remove(&number) else {
+            return;
+        };
+        let parcel = Parcel {
+            of: Some(call.key.clone()),
+            event: None,
+            item,
+        };
+        steps.0.push(Step::ToClient {
+            to: self.at,
+            parcel,
+        });
+    }
+
+    /// The server is gone: whoever waits is told.
+    fn gone(&mut self, how: &str, steps: &mut Steps) {
+        let why = words::gone(&self.config.server, how);
+        if let Some((_, opening)) = self.opening.take() {
+            steps.refuse(self.at, Some(opening.key), &opening.id, &why);
+        }
+        for (number, call) in std::mem::take(&mut self.calls) {
+            self.take_back(&number, "the server is gone", steps);
+            steps.refuse(self.at, Some(call.key), &call.id, &why);
+        }
+        for (id, key) in self.listening.forget() {
+            steps.refuse(self.at, Some(key), &id, &why);
+        }
+    }
+
+    fn number(&mut self) -> Key {
+        self.numbers += 1;
+        Key::number(self.numbers)
+    }
+
+    /// A request of ours, with what a modern request must say.
+    fn ask_server(&mut self, method: &str, more: &str, steps: &mut Steps) -> Key {
+        let key = self.number();
+        let comma = if more.is_empty() { "" } else { "," };
+        let params = format!(r#"{{"_meta":{{{}}}{comma}{more}}}"#, self.meta());
+        steps.server(Message {
+            frame: words::call(Some(key.as_json()), method, Some(&params)).into(),
+            id: Some(key.clone()),
+            method: Some(method.to_owned()),
+            name: None,
+            headers: headers(),
+        });
+        key
+    }
+
+    /// The members of `_meta` that make a request modern.
+    fn meta(&self) -> String {
+        use crate::names::{CLIENT_CAPABILITIES, CLIENT_INFO, LEVELS, LOG_LEVEL};
+        let Client {
+            info, capabilities, ..
+        } = &self.client;
+        let level = self
+            .level
+            .map(|at| format!(r#","{LOG_LEVEL}":"{}""#, LEVELS[at]));
+        format!(
+            r#""{PROTOCOL_VERSION}":"{}","{CLIENT_INFO}":{},"{CLIENT_CAPABILITIES}":{}{}"#,
+            Version::MODERN,
+            info.clone().unwrap_or_else(|| self.ourselves()),
+            capabilities.as_deref().unwrap_or("{}"),
+            level.unwrap_or_default(),
+        )
+    }
+
+    fn ourselves(&self) -> String {
+        let (name, version) = &self.config.ourselves;
+        serde_json::json!({"name": name, "version": version}).to_string()
+    }
+}
+
+/// A request of the client.
+#[derive(Debug)]
+struct Request<'a> {
+    /// As it is spelled.
+    id: &'a str,
+    key: Key,
+    method: &'a str,
+    envelope: &'a Envelope<'a>,
+    frame: &'a Bytes,
+}
+
+impl Request<'_> {
+    fn params(&self) -> Members<'_> {
+        self.envelope
+            .params
+            .and_then(Members::of)
+            .unwrap_or_default()
+    }
+}
+
+/// What HTTP requests to the server carry.
+fn headers() -> Vec<(String, String)> {
+    vec![(
+        "mcp-protocol-version".to_owned(),
+        Version::MODERN.to_owned(),
+    )]
+}

@@ -1,0 +1,122 @@
+//! How is `initialize` answered by a server that has none?
+
+use bytes::Bytes;
+use serde_json::json;
+use spillgate_wire::{Envelope, Key};
+
+use super::{Request, ToModern};
+use crate::Version;
+use crate::json::{Members, quoted};
+use crate::names::SERVER_INFO;
+use crate::steps::Steps;
+use crate::words::{self, Refuse, code};
+
+/// What the client said of itself; values are JSON.
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    pub(super) info: Option<String>,
+    pub(super) capabilities: Option<String>,
+}
+
+/// An `initialize` that waits.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) id: String,
+    pub(super) key: Key,
+    version: &'static str,
+}
+
+impl ToModern {
+    /// Asks the server who it is.
+    pub(super) fn initialize(&mut self, request: &Request<'_>, steps: &mut Steps) {
+        let params = request.params();
+        let object = |name| {
+            params
+                .object(name)
+                .and(params.get(name))
+                .map(|value| value.get().to_owned())
+        };
+        self.client = Client {
+            info: object("clientInfo"),
+            capabilities: object("capabilities"),
+        };
+        let asked = params.text("protocolVersion");
+        let version = Version::HANDSHAKES
+            .into_iter()
+            .find(|known| Some(*known) == asked.as_deref());
+        let opening = Opening {
+            id: request.id.to_owned(),
+            key: request.key.clone(),
+            version: version.unwrap_or(Version::LEGACY),
+        };
+        if let Some((_, earlier)) = self.opening.take() {
+            let why = Refuse::new(
+                code::INVALID_REQUEST,
+                "client",
+                "another `initialize` came before this one was answered",
+                "send `initialize` once",
+            );
+            steps.refuse(self.at, Some(earlier.key), &earlier.id, &why);
+        }
+        let key = self.ask_server("server/discover", "", steps);
+        self.opening = Some((key, opening));
+    }
+
+    /// The answer to `server/discover`.
+    pub(super) fn discovered(&mut self, envelope: &Envelope<'_>, frame: &Bytes, steps: &mut Steps) {
+        let Some(result) = envelope.result.and_then(Members::of) else {
+            let whole = Members::of_bytes(frame).unwrap_or_default();
+            let said = whole
+                .object("error")
+                .and_then(|error| error.text("message"));
+            let said = said.unwrap_or_else(|| "no reason given".to_owned());
+            return self.not_discovered(&format!("it refused `server/discover`: {said}"), steps);
+        };
+        let versions: Vec<String> = result.read("supportedVersions").unwrap_or_default();
+        if !versions.iter().any(|version| version == Version::MODERN) {
+            let said = versions.join(", ");
+            let ours = Version::MODERN;
+            return self.not_discovered(&format!("it speaks {said:?}, and not {ours}"), steps);
+        }
+        let Some((_, opening)) = self.opening.take() else {
+            return;
+        };
+        let capabilities = result
+            .object("capabilities")
+            .and(result.get("capabilities"));
+        let capabilities = capabilities.map_or("{}", |all| all.get()).to_owned();
+        let info = result
+            .object("_meta")
+            .and_then(|meta| meta.object(SERVER_INFO).and(meta.get(SERVER_INFO)));
+        let unnamed = json!({"name": self.config.server, "version": "unknown"}).to_string();
+        let instructions = result.text("instructions").and(result.get("instructions"));
+        let instructions = instructions.map(|text| format!(r#","instructions":{}"#, text.get()));
+        let answer = format!(
+            r#"{{"protocolVersion":{},"capabilities":{capabilities},"serverInfo":{}{}}}"#,
+            quoted(opening.version),
+            info.map_or(unnamed.as_str(), |info| info.get()),
+            instructions.unwrap_or_default(),
+        );
+        self.capabilities = Some(capabilities);
+        steps.client(
+            self.at,
+            Some(opening.key),
+            words::answer(&opening.id, &answer),
+        );
+    }
+
+    /// It did not work: the client is told why, and may try again.
+    pub(super) fn not_discovered(&mut self, why: &str, steps: &mut Steps) {
+        if let Some((_, opening)) = self.opening.take() {
+            let why = words::no_connection(&self.config.server, why);
+            steps.refuse(self.at, Some(opening.key), &opening.id, &why);
+        }
+    }
+
+    /// Whether the server has `group`, and `group.member` is `true`.
+    pub(super) fn has(&self, group: &str, member: &str) -> bool {
+        let all = self.capabilities.as_deref().unwrap_or_default();
+        let all = Members::of_bytes(all.as_bytes()).unwrap_or_default();
+        all.object(group).is_some_and(|group| group.is_true(member))
+    }
+}

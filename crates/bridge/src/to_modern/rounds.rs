@@ -1,0 +1,250 @@
+//! How does a modern server's `input_required` reach a client that is asked by
+//! requests?
+//!
+//! Each question becomes a request to the client. When all are answered, the
+//! call is made again with the answers and the `requestState` as it was.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use spillgate_wire::{Envelope, Key, Splice};
+
+use super::{Call, ToModern};
+use crate::Step;
+use crate::json::{Members, put_first, quoted};
+use crate::names::QUESTIONS;
+use crate::question::missing;
+use crate::steps::Steps;
+use crate::words::{self, Refuse, code};
+
+/// A server that only wants the call again is given this time, doubled with each
+/// round up to the other (as the Python SDK does).
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// What a call waits for.
+#[derive(Debug)]
+pub(super) struct Round {
+    /// The server's state (JSON), given back as it is.
+    state: Option<String>,
+    /// The names of the questions, in their order, with the answers (JSON).
+    answers: BTreeMap<String, Option<String>>,
+    /// When to make the call again, if nothing is asked.
+    again: Option<Instant>,
+}
+
+impl ToModern {
+    /// The server wants input for a call.
+    pub(super) fn next_round(
+        &mut self,
+        number: &Key,
+        mut call: Call,
+        result: &Members<'_>,
+        now: Instant,
+        steps: &mut Steps,
+    ) {
+        call.rounds += 1;
+        let questions = result.object("inputRequests").unwrap_or_default();
+        let state = result
+            .get("requestState")
+            .map(|state| state.get().to_owned());
+        if let Err(why) = self.may_ask(&call, &questions) {
+            return steps.refuse(self.at, Some(call.key), &call.id, &why);
+        }
+        let mut answers = BTreeMap::new();
+        for (name, question) in questions.iter() {
+            // Twice the same name is one question.
+            if answers.insert(name.to_string(), None).is_none() {
+                self.ask(number, &call.key, &name, question, steps);
+            }
+        }
+        let again = answers.is_empty().then(|| {
+            let doubled =
+                FIRST_PAUSE * 2_u32.pow(u32::try_from(call.rounds.min(8)).unwrap_or(8) - 1);
+            now + doubled.min(LONGEST_PAUSE)
+        });
+        call.round = Some(Round {
+            state,
+            answers,
+            again,
+        });
+        self.calls.insert(number.clone(), call);
+    }
+
+    /// Whether all of these may be put to the client.
+    fn may_ask(&self, call: &Call, questions: &Members<'_>) -> Result<(), Refuse> {
+        let limits = &self.config.limits;
+        if call.rounds > limits.rounds || questions.iter().count() > limits.questions {
+            let message = format!(
+                "the server `{}` asked for more than {} inputs or in more than {} rounds",
+                self.config.server, limits.questions, limits.rounds
+            );
+            return Err(Refuse::new(
+                code::SERVER,
+                "upstream",
+                message,
+                "call again, or tell those who run the server",
+            ));
+        }
+        let declared = self.client.capabilities.as_deref().unwrap_or("{}");
+        for (_, question) in questions.iter() {
+            let question = Members::of(question).unwrap_or_default();
+            let method = question.text("method").unwrap_or_default();
+            if !QUESTIONS.contains(&method.as_str()) {
+                let message = format!(
+                    "the server `{}` asks for {method:?}, which no client knows",
+                    self.config.server
+                );
+                return Err(Refuse::new(
+                    code::SERVER,
+                    "upstream",
+                    message,
+                    "tell those who run the server",
+                ));
+            }
+            if let Some(lack) = missing(declared, &method, question.get("params")) {
+                let message = format!(
+                    "the server `{}` wants `{method}` of the client for this, which the client does not declare",
+                    self.config.server
+                );
+                let why = Refuse::new(
+                    code::NO_CAPABILITY,
+                    "client",
+                    message,
+                    "use a client that can do this, or call without what needs it",
+                );
+                return Err(why.with("requiredCapabilities", lack));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts one question to the client, on the stream of its call.
+    fn ask(&mut self, number: &Key, of: &Key, name: &str, question: &RawValue, steps: &mut Steps) {
+        let members = Members::of(question).unwrap_or_default();
+        let method = members.text("method").unwrap_or_default();
+        let id = self.number();
+        let params = members
+            .get("params")
+            .filter(|params| Members::of(params).is_some());
+        let params = params.map(|params| with_elicitation_id(&method, params, &id));
+        let frame = words::call(Some(id.as_json()), &method, params.as_deref());
+        steps.client(self.at, Some(of.clone()), frame);
+        self.asked.insert(id, (number.clone(), name.to_owned()));
+    }
+
+    /// The client answers a question.
+    pub(super) fn replied(&mut self, envelope: &Envelope<'_>, frame: &Bytes, steps: &mut Steps) {
+        let Some((number, name)) = envelope.key().and_then(|key| self.asked.remove(&key)) else {
+            return;
+        };
+        let Some(call) = self.calls.get_mut(&number) else {
+            return;
+        };
+        let answer = envelope
+            .result
+            .filter(|result| Members::of(result).is_some());
+        let Some(answer) = answer else {
+            if let Some(call) = self.calls.remove(&number) {
+                self.take_back(&number, "another question was refused", steps);
+                let why = refused(frame);
+                steps.refuse(self.at, Some(call.key), &call.id, &why);
+            }
+            return;
+        };
+        if let Some(round) = &mut call.round {
+            round.answers.insert(name, Some(answer.get().to_owned()));
+            if round.answers.values().all(Option::is_some) {
+                self.again(&number, steps);
+            }
+        }
+    }
+
+    /// Makes a call again, with what its round brought.
+    fn again(&mut self, number: &Key, steps: &mut Steps) {
+        let Some(mut call) = self.calls.remove(number) else {
+            return;
+        };
+        let Some(round) = call.round.take() else {
+            return;
+        };
+        let mut more = Vec::new();
+        if !round.answers.is_empty() {
+            let answers = round.answers.iter();
+            let answers: Vec<String> = answers
+                .filter_map(|(name, answer)| Some(format!("{}:{}", quoted(name), answer.as_ref()?)))
+                .collect();
+            more.push(format!(r#""inputResponses":{{{}}}"#, answers.join(",")));
+        }
+        if let Some(state) = &round.state {
+            more.push(format!(r#""requestState":{state}"#));
+        }
+        let (id, key) = (call.id.clone(), call.key.clone());
+        if let Err(why) = self.send(call, &more.join(","), steps) {
+            steps.refuse(self.at, Some(key), &id, &why);
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.calls
+            .values()
+            .filter_map(|call| call.round.as_ref()?.again)
+            .min()
+    }
+
+    /// Makes the calls again whose time has come.
+    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Step> {
+        let mut steps = Steps::default();
+        let due = |call: &Call| {
+            call.round
+                .as_ref()
+                .and_then(|round| round.again)
+                .is_some_and(|at| at <= now)
+        };
+        let due: Vec<Key> = self
+            .calls
+            .iter()
+            .filter(|(_, call)| due(call))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for number in due {
+            self.again(&number, &mut steps);
+        }
+        steps.0
+    }
+}
+
+/// A page to visit has an id in 2025-11-25, where clients insist on it.
+fn with_elicitation_id(method: &str, params: &RawValue, id: &Key) -> String {
+    let members = Members::of(params).unwrap_or_default();
+    let is_page = method == "elicitation/create" && members.text("mode").as_deref() == Some("url");
+    if !is_page || members.get("elicitationId").is_some() {
+        return params.get().to_owned();
+    }
+    let mut splice = Splice::default();
+    put_first(
+        &mut splice,
+        params.get().as_bytes(),
+        params,
+        &format!(r#""elicitationId":"{}""#, id.as_json()),
+    );
+    String::from_utf8(splice.apply(params.get().as_bytes())).unwrap_or_default()
+}
+
+/// The client's refusal of a question, for the call that needed the answer.
+fn refused(frame: &Bytes) -> Refuse {
+    let whole = Members::of_bytes(frame).unwrap_or_default();
+    let said = whole
+        .object("error")
+        .and_then(|error| error.text("message"));
+    let said = said.unwrap_or_else(|| "no reason given".to_owned());
+    let message = format!("the client refused what the server asked of it for this call: {said}");
+    Refuse::new(
+        code::SERVER,
+        "client",
+        message,
+        "answer the server's request, or call without what needs it",
+    )
+}

@@ -1,0 +1,177 @@
+//! How is a conversation through a bridge written down?
+
+#![allow(dead_code, reason = "not every test file needs all")]
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
+use spillgate_wire::{Frame, Item, Key, Parcel};
+
+/// `_meta` of a modern client that can be asked everything.
+pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{},"sampling":{}}}"#;
+
+pub(crate) fn config() -> Config {
+    let mut count = 0;
+    Config {
+        server: "files".to_owned(),
+        ourselves: ("spillgate".to_owned(), "0".to_owned()),
+        declare: Declare::FirstRequest,
+        streams: false,
+        tokens: Tokens::new(move || {
+            count += 1;
+            format!("state-{count}")
+        }),
+        limits: Limits::default(),
+    }
+}
+
+/// A conversation: what goes in after `C` (client) or `S` (server), what comes
+/// out after an arrow.
+pub(crate) struct Talk {
+    bridge: Bridge,
+    now: Instant,
+    from: Caller,
+    pub(crate) said: String,
+}
+
+impl Talk {
+    pub(crate) fn to_legacy(config: Config) -> Self {
+        Self::new(Bridge::modern_client_legacy_server(config))
+    }
+
+    pub(crate) fn to_modern(config: Config) -> Self {
+        Self::new(Bridge::legacy_client_modern_server(config))
+    }
+
+    fn new(bridge: Bridge) -> Self {
+        Self {
+            bridge,
+            now: Instant::now(),
+            from: Caller(0),
+            said: String::new(),
+        }
+    }
+
+    /// From now on another client speaks.
+    pub(crate) fn of(&mut self, caller: u64) -> &mut Self {
+        self.from = Caller(caller);
+        self
+    }
+
+    /// The client sends a frame; `META` in it stands for the constant.
+    pub(crate) fn client(&mut self, frame: &str) -> &mut Self {
+        writeln!(self.said, "C {frame}").unwrap();
+        let frame = Bytes::from(frame.replace("META", META));
+        let heard = Heard {
+            from: self.from,
+            frame: &frame,
+            headers: &[],
+            now: self.now,
+        };
+        let steps = self.bridge.from_client(heard);
+        self.note(&steps)
+    }
+
+    /// The server sends a frame.
+    pub(crate) fn server(&mut self, frame: &str) -> &mut Self {
+        self.server_on(None, frame)
+    }
+
+    /// The server sends a frame on the stream of one of the bridge's requests.
+    pub(crate) fn server_on(&mut self, of: Option<u64>, frame: &str) -> &mut Self {
+        let on = of.map(|number| format!(" on {number}")).unwrap_or_default();
+        writeln!(self.said, "S{on} {frame}").unwrap();
+        let parcel = Parcel::message(Bytes::from(frame.to_owned())).of(of.map(Key::number));
+        let steps = self.bridge.from_server(parcel, self.now);
+        self.note(&steps)
+    }
+
+    /// Something else comes from the server.
+    pub(crate) fn item(&mut self, of: Option<u64>, item: Item) -> &mut Self {
+        writeln!(self.said, "S {item:?}").unwrap();
+        let parcel = Parcel {
+            of: of.map(Key::number),
+            event: None,
+            item,
+        };
+        let steps = self.bridge.from_server(parcel, self.now);
+        self.note(&steps)
+    }
+
+    /// The client closes the response to a request.
+    pub(crate) fn abandoned(&mut self, key: u64) -> &mut Self {
+        writeln!(self.said, "C closes {key}").unwrap();
+        let steps = self.bridge.abandoned(self.from, &Key::number(key));
+        self.note(&steps)
+    }
+
+    /// The client is gone.
+    pub(crate) fn left(&mut self) -> &mut Self {
+        writeln!(self.said, "C leaves").unwrap();
+        let steps = self.bridge.left(self.from);
+        self.note(&steps)
+    }
+
+    /// Time passes.
+    pub(crate) fn later(&mut self, by: Duration) -> &mut Self {
+        let due = self
+            .bridge
+            .deadline()
+            .map(|at| at.saturating_duration_since(self.now));
+        writeln!(self.said, "{by:?} pass, due in {due:?}").unwrap();
+        self.now += by;
+        let steps = self.bridge.tick(self.now);
+        self.note(&steps)
+    }
+
+    /// Opens a legacy server's session and forgets how.
+    pub(crate) fn opened(&mut self, capabilities: &str) -> &mut Self {
+        self.client(r#"{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{META}}"#);
+        self.server(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"2025-06-18","capabilities":{capabilities},"serverInfo":{{"name":"s","version":"2"}}}}}}"#));
+        self.said.clear();
+        self
+    }
+
+    /// Opens a legacy client's session and forgets how.
+    pub(crate) fn initialized(&mut self, declared: &str, capabilities: &str) -> &mut Self {
+        self.client(&format!(r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{declared},"clientInfo":{{"name":"c","version":"1"}}}}}}"#));
+        self.server(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{capabilities},"ttlMs":0,"cacheScope":"private"}}}}"#));
+        self.said.clear();
+        self
+    }
+
+    fn note(&mut self, steps: &[Step]) -> &mut Self {
+        for step in steps {
+            let line = line(step).replace(META, "META");
+            writeln!(self.said, "    {line}").unwrap();
+        }
+        self
+    }
+}
+
+fn line(step: &Step) -> String {
+    match step {
+        Step::ToServer(message) => {
+            let name = message.name.as_ref().map(|name| format!(" ({name})"));
+            let text = String::from_utf8_lossy(&message.frame);
+            format!("-> server{} {text}", name.unwrap_or_default())
+        }
+        Step::ToClient { to, parcel } => {
+            let of = parcel
+                .of
+                .as_ref()
+                .map(|key| format!(" on {}", key.as_json()));
+            let of = of.unwrap_or_default();
+            match &parcel.item {
+                Item::Message(Frame::Memory(frame)) => {
+                    format!("-> client {}{of} {}", to.0, String::from_utf8_lossy(frame))
+                }
+                item => format!("-> client {}{of} {item:?}", to.0),
+            }
+        }
+        Step::Abandon(key) => format!("-> server: close the response to {}", key.as_json()),
+        Step::Listen => "-> server: open the stream".to_owned(),
+    }
+}
