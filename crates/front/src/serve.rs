@@ -1,6 +1,5 @@
 //! How does a connection begin, and how do all of them end?
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -31,7 +30,7 @@ use crate::{FrontError, FrontSettings};
 const STREAMS: u32 = 256;
 
 /// Bytes of a request's head.
-const HEAD: usize = 64 << 10;
+const HEAD: u32 = 64 << 10;
 
 /// Pause after a connection could not be taken, such as for want of file
 /// descriptors.
@@ -134,14 +133,14 @@ fn builder(settings: &FrontSettings) -> auto::Builder<TokioExecutor> {
     let mut http1 = builder.http1();
     http1.timer(TokioTimer::new());
     http1.header_read_timeout(settings.read_time());
-    http1.max_buf_size(HEAD);
+    http1.max_buf_size(HEAD as usize);
     let keep_alive = settings.keep_alive();
     let mut http2 = builder.http2();
     http2.timer(TokioTimer::new());
     http2.keep_alive_interval(keep_alive);
     http2.keep_alive_timeout(settings.read_time());
     http2.max_concurrent_streams(STREAMS);
-    http2.max_header_list_size(HEAD as u32);
+    http2.max_header_list_size(HEAD);
     builder
 }
 
@@ -168,8 +167,7 @@ impl Connection {
         let service = service_fn(move |mut request: Request<Incoming>| {
             asked.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(ends);
-            let router = router.clone();
-            async move { Ok::<_, Infallible>(router.oneshot(request).await?) }
+            router.clone().oneshot(request)
         });
         let serving = self.builder.serve_connection(TokioIo::new(stream), service);
         let mut serving = pin!(self.watcher.watch(serving.into_owned()));
