@@ -16,22 +16,24 @@ use tokio::sync::Notify;
 
 /// What was asked of the gateway: of which of its peers, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     Session(usize),
     Exchange(usize),
     Took(usize, String),
     Listened(usize, Option<String>),
     Abandoned(usize, String),
     Closed(usize, bool),
+    /// A script sent all that it had to.
+    Played,
 }
 
 #[derive(Default)]
-pub struct Log {
+pub(crate) struct Log {
     events: Mutex<Vec<Event>>,
     news: Notify,
-    pub headers: Mutex<Vec<(String, String)>>,
+    pub(crate) headers: Mutex<Vec<(String, String)>>,
     /// The sinks of the peers, for scripts that send on their own.
-    pub sinks: Mutex<Vec<Arc<dyn Sink>>>,
+    pub(crate) sinks: Mutex<Vec<Arc<dyn Sink>>>,
 }
 
 impl Log {
@@ -40,16 +42,16 @@ impl Log {
         self.news.notify_waiters();
     }
 
-    pub fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<Event> {
         self.events.lock().unwrap().clone()
     }
 
-    pub fn sink(&self, peer: usize) -> Arc<dyn Sink> {
+    pub(crate) fn sink(&self, peer: usize) -> Arc<dyn Sink> {
         Arc::clone(&self.sinks.lock().unwrap()[peer])
     }
 
     /// Waits until it happened.
-    pub async fn until(&self, is_it: impl Fn(&Event) -> bool) -> Event {
+    pub(crate) async fn until(&self, is_it: impl Fn(&Event) -> bool) -> Event {
         loop {
             let news = self.news.notified();
             tokio::pin!(news);
@@ -62,8 +64,8 @@ impl Log {
     }
 }
 
-pub struct Fake {
-    pub log: Arc<Log>,
+pub(crate) struct Fake {
+    pub(crate) log: Arc<Log>,
     peers: AtomicUsize,
 }
 
@@ -86,7 +88,7 @@ impl fmt::Debug for FakePeer {
 }
 
 impl Fake {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             log: Arc::default(),
             peers: AtomicUsize::new(0),
@@ -123,6 +125,7 @@ impl Peer for FakePeer {
         *self.log.headers.lock().unwrap() = incoming.headers;
         self.log.note(Event::Took(self.number, text));
         let (to, frame) = (Arc::clone(&self.to), incoming.frame);
+        let log = Arc::clone(&self.log);
         async move {
             let message: Value = serde_json::from_slice(&frame).unwrap();
             let messages = match message {
@@ -131,7 +134,14 @@ impl Peer for FakePeer {
             };
             for message in messages {
                 // Each in its own time, as servers do.
-                tokio::spawn(play(Arc::clone(&to), message));
+                let (to, log) = (Arc::clone(&to), Arc::clone(&log));
+                tokio::spawn(async move {
+                    let is_flood = message["params"]["name"] == "flood";
+                    play(to, message).await;
+                    if is_flood {
+                        log.note(Event::Played);
+                    }
+                });
             }
         }
         .boxed()
@@ -154,12 +164,12 @@ impl Peer for FakePeer {
     }
 }
 
-pub fn key(id: &Value) -> Key {
+pub(crate) fn key(id: &Value) -> Key {
     Key::of(&serde_json::value::to_raw_value(id).unwrap()).unwrap()
 }
 
 /// A parcel on the stream of a request.
-pub fn parcel(of: Option<&Value>, item: Item) -> Parcel {
+pub(crate) fn parcel(of: Option<&Value>, item: Item) -> Parcel {
     Parcel {
         of: of.map(key),
         event: None,
@@ -167,18 +177,18 @@ pub fn parcel(of: Option<&Value>, item: Item) -> Parcel {
     }
 }
 
-pub fn message(of: Option<&Value>, message: &Value) -> Parcel {
+pub(crate) fn message(of: Option<&Value>, message: &Value) -> Parcel {
     Parcel::message(Bytes::from(message.to_string())).of(of.map(key))
 }
 
-pub fn answer(id: &Value, result: &Value) -> Parcel {
+pub(crate) fn answer(id: &Value, result: &Value) -> Parcel {
     message(
         Some(id),
         &json!({"jsonrpc": "2.0", "id": id, "result": result}),
     )
 }
 
-pub fn note(text: &str) -> Value {
+pub(crate) fn note(text: &str) -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": text}})
 }
 
@@ -208,6 +218,7 @@ async fn play(to: Arc<dyn Sink>, message: Value) {
             json!({"resultType": "complete", "tools": [tool], "ttlMs": 0, "cacheScope": "private"})
         }
         "tools/call" => return call(to, id, params).await,
+        "subscriptions/listen" => return,
         "unknown/method" => {
             let error = json!({"code": -32601, "message": "Method not found"});
             let error = json!({"jsonrpc": "2.0", "id": id, "error": error});
@@ -264,7 +275,9 @@ async fn call(to: Arc<dyn Sink>, id: &Value, params: &Value) {
             }
         }
         "lines" => {
-            let frame = format!("{{\"jsonrpc\":\"2.0\",\r\n \"id\":{id},\n\"result\":{{}}}}\n");
+            let frame = format!(
+                "{{\"jsonrpc\":\"2.0\",\r\n \"id\":{id},\n\"result\":{{\"content\":[],\"resultType\":\"complete\"}}}}\n"
+            );
             return to.take(Parcel::message(frame).of(Some(key(id)))).await;
         }
         _ => {}

@@ -13,27 +13,27 @@ use tokio::task::JoinHandle;
 
 use crate::fake::{Fake, Log};
 
-pub struct Running {
-    pub at: SocketAddr,
-    pub log: Arc<Log>,
-    pub http: reqwest::Client,
-    pub stop: Option<oneshot::Sender<()>>,
-    pub served: JoinHandle<Result<(), FrontError>>,
+pub(crate) struct Running {
+    pub(crate) at: SocketAddr,
+    pub(crate) log: Arc<Log>,
+    pub(crate) http: reqwest::Client,
+    pub(crate) stop: Option<oneshot::Sender<()>>,
+    pub(crate) served: JoinHandle<Result<(), FrontError>>,
 }
 
 /// An HTTP client that keeps to itself.
-pub fn http() -> reqwest::Client {
+pub(crate) fn http() -> reqwest::Client {
     // The second test that does so finds it done.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
 impl Running {
-    pub async fn new(settings: FrontSettings) -> Self {
+    pub(crate) async fn new(settings: FrontSettings) -> Self {
         Self::with(settings, |front| front).await
     }
 
-    pub async fn with(settings: FrontSettings, set: impl FnOnce(Front) -> Front) -> Self {
+    pub(crate) async fn with(settings: FrontSettings, set: impl FnOnce(Front) -> Front) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let at = listener.local_addr().unwrap();
         let fake = Fake::new();
@@ -52,24 +52,24 @@ impl Running {
         }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.at)
     }
 
-    pub fn request(&self, method: Method) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method) -> RequestBuilder {
         self.http
             .request(method, self.url())
             .header("accept", "application/json, text/event-stream")
     }
 
-    pub fn post(&self, body: &Value) -> RequestBuilder {
+    pub(crate) fn post(&self, body: &Value) -> RequestBuilder {
         self.request(Method::POST)
             .header("content-type", "application/json")
             .body(body.to_string())
     }
 
     /// Begins a session: its id.
-    pub async fn begin(&self) -> String {
+    pub(crate) async fn begin(&self) -> String {
         let response = self.post(&initialize()).send().await.unwrap();
         assert_eq!(response.status(), 200);
         let id = response.headers()["mcp-session-id"]
@@ -80,16 +80,16 @@ impl Running {
         id
     }
 
-    pub fn post_in(&self, session: &str, body: &Value) -> RequestBuilder {
+    pub(crate) fn post_in(&self, session: &str, body: &Value) -> RequestBuilder {
         self.post(body).header("mcp-session-id", session)
     }
 
-    pub fn get_in(&self, session: &str) -> RequestBuilder {
+    pub(crate) fn get_in(&self, session: &str) -> RequestBuilder {
         self.request(Method::GET).header("mcp-session-id", session)
     }
 
     /// A request of 2026-07-28 with all that belongs to it.
-    pub fn post_modern(&self, id: &Value, tool: &str, arguments: &Value) -> RequestBuilder {
+    pub(crate) fn post_modern(&self, id: &Value, tool: &str, arguments: &Value) -> RequestBuilder {
         self.post(&modern(id, tool, arguments))
             .header("mcp-protocol-version", "2026-07-28")
             .header("mcp-method", "tools/call")
@@ -97,7 +97,7 @@ impl Running {
     }
 }
 
-pub fn initialize() -> Value {
+pub(crate) fn initialize() -> Value {
     request(
         0,
         "initialize",
@@ -105,11 +105,11 @@ pub fn initialize() -> Value {
     )
 }
 
-pub fn request(id: u64, method: &str, params: &Value) -> Value {
+pub(crate) fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-pub fn call(id: u64, tool: &str, arguments: &Value) -> Value {
+pub(crate) fn call(id: u64, tool: &str, arguments: &Value) -> Value {
     request(
         id,
         "tools/call",
@@ -117,7 +117,7 @@ pub fn call(id: u64, tool: &str, arguments: &Value) -> Value {
     )
 }
 
-pub fn modern(id: &Value, tool: &str, arguments: &Value) -> Value {
+pub(crate) fn modern(id: &Value, tool: &str, arguments: &Value) -> Value {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -127,14 +127,14 @@ pub fn modern(id: &Value, tool: &str, arguments: &Value) -> Value {
 }
 
 /// Reads a stream up to and with a text; what came so far.
-pub struct Reader {
+pub(crate) struct Reader {
     stream:
         std::pin::Pin<Box<dyn futures_util::Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
-    pub all: String,
+    pub(crate) all: String,
 }
 
 impl Reader {
-    pub fn new(response: Response) -> Self {
+    pub(crate) fn new(response: Response) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Self {
@@ -143,7 +143,7 @@ impl Reader {
         }
     }
 
-    pub async fn until(&mut self, text: &str) {
+    pub(crate) async fn until(&mut self, text: &str) {
         while !self.all.contains(text) {
             let part = self
                 .stream
@@ -156,7 +156,7 @@ impl Reader {
     }
 
     /// The rest of the stream.
-    pub async fn end(mut self) -> String {
+    pub(crate) async fn end(mut self) -> String {
         while let Some(part) = self.stream.next().await {
             self.all
                 .push_str(std::str::from_utf8(&part.unwrap()).unwrap());

@@ -32,6 +32,11 @@ async fn each_refusal_has_its_status_and_code() {
     only_json
         .headers_mut()
         .insert("accept", "application/json".parse().unwrap());
+    let mut only_events = post().build().unwrap();
+    let events = "text/event-stream, text/html";
+    only_events
+        .headers_mut()
+        .insert("accept", events.parse().unwrap());
     let mut refused = post().build().unwrap();
     let accept = "application/json, text/event-stream;q=0";
     refused
@@ -50,7 +55,7 @@ async fn each_refusal_has_its_status_and_code() {
             404,
             -32000,
         ),
-        ("no accept", without("accept"), 406, -32000),
+        ("only events", only_events, 406, -32000),
         ("only json", only_json, 406, -32000),
         ("refused events", refused, 406, -32000),
         ("no type", without("content-type"), 415, -32000),
