@@ -1,0 +1,226 @@
+//! What are the issuer's keys?
+
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, PublicKeyUse};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
+use reqwest::Url;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+/// How long keys count without being asked for again: so long does one that the
+/// issuer took back.
+const FRESH: Duration = Duration::from_secs(60 * 60);
+
+/// Between two times that they are asked for, whatever tokens name.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// For an answer.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Bytes of an answer at most.
+const MOST: usize = 1 << 20;
+
+/// Why there are no keys.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum KeysError {
+    #[error("{url}: {why}")]
+    Fetch { url: String, why: String },
+    #[error("the metadata of {0} names no keys")]
+    NoMetadata(String),
+    #[error("no keys were had a moment ago; they are asked for again in a minute")]
+    Waiting,
+}
+
+/// Keys of an issuer, fetched when they are needed.
+#[derive(Debug)]
+pub(super) struct Keys {
+    http: reqwest::Client,
+    issuer: Url,
+    /// As tokens spell it.
+    issuer_name: String,
+    jwks: Option<Url>,
+    known: RwLock<Known>,
+    /// Held while they are fetched. When that was last tried.
+    fetching: Mutex<Option<Instant>>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Known {
+    keys: Option<Arc<Vec<Jwk>>>,
+    since: Option<Instant>,
+}
+
+/// An address that only the right server can answer for.
+pub(super) fn checked(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| format!("`{text}` is no address: {error}"))?;
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_matches(['[', ']']);
+    let is_local = host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_local => Ok(url),
+        _ => Err(format!("`{text}` must begin with https://")),
+    }
+}
+
+impl Keys {
+    pub(super) fn new(
+        issuer: &str,
+        jwks: Option<&str>,
+        http: reqwest::Client,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            http,
+            issuer: checked(issuer)?,
+            issuer_name: issuer.to_owned(),
+            jwks: jwks.map(checked).transpose()?,
+            known: RwLock::default(),
+            fetching: Mutex::new(None),
+        })
+    }
+
+    fn known(&self) -> Known {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.clone()
+    }
+
+    /// The key that a token was signed with, if the issuer has it.
+    pub(super) async fn find(&self, header: &Header) -> Result<Option<DecodingKey>, KeysError> {
+        let known = self.known();
+        let is_fresh = known.since.is_some_and(|since| since.elapsed() < FRESH);
+        if let Some(key) = pick(known.keys.as_deref(), header)
+            && is_fresh
+        {
+            return Ok(Some(key));
+        }
+        let mut tried = self.fetching.lock().await;
+        // Somebody else may have fetched them meanwhile.
+        let now_known = self.known();
+        let is_newer = now_known.since != known.since;
+        let is_early = tried.is_some_and(|tried| tried.elapsed() < PAUSE);
+        if !is_newer && !is_early {
+            *tried = Some(Instant::now());
+            match self.fetch().await {
+                Ok(keys) => {
+                    let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+                    known.keys = Some(Arc::new(keys));
+                    known.since = Some(Instant::now());
+                }
+                Err(error) if known.keys.is_none() => return Err(error),
+                Err(error) => tracing::warn!(%error, "the issuer's keys are not renewed"),
+            }
+        }
+        drop(tried);
+        let keys = self.known().keys.ok_or(KeysError::Waiting)?;
+        Ok(pick(Some(&keys), header))
+    }
+
+    async fn fetch(&self) -> Result<Vec<Jwk>, KeysError> {
+        #[derive(Deserialize)]
+        struct Set {
+            keys: Vec<Value>,
+        }
+        let url = match &self.jwks {
+            Some(url) => url.clone(),
+            None => self.discover().await?,
+        };
+        let set: Set = self.load(url).await?;
+        // Keys of kinds that nobody here knows are none of ours.
+        let keys = set.keys.into_iter();
+        Ok(keys
+            .filter_map(|key| serde_json::from_value(key).ok())
+            .collect())
+    }
+
+    /// Where the issuer's metadata says that its keys are (RFC 8414, `OpenID`
+    /// Connect Discovery).
+    async fn discover(&self) -> Result<Url, KeysError> {
+        #[derive(Deserialize)]
+        struct Metadata {
+            issuer: String,
+            jwks_uri: String,
+        }
+        let path = self.issuer.path().trim_end_matches('/').to_owned();
+        for place in [
+            format!("/.well-known/oauth-authorization-server{path}"),
+            format!("/.well-known/openid-configuration{path}"),
+            format!("{path}/.well-known/openid-configuration"),
+        ] {
+            let Ok(url) = self.issuer.join(&place) else {
+                continue;
+            };
+            match self.load::<Metadata>(url).await {
+                Ok(metadata) if metadata.issuer == self.issuer_name => {
+                    let failed = |why| KeysError::Fetch { url: place, why };
+                    return checked(&metadata.jwks_uri).map_err(failed);
+                }
+                Ok(_) => tracing::warn!(place, "metadata of another issuer"),
+                Err(error) => tracing::debug!(%error, "no metadata there"),
+            }
+        }
+        Err(KeysError::NoMetadata(self.issuer_name.clone()))
+    }
+
+    async fn load<T: DeserializeOwned>(&self, url: Url) -> Result<T, KeysError> {
+        let failed = |why: String| KeysError::Fetch {
+            url: url.to_string(),
+            why,
+        };
+        let loading = async {
+            let response = self.http.get(url.clone()).send().await;
+            let response = response.and_then(reqwest::Response::error_for_status);
+            let response = response.map_err(|error| failed(error.without_url().to_string()))?;
+            let mut body = Vec::new();
+            let mut parts = response.bytes_stream();
+            while let Some(part) = parts.next().await {
+                let part = part.map_err(|error| failed(error.without_url().to_string()))?;
+                body.extend_from_slice(&part);
+                if body.len() > MOST {
+                    return Err(failed("the answer is too large".to_owned()));
+                }
+            }
+            serde_json::from_slice(&body).map_err(|error| failed(error.to_string()))
+        };
+        let late = |_| failed("it did not answer in time".to_owned());
+        timeout(WAIT, loading).await.map_err(late)?
+    }
+}
+
+/// The key that fits: the one that the token names, or the only one if it names
+/// none.
+fn pick(keys: Option<&Vec<Jwk>>, header: &Header) -> Option<DecodingKey> {
+    let fits = |key: &&Jwk| fits(key, header.alg);
+    let mut fitting = keys?.iter().filter(fits);
+    let key = if let Some(kid) = &header.kid {
+        fitting.find(|key| key.common.key_id.as_ref() == Some(kid))?
+    } else {
+        let only = fitting.next()?;
+        fitting.next().is_none().then_some(only)?
+    };
+    DecodingKey::from_jwk(key).ok()
+}
+
+/// Whether the issuer signs with that key in that way.
+fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
+    let is_for_signing = match &key.common.public_key_use {
+        None | Some(PublicKeyUse::Signature) => true,
+        Some(_) => false,
+    };
+    let named = key.common.key_algorithm;
+    let is_named = named.is_none_or(|named| named.to_string() == format!("{algorithm:?}"));
+    let family = match &key.algorithm {
+        AlgorithmParameters::RSA(_) => AlgorithmFamily::Rsa,
+        AlgorithmParameters::EllipticCurve(_) => AlgorithmFamily::Ec,
+        AlgorithmParameters::OctetKeyPair(_) => AlgorithmFamily::Ed,
+        AlgorithmParameters::OctetKey(_) => return false,
+    };
+    let is_kind = family.algorithms().contains(&algorithm);
+    is_for_signing && is_named && is_kind
+}

@@ -1,0 +1,143 @@
+//! Who is it, and may they come in?
+
+mod jwt;
+mod keys;
+mod signature;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, StatusCode};
+use ring::digest::{SHA256, digest};
+use spillgate_artifact::Clock;
+use subtle::{Choice, ConstantTimeEq};
+
+pub(crate) use jwt::{Verifier, WELL_KNOWN};
+
+use crate::problem::Problem;
+use crate::settings::{Auth, Token};
+use crate::{FrontError, FrontSettings};
+
+/// Who opened a session. Two are the same if the same token, or the same
+/// subject of the same issuer, stands behind them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Principal {
+    /// Nobody asked.
+    Anyone,
+    /// Who has the token with this number.
+    Token(usize),
+    /// A subject of the issuer, by way of a client.
+    Subject { subject: String, client: String },
+}
+
+/// Who stands behind a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Visitor {
+    pub(crate) principal: Principal,
+    pub(crate) ip: IpAddr,
+}
+
+impl Visitor {
+    /// What requests are counted by.
+    pub(crate) fn name(&self) -> String {
+        match &self.principal {
+            Principal::Anyone => self.ip.to_string(),
+            Principal::Token(number) => format!("token {number}"),
+            Principal::Subject { subject, client } => format!("{subject} by {client}"),
+        }
+    }
+}
+
+/// What asks who somebody is.
+#[derive(Debug)]
+pub(crate) enum Porter {
+    /// Nobody.
+    None,
+    /// The SHA-256 of each token, so that all are compared in the same time.
+    Bearer(Vec<[u8; 32]>),
+    /// Access tokens.
+    Oauth(Box<Verifier>),
+}
+
+/// What the binary hands in for OAuth.
+#[derive(Debug)]
+pub(crate) struct Outside {
+    pub(crate) http: reqwest::Client,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// The challenge of static tokens.
+const REALM: &str = "Bearer realm=\"spillgate\"";
+
+impl Porter {
+    pub(crate) fn new(
+        settings: &FrontSettings,
+        tokens: &[Token],
+        outside: Option<Outside>,
+    ) -> Result<Self, FrontError> {
+        let wrong = |what: &str| Err(FrontError::Settings(what.to_owned()));
+        match &settings.auth {
+            Auth::None => Ok(Self::None),
+            Auth::Bearer { .. } if tokens.is_empty() => {
+                wrong("`auth` is `bearer`, but no token was found in its files and variables")
+            }
+            Auth::Bearer { .. } => Ok(Self::Bearer(
+                tokens.iter().map(|token| hash(token.reveal())).collect(),
+            )),
+            Auth::Oauth(oauth) => match outside {
+                Some(outside) => Ok(Self::Oauth(Box::new(Verifier::new(oauth, outside)?))),
+                None => wrong("`auth` is `oauth`, which needs an HTTP client and a clock"),
+            },
+        }
+    }
+
+    /// Who sent a request.
+    pub(crate) async fn ask(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
+        match self {
+            Self::None => Ok(Principal::Anyone),
+            Self::Bearer(hashes) => {
+                let number = bearer(headers).and_then(|token| find(hashes, token));
+                let refused = || unauthorized(REALM);
+                number.map(Principal::Token).ok_or_else(refused)
+            }
+            Self::Oauth(verifier) => verifier.ask(bearer(headers)).await,
+        }
+    }
+}
+
+fn unauthorized(challenge: &str) -> Problem {
+    let what = "Unauthorized: a valid token is needed in the Authorization header";
+    Problem::http(StatusCode::UNAUTHORIZED, what).challenge(challenge)
+}
+
+/// The token of the only `Authorization` header.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next()?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer") && values.next().is_none();
+    is_bearer.then(|| token.trim())
+}
+
+fn hash(token: &[u8]) -> [u8; 32] {
+    let digest = digest(&SHA256, token);
+    digest
+        .as_ref()
+        .try_into()
+        .expect("invariant: SHA-256 has 32 bytes")
+}
+
+/// The number of a token. How long it takes depends on nothing but how many
+/// tokens there are.
+fn find(hashes: &[[u8; 32]], token: &str) -> Option<usize> {
+    let own = hash(token.as_bytes());
+    let mut found = None;
+    for (number, hash) in hashes.iter().enumerate() {
+        let is_same: Choice = own.ct_eq(hash);
+        if bool::from(is_same) {
+            found = Some(number);
+        }
+    }
+    found
+}

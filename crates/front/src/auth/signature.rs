@@ -1,0 +1,99 @@
+//! Is a token signed with that key?
+//!
+//! The JWT library leaves cryptography to others. `ring` is here already, for
+//! TLS; the library's own choices are a C library that is built from source and
+//! an RSA with a known weakness (RUSTSEC-2023-0071). Only public keys are known
+//! here: nothing with a shared secret counts.
+
+use std::sync::Once;
+
+use jsonwebtoken::crypto::{CryptoProvider, JwkUtils, JwtSigner, JwtVerifier};
+use jsonwebtoken::errors::{Error, ErrorKind};
+use jsonwebtoken::signature::{self, Verifier};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey};
+use ring::signature as with;
+
+/// Makes `ring` what the library verifies with, once.
+pub(super) fn install() {
+    static PROVIDER: CryptoProvider = CryptoProvider {
+        signer_factory: no_signer,
+        verifier_factory: verifier,
+        jwk_utils: JwkUtils::new_unimplemented(),
+    };
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if PROVIDER.install_default().is_err() {
+            tracing::debug!("another part of the program verifies JWTs in its way");
+        }
+    });
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the library asks for it")]
+fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error> {
+    Err(ErrorKind::InvalidAlgorithm.into())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the library asks for it")]
+fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
+    let way = way(*algorithm).ok_or(ErrorKind::InvalidAlgorithm)?;
+    let family = match way {
+        Way::Rsa(_) => AlgorithmFamily::Rsa,
+        Way::Other(_) if *algorithm == Algorithm::EdDSA => AlgorithmFamily::Ed,
+        Way::Other(_) => AlgorithmFamily::Ec,
+    };
+    if key.family() != family {
+        return Err(ErrorKind::InvalidKeyFormat.into());
+    }
+    Ok(Box::new(Ring {
+        algorithm: *algorithm,
+        way,
+        key: key.clone(),
+    }))
+}
+
+enum Way {
+    Rsa(&'static with::RsaParameters),
+    Other(&'static dyn with::VerificationAlgorithm),
+}
+
+fn way(algorithm: Algorithm) -> Option<Way> {
+    Some(match algorithm {
+        Algorithm::RS256 => Way::Rsa(&with::RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::RS384 => Way::Rsa(&with::RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::RS512 => Way::Rsa(&with::RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::PS256 => Way::Rsa(&with::RSA_PSS_2048_8192_SHA256),
+        Algorithm::PS384 => Way::Rsa(&with::RSA_PSS_2048_8192_SHA384),
+        Algorithm::PS512 => Way::Rsa(&with::RSA_PSS_2048_8192_SHA512),
+        Algorithm::ES256 => Way::Other(&with::ECDSA_P256_SHA256_FIXED),
+        Algorithm::ES384 => Way::Other(&with::ECDSA_P384_SHA384_FIXED),
+        Algorithm::EdDSA => Way::Other(&with::ED25519),
+        Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 => return None,
+    })
+}
+
+struct Ring {
+    algorithm: Algorithm,
+    way: Way,
+    key: DecodingKey,
+}
+
+impl Verifier<Vec<u8>> for Ring {
+    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
+        let verified = match (&self.way, self.key.kind()) {
+            (Way::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+                with::RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
+            }
+            (Way::Other(algorithm), DecodingKeyKind::SecretOrDer(key)) => {
+                with::UnparsedPublicKey::new(*algorithm, key).verify(message, signature)
+            }
+            _ => Err(ring::error::Unspecified),
+        };
+        verified.map_err(|_| signature::Error::new())
+    }
+}
+
+impl JwtVerifier for Ring {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+}

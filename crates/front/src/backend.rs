@@ -1,0 +1,81 @@
+//! What does the front need of the gateway?
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_gateway::{Hub, Incoming, Session};
+use spillgate_wire::{Key, Sink};
+
+/// What clients connect to: the [`Hub`], or in tests a script.
+pub trait Backend: Send + Sync + fmt::Debug {
+    /// A session of a client (2025-11-25 and older).
+    fn session(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer>;
+
+    /// One stateless request (2026-07-28).
+    fn exchange(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer>;
+
+    /// The input schema of a tool, if it is known: what `Mcp-Param-*` headers are
+    /// checked by.
+    fn input_schema(&self, tool: &str) -> Option<serde_json::Value> {
+        let _ = tool;
+        None
+    }
+}
+
+/// What a client talks to: a [`Session`], or in tests a script. What comes back
+/// goes to the sink that it was made with.
+pub trait Peer: Send + Sync + fmt::Debug {
+    /// Takes a frame from the client.
+    fn take(&self, incoming: Incoming) -> BoxFuture<'static, ()>;
+
+    /// The client opened its stream for what belongs to no request, or takes up a
+    /// broken one after the event `after`.
+    fn listen(&self, after: Option<String>) -> BoxFuture<'static, ()>;
+
+    /// The client closed the response to a request.
+    fn abandon(&self, of: Key) -> BoxFuture<'static, ()>;
+
+    /// The client is gone.
+    fn close(&self, hurried: bool) -> BoxFuture<'static, ()>;
+}
+
+/// The hub as a backend.
+#[derive(Debug)]
+pub(crate) struct Gate(pub(crate) Arc<Hub>);
+
+#[derive(Debug)]
+struct Through(Arc<Session>);
+
+impl Backend for Gate {
+    fn session(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer> {
+        Arc::new(Through(self.0.session(to)))
+    }
+
+    fn exchange(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer> {
+        Arc::new(Through(self.0.exchange(to)))
+    }
+}
+
+impl Peer for Through {
+    fn take(&self, incoming: Incoming) -> BoxFuture<'static, ()> {
+        let session = Arc::clone(&self.0);
+        async move { session.take(incoming).await }.boxed()
+    }
+
+    fn listen(&self, after: Option<String>) -> BoxFuture<'static, ()> {
+        let session = Arc::clone(&self.0);
+        async move { session.listen(after).await }.boxed()
+    }
+
+    fn abandon(&self, of: Key) -> BoxFuture<'static, ()> {
+        let session = Arc::clone(&self.0);
+        async move { session.abandon(&of).await }.boxed()
+    }
+
+    fn close(&self, hurried: bool) -> BoxFuture<'static, ()> {
+        let session = Arc::clone(&self.0);
+        async move { session.close(hurried).await }.boxed()
+    }
+}

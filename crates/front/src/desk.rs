@@ -1,0 +1,144 @@
+//! Which stream does a parcel belong on?
+//!
+//! A request's stream is the response to its POST. What belongs to no request
+//! goes to the session's GET stream; while there is none, to the stream of the
+//! only request that is under way, else it is kept for a while.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::StatusCode;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_wire::{Key, Parcel, Sink};
+
+use crate::era::Era;
+use crate::inlet::{Inlet, Outlet};
+use crate::posted::Asked;
+use crate::problem::{INVALID_REQUEST, Problem};
+use crate::routes::{Routes, Waiting};
+
+/// Where the parcels for one client arrive.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    routes: Mutex<Routes>,
+    streams: AtomicU64,
+}
+
+impl Desk {
+    /// A desk that keeps so many messages while nobody reads.
+    pub(crate) fn new(era: Era, kept: usize) -> Arc<Self> {
+        Arc::new(Self {
+            routes: Mutex::new(Routes::new(era, kept)),
+            streams: AtomicU64::new(0),
+        })
+    }
+
+    /// Each change is one call, so a panic elsewhere leaves it whole.
+    fn routes(&self) -> MutexGuard<'_, Routes> {
+        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn channel(&self) -> (Outlet, Inlet) {
+        Inlet::open(self.streams.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Opens the stream of some requests. An error if one of their ids is under
+    /// way already, or `most` requests are.
+    pub(crate) fn open(&self, asked: &[Asked], most: usize) -> Result<Inlet, Problem> {
+        let (outlet, inlet) = self.channel();
+        let mut routes = self.routes();
+        if routes.waiting.len() + asked.len() > most {
+            let what = format!("{most} requests of this session are under way");
+            return Err(Problem::http(StatusCode::TOO_MANY_REQUESTS, what).again_in(1));
+        }
+        for (at, Asked { key, .. }) in asked.iter().enumerate() {
+            let is_twice = asked[..at].iter().any(|other| other.key == *key);
+            if is_twice || routes.waiting.contains_key(key) {
+                let what = "a request with this id is under way";
+                return Err(Problem::bad(INVALID_REQUEST, what).of(Some(key.clone())));
+            }
+        }
+        for asked in asked {
+            if asked.method == "initialize" {
+                routes.initialize = Some(asked.key.clone());
+            }
+            let waiting = Waiting::new(outlet.clone(), asked.is_lasting());
+            routes.waiting.insert(asked.key.clone(), waiting);
+        }
+        Ok(inlet)
+    }
+
+    /// Opens the stream for what belongs to no request, or takes up the one that
+    /// the event `after` was on. An error if the former is open.
+    pub(crate) fn listen(&self, after: Option<&str>) -> Result<Inlet, Problem> {
+        let (outlet, mut inlet) = self.channel();
+        let mut routes = self.routes();
+        if let Some(key) = after.and_then(|event| routes.place(event)) {
+            routes.take_up(&key, &outlet);
+            return Ok(inlet);
+        }
+        let is_open = routes.general.as_ref().is_some_and(Outlet::is_read);
+        if is_open && after.is_none() {
+            let what = "this session has a stream open; one GET at a time";
+            return Err(Problem::http(StatusCode::CONFLICT, what));
+        }
+        inlet.begin_with(routes.kept.drain(..));
+        routes.general = Some(outlet);
+        Ok(inlet)
+    }
+
+    /// Nobody reads the stream any more. The requests on it that have no answer.
+    pub(crate) fn gone(&self, stream: u64) -> Vec<Key> {
+        self.routes().gone(stream)
+    }
+
+    /// The version that `initialize` ended with.
+    pub(crate) fn agreed(&self) -> Option<String> {
+        self.routes().agreed.clone()
+    }
+
+    /// Whether `initialize` was answered with an error.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.routes().is_refused
+    }
+
+    /// Whether anybody reads.
+    pub(crate) fn is_read(&self) -> bool {
+        let routes = self.routes();
+        let outlets = routes.waiting.values().filter_map(Waiting::outlet);
+        outlets.chain(&routes.general).any(Outlet::is_read)
+    }
+
+    /// Ends the streams that would last.
+    pub(crate) fn end_lasting(&self) {
+        let mut routes = self.routes();
+        routes.general = None;
+        routes.waiting.retain(|_, waiting| !waiting.is_lasting);
+    }
+
+    /// Nothing will come any more.
+    pub(crate) async fn fail(&self, why: &str) {
+        let deliveries = self.routes().fail_all(why);
+        for delivery in deliveries {
+            delivery.hand_over().await;
+        }
+        self.end_lasting();
+    }
+
+    async fn deliver(&self, parcel: Parcel) {
+        let deliveries = self.routes().route(parcel);
+        for delivery in deliveries {
+            let stream = delivery.outlet.stream;
+            if !delivery.hand_over().await {
+                self.routes().gone(stream);
+            }
+        }
+    }
+}
+
+impl Sink for Desk {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        self.deliver(parcel).boxed()
+    }
+}

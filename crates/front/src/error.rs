@@ -1,0 +1,22 @@
+//! Why can the front not serve?
+
+use std::io;
+use std::net::SocketAddr;
+
+/// The front could not start, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrontError {
+    /// A setting makes no sense. The caller's fault.
+    #[error("[http]: {0}")]
+    Settings(String),
+    /// Others than this machine's users can reach the address, and nothing asks
+    /// who they are. The caller's fault.
+    #[error(
+        "{0} can be reached from other machines: set `auth`, or say --insecure-no-auth if everyone there may use the servers"
+    )]
+    Exposed(SocketAddr),
+    /// The listener failed. The system's fault.
+    #[error("the listener failed")]
+    Listen(#[source] io::Error),
+}

@@ -1,0 +1,20 @@
+//! What does a response take from a frame?
+//!
+//! The only place that knows how a frame is kept.
+
+use bytes::Bytes;
+use spillgate_wire::Frame;
+
+use crate::sse;
+
+/// As much of it as its envelope needs.
+pub(crate) fn head(frame: &Frame) -> &[u8] {
+    let Frame::Memory(bytes) = frame;
+    bytes
+}
+
+/// All of it, without the line end of the standard streams.
+pub(crate) fn whole(frame: Frame) -> Bytes {
+    let Frame::Memory(bytes) = frame;
+    sse::bare(&bytes)
+}

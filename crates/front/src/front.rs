@@ -1,0 +1,273 @@
+//! What is served where, and what does every request pass first?
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, Method};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing;
+use axum::{Router, http::StatusCode};
+use serde_json::json;
+use spillgate_artifact::Clock;
+use spillgate_gateway::Hub;
+use tokio::net::TcpListener;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+
+use crate::auth::{Outside, Porter, Visitor, WELL_KNOWN};
+use crate::backend::{Backend, Gate};
+use crate::desk::Desk;
+use crate::endpoint;
+use crate::guard::Guard;
+use crate::health::Health;
+use crate::limits::{Rates, Seats};
+use crate::sessions::Sessions;
+use crate::settings::Token;
+use crate::{FrontError, FrontSettings, serve};
+
+/// Says how the servers are.
+type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
+/// Writes the metrics, in Prometheus' text format.
+type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// The HTTP front of a gateway.
+pub struct Front {
+    backend: Arc<dyn Backend>,
+    settings: FrontSettings,
+    tokens: Vec<Token>,
+    outside: Option<Outside>,
+    health: Option<HealthSource>,
+    metrics: Option<MetricsSource>,
+}
+
+/// What all requests share.
+pub(crate) struct Inner {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) settings: FrontSettings,
+    pub(crate) sessions: Sessions,
+    pub(crate) seats: Arc<Seats>,
+    pub(crate) rates: Option<Rates>,
+    guard: Guard,
+    porter: Porter,
+    health: Option<HealthSource>,
+    metrics: Option<MetricsSource>,
+    /// Stateless requests that end only when they are ended.
+    lasting: Mutex<Vec<Weak<Desk>>>,
+}
+
+/// The two ends of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ends {
+    pub(crate) local: SocketAddr,
+    pub(crate) peer: SocketAddr,
+}
+
+impl fmt::Debug for Front {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Front")
+            .field("backend", &self.backend)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Front {
+    /// A front for a hub.
+    #[must_use]
+    pub fn new(hub: Arc<Hub>, settings: FrontSettings) -> Self {
+        Self::of(Arc::new(Gate(hub)), settings)
+    }
+
+    /// A front for anything that behaves like a hub.
+    #[must_use]
+    pub fn of(backend: Arc<dyn Backend>, settings: FrontSettings) -> Self {
+        Self {
+            backend,
+            settings,
+            tokens: Vec::new(),
+            outside: None,
+            health: None,
+            metrics: None,
+        }
+    }
+
+    /// The tokens of `auth = bearer`, from the files and variables that the
+    /// settings name.
+    #[must_use]
+    pub fn tokens(self, tokens: Vec<Token>) -> Self {
+        Self { tokens, ..self }
+    }
+
+    /// What `auth = oauth` needs: a client to fetch the issuer's keys with, which
+    /// should follow no redirects, and a clock to see that a token has expired.
+    #[must_use]
+    pub fn oauth(self, http: reqwest::Client, clock: Arc<dyn Clock>) -> Self {
+        let outside = Some(Outside { http, clock });
+        Self { outside, ..self }
+    }
+
+    /// What `GET /healthz` says.
+    #[must_use]
+    pub fn health(self, health: impl Fn() -> Health + Send + Sync + 'static) -> Self {
+        let health: Option<HealthSource> = Some(Arc::new(health));
+        Self { health, ..self }
+    }
+
+    /// What `GET /metrics` says. Without it, there is no such page.
+    #[must_use]
+    pub fn metrics(self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        let metrics: Option<MetricsSource> = Some(Arc::new(metrics));
+        Self { metrics, ..self }
+    }
+
+    /// Serves until `shutdown` is done; then takes no more connections, lets
+    /// requests under way finish in the time that the settings give, ends all
+    /// sessions and returns.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), FrontError> {
+        let bound = listener.local_addr().map_err(FrontError::Listen)?;
+        self.settings.check(bound)?;
+        let inner = Arc::new(self.inner()?);
+        serve::serve(inner, listener, shutdown).await
+    }
+
+    fn inner(self) -> Result<Inner, FrontError> {
+        let settings = self.settings;
+        let idle = Duration::from_secs(settings.session_idle_seconds);
+        Ok(Inner {
+            guard: Guard::new(&settings)?,
+            porter: Porter::new(&settings, &self.tokens, self.outside)?,
+            sessions: Sessions::new(settings.max_sessions, idle),
+            rates: settings.rate.and_then(Rates::new),
+            seats: Arc::default(),
+            backend: self.backend,
+            health: self.health,
+            metrics: self.metrics,
+            lasting: Mutex::default(),
+            settings,
+        })
+    }
+}
+
+impl Inner {
+    /// Everything that is served.
+    pub(crate) fn router(self: &Arc<Self>) -> Router {
+        let gate = middleware::from_fn_with_state(Arc::clone(self), gate);
+        let door = middleware::from_fn_with_state(Arc::clone(self), door);
+        let own = routing::post(endpoint::post)
+            .get(endpoint::get)
+            .delete(endpoint::delete);
+        let mut router = Router::new().route(&self.settings.path, own.layer(gate.clone()));
+        if self.metrics.is_some() {
+            let page = routing::get(metrics);
+            let page = match self.settings.open_metrics {
+                true => page,
+                false => page.layer(gate),
+            };
+            router = router.route("/metrics", page);
+        }
+        if let Porter::Oauth(_) = self.porter {
+            let path = format!("{WELL_KNOWN}{}", self.settings.path.trim_end_matches('/'));
+            router = router.route(WELL_KNOWN, routing::get(resource_metadata));
+            if path != WELL_KNOWN {
+                router = router.route(&path, routing::get(resource_metadata));
+            }
+        }
+        router
+            .route("/healthz", routing::get(healthz))
+            .layer(self.cors())
+            .layer(door)
+            .with_state(Arc::clone(self))
+    }
+
+    /// What pages of allowed origins may do; the door lets no others in.
+    fn cors(self: &Arc<Self>) -> CorsLayer {
+        let inner = Arc::clone(self);
+        let is_allowed = move |origin: &HeaderValue, _: &_| {
+            let origin = origin.to_str();
+            origin.is_ok_and(|origin| inner.guard.is_origin_allowed(origin))
+        };
+        let session = HeaderName::from_static(endpoint::SESSION);
+        CorsLayer::new()
+            .allow_origin(AllowOrigin::predicate(is_allowed))
+            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_headers(AllowHeaders::mirror_request())
+            .expose_headers([session, WWW_AUTHENTICATE, RETRY_AFTER])
+            .max_age(Duration::from_secs(60 * 60))
+    }
+
+    /// Remembers a stateless request that shutdown must end.
+    pub(crate) fn note_lasting(&self, desk: &Arc<Desk>) {
+        let mut lasting = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
+        lasting.retain(|desk| desk.strong_count() > 0);
+        lasting.push(Arc::downgrade(desk));
+    }
+
+    /// Ends the streams that would last.
+    pub(crate) fn end_lasting(&self) {
+        for client in self.sessions.all() {
+            client.desk.end_lasting();
+        }
+        let lasting = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
+        for desk in lasting.iter().filter_map(Weak::upgrade) {
+            desk.end_lasting();
+        }
+    }
+}
+
+/// Every request: was it meant for us?
+async fn door(State(inner): State<Arc<Inner>>, request: Request, next: Next) -> Response {
+    let ends = request.extensions().get::<Ends>();
+    let ends = ends.expect("invariant: each connection's requests carry its ends");
+    let checked = inner
+        .guard
+        .check(request.uri(), request.headers(), ends.local);
+    match checked {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// Requests that not everybody may make: who asks?
+async fn gate(State(inner): State<Arc<Inner>>, mut request: Request, next: Next) -> Response {
+    let ends = request.extensions().get::<Ends>().copied();
+    let ends = ends.expect("invariant: each connection's requests carry its ends");
+    match inner.porter.ask(request.headers()).await {
+        Ok(principal) => {
+            let ip = ends.peer.ip();
+            request.extensions_mut().insert(Visitor { principal, ip });
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn healthz(State(inner): State<Arc<Inner>>) -> Response {
+    let health = inner.health.as_ref().map(|health| health());
+    health.unwrap_or_default().into_response()
+}
+
+async fn metrics(State(inner): State<Arc<Inner>>) -> Response {
+    let Some(metrics) = &inner.metrics else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (kind, metrics()).into_response()
+}
+
+async fn resource_metadata(State(inner): State<Arc<Inner>>) -> Response {
+    let metadata = match &inner.porter {
+        Porter::Oauth(verifier) => verifier.metadata(),
+        _ => json!({}),
+    };
+    let kind = [(CONTENT_TYPE, "application/json")];
+    (kind, metadata.to_string()).into_response()
+}

@@ -1,0 +1,158 @@
+//! Did the request mean us, and does a web page that we do not know stand
+//! behind it?
+//!
+//! A page can point a name of its own at this machine (DNS rebinding) and then
+//! read what we answer. Its requests carry that name in `Host`. An address in
+//! `Host` cannot have been rebound, so the one that the connection came in by is
+//! always ours.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, Uri};
+
+use crate::problem::Problem;
+use crate::{FrontError, FrontSettings};
+
+/// Names and origins that are let in.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    hosts: Vec<(String, Option<u16>)>,
+    origins: Vec<Origin>,
+}
+
+/// Where a page comes from (RFC 6454).
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Origin {
+    /// One that does not say: a file, a sandbox.
+    Opaque,
+    From(String, String, Option<u16>),
+}
+
+impl Guard {
+    pub(crate) fn new(settings: &FrontSettings) -> Result<Self, FrontError> {
+        let host = |text: &String| {
+            let wrong = || FrontError::Settings(format!("`{text}` in `allow_hosts` is no host"));
+            let authority: Authority = text.parse().map_err(|_| wrong())?;
+            if authority.as_str().contains('@') {
+                return Err(wrong());
+            }
+            Ok((name(authority.host()), authority.port_u16()))
+        };
+        let origin = |text: &String| {
+            let wrong = format!("`{text}` in `allow_origins` is no origin (https://host)");
+            origin(text).ok_or(FrontError::Settings(wrong))
+        };
+        let hosts = settings.allow_hosts.iter().map(host);
+        let origins = settings.allow_origins.iter().map(origin);
+        Ok(Self {
+            hosts: hosts.collect::<Result<_, _>>()?,
+            origins: origins.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether a request to `local` may pass.
+    pub(crate) fn check(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        local: SocketAddr,
+    ) -> Result<(), Problem> {
+        let forbidden = |what: &str| Problem::http(StatusCode::FORBIDDEN, what);
+        let mut asked = 0;
+        let named = headers.get_all(HOST).iter();
+        let named = named.map(|host| host.to_str().unwrap_or_default());
+        for host in named.chain(uri.authority().map(Authority::as_str)) {
+            asked += 1;
+            if !self.is_host(host, local.ip()) {
+                return Err(forbidden(
+                    "the Host header names another server; allow it with --allow-host if it is this one",
+                ));
+            }
+        }
+        if asked == 0 || headers.get_all(HOST).iter().count() > 1 {
+            return Err(Problem::http(
+                StatusCode::BAD_REQUEST,
+                "a request needs one Host header",
+            ));
+        }
+        for origin in headers.get_all(ORIGIN) {
+            if !origin
+                .to_str()
+                .is_ok_and(|origin| self.is_origin_allowed(origin))
+            {
+                return Err(forbidden(
+                    "pages of that Origin may not use this server; allow it with --allow-origin",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_host(&self, host: &str, local: IpAddr) -> bool {
+        let Ok(authority) = host.parse::<Authority>() else {
+            return false;
+        };
+        if authority.as_str().contains('@') {
+            return false;
+        }
+        let host = name(authority.host());
+        if host == "localhost" {
+            return true;
+        }
+        if let Ok(ip) = host.parse::<IpAddr>() {
+            return ip.is_loopback() || ip == local.to_canonical() || self.lists(&authority);
+        }
+        self.lists(&authority)
+    }
+
+    fn lists(&self, authority: &Authority) -> bool {
+        let host = name(authority.host());
+        let mut hosts = self.hosts.iter();
+        hosts.any(|(allowed, port)| {
+            *allowed == host && port.is_none_or(|port| authority.port_u16() == Some(port))
+        })
+    }
+
+    /// Whether a page from there may use us.
+    pub(crate) fn is_origin_allowed(&self, text: &str) -> bool {
+        let Some(origin) = origin(text) else {
+            return false;
+        };
+        let is_local = match &origin {
+            Origin::From(_, host, _) => {
+                host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+            Origin::Opaque => false,
+        };
+        is_local || self.origins.contains(&origin)
+    }
+}
+
+/// A host without the brackets of an IPv6 address, in lower case.
+fn name(host: &str) -> String {
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    bare.unwrap_or(host).to_ascii_lowercase()
+}
+
+fn origin(text: &str) -> Option<Origin> {
+    if text == "null" {
+        return Some(Origin::Opaque);
+    }
+    let (scheme, authority) = text.split_once("://")?;
+    let scheme = scheme.to_ascii_lowercase();
+    let authority: Authority = authority.parse().ok()?;
+    if authority.as_str().contains('@') {
+        return None;
+    }
+    let usual = match scheme.as_str() {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    };
+    let port = authority.port_u16().or(usual);
+    Some(Origin::From(scheme, name(authority.host()), port))
+}

@@ -1,0 +1,41 @@
+//! Is the gateway well?
+
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// How the gateway is. Anyone who can connect may read it, so it names no
+/// server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Health {
+    /// The gateway's version.
+    pub version: String,
+    /// Servers that answer, or would be started by the next request.
+    pub servers_up: usize,
+    /// All servers.
+    pub servers: usize,
+}
+
+impl Health {
+    /// Whether any request can be served.
+    fn is_well(&self) -> bool {
+        self.servers == 0 || self.servers_up > 0
+    }
+}
+
+impl IntoResponse for Health {
+    fn into_response(self) -> Response {
+        let (status, word) = match self.is_well() {
+            true => (StatusCode::OK, "ok"),
+            false => (StatusCode::SERVICE_UNAVAILABLE, "no server is up"),
+        };
+        let body = json!({
+            "status": word,
+            "version": self.version,
+            "servers": { "up": self.servers_up, "all": self.servers },
+        });
+        let kind = [(CONTENT_TYPE, "application/json")];
+        (status, kind, body.to_string()).into_response()
+    }
+}

@@ -1,0 +1,41 @@
+//! Streamable HTTP for many clients, in front of the gateway.
+//!
+//! A POST brings messages, its response is the stream of what belongs to them;
+//! a GET opens the stream for the rest. Legacy clients (2025-11-25 and older)
+//! have a session; modern ones (2026-07-28) do not. Frames pass as bytes: only
+//! envelopes are read.
+//!
+//! ```text
+//!            door ─▶ gate ─▶ endpoint ──────────────▶ Peer
+//! client ──▶ Host    token   era, headers, session     │ gateway
+//! client ◀── Reading ◀─ Inlet ◀═ Outlet ◀─ Desk (Sink) ◀┘
+//! ```
+
+mod auth;
+mod backend;
+mod desk;
+mod endpoint;
+mod era;
+mod error;
+mod frame;
+mod front;
+mod guard;
+mod health;
+mod inlet;
+mod limits;
+mod media;
+mod names;
+mod posted;
+mod problem;
+mod reply;
+mod routes;
+mod serve;
+mod sessions;
+mod settings;
+mod sse;
+
+pub use backend::{Backend, Peer};
+pub use error::FrontError;
+pub use front::Front;
+pub use health::Health;
+pub use settings::{Algorithm, Auth, FrontSettings, OAuth, Rate, RateBy, Token};

@@ -1,0 +1,91 @@
+//! How much may one client ask for at once, and how often?
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::StatusCode;
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota};
+
+use crate::problem::Problem;
+use crate::settings::{Rate, RateBy};
+
+/// Rates of requests.
+#[derive(Debug)]
+pub(crate) struct Rates {
+    limiter: DefaultKeyedRateLimiter<String>,
+    by: RateBy,
+}
+
+impl Rates {
+    pub(crate) fn new(rate: Rate) -> Option<Self> {
+        let per_second = NonZeroU32::new(rate.per_second)?;
+        let burst = rate.burst.and_then(NonZeroU32::new).unwrap_or(per_second);
+        let quota = Quota::per_second(per_second).allow_burst(burst);
+        Some(Self {
+            limiter: DefaultKeyedRateLimiter::keyed(quota),
+            by: rate.by,
+        })
+    }
+
+    /// Counts a request. An error says when to come again.
+    pub(crate) fn count(&self, session: Option<&str>, ip: IpAddr) -> Result<(), Problem> {
+        let session = session.filter(|_| self.by == RateBy::Session);
+        let who = session.map_or_else(|| ip.to_string(), str::to_owned);
+        let Err(early) = self.limiter.check_key(&who) else {
+            return Ok(());
+        };
+        let wait = early.wait_time_from(DefaultClock::default().now());
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        let what = "too many requests; come again later";
+        Err(Problem::http(StatusCode::TOO_MANY_REQUESTS, what).again_in(seconds))
+    }
+
+    /// Forgets who has not come for long.
+    pub(crate) fn sweep(&self) {
+        self.limiter.retain_recent();
+    }
+}
+
+/// Stateless requests under way, by who asked.
+#[derive(Debug, Default)]
+pub(crate) struct Seats {
+    taken: Mutex<HashMap<String, usize>>,
+}
+
+/// One of them. It is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    of: Arc<Seats>,
+    who: String,
+}
+
+impl Seats {
+    /// A place for a request of `who`, who may have `most`.
+    pub(crate) fn take(self: &Arc<Self>, who: String, most: usize) -> Result<Seat, Problem> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = taken.entry(who.clone()).or_default();
+        if *own >= most {
+            let what = format!("{most} requests of this client are under way");
+            return Err(Problem::http(StatusCode::TOO_MANY_REQUESTS, what).again_in(1));
+        }
+        *own += 1;
+        drop(taken);
+        let of = Arc::clone(self);
+        Ok(Seat { of, who })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = taken.get_mut(&self.who) {
+            *own -= 1;
+            if *own == 0 {
+                taken.remove(&self.who);
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Which kinds of content does a client send and take?
+
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use mime::Mime;
+
+use crate::problem::Problem;
+
+/// A POST sends JSON and must take both JSON and a stream of events: the server
+/// chooses.
+pub(crate) fn check_post(headers: &HeaderMap) -> Result<(), Problem> {
+    if !(accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")) {
+        return Err(Problem::http(
+            StatusCode::NOT_ACCEPTABLE,
+            "a POST must accept both application/json and text/event-stream",
+        ));
+    }
+    let sent = headers
+        .get(CONTENT_TYPE)
+        .and_then(|sent| sent.to_str().ok());
+    let sent: Option<Mime> = sent.and_then(|sent| sent.parse().ok());
+    if sent.is_none_or(|sent| sent.essence_str() != "application/json") {
+        return Err(Problem::http(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "a POST must send application/json",
+        ));
+    }
+    Ok(())
+}
+
+/// A GET opens a stream of events.
+pub(crate) fn check_get(headers: &HeaderMap) -> Result<(), Problem> {
+    if accepts(headers, "text", "event-stream") {
+        return Ok(());
+    }
+    Err(Problem::http(
+        StatusCode::NOT_ACCEPTABLE,
+        "a GET must accept text/event-stream",
+    ))
+}
+
+fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
+    let values = headers.get_all(ACCEPT).iter();
+    let ranges = values.filter_map(|value| value.to_str().ok());
+    ranges
+        .flat_map(|value| value.split(','))
+        .filter_map(|range| range.trim().parse::<Mime>().ok())
+        .any(|range| {
+            let fits = |part: &str, wanted: &str| part == "*" || part == wanted;
+            fits(range.type_().as_str(), kind)
+                && fits(range.subtype().as_str(), subtype)
+                && !is_refused(&range)
+        })
+}
+
+/// `;q=0` says that it is not wanted.
+fn is_refused(range: &Mime) -> bool {
+    let weight = range.get_param("q");
+    weight.is_some_and(|weight| weight.as_str().parse() == Ok(0.0_f32))
+}

@@ -1,0 +1,152 @@
+//! What was posted, as far as the transport must know?
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use spillgate_wire::{Envelope, Key, messages, object};
+
+use crate::problem::{INVALID_REQUEST, PARSE_ERROR, Problem};
+
+/// The messages of a body.
+#[derive(Debug)]
+pub(crate) struct Posted<'a> {
+    pub(crate) messages: Vec<Envelope<'a>>,
+    pub(crate) is_batch: bool,
+}
+
+/// A request that waits for an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) key: Key,
+    pub(crate) method: String,
+}
+
+impl Asked {
+    /// Whether it is answered only when it ends: until then, notifications come.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.method == "subscriptions/listen"
+    }
+}
+
+/// What transports look at in `params`.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Params<'a> {
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "protocolVersion")]
+    version: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) uri: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "taskId")]
+    pub(crate) task: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) arguments: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Option<&'a RawValue>,
+}
+
+/// What a request says of itself in `_meta` (2026-07-28).
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    /// The version that it speaks.
+    pub(crate) version: Option<String>,
+    /// Whether it says what the client can do.
+    pub(crate) has_capabilities: bool,
+}
+
+impl<'a> Posted<'a> {
+    /// Reads the envelopes of a body. An error for what is no JSON-RPC.
+    pub(crate) fn read(body: &'a [u8]) -> Result<Self, Problem> {
+        let messages = messages(body);
+        let is_batch = body.trim_ascii_start().starts_with(b"[");
+        if messages.is_empty() {
+            let is_json = serde_json::from_slice::<&RawValue>(body).is_ok();
+            return Err(match is_json {
+                true => Problem::bad(INVALID_REQUEST, "the body is no JSON-RPC message"),
+                false => Problem::bad(PARSE_ERROR, "the body is no JSON"),
+            });
+        }
+        let posted = Self { messages, is_batch };
+        posted.check()?;
+        Ok(posted)
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        for message in &self.messages {
+            let is_any = message.method.is_some() || message.id.is_some();
+            if !is_any || (message.id.is_some() && message.key().is_none()) {
+                let what = "a message needs a method, and an id that is a text or a number";
+                return Err(Problem::bad(INVALID_REQUEST, what));
+            }
+        }
+        if self.is_batch && self.messages.iter().any(is_initialize) {
+            let what = "initialize cannot be part of a batch";
+            return Err(Problem::bad(INVALID_REQUEST, what));
+        }
+        Ok(())
+    }
+
+    /// The only message of a body that is no batch.
+    pub(crate) fn single(&self) -> Option<&Envelope<'a>> {
+        match self.messages.as_slice() {
+            [single] if !self.is_batch => Some(single),
+            _ => None,
+        }
+    }
+
+    /// The requests.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        let asked = |message: &Envelope<'_>| {
+            let key = message.key()?;
+            let method = message.method.as_deref()?.to_owned();
+            Some(Asked { key, method })
+        };
+        self.messages.iter().filter_map(asked).collect()
+    }
+
+    /// Whether it begins a session.
+    pub(crate) fn is_initialize(&self) -> bool {
+        self.single().is_some_and(is_initialize)
+    }
+}
+
+fn is_initialize(message: &Envelope<'_>) -> bool {
+    message.method.as_deref() == Some("initialize") && message.id.is_some()
+}
+
+/// The parameters of a message; none for what is no object.
+pub(crate) fn params<'a>(message: &Envelope<'a>) -> Params<'a> {
+    message.params.and_then(object).unwrap_or_default()
+}
+
+/// A member that is a text.
+pub(crate) fn text(member: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    serde_json::from_str(member?.get()).ok()
+}
+
+impl Params<'_> {
+    /// The version that `initialize` asks for.
+    pub(crate) fn asked_version(&self) -> Option<Cow<'_, str>> {
+        text(self.version)
+    }
+
+    /// What the request says of itself.
+    pub(crate) fn said(&self) -> Said {
+        let meta: Meta<'_> = self.meta.and_then(object).unwrap_or_default();
+        let capabilities = meta.capabilities;
+        Said {
+            version: text(meta.version).map(Cow::into_owned),
+            has_capabilities: capabilities
+                .is_some_and(|json| json.get().trim_start().starts_with('{')),
+        }
+    }
+}

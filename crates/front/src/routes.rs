@@ -1,0 +1,334 @@
+//! The rules by which a desk finds the stream of a parcel.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde::Deserialize;
+use spillgate_wire::{Envelope, Item, Key, Parcel, messages, object};
+
+use crate::era::Era;
+use crate::frame;
+use crate::inlet::{Delivery, Letter, Outlet};
+use crate::problem::{REFUSED, error_frame};
+
+/// Events whose stream is remembered, for clients that come back.
+const EVENTS: usize = 1024;
+
+/// What a desk knows.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    era: Era,
+    /// Requests without an answer.
+    pub(crate) waiting: HashMap<Key, Waiting>,
+    /// The stream for what belongs to no request.
+    pub(crate) general: Option<Outlet>,
+    /// What came while there was no stream for it.
+    pub(crate) kept: VecDeque<Parcel>,
+    most_kept: usize,
+    events: HashMap<String, Option<Key>>,
+    /// The same, the oldest first.
+    order: VecDeque<String>,
+    /// The request that began the session.
+    pub(crate) initialize: Option<Key>,
+    /// The version that it ended with.
+    pub(crate) agreed: Option<String>,
+    /// It ended with an error.
+    pub(crate) is_refused: bool,
+}
+
+/// A request without an answer.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    stream: u64,
+    outlet: Option<Outlet>,
+    /// An event of it had an id.
+    has_events: bool,
+    /// It has no answer but when it is ended.
+    pub(crate) is_lasting: bool,
+}
+
+impl Waiting {
+    pub(crate) fn new(outlet: Outlet, is_lasting: bool) -> Self {
+        Self {
+            stream: outlet.stream,
+            outlet: Some(outlet),
+            has_events: false,
+            is_lasting,
+        }
+    }
+
+    /// Its stream, if somebody reads it.
+    pub(crate) fn outlet(&self) -> Option<&Outlet> {
+        self.outlet.as_ref()
+    }
+}
+
+impl Routes {
+    pub(crate) fn new(era: Era, most_kept: usize) -> Self {
+        Self {
+            era,
+            waiting: HashMap::new(),
+            general: None,
+            kept: VecDeque::new(),
+            most_kept,
+            events: HashMap::new(),
+            order: VecDeque::new(),
+            initialize: None,
+            agreed: None,
+            is_refused: false,
+        }
+    }
+
+    /// The request that the event was for; nothing for another event, or one that
+    /// is forgotten.
+    pub(crate) fn place(&self, event: &str) -> Option<Key> {
+        self.events.get(event)?.clone()
+    }
+
+    /// A broken stream goes on.
+    pub(crate) fn take_up(&mut self, key: &Key, outlet: &Outlet) {
+        let again = || Waiting {
+            has_events: true,
+            ..Waiting::new(outlet.clone(), false)
+        };
+        let broken = self.waiting.entry(key.clone()).or_insert_with(again).stream;
+        let others = self.waiting.values_mut();
+        for waiting in others.filter(|waiting| waiting.stream == broken) {
+            waiting.stream = outlet.stream;
+            waiting.outlet = Some(outlet.clone());
+        }
+    }
+
+    /// The stream has no reader any more. Its requests that have no answer.
+    pub(crate) fn gone(&mut self, stream: u64) -> Vec<Key> {
+        if self
+            .general
+            .as_ref()
+            .is_some_and(|general| general.stream == stream)
+        {
+            self.general = None;
+        }
+        let mut keys = Vec::new();
+        for (key, waiting) in &mut self.waiting {
+            if waiting.stream == stream {
+                waiting.outlet = None;
+                keys.push(key.clone());
+            }
+        }
+        keys
+    }
+
+    /// Where a parcel goes.
+    pub(crate) fn route(&mut self, parcel: Parcel) -> Vec<Delivery> {
+        match (&parcel.item, &parcel.of) {
+            (Item::Gone(how), None) => self.fail_all(how),
+            (Item::Gone(how), Some(key)) => self.fail(&key.clone(), how),
+            (Item::Failed(error), Some(key)) => self.fail(&key.clone(), &error.to_string()),
+            (Item::Failed(error), None) => {
+                tracing::warn!(%error, "a message could not be brought over");
+                Vec::new()
+            }
+            (Item::Ended, of) => self.ended(of.clone()),
+            (Item::Refused(_), Some(key)) => self.refused(&key.clone(), parcel),
+            (Item::Refused(refusal), None) => {
+                tracing::warn!(status = refusal.status, "a server refused a stream");
+                Vec::new()
+            }
+            (Item::Message(_) | Item::Mark { .. }, _) => self.message(parcel),
+        }
+    }
+
+    fn message(&mut self, parcel: Parcel) -> Vec<Delivery> {
+        let mut answered = Vec::new();
+        if let Item::Message(frame) = &parcel.item {
+            for message in messages(frame::head(frame)) {
+                self.look_at(&message, parcel.of.as_ref(), &mut answered);
+            }
+        }
+        let own = parcel
+            .of
+            .as_ref()
+            .filter(|key| self.waiting.contains_key(key));
+        let Some(key) = own.or(answered.first()).cloned() else {
+            return self.unasked(parcel);
+        };
+        self.remember(&parcel, Some(&key));
+        let outlet = self
+            .waiting
+            .get(&key)
+            .and_then(|waiting| waiting.outlet.clone());
+        for key in &answered {
+            self.waiting.remove(key);
+        }
+        self.letter(outlet, parcel)
+    }
+
+    /// Notes which request a message answers.
+    fn look_at(&mut self, message: &Envelope<'_>, of: Option<&Key>, answered: &mut Vec<Key>) {
+        if message.method.is_some() {
+            return;
+        }
+        // A server that could not read the id of a request answers without one.
+        let Some(key) = message.key().or(of.cloned()) else {
+            return;
+        };
+        if !self.waiting.contains_key(&key) {
+            return;
+        }
+        if self.initialize.as_ref() == Some(&key) {
+            self.agreed = message
+                .result
+                .and_then(object)
+                .map(|Agreed { version }| version);
+            self.is_refused = message.result.is_none();
+        }
+        answered.push(key);
+    }
+
+    /// A parcel that is for no request that waits.
+    fn unasked(&mut self, parcel: Parcel) -> Vec<Delivery> {
+        let is_message = matches!(parcel.item, Item::Message(_));
+        let general = self.general.clone().filter(Outlet::is_read);
+        let is_answer = is_message && is_answer(&parcel);
+        if is_answer && (parcel.event.is_none() || general.is_none()) {
+            tracing::debug!("an answer that nobody waits for");
+            return Vec::new();
+        }
+        if general.is_some() {
+            self.remember(&parcel, None);
+            return self.letter(general, parcel);
+        }
+        if let Some(key) = self.only_one() {
+            self.remember(&parcel, Some(&key));
+            let outlet = self
+                .waiting
+                .get(&key)
+                .and_then(|waiting| waiting.outlet.clone());
+            return self.letter(outlet, parcel);
+        }
+        if is_message && self.era == Era::Legacy {
+            self.kept.push_back(parcel);
+            if self.kept.len() > self.most_kept {
+                tracing::warn!("a message is dropped: the client has no stream open for it");
+                self.kept.pop_front();
+            }
+        }
+        Vec::new()
+    }
+
+    /// The only request under way, if it has a stream. Not the one that begins
+    /// the session: before it is answered, a client expects nothing else.
+    fn only_one(&self) -> Option<Key> {
+        let mut waiting = self.waiting.iter();
+        let (key, only) = waiting.next()?;
+        let is_only = waiting.next().is_none() && self.initialize.as_ref() != Some(key);
+        (is_only && only.outlet.is_some()).then(|| key.clone())
+    }
+
+    fn remember(&mut self, parcel: &Parcel, of: Option<&Key>) {
+        let Some(event) = &parcel.event else {
+            return;
+        };
+        if let Some(waiting) = of.and_then(|key| self.waiting.get_mut(key)) {
+            waiting.has_events = true;
+        }
+        if self.events.insert(event.clone(), of.cloned()).is_none() {
+            self.order.push_back(event.clone());
+        }
+        if self.order.len() > EVENTS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.events.remove(&oldest);
+        }
+    }
+
+    fn letter(&self, outlet: Option<Outlet>, parcel: Parcel) -> Vec<Delivery> {
+        let Some(outlet) = outlet else {
+            tracing::debug!("a message for a client that is gone");
+            return Vec::new();
+        };
+        let is_general = self
+            .general
+            .as_ref()
+            .is_some_and(|general| general.stream == outlet.stream);
+        let mut others = self.waiting.values();
+        let is_last = !is_general && !others.any(|waiting| waiting.stream == outlet.stream);
+        let letter = Letter {
+            parcel,
+            is_last,
+            unanswered: Vec::new(),
+        };
+        vec![Delivery { outlet, letter }]
+    }
+
+    /// Takes the requests of a stream off the list.
+    fn stream_of(&mut self, key: &Key) -> Option<(Vec<Key>, Outlet)> {
+        let waiting = self.waiting.get(key)?;
+        let (stream, outlet) = (waiting.stream, waiting.outlet.clone());
+        let mut keys = Vec::new();
+        self.waiting.retain(|key, waiting| {
+            let is_other = waiting.stream != stream;
+            if !is_other {
+                keys.push(key.clone());
+            }
+            is_other
+        });
+        Some((keys, outlet?))
+    }
+
+    fn refused(&mut self, key: &Key, parcel: Parcel) -> Vec<Delivery> {
+        self.is_refused |= self.initialize.as_ref() == Some(key);
+        let Some((unanswered, outlet)) = self.stream_of(key) else {
+            return Vec::new();
+        };
+        let letter = Letter {
+            parcel,
+            is_last: true,
+            unanswered,
+        };
+        vec![Delivery { outlet, letter }]
+    }
+
+    /// A server ended a stream. Its client may come back for the rest, if it had
+    /// an event to name.
+    fn ended(&mut self, of: Option<Key>) -> Vec<Delivery> {
+        let Some(key) = of else {
+            self.general = None;
+            return Vec::new();
+        };
+        match self.waiting.get(&key) {
+            Some(waiting) if waiting.has_events => {
+                let stream = waiting.stream;
+                self.gone(stream);
+                Vec::new()
+            }
+            Some(_) => self.fail(&key, "the server ended the stream before it answered"),
+            None => Vec::new(),
+        }
+    }
+
+    fn fail(&mut self, key: &Key, why: &str) -> Vec<Delivery> {
+        let frame = error_frame(Some(key), REFUSED, why);
+        self.message(Parcel::message(frame).of(Some(key.clone())))
+    }
+
+    /// Answers everything that waits with an error.
+    pub(crate) fn fail_all(&mut self, why: &str) -> Vec<Delivery> {
+        let keys: Vec<Key> = self.waiting.keys().cloned().collect();
+        keys.iter().flat_map(|key| self.fail(key, why)).collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct Agreed {
+    #[serde(rename = "protocolVersion")]
+    version: String,
+}
+
+fn is_answer(parcel: &Parcel) -> bool {
+    let Item::Message(frame) = &parcel.item else {
+        return false;
+    };
+    messages(frame::head(frame))
+        .iter()
+        .any(Envelope::is_response)
+}

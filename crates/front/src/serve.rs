@@ -1,0 +1,199 @@
+//! How does a connection begin, and how do all of them end?
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use rustix::net::sockopt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tower::ServiceExt;
+
+use crate::endpoint::sweep_every;
+use crate::front::{Ends, Inner};
+use crate::{FrontError, FrontSettings};
+
+/// Streams of one HTTP/2 connection.
+const STREAMS: u32 = 256;
+
+/// Bytes of a request's head.
+const HEAD: u32 = 64 << 10;
+
+/// Pause after a connection could not be taken, such as for want of file
+/// descriptors.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Serves until `shutdown`.
+pub(crate) async fn serve(
+    inner: Arc<Inner>,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), FrontError> {
+    let router = inner.router();
+    let builder = Arc::new(builder(&inner.settings));
+    let places = Arc::new(Semaphore::new(inner.settings.max_connections));
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    let sweeper = sweep(Arc::clone(&inner));
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            accepted = accept(&listener, &places) => accepted,
+            () = &mut shutdown => break,
+            Some(_) = connections.join_next() => continue,
+        };
+        let Some((stream, peer, place)) = accepted else {
+            continue;
+        };
+        let connection = Connection {
+            router: router.clone(),
+            builder: Arc::clone(&builder),
+            watcher: graceful.watcher(),
+            head_time: inner.settings.read_time(),
+            stall: Duration::from_secs(inner.settings.stall_seconds),
+        };
+        connections.spawn(async move {
+            let _place = place;
+            connection.run(stream, peer).await;
+        });
+    }
+    drop(listener);
+    sweeper.abort();
+    wind_up(&inner, graceful, connections).await;
+    Ok(())
+}
+
+/// The next connection, once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = Arc::clone(places).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, peer)) => Some((stream, peer, place)),
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be taken");
+            sleep(BREATH).await;
+            None
+        }
+    }
+}
+
+/// Lets requests finish, then ends what is left.
+async fn wind_up(inner: &Inner, graceful: GracefulShutdown, mut connections: JoinSet<()>) {
+    let wait = Duration::from_secs(inner.settings.shutdown_seconds);
+    inner.end_lasting();
+    let is_done = timeout(wait, graceful.shutdown()).await.is_ok();
+    if !is_done {
+        tracing::warn!("requests under way are broken off");
+    }
+    let mut ending = JoinSet::new();
+    for client in inner.sessions.take_all() {
+        ending.spawn(async move { client.end(!is_done).await });
+    }
+    // A server that does not let go is the gateway's business, not ours.
+    drop(timeout(wait, ending.join_all()).await);
+    connections.shutdown().await;
+}
+
+/// Forgets who is quiet for too long.
+fn sweep(inner: Arc<Inner>) -> JoinHandle<()> {
+    let idle = Duration::from_secs(inner.settings.session_idle_seconds);
+    tokio::spawn(async move {
+        let mut ticks = interval(sweep_every(idle));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            for client in inner.sessions.take_idle() {
+                tracing::info!("a session is ended: nothing was heard of it");
+                tokio::spawn(async move { client.end(false).await });
+            }
+            if let Some(rates) = &inner.rates {
+                rates.sweep();
+            }
+        }
+    })
+}
+
+fn builder(settings: &FrontSettings) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let mut http1 = builder.http1();
+    http1.timer(TokioTimer::new());
+    http1.header_read_timeout(settings.read_time());
+    http1.max_buf_size(HEAD as usize);
+    let keep_alive = settings.keep_alive();
+    let mut http2 = builder.http2();
+    http2.timer(TokioTimer::new());
+    http2.keep_alive_interval(keep_alive);
+    http2.keep_alive_timeout(settings.read_time());
+    http2.max_concurrent_streams(STREAMS);
+    http2.max_header_list_size(HEAD);
+    builder
+}
+
+struct Connection {
+    router: Router,
+    builder: Arc<auto::Builder<TokioExecutor>>,
+    watcher: Watcher,
+    head_time: Duration,
+    stall: Duration,
+}
+
+impl Connection {
+    async fn run(self, stream: TcpStream, peer: SocketAddr) {
+        let Ok(local) = stream.local_addr() else {
+            return;
+        };
+        if let Err(error) = set_options(&stream, self.stall) {
+            tracing::debug!(%error, "options of a connection could not be set");
+        }
+        let ends = Ends { local, peer };
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&has_asked);
+        let router = self.router;
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            asked.store(true, Ordering::Relaxed);
+            request.extensions_mut().insert(ends);
+            router.clone().oneshot(request)
+        });
+        let serving = self.builder.serve_connection(TokioIo::new(stream), service);
+        let mut serving = pin!(self.watcher.watch(serving.into_owned()));
+        // The server looks for the version of HTTP first, without a time limit.
+        let served = tokio::select! {
+            served = &mut serving => served,
+            () = sleep(self.head_time) => match has_asked.load(Ordering::Relaxed) {
+                true => serving.await,
+                false => return,
+            },
+        };
+        if let Err(error) = served {
+            tracing::debug!(%error, "a connection broke");
+        }
+    }
+}
+
+/// Small messages leave at once; a client that is no longer there is noticed.
+fn set_options(stream: &TcpStream, stall: Duration) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, stall)?;
+    #[cfg(target_os = "linux")]
+    {
+        let stall = u32::try_from(stall.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(stream, stall)?;
+    }
+    Ok(())
+}

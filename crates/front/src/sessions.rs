@@ -1,0 +1,140 @@
+//! Which clients have a session, and since when is one quiet?
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use tokio::time::Instant;
+
+use crate::auth::Principal;
+use crate::backend::Peer;
+use crate::desk::Desk;
+use crate::problem::Problem;
+
+/// Bytes of a session's id: nobody guesses 192 random bits.
+const ID_BYTES: usize = 24;
+
+/// What a client whose session is gone, or never was, is told.
+const UNKNOWN: &str = "there is no such session; begin another with initialize";
+
+/// A session.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) id: String,
+    pub(crate) peer: Arc<dyn Peer>,
+    pub(crate) desk: Arc<Desk>,
+    owner: Principal,
+    last: Mutex<Instant>,
+}
+
+impl Client {
+    /// It was heard of just now.
+    pub(crate) fn touch(&self) {
+        *guarded(&self.last) = Instant::now();
+    }
+
+    fn is_idle(&self, limit: Duration) -> bool {
+        guarded(&self.last).elapsed() >= limit && !self.desk.is_read()
+    }
+
+    /// Ends it; what is under way may still be answered, unless `hurried`.
+    pub(crate) async fn end(&self, hurried: bool) {
+        self.desk.end_lasting();
+        self.peer.close(hurried).await;
+        self.desk.fail("the session has ended").await;
+    }
+}
+
+/// All sessions.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<String, Arc<Client>>>,
+    most: usize,
+    idle: Duration,
+}
+
+fn guarded<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sessions {
+    pub(crate) fn new(most: usize, idle: Duration) -> Self {
+        Self {
+            open: Mutex::new(HashMap::new()),
+            most,
+            idle,
+        }
+    }
+
+    /// Begins a session of `owner`. An error if there are too many.
+    pub(crate) fn begin(
+        &self,
+        owner: Principal,
+        desk: &Arc<Desk>,
+        peer: impl FnOnce() -> Arc<dyn Peer>,
+    ) -> Result<Arc<Client>, Problem> {
+        let mut bytes = [0; ID_BYTES];
+        if getrandom::fill(&mut bytes).is_err() {
+            let what = "the system has no random numbers";
+            return Err(Problem::http(StatusCode::INTERNAL_SERVER_ERROR, what));
+        }
+        let id = BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        let mut open = guarded(&self.open);
+        if open.len() >= self.most {
+            let what = "there are too many sessions; come again later";
+            return Err(Problem::http(StatusCode::SERVICE_UNAVAILABLE, what).again_in(30));
+        }
+        let client = Arc::new(Client {
+            id: id.clone(),
+            peer: peer(),
+            desk: Arc::clone(desk),
+            owner,
+            last: Mutex::new(Instant::now()),
+        });
+        open.insert(id, Arc::clone(&client));
+        Ok(client)
+    }
+
+    /// A session of `asker`. Somebody else's is as unknown as none.
+    pub(crate) fn find(&self, id: &str, asker: &Principal) -> Result<Arc<Client>, Problem> {
+        let client = guarded(&self.open).get(id).cloned();
+        let client = client.filter(|client| client.owner == *asker);
+        let client = client.ok_or_else(|| Problem::http(StatusCode::NOT_FOUND, UNKNOWN))?;
+        client.touch();
+        Ok(client)
+    }
+
+    /// Whether there is a session with this id.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        guarded(&self.open).contains_key(id)
+    }
+
+    /// Forgets a session; whether it was there.
+    pub(crate) fn forget(&self, id: &str) -> bool {
+        guarded(&self.open).remove(id).is_some()
+    }
+
+    /// Takes out those that are quiet for too long.
+    pub(crate) fn take_idle(&self) -> Vec<Arc<Client>> {
+        let idle = |_: &String, client: &mut Arc<Client>| client.is_idle(self.idle);
+        let mut open = guarded(&self.open);
+        let gone = open.extract_if(idle);
+        gone.map(|(_, client)| client).collect()
+    }
+
+    /// All of them, still open.
+    pub(crate) fn all(&self) -> Vec<Arc<Client>> {
+        guarded(&self.open).values().cloned().collect()
+    }
+
+    /// Takes out all.
+    pub(crate) fn take_all(&self) -> Vec<Arc<Client>> {
+        guarded(&self.open)
+            .drain()
+            .map(|(_, client)| client)
+            .collect()
+    }
+}

@@ -1,0 +1,270 @@
+//! Stateless requests (2026-07-28).
+
+use serde_json::{Value, json};
+use spillgate_front::FrontSettings;
+
+use crate::fake::{Event, message, note};
+use crate::running::{Reader, Running, call, modern, request};
+
+#[tokio::test]
+async fn headers_must_say_what_the_body_says() {
+    let front = Running::new(FrontSettings::default()).await;
+    let body = modern(&json!(1), "echo", &json!({"text": "hi"}));
+    let mut no_capabilities = body.clone();
+    let meta = no_capabilities["params"]["_meta"].as_object_mut().unwrap();
+    meta.remove("io.modelcontextprotocol/clientCapabilities");
+    let mut no_version = body.clone();
+    let meta = no_version["params"]["_meta"].as_object_mut().unwrap();
+    meta.remove("io.modelcontextprotocol/protocolVersion");
+    let regional = modern(&json!(1), "regional", &json!({"region": "eu"}));
+    let version = ("mcp-protocol-version", "2026-07-28");
+    let call = ("mcp-method", "tools/call");
+    let echo = ("mcp-name", "echo");
+    let named = ("mcp-name", "regional");
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}});
+    let discover = request(1, "server/discover", &json!({}));
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    let batch = json!([body]);
+    type Case<'a> = (&'a str, &'a Value, Vec<(&'a str, &'a str)>, u16, i64);
+    let cases: Vec<Case<'_>> = vec![
+        ("all there", &body, vec![version, call, echo], 200, 0),
+        (
+            "base64",
+            &body,
+            vec![version, call, ("mcp-name", "=?base64?ZWNobw==?=")],
+            200,
+            0,
+        ),
+        (
+            "bad base64",
+            &body,
+            vec![version, call, ("mcp-name", "=?base64?!?=")],
+            400,
+            -32020,
+        ),
+        ("no version", &body, vec![call, echo], 400, -32020),
+        (
+            "other version",
+            &body,
+            vec![("mcp-protocol-version", "2025-11-25"), call, echo],
+            400,
+            -32020,
+        ),
+        ("no method", &body, vec![version, echo], 400, -32020),
+        (
+            "other method",
+            &body,
+            vec![version, ("mcp-method", "ping"), echo],
+            400,
+            -32020,
+        ),
+        (
+            "two methods",
+            &body,
+            vec![version, call, call, echo],
+            400,
+            -32020,
+        ),
+        ("no name", &body, vec![version, call], 400, -32020),
+        ("other name", &body, vec![version, call, named], 400, -32020),
+        (
+            "no version in the body",
+            &no_version,
+            vec![version, call, echo],
+            400,
+            -32602,
+        ),
+        (
+            "no capabilities",
+            &no_capabilities,
+            vec![version, call, echo],
+            200,
+            0,
+        ),
+        ("bare discover", &discover, vec![], 400, -32602),
+        (
+            "argument",
+            &regional,
+            vec![version, call, named, ("mcp-param-region", "eu")],
+            200,
+            0,
+        ),
+        (
+            "other argument",
+            &regional,
+            vec![version, call, named, ("mcp-param-region", "us")],
+            400,
+            -32020,
+        ),
+        (
+            "missing argument",
+            &regional,
+            vec![version, call, named],
+            400,
+            -32020,
+        ),
+        (
+            "notification",
+            &note,
+            vec![version, ("mcp-method", "notifications/cancelled")],
+            202,
+            0,
+        ),
+        ("bare notification", &note, vec![version], 400, -32020),
+        ("response", &answer, vec![version], 400, -32600),
+        ("batch", &batch, vec![version, call, echo], 400, -32600),
+    ];
+    for (what, body, headers, status, code) in cases {
+        let mut post = front.post(body);
+        for (name, value) in headers {
+            post = post.header(name, value);
+        }
+        let response = post.send().await.unwrap();
+        assert_eq!(response.status(), status, "{what}");
+        assert!(response.headers().get("mcp-session-id").is_none(), "{what}");
+        let text = response.text().await.unwrap();
+        let body: Value = serde_json::from_str(&text).unwrap_or_default();
+        assert_eq!(
+            body["error"]["code"].as_i64().unwrap_or_default(),
+            code,
+            "{what}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn some_errors_have_a_status() {
+    let front = Running::new(FrontSettings::default()).await;
+    let mut body = modern(&json!(1), "echo", &json!({}));
+    body["method"] = json!("unknown/method");
+    let post = front
+        .post(&body)
+        .header("mcp-protocol-version", "2026-07-28");
+    let response = post
+        .header("mcp-method", "unknown/method")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 404);
+    let text = response.text().await.unwrap();
+    assert!(text.contains("-32601"), "{text}");
+}
+
+#[tokio::test]
+async fn each_request_is_an_exchange_of_its_own() {
+    let front = Running::new(FrontSettings::default()).await;
+    for (tool, peer) in [("echo", 0), ("noisy", 1)] {
+        let response = front.post_modern(&json!("same"), tool, &json!({"text": tool}));
+        let text = response.send().await.unwrap().text().await.unwrap();
+        assert!(text.contains(&format!("\"text\":\"{tool}\"")), "{text}");
+        front
+            .log
+            .until(|event| *event == Event::Closed(peer, false))
+            .await;
+    }
+    let events = front.log.events();
+    assert!(
+        !events
+            .iter()
+            .any(|event| matches!(event, Event::Abandoned(..))),
+        "{events:?}"
+    );
+    let passed = front.log.headers.lock().unwrap().clone();
+    assert!(passed.contains(&("mcp-name".to_owned(), "noisy".to_owned())));
+}
+
+#[tokio::test]
+async fn closing_the_response_calls_the_request_off() {
+    let front = Running::new(FrontSettings::default()).await;
+    // Before anything came, and in the middle of a stream.
+    let never = front.post_modern(&json!(1), "never", &json!({})).send();
+    let pending = tokio::spawn(never);
+    front
+        .log
+        .until(|event| matches!(event, Event::Took(0, _)))
+        .await;
+    pending.abort();
+    front
+        .log
+        .until(|event| *event == Event::Abandoned(0, "1".to_owned()))
+        .await;
+    front
+        .log
+        .until(|event| *event == Event::Closed(0, true))
+        .await;
+    let listen = front.post_modern(&json!("s"), "never", &json!({})).send();
+    let pending = tokio::spawn(listen);
+    front
+        .log
+        .until(|event| matches!(event, Event::Took(1, _)))
+        .await;
+    front
+        .log
+        .sink(1)
+        .take(message(Some(&json!("s")), &note("one")))
+        .await;
+    let mut stream = Reader::new(pending.await.unwrap().unwrap());
+    stream.until("one").await;
+    drop(stream);
+    front
+        .log
+        .until(|event| *event == Event::Abandoned(1, "\"s\"".to_owned()))
+        .await;
+}
+
+#[tokio::test]
+async fn one_client_has_only_so_many_under_way() {
+    let settings = FrontSettings {
+        max_requests_per_session: 1,
+        ..FrontSettings::default()
+    };
+    let front = Running::new(settings).await;
+    let pending = tokio::spawn(front.post_modern(&json!(1), "never", &json!({})).send());
+    front
+        .log
+        .until(|event| matches!(event, Event::Took(0, _)))
+        .await;
+    let second = front
+        .post_modern(&json!(2), "echo", &json!({}))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(second.status(), 429);
+    pending.abort();
+    front
+        .log
+        .until(|event| matches!(event, Event::Closed(0, _)))
+        .await;
+    let third = front
+        .post_modern(&json!(3), "echo", &json!({}))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(third.status(), 200);
+    // A session's are counted by themselves.
+    let session = front.begin().await;
+    let fourth = front.post_in(&session, &call(1, "echo", &json!({})));
+    assert_eq!(fourth.send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_subscription_lasts_until_the_front_ends() {
+    let mut front = Running::new(FrontSettings::default()).await;
+    let mut body = modern(&json!(1), "never", &json!({}));
+    body["method"] = json!("subscriptions/listen");
+    let post = front
+        .post(&body)
+        .header("mcp-protocol-version", "2026-07-28");
+    let pending = tokio::spawn(post.header("mcp-method", "subscriptions/listen").send());
+    front
+        .log
+        .until(|event| matches!(event, Event::Took(0, _)))
+        .await;
+    let sink = front.log.sink(0);
+    sink.take(message(None, &note("changed"))).await;
+    let mut stream = Reader::new(pending.await.unwrap().unwrap());
+    stream.until("changed").await;
+    front.stop.take().unwrap().send(()).unwrap();
+    stream.end().await;
+    front.served.await.unwrap().unwrap();
+}
