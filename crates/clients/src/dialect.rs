@@ -71,7 +71,8 @@ impl Dialect {
     /// The order in which members stand in an entry that we write.
     pub(crate) fn order(&self) -> Vec<&'static str> {
         let head = ["type", self.command].into_iter().chain(self.args);
-        let tail = [self.env, "env_vars"].into_iter();
-        head.chain(tail).collect()
+        let there = self.urls.iter().copied();
+        let tail = [self.headers, "env_http_headers", self.env, "env_vars"];
+        head.chain(there).chain(tail).collect()
     }
 }

@@ -81,16 +81,16 @@ fn edit_table(table: &CstObject, changes: &[Change]) {
 fn edit_front(array: &CstArray, new: &[Value]) -> bool {
     let elements = array.elements();
     let had: Option<Vec<Value>> = elements.iter().map(CstNode::to_serde_value).collect();
+    let one_line = !array.children().iter().any(CstNode::is_newline);
+    let space = |element: Option<&CstNode>| element?.previous_sibling()?.as_whitespace();
+    let before_first = space(elements.first()).map(|space| space.value());
     match had.as_ref().and_then(|had| Front::of(had, new)) {
         Some(Front::Added(added)) => {
-            let one_line = !array.children().iter().any(CstNode::is_newline);
             for (index, value) in added.iter().enumerate() {
                 array.insert(index, input(value));
             }
             // Before what was the first stands a whole indent now.
-            let before = elements.first().and_then(CstNode::previous_sibling);
-            let space = before.and_then(|before| before.as_whitespace());
-            if let Some(space) = space.filter(|_| one_line) {
+            if let Some(space) = space(elements.first()).filter(|_| one_line) {
                 space.set_value(" ".to_owned());
             }
             true
@@ -98,6 +98,9 @@ fn edit_front(array: &CstArray, new: &[Value]) -> bool {
         Some(Front::Gone(count)) => {
             for element in elements.into_iter().take(count) {
                 element.remove();
+            }
+            if let Some(space) = space(array.elements().first()).filter(|_| one_line) {
+                space.set_value(before_first.unwrap_or_default());
             }
             true
         }

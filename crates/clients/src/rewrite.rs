@@ -116,10 +116,6 @@ pub(crate) fn peeled(
     if let Some(at) = words.iter().position(|word| word == "--") {
         let (program, arguments) = words[at + 1..].split_first()?;
         set_command(dialect, &mut entry, program, arguments);
-        let args = dialect.args.filter(|_| arguments.is_empty());
-        if let Some(args) = args {
-            entry.remove(args);
-        }
         return Some(entry);
     }
     let after = |flag: &str| -> Vec<&String> {
