@@ -881,8 +881,13 @@ proptest! {
     ) {
         let args: Vec<String> = args.iter().map(|arg| format!("{arg:?}")).collect();
         let args = args.join(&format!(",{}", gaps[10]));
-        // In a list that was empty there is nothing for a comment to be about.
-        let inner = if args.is_empty() { ["", ""] } else { [gaps[8].as_str(), gaps[9].as_str()] };
+        // A comment before a list's first element goes with what was put before it; in a list that
+        // was empty there is nothing for a comment to be about.
+        let inner = match (args.is_empty(), gaps[8].contains('/')) {
+            (true, _) => ["", ""],
+            (false, true) => ["", gaps[9].as_str()],
+            (false, false) => [gaps[8].as_str(), gaps[9].as_str()],
+        };
         let [a, b, c, d, e, f, g, h, ..] = gaps.as_slice() else { unreachable!() };
         let [i, j] = inner;
         let mut text = format!(
