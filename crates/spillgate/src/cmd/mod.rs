@@ -2,6 +2,7 @@
 
 pub(crate) mod cat;
 pub(crate) mod config;
+pub(crate) mod doctor;
 pub(crate) mod extract;
 pub(crate) mod fs_mcp;
 pub(crate) mod generate;
@@ -22,3 +23,5 @@ pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod stats;
 mod trace;
+pub(crate) mod unwrap;
+pub(crate) mod wrap;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod capture;
+mod clients;
 mod extract;
 mod faults;
 mod files;
