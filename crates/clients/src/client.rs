@@ -82,6 +82,12 @@ impl Client {
         )
     }
 
+    /// Whether it puts values in the place of `${…}` (or `{env:…}`) in a
+    /// server's entry.
+    pub(crate) fn fills_in(self) -> bool {
+        !matches!(self, Self::Codex | Self::Goose | Self::Zed)
+    }
+
     /// What it does with a large tool result by itself, as far as it was
     /// measured (versions: docs/clients.md).
     pub fn own_cap(self) -> &'static str {

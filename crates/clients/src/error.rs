@@ -35,7 +35,7 @@ pub enum ClientsError {
         file: PathBuf,
     },
     /// A server was named that is in none of the files.
-    #[error("no server is called {name:?} there; there are: {known}")]
+    #[error("no server is called {name:?} there; known are: {}", if known.is_empty() { "none" } else { known })]
     NoServer {
         /// What was asked for.
         name: String,

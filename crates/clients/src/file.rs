@@ -6,10 +6,12 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Gid, Uid, fchown};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::Builder;
 
 use crate::ClientsError;
+use crate::document::{Edit, Syntax, Trouble, edit, parse};
 
 /// A configuration larger than this is none.
 const LARGEST: u64 = 64 << 20;
@@ -26,6 +28,47 @@ pub(crate) struct Seen {
 pub fn digest(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A configuration as it was read.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) seen: Seen,
+    pub(crate) values: Value,
+}
+
+impl Opened {
+    /// `None` where there is no such file.
+    pub(crate) fn open(file: &Path) -> Result<Option<Self>, ClientsError> {
+        let Some(seen) = read(file)? else {
+            return Ok(None);
+        };
+        let values = text(&seen.bytes).and_then(|text| parse(Syntax::of(&seen.file), text));
+        let values = values.map_err(|trouble| trouble.of(file))?;
+        Ok(Some(Self { seen, values }))
+    }
+}
+
+impl Seen {
+    /// The bytes with these changes made.
+    pub(crate) fn edited(&self, edits: &[Edit]) -> Result<Vec<u8>, ClientsError> {
+        if edits.is_empty() {
+            return Ok(self.bytes.clone());
+        }
+        let edited = text(&self.bytes).and_then(|text| edit(Syntax::of(&self.file), text, edits));
+        let edited = edited.map_err(|trouble| trouble.of(&self.file))?;
+        Ok(edited.into_bytes())
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Trouble> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        Trouble::Malformed {
+            line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
+            message: "it is not UTF-8".into(),
+        }
+    })
 }
 
 pub(crate) fn failed(

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::document::{Syntax, parse};
 use crate::entry::{Kind, kind};
-use crate::file::{digest, read};
+use crate::file::{Opened, digest};
 use crate::plan::{State, in_file, servers};
-use crate::record::{Records, text};
+use crate::record::Records;
 use crate::{Client, ClientsError, Launch, Place, Scope, dialect};
 
 /// How things stand in a file.
@@ -43,11 +42,9 @@ pub fn inspect(
     places: &[Place],
     records: &Records,
 ) -> Result<Option<FileReport>, ClientsError> {
-    let Some(seen) = read(file)? else {
+    let Some(Opened { seen, values }) = Opened::open(file)? else {
         return Ok(None);
     };
-    let body = text(&seen.bytes).map_err(|trouble| trouble.of(file))?;
-    let values = parse(Syntax::of(&seen.file), body).map_err(|trouble| trouble.of(file))?;
     let record = records.load(&seen.file)?;
     let dialect = dialect::of(client);
     let places: Vec<Place> = in_file(places, file).cloned().collect();

@@ -17,6 +17,8 @@ pub struct Launch {
     pub environment: Vec<(String, String)>,
     /// The directory to run in, where the entry names one.
     pub directory: Option<String>,
+    /// Whether the client puts values in the place of variables.
+    pub fills_in: bool,
 }
 
 impl Launch {
@@ -36,6 +38,7 @@ impl Launch {
                 .map(|(name, value)| (name.clone(), text(value)))
                 .collect(),
             directory: entry.get("cwd").and_then(Value::as_str).map(str::to_owned),
+            fills_in: client.fills_in(),
         }
     }
 
@@ -43,7 +46,10 @@ impl Launch {
     /// asked by what stands between the braces (`HOME`, `env:HOME`,
     /// `workspaceFolder`); else the first that has no value.
     pub fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
-        let fill = |text: &String| filled(text, &value);
+        let fill = |text: &String| match self.fills_in {
+            true => filled(text, &value),
+            false => Ok(text.clone()),
+        };
         let pair = |(name, text): &(String, String)| Ok((name.clone(), fill(text)?));
         Ok(Self {
             program: fill(&self.program)?,
@@ -58,6 +64,7 @@ impl Launch {
                 .map(pair)
                 .collect::<Result<_, String>>()?,
             directory: self.directory.as_ref().map(fill).transpose()?,
+            fills_in: false,
         })
     }
 }
@@ -81,7 +88,12 @@ fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, 
             None => (inner, None),
         };
         done.push_str(&rest[..at]);
-        done.push_str(&value(name).or(other).ok_or_else(|| name.to_owned())?);
+        // A script has things of this form that are none of the client's.
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "_:.-".contains(c);
+        match !name.is_empty() && name.chars().all(is_name) {
+            true => done.push_str(&value(name).or(other).ok_or_else(|| name.to_owned())?),
+            false => done.push_str(&rest[at..=at + close]),
+        }
         rest = &rest[at + close + 1..];
     }
     Ok(done + rest)
@@ -103,6 +115,7 @@ mod tests {
             ("${B:-two}${A:-two}", Ok("two1")),
             ("${B}", Err("B")),
             ("${A", Ok("${A")),
+            ("${A##*x} ${A}", Ok("${A##*x} 1")),
         ] {
             let gives = gives.map(str::to_owned).map_err(str::to_owned);
             assert_eq!(filled(text, value), gives, "{text}");

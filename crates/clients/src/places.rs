@@ -74,6 +74,14 @@ pub fn places(client: Client, of: &Surroundings) -> Vec<Place> {
             }
         }
     }
+    // In the home directory the user's file may be the project's, too.
+    let mut seen = Vec::new();
+    all.retain(|place: &Place| {
+        let key = (place.file.clone(), place.table.clone());
+        let is_new = !seen.contains(&key);
+        seen.push(key);
+        is_new
+    });
     all
 }
 

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::document::Trouble;
 use crate::entry::Entry;
 use crate::file::{digest, failed, read, write_own};
 use crate::{Client, ClientsError};
@@ -144,16 +143,4 @@ impl Records {
         }
         remove(self.of(&record.file))
     }
-}
-
-/// The text of a file.
-pub(crate) fn text(bytes: &[u8]) -> Result<&str, Trouble> {
-    std::str::from_utf8(bytes).map_err(|error| Trouble::Malformed {
-        line: bytes[..error.valid_up_to()]
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count()
-            + 1,
-        message: "it is not UTF-8".into(),
-    })
 }

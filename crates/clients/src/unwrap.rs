@@ -7,11 +7,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::document::{Syntax, edit, parse};
+use crate::document::Edit;
 use crate::entry::{Entry, Kind, kind};
-use crate::file::{Seen, digest, read};
+use crate::file::{Opened, Seen, digest};
 use crate::plan::{Found, Outcome, Plan, State, Then, at, in_file, servers};
-use crate::record::{Kept, Record, Records, text};
+use crate::record::{Kept, Record, Records};
 use crate::rewrite::peeled;
 use crate::wrap::to_become;
 use crate::{Client, ClientsError, Place, Scope, dialect};
@@ -27,12 +27,9 @@ pub fn unwrap(
     only: &[String],
     records: &Records,
 ) -> Result<Option<Plan>, ClientsError> {
-    let Some(seen) = read(file)? else {
+    let Some(Opened { seen, values }) = Opened::open(file)? else {
         return Ok(None);
     };
-    let syntax = Syntax::of(&seen.file);
-    let before = text(&seen.bytes).map_err(|trouble| trouble.of(file))?;
-    let values = parse(syntax, before).map_err(|trouble| trouble.of(file))?;
     let record = records.load(&seen.file)?;
     let places: Vec<Place> = in_file(places, file).cloned().collect();
     let mut all = servers(client, &values, &places);
@@ -40,43 +37,21 @@ pub fn unwrap(
         all.extend(elsewhere(&values, record, &all));
     }
     all.retain(|found| only.is_empty() || only.iter().any(|name| name == found.name));
-    let (mut outcomes, mut edits, mut undone) = (Vec::new(), Vec::new(), Vec::new());
-    for found in all {
-        let was = record.as_ref().and_then(|record| kept(record, &found.at));
-        let Some((state, to)) = judge(client, &found, was) else {
-            continue;
-        };
-        outcomes.push(Outcome {
-            server: found.name.to_owned(),
-            scope: found.scope,
-            state,
-            note: None,
-        });
-        if let (Some(from), Some(to)) = (found.entry, to) {
-            edits.extend(to_become(client, &found.at, from, &to));
-            undone.push(found.at);
-        }
-    }
+    let undoing = Undoing::of(client, all, record.as_ref());
     let left = record.iter().flat_map(|record| &record.entries);
     let left: Vec<Kept> = left
-        .filter(|kept| !undone.contains(&kept.at))
+        .filter(|kept| !undoing.undone.contains(&kept.at))
         .cloned()
         .collect();
-    let as_written = record
+    let all_undone = left.is_empty() && !undoing.undone.is_empty();
+    let backup = record
         .as_ref()
-        .filter(|record| record.written == digest(&seen.bytes));
-    let backup = match as_written.filter(|_| left.is_empty() && !undone.is_empty()) {
-        Some(record) => records.backup(record).ok(),
-        None => None,
-    };
+        .filter(|_| all_undone)
+        .and_then(|record| untouched(record, &seen, records));
     let exact = backup.is_some();
-    let after = match (backup, edits.is_empty()) {
-        (Some(backup), _) => backup,
-        (None, true) => seen.bytes.clone(),
-        (None, false) => {
-            let edited = edit(syntax, before, &edits).map_err(|trouble| trouble.of(file))?;
-            edited.into_bytes()
-        }
+    let after = match backup {
+        Some(backup) => backup,
+        None => seen.edited(&undoing.edits)?,
     };
     let became = Became {
         from: digest(&seen.bytes),
@@ -86,19 +61,61 @@ pub fn unwrap(
     let then = forget(record, left, became, records)?;
     Ok(Some(Plan {
         file: file.to_owned(),
-        outcomes,
+        outcomes: undoing.outcomes,
         exact,
         backup: match &then {
             Then::Forget {
                 record,
-                keep_backup: true,
-            } => Some(records.backup_of(record)),
+                keep_backup,
+            } if *keep_backup => Some(records.backup_of(record)),
             _ => None,
         },
         seen,
         after,
         then,
     }))
+}
+
+/// The file without us, where it is what we wrote. A damaged backup is none:
+/// our entries can still be undone.
+fn untouched(record: &Record, seen: &Seen, records: &Records) -> Option<Vec<u8>> {
+    match record.written == digest(&seen.bytes) {
+        true => records.backup(record).ok(),
+        false => None,
+    }
+}
+
+/// What is undone in a file.
+#[derive(Default)]
+struct Undoing {
+    outcomes: Vec<Outcome>,
+    edits: Vec<Edit>,
+    /// The entries that are, by the keys that lead to them.
+    undone: Vec<Vec<String>>,
+}
+
+impl Undoing {
+    fn of(client: Client, all: Vec<Found<'_>>, record: Option<&Record>) -> Self {
+        let mut undoing = Self::default();
+        for found in all {
+            let was = record.and_then(|record| kept(record, &found.at));
+            let Some((state, to)) = judge(client, &found, was) else {
+                continue;
+            };
+            undoing.outcomes.push(Outcome {
+                server: found.name.to_owned(),
+                scope: found.scope,
+                state,
+                note: None,
+            });
+            if let (Some(from), Some(to)) = (found.entry, to) {
+                let edits = to_become(client, &found.at, from, &to);
+                undoing.edits.extend(edits);
+                undoing.undone.push(found.at);
+            }
+        }
+        undoing
+    }
 }
 
 /// What became of the file's bytes.
@@ -235,9 +252,5 @@ pub(crate) fn undo(
             edits.extend(to_become(client, &kept.at, entry, &to));
         }
     }
-    let before = text(&seen.bytes).map_err(|trouble| trouble.of(&seen.file))?;
-    let undone = edit(Syntax::of(&seen.file), before, &edits);
-    Ok(undone
-        .map_err(|trouble| trouble.of(&seen.file))?
-        .into_bytes())
+    seen.edited(&edits)
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::document::{Edit, Syntax, difference, edit, parse};
+use crate::document::{Edit, difference};
 use crate::entry::{Entry, Kind, kind};
-use crate::file::{Seen, digest, read};
+use crate::file::{Opened, Seen, digest};
 use crate::plan::{Found, Outcome, Plan, State, Then, at, in_file, servers};
-use crate::record::{Kept, Record, Records, text};
+use crate::record::{Kept, Record, Records};
 use crate::rewrite::Gateway;
 use crate::unwrap::undo;
 use crate::{Client, ClientsError, Place, dialect};
@@ -26,12 +26,9 @@ pub fn wrap(
     gateway: &Gateway,
     records: &Records,
 ) -> Result<Option<Plan>, ClientsError> {
-    let Some(seen) = read(file)? else {
+    let Some(Opened { seen, values }) = Opened::open(file)? else {
         return Ok(None);
     };
-    let syntax = Syntax::of(&seen.file);
-    let before = text(&seen.bytes).map_err(|trouble| trouble.of(file))?;
-    let values = parse(syntax, before).map_err(|trouble| trouble.of(file))?;
     let places: Vec<Place> = in_file(places, file).cloned().collect();
     let (mut outcomes, mut kept, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     for found in servers(client, &values, &places) {
@@ -54,10 +51,7 @@ pub fn wrap(
             });
         }
     }
-    let after = match edits.is_empty() {
-        true => before.to_owned(),
-        false => edit(syntax, before, &edits).map_err(|trouble| trouble.of(file))?,
-    };
+    let after = seen.edited(&edits)?;
     let then = remember(client, &seen, &values, &after, kept, records)?;
     let backup = match &then {
         Then::Save { record, .. } => Some(records.backup_of(record)),
@@ -68,7 +62,7 @@ pub fn wrap(
         outcomes,
         exact: false,
         backup,
-        after: after.into_bytes(),
+        after,
         seen,
         then,
     }))
@@ -108,7 +102,7 @@ fn remember(
     client: Client,
     seen: &Seen,
     values: &Value,
-    after: &str,
+    after: &[u8],
     new: Vec<Kept>,
     records: &Records,
 ) -> Result<Then, ClientsError> {
@@ -136,7 +130,7 @@ fn remember(
         client,
         file: seen.file.clone(),
         original: digest(&original),
-        written: digest(after.as_bytes()),
+        written: digest(after),
         entries,
     };
     Ok(Then::Save {

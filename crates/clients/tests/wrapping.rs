@@ -159,42 +159,7 @@ fn changed_since(house: &House, before: &str) {
 
 #[test]
 fn claude_code() {
-    assert_snapshot!(there_and_back(Client::ClaudeCode, r#"{
-  "numStartups": 7,
-  "mcpServers": {
-    "files": {
-      "type": "stdio",
-      "command": "npx",
-      "args": [
-        "-y",
-        "@modelcontextprotocol/server-filesystem",
-        "/tmp"
-      ],
-      "env": {}
-    },
-    "tracker": {
-      "type": "http",
-      "url": "https://mcp.example.com/mcp",
-      "headers": {
-        "Authorization": "Bearer ${TOKEN}",
-        "X-Team": "blue"
-      }
-    },
-    "old": { "type": "sse", "url": "https://mcp.example.com/sse" },
-    "secret": { "type": "http", "url": "https://mcp.example.com/mcp?api_key=1" },
-    "login": { "type": "http", "url": "https://mcp.example.com/", "oauth": { "clientId": "x" } },
-    "socket": { "type": "ws", "url": "wss://mcp.example.com/" }
-  },
-  "projects": {
-    "/work/shop": {
-      "allowedTools": [],
-      "mcpServers": {
-        "here": { "command": "here" }
-      }
-    },
-    "/work/other": { "mcpServers": { "there": { "command": "there" } } }
-  }
-}"#), @r#"
+    assert_snapshot!(there_and_back(Client::ClaudeCode, include_str!("fixtures/claude-code.json")), @r#"
     {
       "numStartups": 7,
       "mcpServers": {
@@ -256,47 +221,7 @@ fn claude_code() {
 
 #[test]
 fn codex() {
-    assert_snapshot!(there_and_back(Client::Codex, r#"# my settings
-model = "gpt-5"   # the best
-
-[mcp_servers.files]
-# where it is
-command = "npx"
-args = ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"] # two
-
-[mcp_servers.files.env]
-A = "1"
-
-[mcp_servers.many]
-command = 'python3'
-args = [
-    # the script
-    "server.py",
-    "--flag",
-]
-startup_timeout_sec = 20
-
-[mcp_servers.far]
-# the tracker
-url = "https://mcp.example.com/mcp"
-http_headers = { "X-Team" = "blue" }
-env_http_headers = { "Authorization" = "TRACKER_AUTH" }
-tool_timeout_sec = 60
-
-[mcp_servers.token]
-url = "https://mcp.example.com/mcp"
-bearer_token_env_var = "TOKEN"
-
-[mcp_servers.off]
-command = "off"
-enabled = false
-
-[mcp_servers]
-inline = { command = "run", args = [] }
-
-[history]
-persistence = "none"
-"#), @r#"
+    assert_snapshot!(there_and_back(Client::Codex, include_str!("fixtures/codex.toml")), @r#"
     # my settings
     model = "gpt-5"   # the best
 
@@ -601,45 +526,7 @@ fn opencode() {
 
 #[test]
 fn goose() {
-    assert_snapshot!(there_and_back(Client::Goose, r#"GOOSE_PROVIDER: openai
-extensions:
-  developer:
-    bundled: true
-    enabled: true
-    type: builtin
-  # files
-  files:
-    enabled: true
-    type: stdio
-    name: files
-    cmd: npx
-    args:
-    - -y
-    # the server
-    - '@modelcontextprotocol/server-filesystem'
-    envs: {}
-    env_keys:
-      - TOKEN
-    timeout: 300
-  flow: {enabled: true, type: stdio, cmd: run, args: [a, "b c"], envs: {A: "1"}}
-  bare:
-    type: stdio
-    cmd: bare   # alone
-    args: []
-  far:
-    type: streamable_http
-    uri: https://mcp.example.com/mcp # the tracker
-    headers:
-      Authorization: Bearer x
-      X-Team: blue
-    timeout: 300
-  filled:
-    type: streamable_http
-    uri: https://mcp.example.com/mcp
-    headers: {Authorization: "Bearer ${TOKEN}"}
-last: |
-  text
-"#), @r#"
+    assert_snapshot!(there_and_back(Client::Goose, include_str!("fixtures/goose.yaml")), @r#"
     GOOSE_PROVIDER: openai
     extensions:
       developer:

@@ -182,7 +182,7 @@ pub(crate) fn carry_out(
         if dry_run {
             text.push_str(&plan.diff());
         }
-        let lines = lines(plan);
+        let lines = lines(plan, dry_run);
         match dry_run {
             // The diff alone is what can be applied.
             true => out.note(lines.trim_end()),
@@ -212,7 +212,7 @@ fn told(plan: &Plan, dry_run: bool) -> Value {
     told
 }
 
-fn lines(plan: &Plan) -> String {
+fn lines(plan: &Plan, dry_run: bool) -> String {
     let mut text = format!("{}\n", plan.file.display());
     if plan.outcomes.is_empty() {
         text.push_str("  no server of ours\n");
@@ -222,7 +222,7 @@ fn lines(plan: &Plan) -> String {
     }
     if plan.changes() && plan.exact {
         text.push_str("  the file is what it was, byte for byte\n");
-    } else if let (true, Some(backup)) = (plan.changes(), &plan.backup) {
+    } else if let (true, Some(backup)) = (plan.changes() && !dry_run, &plan.backup) {
         text.push_str(&format!("  as it was: {}\n", backup.display()));
     }
     text

@@ -76,7 +76,7 @@ fn masked(tool: &Tool, text: &str) -> String {
 }
 
 #[test]
-fn there_and_back() {
+fn a_dry_run_writes_nothing() {
     let (tool, file) = house(".cursor/mcp.json", CURSOR);
     assert_snapshot!(said(&tool, &["wrap", "cursor", "--dry-run"]), @r#"
     --- /HOME/.cursor/mcp.json
@@ -96,28 +96,11 @@ fn there_and_back() {
     /HOME/.cursor/mcp.json
       wrapped         a (user)
       left alone      b (user): the client logs in to it by OAuth (`auth`)
-      as it was: /HOME/.local/state/spillgate-clients/…
     nothing was written
     "#);
     assert_eq!(fs::read_to_string(&file).unwrap(), CURSOR);
     assert!(!tool.home().join(".local").exists());
-    assert_snapshot!(said(&tool, &["wrap", "cursor"]), @"
-    /HOME/.cursor/mcp.json
-      wrapped         a (user)
-      left alone      b (user): the client logs in to it by OAuth (`auth`)
-      as it was: /HOME/.local/state/spillgate-clients/…
-    --- 0
-    restart Cursor for this to count
-    ");
-    let wrapped = fs::read_to_string(&file).unwrap();
-    assert_snapshot!(said(&tool, &["wrap", "cursor"]), @"
-    /HOME/.cursor/mcp.json
-      already wrapped a (user)
-      left alone      b (user): the client logs in to it by OAuth (`auth`)
-    --- 0
-    nothing to change
-    ");
-    assert_eq!(fs::read_to_string(&file).unwrap(), wrapped);
+    run(&tool, &["wrap", "cursor"]);
     assert_snapshot!(said(&tool, &["unwrap", "cursor", "--dry-run"]), @r#"
     --- /HOME/.cursor/mcp.json
     +++ /HOME/.cursor/mcp.json
@@ -135,14 +118,34 @@ fn there_and_back() {
     --- 0
     /HOME/.cursor/mcp.json
       restored        a (user)
-      restored        a (project)
       the file is what it was, byte for byte
     nothing was written
     "#);
+}
+
+#[test]
+fn there_and_back() {
+    let (tool, file) = house(".cursor/mcp.json", CURSOR);
+    assert_snapshot!(said(&tool, &["wrap", "cursor"]), @"
+    /HOME/.cursor/mcp.json
+      wrapped         a (user)
+      left alone      b (user): the client logs in to it by OAuth (`auth`)
+      as it was: /HOME/.local/state/spillgate-clients/…
+    --- 0
+    restart Cursor for this to count
+    ");
+    let wrapped = fs::read_to_string(&file).unwrap();
+    assert_snapshot!(said(&tool, &["wrap", "cursor"]), @"
+    /HOME/.cursor/mcp.json
+      already wrapped a (user)
+      left alone      b (user): the client logs in to it by OAuth (`auth`)
+    --- 0
+    nothing to change
+    ");
+    assert_eq!(fs::read_to_string(&file).unwrap(), wrapped);
     assert_snapshot!(said(&tool, &["unwrap", "cursor"]), @"
     /HOME/.cursor/mcp.json
       restored        a (user)
-      restored        a (project)
       the file is what it was, byte for byte
     --- 0
     restart Cursor for this to count
@@ -211,7 +214,7 @@ fn a_project_is_wrapped_when_asked_for() {
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     assert_snapshot!(said(&tool, &["wrap", "claude-code", "--scope", "project", "--server", "b"]), @r#"
     --- 1
-    error: no server is called "b" there; there are: 
+    error: no server is called "b" there; known are: none
     hint: name one of these, or look in another --scope
     "#);
     let wrapped = run(
@@ -236,8 +239,8 @@ fn malformed_files_stop_everything() {
     );
 }
 
-#[test]
-fn doctor_starts_what_is_configured() {
+/// Servers of goose: one that answers, one that is not there, and two that are not asked.
+fn goose() -> (Tool, PathBuf) {
     let script = SERVER.replace('\n', "\n      ");
     let text = format!(
         "extensions:\n  shell:\n    type: stdio\n    cmd: sh\n    args:\n    - -c\n    - |\n      {script}\n  gone:\n    type: stdio\n    cmd: /no/such/program\n    args: []\n  bare:\n    type: stdio\n    cmd: bare\n  off:\n    type: stdio\n    cmd: off\n    enabled: false\n"
@@ -245,8 +248,15 @@ fn doctor_starts_what_is_configured() {
     let (tool, file) = house(".config/goose/config.yaml", &text);
     let wrapped = run(&tool, &["wrap", "goose", "--server", "shell"]);
     assert!(wrapped.status.success(), "{wrapped:?}");
+    (tool, file)
+}
+
+#[test]
+fn doctor_starts_what_is_configured() {
+    let (tool, _) = goose();
     assert_snapshot!(said(&tool, &["doctor", "goose"]), @r#"
-    ok     the store can be written: /HOME/store
+    This machine
+      ok     the store can be written: /HOME/store
 
     goose
       note   its own cap on tool results: a result of 300 KB became a note and a file; what the gateway shows stays below it
@@ -254,22 +264,27 @@ fn doctor_starts_what_is_configured() {
     /HOME/.config/goose/config.yaml
       ok     it can be read; 1 of 4 servers are behind the gateway
       ok     the backup is there; unwrap restores it byte for byte
+      ok     /SPILLGATE is version VERSION
       note   bare: not behind the gateway
              fix: spillgate wrap goose --scope user --server "bare"
       note   gone: not behind the gateway
              fix: spillgate wrap goose --scope user --server "gone"
       note   off: not behind the gateway: it is disabled
              fix: nothing to do; docs/clients.md says what can be done by hand
-      ok     shell: /SPILLGATE is version VERSION
-      note   shell: not started: only the client knows ${line##*\"id\":}
-             fix: look at it in the client
+      ok     shell: answered as shell 1 with 5 tools in … ms
 
     all is well
     --- 0
     "#);
+}
+
+#[test]
+fn doctor_tells_what_is_broken() {
+    let (tool, file) = goose();
     run(&tool, &["wrap", "goose", "--server", "gone"]);
     assert_snapshot!(said(&tool, &["doctor", "--no-start"]), @r#"
-    ok     the store can be written: /HOME/store
+    This machine
+      ok     the store can be written: /HOME/store
 
     goose
       note   its own cap on tool results: a result of 300 KB became a note and a file; what the gateway shows stays below it
@@ -277,9 +292,9 @@ fn doctor_starts_what_is_configured() {
     /HOME/.config/goose/config.yaml
       ok     it can be read; 2 of 4 servers are behind the gateway
       ok     the backup is there; unwrap restores it byte for byte
+      ok     /SPILLGATE is version VERSION
       note   bare: not behind the gateway
              fix: spillgate wrap goose --scope user --server "bare"
-      ok     gone: /SPILLGATE is version VERSION
       note   off: not behind the gateway: it is disabled
              fix: nothing to do; docs/clients.md says what can be done by hand
 
@@ -295,7 +310,8 @@ fn doctor_starts_what_is_configured() {
     )
     .unwrap();
     assert_snapshot!(said(&tool, &["doctor"]), @r#"
-    ok     the store can be written: /HOME/store
+    This machine
+      ok     the store can be written: /HOME/store
 
     goose
       note   its own cap on tool results: a result of 300 KB became a note and a file; what the gateway shows stays below it
@@ -304,21 +320,26 @@ fn doctor_starts_what_is_configured() {
       ok     it can be read; 2 of 4 servers are behind the gateway
       note   it was changed since it was wrapped: unwrap undoes our entries only
              fix: nothing to do; as it was: /HOME/.local/state/spillgate-clients/…
+      broken "/gone/spillgate" is not there or cannot be executed
+             fix: spillgate unwrap goose && spillgate wrap goose, with the `spillgate` that is to be used
       note   bare: not behind the gateway
              fix: spillgate wrap goose --scope user --server "bare"
-      broken gone: "/gone/spillgate" is not there or cannot be executed
-             fix: spillgate unwrap goose && spillgate wrap goose, with the `spillgate` that is to be used
       broken gone: "/gone/spillgate" could not be started: No such file or directory (os error 2)
              fix: check the command in the configuration
       note   off: not behind the gateway: it is disabled
              fix: nothing to do; docs/clients.md says what can be done by hand
-      note   shell: not started: only the client knows ${line##*\"id\":}
-             fix: look at it in the client
+      broken shell: "/gone/spillgate" could not be started: No such file or directory (os error 2)
+             fix: check the command in the configuration
 
-    2 things are broken
+    3 things are broken
     --- 1
     "#);
-    fs::write(&file, &text).unwrap();
+}
+
+#[test]
+fn every_finding_says_what_to_do() {
+    let (tool, _) = goose();
+    run(&tool, &["wrap", "goose", "--server", "gone"]);
     let output = run(&tool, &["doctor", "goose", "--json"]);
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
@@ -340,7 +361,8 @@ fn doctor_starts_what_is_configured() {
 fn doctor_without_anything() {
     let tool = Tool::new();
     assert_snapshot!(said(&tool, &["doctor"]), @"
-    broken no configuration of any client is there
+    This machine
+      broken no configuration of any client is there
              fix: add a server in a client, then `spillgate wrap CLIENT`
       ok     the store can be written: /HOME/store
 
@@ -348,7 +370,8 @@ fn doctor_without_anything() {
     --- 1
     ");
     assert_snapshot!(said(&tool, &["doctor", "zed"]), @"
-    ok     the store can be written: /HOME/store
+    This machine
+      ok     the store can be written: /HOME/store
 
     Zed
       broken no configuration is there; looked for /HOME/.config/zed/settings.json, /HOME/.zed/settings.json
@@ -359,7 +382,8 @@ fn doctor_without_anything() {
     ");
     let (tool, _) = house(".gemini/settings.json", "{\n");
     assert_snapshot!(said(&tool, &["doctor"]), @"
-    ok     the store can be written: /HOME/store
+    This machine
+      ok     the store can be written: /HOME/store
 
     Gemini CLI
       note   its own cap on tool results: the first 8,000 and the last 32,000 characters and a file; what the gateway shows stays below it

@@ -107,10 +107,11 @@ impl Findings {
         let mut text = String::new();
         let (mut client, mut file) = (None, None);
         for one in &self.0 {
-            if one.client != client {
-                client = one.client;
+            if client != Some(one.client) {
+                client = Some(one.client);
                 file = None;
-                text.push_str(&format!("\n{}\n", client.map_or("", Client::title)));
+                let title = one.client.map_or("This machine", Client::title);
+                text.push_str(&format!("\n{title}\n"));
             }
             if one.file != file {
                 file.clone_from(&one.file);
@@ -124,7 +125,7 @@ impl Findings {
             1 => "\n1 thing is broken\n".to_owned(),
             many => format!("\n{many} things are broken\n"),
         });
-        out.raw(text.trim_start().as_bytes())?;
+        out.raw(text.trim_start_matches('\n').as_bytes())?;
         Ok(code)
     }
 }

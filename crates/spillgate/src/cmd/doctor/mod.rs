@@ -188,7 +188,10 @@ fn programs(starts: &[Start], findings: &mut Findings) {
             continue;
         }
         seen.push(program);
-        let of = start.of.clone();
+        let of = Finding {
+            server: None,
+            ..start.of.clone()
+        };
         let file = match program.contains('/') {
             true => Some(PathBuf::from(program)).filter(|file| is_program(file)),
             false => on_path(program),
