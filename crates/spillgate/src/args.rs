@@ -10,6 +10,7 @@ use spillgate_llm::{Target, TargetError};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::Profile;
 
+use crate::client_args::{Doctor, Unwrap, Wrap};
 use crate::tool_output::parse_targets;
 
 /// Keeps oversized tool outputs out of a language model's context and loses
@@ -105,6 +106,12 @@ pub(crate) enum Command {
     Auth(Auth),
     /// Be an MCP server that reads and greps files below a directory, and no others
     FsMcp(FsMcp),
+    /// Put the servers of an MCP client's configuration behind the gateway
+    Wrap(Wrap),
+    /// Take them out again: the configuration becomes what it was
+    Unwrap(Unwrap),
+    /// Check the clients' configurations, the gateway and the servers behind it
+    Doctor(Doctor),
     /// Print a section for a system prompt
     Prompt(Prompt),
     /// Print completions for a shell

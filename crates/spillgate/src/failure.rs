@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use serde_json::json;
+use spillgate_clients::ClientsError;
 use spillgate_gateway::GatewayError;
 use spillgate_lookup::LookupError;
 use spillgate_offload::RetrieveError;
@@ -203,6 +204,16 @@ impl From<RetrieveError> for Failure {
             RetrieveError::Query(error) => error.into(),
             other => Self::new("retrieval", Fault::Us, other.to_string()),
         }
+    }
+}
+
+impl From<ClientsError> for Failure {
+    fn from(error: ClientsError) -> Self {
+        let fault = match &error {
+            ClientsError::Record { .. } => Fault::Us,
+            _ => Fault::Caller,
+        };
+        Self::new(error.kind(), fault, error.to_string()).hint(error.fix())
     }
 }
 

@@ -2,6 +2,8 @@
 //! and prints.
 
 mod args;
+mod client_args;
+mod clients;
 mod cmd;
 mod config_file;
 mod failure;
@@ -78,6 +80,9 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Mcp(mcp) => cmd::mcp::mcp(&args.common, mcp),
         Command::Auth(auth) => cmd::auth::auth(auth, out),
         Command::FsMcp(fs_mcp) => cmd::fs_mcp::fs_mcp(&args.common, fs_mcp),
+        Command::Wrap(wrap) => cmd::wrap::wrap(&args.common, wrap, out),
+        Command::Unwrap(unwrap) => cmd::unwrap::unwrap(unwrap, out),
+        Command::Doctor(doctor) => cmd::doctor::doctor(&args.common, doctor, out),
         Command::Prompt(prompt) => cmd::prompt::prompt(prompt, out),
         Command::Completions(completions) => cmd::generate::completions(completions, out),
         Command::Man(man) => cmd::generate::man(man, out),

@@ -226,9 +226,13 @@ pub(crate) fn login_directory() -> Result<PathBuf, Failure> {
 }
 
 fn state_directory() -> Result<PathBuf, Failure> {
+    Ok(state_home()?.join("spillgate"))
+}
+
+/// Where programs keep what is to last.
+pub(crate) fn state_home() -> Result<PathBuf, Failure> {
     let directories = directories()?;
-    let state = directories
+    Ok(directories
         .state_dir()
-        .unwrap_or_else(|| directories.data_dir());
-    Ok(state.join("spillgate"))
+        .unwrap_or_else(|| directories.data_dir()))
 }

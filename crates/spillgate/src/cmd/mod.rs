@@ -3,6 +3,7 @@
 pub(crate) mod auth;
 pub(crate) mod cat;
 pub(crate) mod config;
+pub(crate) mod doctor;
 pub(crate) mod extract;
 pub(crate) mod fs_mcp;
 pub(crate) mod generate;
@@ -23,3 +24,5 @@ pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod stats;
 mod trace;
+pub(crate) mod unwrap;
+pub(crate) mod wrap;

@@ -4,6 +4,7 @@
 
 mod auth;
 mod capture;
+mod clients;
 mod extract;
 mod faults;
 mod files;

@@ -1,0 +1,129 @@
+//! Which clients are there, and what does each cut by itself?
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A program that speaks to MCP servers and whose configuration we know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Client {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex CLI, and what shares its configuration.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Cursor.
+    Cursor,
+    /// Visual Studio Code.
+    Vscode,
+    /// Windsurf.
+    Windsurf,
+    /// Zed.
+    Zed,
+    /// opencode.
+    Opencode,
+    /// goose.
+    Goose,
+}
+
+impl Client {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 9] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Gemini,
+        Self::Cursor,
+        Self::Vscode,
+        Self::Windsurf,
+        Self::Zed,
+        Self::Opencode,
+        Self::Goose,
+    ];
+
+    /// The name that is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Vscode => "vscode",
+            Self::Windsurf => "windsurf",
+            Self::Zed => "zed",
+            Self::Opencode => "opencode",
+            Self::Goose => "goose",
+        }
+    }
+
+    /// The name that its makers gave it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex CLI",
+            Self::Gemini => "Gemini CLI",
+            Self::Cursor => "Cursor",
+            Self::Vscode => "VS Code",
+            Self::Windsurf => "Windsurf",
+            Self::Zed => "Zed",
+            Self::Opencode => "opencode",
+            Self::Goose => "goose",
+        }
+    }
+
+    /// Whether it is started from a desktop, which need not have the `PATH` of
+    /// a shell.
+    pub fn is_desktop(self) -> bool {
+        matches!(
+            self,
+            Self::Cursor | Self::Vscode | Self::Windsurf | Self::Zed
+        )
+    }
+
+    /// Whether it puts values in the place of `${…}` (or `{env:…}`) in a
+    /// server's entry.
+    pub(crate) fn fills_in(self) -> bool {
+        !matches!(self, Self::Codex | Self::Goose | Self::Zed)
+    }
+
+    /// What it does with a large tool result by itself, as far as it was
+    /// measured (versions: docs/clients.md).
+    pub fn own_cap(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => {
+                "results over 48 KiB become a file and a preview; MAX_MCP_OUTPUT_TOKENS did not lift that, what the gateway shows stays below it"
+            }
+            Self::Codex => {
+                "about 12 KB, the middle is cut and not kept; what the gateway shows stays below it"
+            }
+            Self::Gemini => {
+                "the first 8,000 and the last 32,000 characters and a file; what the gateway shows stays below it"
+            }
+            Self::Opencode => "the first 51 KB and a file; what the gateway shows stays below it",
+            Self::Goose => {
+                "a result of 300 KB became a note and a file; what the gateway shows stays below it"
+            }
+            Self::Cursor | Self::Vscode | Self::Windsurf | Self::Zed => "not measured",
+        }
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(self.name())
+    }
+}
+
+impl FromStr for Client {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|client| client.name() == text);
+        known.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("no client is called so; known are {names}")
+        })
+    }
+}

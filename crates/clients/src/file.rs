@@ -1,0 +1,160 @@
+//! How is a file replaced so that it is whole at every moment?
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Gid, Uid, fchown};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tempfile::Builder;
+
+use crate::ClientsError;
+use crate::document::{Edit, Syntax, Trouble, edit, parse};
+
+/// A configuration larger than this is none.
+const LARGEST: u64 = 64 << 20;
+
+/// A file as it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    /// Where it really is: a link's target.
+    pub(crate) file: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// SHA-256 in hexadecimal digits.
+pub fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A configuration as it was read.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) seen: Seen,
+    pub(crate) values: Value,
+}
+
+impl Opened {
+    /// `None` where there is no such file.
+    pub(crate) fn open(file: &Path) -> Result<Option<Self>, ClientsError> {
+        let Some(seen) = read(file)? else {
+            return Ok(None);
+        };
+        let values = text(&seen.bytes).and_then(|text| parse(Syntax::of(&seen.file), text));
+        let values = values.map_err(|trouble| trouble.of(file))?;
+        Ok(Some(Self { seen, values }))
+    }
+}
+
+impl Seen {
+    /// The bytes with these changes made.
+    pub(crate) fn edited(&self, edits: &[Edit]) -> Result<Vec<u8>, ClientsError> {
+        if edits.is_empty() {
+            return Ok(self.bytes.clone());
+        }
+        let edited = text(&self.bytes).and_then(|text| edit(Syntax::of(&self.file), text, edits));
+        let edited = edited.map_err(|trouble| trouble.of(&self.file))?;
+        Ok(edited.into_bytes())
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Trouble> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        Trouble::Malformed {
+            line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
+            message: "it is not UTF-8".into(),
+        }
+    })
+}
+
+pub(crate) fn failed(
+    file: &Path,
+    doing: &'static str,
+) -> impl FnOnce(io::Error) -> ClientsError + use<> {
+    let file = file.to_owned();
+    move |error| ClientsError::Io { file, doing, error }
+}
+
+/// Reads a file; `None` where there is none.
+pub(crate) fn read(file: &Path) -> Result<Option<Seen>, ClientsError> {
+    let real = match fs::canonicalize(file) {
+        Ok(real) => real,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(file, "reading it")(error)),
+    };
+    let reading = || {
+        let opened = File::open(&real)?;
+        let metadata = opened.metadata()?;
+        if !metadata.is_file() || metadata.len() > LARGEST {
+            let what = "it is no ordinary file of a sensible size";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let mut bytes = Vec::new();
+        opened.take(LARGEST).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = reading().map_err(failed(file, "reading it"))?;
+    Ok(Some(Seen { file: real, bytes }))
+}
+
+/// Puts `new` in the place of what was read, with its mode and owner, unless
+/// somebody wrote it meanwhile.
+pub(crate) fn replace(had: &Seen, new: &[u8]) -> Result<(), ClientsError> {
+    let file = had.file.as_path();
+    let metadata = fs::metadata(file).map_err(failed(file, "reading it"))?;
+    // Renaming would replace what its owner has protected.
+    let writable = File::options().write(true).open(file);
+    drop(writable.map_err(failed(file, "writing it"))?);
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    let writing = || {
+        let mut next = Builder::new()
+            .prefix(".spillgate-")
+            .tempfile_in(directory)?;
+        next.write_all(new)?;
+        keep(&metadata, next.as_file())?;
+        next.as_file().sync_all()?;
+        Ok(next)
+    };
+    let next = writing().map_err(failed(file, "writing beside it"))?;
+    let now = fs::read(file).map_err(failed(file, "reading it"))?;
+    if now != had.bytes {
+        let file = file.to_owned();
+        return Err(ClientsError::Changed { file });
+    }
+    let renamed = next.persist(file).map_err(|error| error.error);
+    renamed.map_err(failed(file, "writing it"))?;
+    // The name is as durable as what it names.
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(failed(file, "writing it"))
+}
+
+/// Gives `next` the owner and the mode of what it replaces; the owner first,
+/// for a change of owner may take from the mode.
+fn keep(metadata: &Metadata, next: &File) -> io::Result<()> {
+    let own = next.metadata()?;
+    if (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()) {
+        let (uid, gid) = (metadata.uid(), metadata.gid());
+        fchown(next, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
+    }
+    next.set_permissions(fs::Permissions::from_mode(metadata.mode() & 0o7777))
+}
+
+/// Writes a file of ours that nobody else may read.
+pub(crate) fn write_own(file: &Path, bytes: &[u8]) -> Result<(), ClientsError> {
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    let writing = || {
+        fs::DirBuilder::new().recursive(true).create(directory)?;
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+        // A temporary file is made with 0600.
+        let mut next = Builder::new().prefix(".next-").tempfile_in(directory)?;
+        next.write_all(bytes)?;
+        next.as_file().sync_all()?;
+        next.persist(file).map_err(|error| error.error)?;
+        File::open(directory)?.sync_all()
+    };
+    writing().map_err(failed(file, "writing it"))
+}

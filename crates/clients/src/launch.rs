@@ -1,0 +1,124 @@
+//! How does a client start a server?
+
+use serde_json::Value;
+
+use crate::Client;
+use crate::dialect;
+use crate::entry::{Entry, Started};
+
+/// A command line as a client would run it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The variables that the entry gives it.
+    pub environment: Vec<(String, String)>,
+    /// The directory to run in, where the entry names one.
+    pub directory: Option<String>,
+    /// Whether the client puts values in the place of variables.
+    pub fills_in: bool,
+}
+
+impl Launch {
+    pub(crate) fn of(client: Client, entry: &Entry, started: Started) -> Self {
+        let variables = entry
+            .get(dialect::of(client).env)
+            .and_then(Value::as_object);
+        let variables = variables.into_iter().flatten();
+        let text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Self {
+            program: started.program,
+            arguments: started.arguments,
+            environment: variables
+                .map(|(name, value)| (name.clone(), text(value)))
+                .collect(),
+            directory: entry.get("cwd").and_then(Value::as_str).map(str::to_owned),
+            fills_in: client.fills_in(),
+        }
+    }
+
+    /// The same with the client's variables filled in from `value`, which is
+    /// asked by what stands between the braces (`HOME`, `env:HOME`,
+    /// `workspaceFolder`); else the first that has no value.
+    pub fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let fill = |text: &String| match self.fills_in {
+            true => filled(text, &value),
+            false => Ok(text.clone()),
+        };
+        let pair = |(name, text): &(String, String)| Ok((name.clone(), fill(text)?));
+        Ok(Self {
+            program: fill(&self.program)?,
+            arguments: self
+                .arguments
+                .iter()
+                .map(fill)
+                .collect::<Result<_, String>>()?,
+            environment: self
+                .environment
+                .iter()
+                .map(pair)
+                .collect::<Result<_, String>>()?,
+            directory: self.directory.as_ref().map(fill).transpose()?,
+            fills_in: false,
+        })
+    }
+}
+
+/// Fills in `${name}`, `${name:-else}` and `{env:name}`.
+fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut done = String::new();
+    let mut rest = text;
+    while let Some(at) = [rest.find("${"), rest.find("{env:")]
+        .into_iter()
+        .flatten()
+        .min()
+    {
+        let open = if rest[at..].starts_with('$') { 2 } else { 1 };
+        let Some(close) = rest[at..].find('}') else {
+            break;
+        };
+        let inner = &rest[at + open..at + close];
+        let (name, other) = match inner.split_once(":-") {
+            Some((name, other)) => (name, Some(other.to_owned())),
+            None => (inner, None),
+        };
+        done.push_str(&rest[..at]);
+        // A script has things of this form that are none of the client's.
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "_:.-".contains(c);
+        match !name.is_empty() && name.chars().all(is_name) {
+            true => done.push_str(&value(name).or(other).ok_or_else(|| name.to_owned())?),
+            false => done.push_str(&rest[at..=at + close]),
+        }
+        rest = &rest[at + close + 1..];
+    }
+    Ok(done + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_filled_in() {
+        let value = |name: &str| match name {
+            "A" | "env:A" => Some("1".to_owned()),
+            _ => None,
+        };
+        for (text, gives) in [
+            ("plain $A {b}", Ok("plain $A {b}")),
+            ("x${A}y${env:A}{env:A}", Ok("x1y11")),
+            ("${B:-two}${A:-two}", Ok("two1")),
+            ("${B}", Err("B")),
+            ("${A", Ok("${A")),
+            ("${A##*x} ${A}", Ok("${A##*x} 1")),
+        ] {
+            let gives = gives.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(filled(text, value), gives, "{text}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! How does a client's own configuration get its servers behind the gateway,
+//! and back?
+//!
+//! [`Client`] and [`places`] say where a client keeps its servers; [`wrap`] and
+//! [`unwrap`] make a [`Plan`] for one file, which shows a diff or is carried
+//! out; [`inspect`] says how things stand. What is written keeps everything
+//! else of the file: comments, order, spaces, line ends.
+
+mod client;
+mod dialect;
+mod diff;
+mod document;
+mod entry;
+mod error;
+mod file;
+mod inspect;
+mod json;
+mod launch;
+mod places;
+mod plan;
+mod record;
+mod remote;
+mod rewrite;
+mod toml;
+mod unwrap;
+mod wrap;
+mod yaml;
+mod yaml_edit;
+
+pub use client::Client;
+pub use diff::unified;
+pub use error::ClientsError;
+pub use file::digest;
+pub use inspect::{FileReport, ServerReport, inspect};
+pub use launch::Launch;
+pub use places::{Place, Scope, Surroundings, explicit, places};
+pub use plan::{Outcome, Plan, State};
+pub use record::Records;
+pub use rewrite::Gateway;
+pub use unwrap::unwrap;
+pub use wrap::wrap;

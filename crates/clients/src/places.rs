@@ -1,0 +1,164 @@
+//! Where does a client keep its servers?
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::Client;
+
+/// Whose servers a place holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The user's, in every directory.
+    User,
+    /// The user's, in one directory.
+    Local,
+    /// Of all who work on a project: the file is in it.
+    Project,
+}
+
+impl Scope {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Local => "local",
+            Self::Project => "project",
+        }
+    }
+}
+
+/// What the paths depend on; a library reads no environment.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The user's home directory.
+    pub home: PathBuf,
+    /// `$XDG_CONFIG_HOME`, or `.config` below home.
+    pub config: PathBuf,
+    /// The directory that counts as the project.
+    pub project: PathBuf,
+    /// `$CODEX_HOME`, where it is set.
+    pub codex_home: Option<PathBuf>,
+    /// `$CLAUDE_CONFIG_DIR`, where it is set.
+    pub claude_config: Option<PathBuf>,
+    /// Whether this is macOS, where editors keep their settings elsewhere.
+    pub macos: bool,
+}
+
+/// A table of servers in a file. Neither needs to exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Whose servers they are.
+    pub scope: Scope,
+    /// The file.
+    pub file: PathBuf,
+    /// The keys that lead to the table, from the top of the file.
+    pub table: Vec<String>,
+}
+
+/// All places of `client`, those of the user first.
+pub fn places(client: Client, of: &Surroundings) -> Vec<Place> {
+    let (user, project) = files(client, of);
+    let mut all = Vec::new();
+    for (scope, files) in [(Scope::User, user), (Scope::Project, project)] {
+        for file in files {
+            for table in tables(client) {
+                all.push(place(scope, &file, table));
+            }
+            if client == Client::ClaudeCode && scope == Scope::User {
+                all.extend(of.project.ancestors().map(|directory| {
+                    let directory = directory.to_string_lossy();
+                    place(Scope::Local, &file, &["projects", &directory, "mcpServers"])
+                }));
+            }
+        }
+    }
+    // In the home directory the user's file may be the project's, too.
+    let mut seen = Vec::new();
+    all.retain(|place: &Place| {
+        let key = (place.file.clone(), place.table.clone());
+        let is_new = !seen.contains(&key);
+        seen.push(key);
+        is_new
+    });
+    all
+}
+
+/// The places in a file that the user names: everything in it counts as
+/// `scope`.
+pub fn explicit(client: Client, file: &Path, of: &Surroundings) -> Vec<Place> {
+    let mut all: Vec<Place> = tables(client)
+        .iter()
+        .map(|table| place(Scope::User, file, table))
+        .collect();
+    if client == Client::ClaudeCode {
+        let local = places(client, of)
+            .into_iter()
+            .filter(|place| place.scope == Scope::Local);
+        all.extend(local.map(|place| Place {
+            file: file.to_owned(),
+            ..place
+        }));
+    }
+    all
+}
+
+fn place(scope: Scope, file: &Path, table: &[&str]) -> Place {
+    Place {
+        scope,
+        file: file.to_owned(),
+        table: table.iter().map(|&key| key.to_owned()).collect(),
+    }
+}
+
+fn tables(client: Client) -> &'static [&'static [&'static str]] {
+    match client {
+        Client::ClaudeCode | Client::Gemini | Client::Cursor | Client::Windsurf => {
+            &[&["mcpServers"]]
+        }
+        Client::Codex => &[&["mcp_servers"]],
+        Client::Vscode => &[&["servers"]],
+        Client::Zed => &[&["context_servers"]],
+        // Version 1 and version 2.
+        Client::Opencode => &[&["mcp"], &["mcp", "servers"]],
+        Client::Goose => &[&["extensions"]],
+    }
+}
+
+fn files(client: Client, of: &Surroundings) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let Surroundings {
+        home,
+        config,
+        project,
+        ..
+    } = of;
+    let claude = of.claude_config.as_ref().unwrap_or(home);
+    let codex = of.codex_home.clone().unwrap_or_else(|| home.join(".codex"));
+    let editors = match of.macos {
+        true => &home.join("Library/Application Support"),
+        false => config,
+    };
+    let in_one = |file: PathBuf, of_project: &str| (vec![file], vec![project.join(of_project)]);
+    match client {
+        Client::ClaudeCode => in_one(claude.join(".claude.json"), ".mcp.json"),
+        Client::Codex => in_one(codex.join("config.toml"), ".codex/config.toml"),
+        Client::Gemini => in_one(home.join(".gemini/settings.json"), ".gemini/settings.json"),
+        Client::Cursor => in_one(home.join(".cursor/mcp.json"), ".cursor/mcp.json"),
+        Client::Vscode => in_one(editors.join("Code/User/mcp.json"), ".vscode/mcp.json"),
+        Client::Windsurf => (vec![home.join(".codeium/windsurf/mcp_config.json")], vec![]),
+        Client::Zed => in_one(config.join("zed/settings.json"), ".zed/settings.json"),
+        Client::Opencode => {
+            let user =
+                ["opencode.json", "opencode.jsonc"].map(|name| config.join("opencode").join(name));
+            let own = [
+                "opencode.json",
+                "opencode.jsonc",
+                ".opencode/opencode.json",
+                ".opencode/opencode.jsonc",
+            ];
+            (user.to_vec(), own.map(|name| project.join(name)).to_vec())
+        }
+        Client::Goose => (vec![config.join("goose/config.yaml")], vec![]),
+    }
+}

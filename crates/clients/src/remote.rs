@@ -1,0 +1,228 @@
+//! How is a server elsewhere described to the gateway?
+
+use serde_json::Value;
+
+use crate::Client;
+use crate::dialect::Dialect;
+use crate::entry::Entry;
+
+/// A server that is reached by HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remote {
+    /// The member that its address stands in.
+    pub(crate) field: String,
+    pub(crate) url: String,
+    /// Whether it speaks the older HTTP with SSE.
+    pub(crate) sse: bool,
+    pub(crate) headers: Vec<Header>,
+}
+
+/// A header, whose value the gateway takes from a variable: a command line can
+/// be read by everybody on the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) name: String,
+    pub(crate) variable: String,
+    /// What the variable is to be; `None`: it is in the client's environment.
+    pub(crate) value: Option<String>,
+}
+
+impl Remote {
+    /// Why it cannot be told to the gateway, if it cannot.
+    pub(crate) fn new(
+        client: Client,
+        dialect: &Dialect,
+        entry: &Entry,
+        field: &str,
+        url: &str,
+    ) -> Result<Self, String> {
+        let mut headers: Vec<Header> = Vec::new();
+        for (name, value) in pairs(entry, dialect.headers)? {
+            if client == Client::Goose && value.contains('$') {
+                return Err(format!("goose fills in the header {name:?} itself"));
+            }
+            let variable = variable(&name, &headers);
+            let value = Some(value);
+            headers.push(Header {
+                name,
+                variable,
+                value,
+            });
+        }
+        if client == Client::Codex {
+            for (name, variable) in pairs(entry, "env_http_headers")? {
+                headers.push(Header {
+                    name,
+                    variable,
+                    value: None,
+                });
+            }
+        }
+        let wrong = headers
+            .iter()
+            .find(|header| header.name.is_empty() || header.name.contains(['=', '\n']));
+        if let Some(header) = wrong {
+            return Err(format!("{:?} is no name of a header", header.name));
+        }
+        let path = url.split(['?', '#']).next().unwrap_or(url);
+        let kind = entry
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let sse = match kind {
+            "sse" => true,
+            // Clients that are told no more try both.
+            "" | "remote" => path.trim_end_matches('/').ends_with("/sse"),
+            _ => false,
+        };
+        Ok(Self {
+            field: field.to_owned(),
+            url: url.to_owned(),
+            sse,
+            headers,
+        })
+    }
+}
+
+fn pairs(entry: &Entry, field: &str) -> Result<Vec<(String, String)>, String> {
+    let members = match entry.get(field) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Object(members)) => members,
+        Some(_) => return Err(format!("`{field}` is no table")),
+    };
+    let pair = |(name, value): (&String, &Value)| {
+        let value = value
+            .as_str()
+            .ok_or(format!("the header {name:?} is no text"))?;
+        Ok((name.clone(), value.to_owned()))
+    };
+    members.iter().map(pair).collect()
+}
+
+/// A name for a header's variable that no other header has.
+fn variable(header: &str, others: &[Header]) -> String {
+    let word = |c: char| match c.is_ascii_alphanumeric() {
+        true => c.to_ascii_uppercase(),
+        false => '_',
+    };
+    let name: String = header.chars().map(word).collect();
+    let name = format!("SPILLGATE_HEADER_{name}");
+    let taken = |name: &String| others.iter().any(|other| &other.variable == name);
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    names
+        .find(|name| !taken(name))
+        .expect("invariant: numbers do not end")
+}
+
+/// What keeps the gateway from standing before a server elsewhere.
+pub(crate) fn obstacle(client: Client, entry: &Entry, url: &str) -> Option<String> {
+    let set = |field: &&&str| {
+        let value = entry.get(**field);
+        value.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
+    };
+    let oauth = [
+        "oauth",
+        "auth",
+        "authProviderType",
+        "oauth_resource",
+        "scopes",
+        "client_id",
+    ];
+    if let Some(field) = oauth.iter().find(set) {
+        return Some(format!("the client logs in to it by OAuth (`{field}`)"));
+    }
+    if set(&&"headersHelper") {
+        return Some("a program of the client's makes its headers (`headersHelper`)".into());
+    }
+    if set(&&"bearer_token_env_var") {
+        return Some(
+            "`bearer_token_env_var` gives a part of a header; `env_http_headers` with the whole of it can be wrapped"
+                .into(),
+        );
+    }
+    if set(&&"socket") {
+        return Some("it is reached through a socket".into());
+    }
+    if client == Client::Vscode && url.contains("${input:") {
+        return Some("VS Code asks for a part of its address (`${input:…}`)".into());
+    }
+    if !url.starts_with("http://") && !url.starts_with("https://") && !url.starts_with(['$', '{']) {
+        return Some("its address is none of HTTP".into());
+    }
+    holds_secret(url).then(|| {
+        "its address seems to hold a secret, which everybody on the machine could read on a command line".into()
+    })
+}
+
+/// Names of parameters that hold secrets.
+const SECRET: [&str; 9] = [
+    "key",
+    "token",
+    "secret",
+    "auth",
+    "password",
+    "passwd",
+    "sig",
+    "code",
+    "credential",
+];
+/// A part of a path that is so long and mixed is no word.
+const LONG: usize = 24;
+
+fn holds_secret(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (host, path) = before.split_once('/').unwrap_or((before, ""));
+    let named = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        SECRET.iter().any(|secret| name.contains(secret))
+    };
+    let in_query = query.split('&').any(|pair| {
+        let name = pair.split('=').next().unwrap_or(pair);
+        named(name)
+    });
+    let in_path = path.split('/').any(|part| {
+        let letters = part.chars().any(|c| c.is_ascii_alphabetic());
+        let digits = part.chars().any(|c| c.is_ascii_digit());
+        part.len() >= LONG && letters && digits && !part.contains(['{', '$'])
+    });
+    host.contains('@') || in_query || in_path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_hold_secrets() {
+        for (url, holds) in [
+            ("https://mcp.example.com/mcp", false),
+            ("https://mcp.example.com/mcp?project=seven", false),
+            ("https://me:pass@mcp.example.com/mcp", true),
+            ("https://mcp.example.com/mcp?apiKey=1", true),
+            (
+                "https://mcp.example.com/s/ab12cd34ef56ab12cd34ef56/mcp",
+                true,
+            ),
+            (
+                "https://mcp.example.com/a-rather-long-name-of-a-thing",
+                false,
+            ),
+            ("https://mcp.example.com/mcp?access_token=${TOKEN}", true),
+        ] {
+            assert_eq!(holds_secret(url), holds, "{url}");
+        }
+    }
+
+    #[test]
+    fn variables_of_headers_differ() {
+        let header = |name: &str| Header {
+            name: name.into(),
+            variable: variable(name, &[]),
+            value: None,
+        };
+        assert_eq!(variable("x-API key", &[]), "SPILLGATE_HEADER_X_API_KEY");
+        assert_eq!(variable("A_b", &[header("a-b")]), "SPILLGATE_HEADER_A_B_2");
+    }
+}

@@ -1,0 +1,176 @@
+//! What does an entry become, and what was it before?
+
+use serde_json::{Value, json};
+
+use crate::Client;
+use crate::dialect::Dialect;
+use crate::entry::{Entry, Started};
+use crate::remote::Remote;
+
+/// How the gateway is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gateway {
+    /// The program: a path, or a name that is on `PATH`.
+    pub program: String,
+    /// Arguments for `spillgate mcp` besides those that tell of the server.
+    pub arguments: Vec<String>,
+}
+
+impl Gateway {
+    fn words(&self, name: &str) -> Vec<String> {
+        let mut words = vec!["mcp".to_owned()];
+        match name.starts_with('-') {
+            true => words.push(format!("--name={name}")),
+            false => words.extend(["--name".to_owned(), name.to_owned()]),
+        }
+        words.extend(self.arguments.iter().cloned());
+        words
+    }
+
+    /// The entry with the gateway before the program that it starts.
+    pub(crate) fn before(
+        &self,
+        dialect: &Dialect,
+        name: &str,
+        entry: &Entry,
+        started: &Started,
+    ) -> Entry {
+        let mut entry = entry.clone();
+        let mut words = self.words(name);
+        words.extend(["--".to_owned(), started.program.clone()]);
+        words.extend(started.arguments.iter().cloned());
+        set_command(dialect, &mut entry, &self.program, &words);
+        entry
+    }
+
+    /// The entry with the gateway in the place of a server elsewhere.
+    pub(crate) fn instead(
+        &self,
+        client: Client,
+        dialect: &Dialect,
+        name: &str,
+        entry: &Entry,
+        remote: &Remote,
+    ) -> Entry {
+        let mut entry = entry.clone();
+        let mut words = self.words(name);
+        words.extend(["--url".to_owned(), remote.url.clone()]);
+        if remote.sse {
+            words.push("--sse".to_owned());
+        }
+        for header in &remote.headers {
+            let pair = format!("{}={}", header.name, header.variable);
+            words.extend(["--header-env".to_owned(), pair]);
+        }
+        for field in [&remote.field, dialect.headers, "env_http_headers", "oauth"] {
+            entry.remove(field);
+        }
+        set_command(dialect, &mut entry, &self.program, &words);
+        let mut outside = Vec::new();
+        for header in &remote.headers {
+            match &header.value {
+                Some(value) => {
+                    let variables = entry.entry(dialect.env).or_insert(Value::Null);
+                    // Null becomes a table; anything else was refused before.
+                    variables[&header.variable] = json!(value);
+                }
+                None => outside.push(header.variable.clone()),
+            }
+        }
+        if !outside.is_empty() {
+            entry.insert("env_vars".to_owned(), json!(outside));
+        }
+        match dialect.stdio {
+            Some(stdio) if entry.contains_key("type") || client == Client::ClaudeCode => {
+                entry.insert("type".to_owned(), json!(stdio));
+            }
+            Some(_) => {}
+            None => drop(entry.remove("type")),
+        }
+        entry
+    }
+}
+
+fn set_command(dialect: &Dialect, entry: &mut Entry, program: &str, arguments: &[String]) {
+    if let Some(args) = dialect.args {
+        entry.insert(dialect.command.to_owned(), json!(program));
+        entry.insert(args.to_owned(), json!(arguments));
+    } else {
+        let words: Vec<&str> = std::iter::once(program)
+            .chain(arguments.iter().map(String::as_str))
+            .collect();
+        entry.insert(dialect.command.to_owned(), json!(words));
+    }
+}
+
+/// The entry as it was, by what its command line says: for when nobody wrote
+/// down how it was, or it was changed since. `None` where it does not say.
+pub(crate) fn peeled(
+    client: Client,
+    dialect: &Dialect,
+    entry: &Entry,
+    started: &Started,
+) -> Option<Entry> {
+    let words = &started.arguments;
+    let mut entry = entry.clone();
+    if let Some(at) = words.iter().position(|word| word == "--") {
+        let (program, arguments) = words[at + 1..].split_first()?;
+        set_command(dialect, &mut entry, program, arguments);
+        return Some(entry);
+    }
+    let after = |flag: &str| -> Vec<&String> {
+        let pairs = words.windows(2).filter(|pair| pair[0] == flag);
+        pairs.map(|pair| &pair[1]).collect()
+    };
+    let url = (*after("--url").first()?).clone();
+    let sse = words.iter().any(|word| word == "--sse");
+    entry.remove(dialect.command);
+    if let Some(args) = dialect.args {
+        entry.remove(args);
+    }
+    let mut headers = Entry::new();
+    let mut outside = Entry::new();
+    for pair in after("--header-env") {
+        let (name, variable) = pair.split_once('=')?;
+        let variables = entry.get_mut(dialect.env).and_then(Value::as_object_mut);
+        match variables.and_then(|variables| variables.remove(variable)) {
+            Some(value) => drop(headers.insert(name.to_owned(), value)),
+            None if client == Client::Codex => {
+                outside.insert(name.to_owned(), json!(variable));
+            }
+            None => return None,
+        }
+    }
+    if entry.get(dialect.env).is_some_and(|env| *env == json!({})) {
+        entry.remove(dialect.env);
+    }
+    entry.insert(url_field(client, dialect, sse).to_owned(), json!(url));
+    for (field, table) in [(dialect.headers, headers), ("env_http_headers", outside)] {
+        if !table.is_empty() {
+            entry.insert(field.to_owned(), Value::Object(table));
+        }
+    }
+    if client == Client::Codex {
+        entry.remove("env_vars");
+    }
+    if entry.contains_key("type") {
+        entry.insert("type".to_owned(), json!(remote_type(client, sse)));
+    }
+    Some(entry)
+}
+
+fn url_field(client: Client, dialect: &Dialect, sse: bool) -> &'static str {
+    match client {
+        Client::Gemini if sse => "url",
+        _ => dialect.urls[0],
+    }
+}
+
+fn remote_type(client: Client, sse: bool) -> &'static str {
+    match (client, sse) {
+        (Client::Opencode, _) => "remote",
+        (_, true) => "sse",
+        (Client::Goose, false) => "streamable_http",
+        (_, false) => "http",
+    }
+}

@@ -1,0 +1,256 @@
+//! How do the servers of a file come out from behind the gateway?
+//!
+//! A file that is still what we wrote becomes what it was, byte for byte. In
+//! one that was changed since, only our entries are undone.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::document::Edit;
+use crate::entry::{Entry, Kind, kind};
+use crate::file::{Opened, Seen, digest};
+use crate::plan::{Found, Outcome, Plan, State, Then, at, in_file, servers};
+use crate::record::{Kept, Record, Records};
+use crate::rewrite::peeled;
+use crate::wrap::to_become;
+use crate::{Client, ClientsError, Place, Scope, dialect};
+
+/// What becomes of `file` when its servers come out; those in `places` and, if
+/// `whole`, all others that we have a record of; only those called as in `only`,
+/// unless that is empty. `None` where there is no such file.
+pub fn unwrap(
+    client: Client,
+    file: &Path,
+    places: &[Place],
+    whole: bool,
+    only: &[String],
+    records: &Records,
+) -> Result<Option<Plan>, ClientsError> {
+    let Some(Opened { seen, values }) = Opened::open(file)? else {
+        return Ok(None);
+    };
+    let record = records.load(&seen.file)?;
+    let places: Vec<Place> = in_file(places, file).cloned().collect();
+    let mut all = servers(client, &values, &places);
+    if let Some(record) = record.as_ref().filter(|_| whole) {
+        all.extend(elsewhere(&values, record, &all));
+    }
+    all.retain(|found| only.is_empty() || only.iter().any(|name| name == found.name));
+    let undoing = Undoing::of(client, all, record.as_ref());
+    let left = record.iter().flat_map(|record| &record.entries);
+    let left: Vec<Kept> = left
+        .filter(|kept| !undoing.undone.contains(&kept.at))
+        .cloned()
+        .collect();
+    let all_undone = left.is_empty() && !undoing.undone.is_empty();
+    let backup = record
+        .as_ref()
+        .filter(|_| all_undone)
+        .and_then(|record| untouched(record, &seen, records));
+    let exact = backup.is_some();
+    let after = match backup {
+        Some(backup) => backup,
+        None => seen.edited(&undoing.edits)?,
+    };
+    let became = Became {
+        from: digest(&seen.bytes),
+        to: digest(&after),
+        exact,
+    };
+    let then = forget(record, left, became, records)?;
+    Ok(Some(Plan {
+        file: file.to_owned(),
+        outcomes: undoing.outcomes,
+        exact,
+        backup: match &then {
+            Then::Forget {
+                record,
+                keep_backup,
+            } if *keep_backup => Some(records.backup_of(record)),
+            _ => None,
+        },
+        seen,
+        after,
+        then,
+    }))
+}
+
+/// The file without us, where it is what we wrote. A damaged backup is none:
+/// our entries can still be undone.
+fn untouched(record: &Record, seen: &Seen, records: &Records) -> Option<Vec<u8>> {
+    match record.written == digest(&seen.bytes) {
+        true => records.backup(record).ok(),
+        false => None,
+    }
+}
+
+/// What is undone in a file.
+#[derive(Default)]
+struct Undoing {
+    outcomes: Vec<Outcome>,
+    edits: Vec<Edit>,
+    /// The entries that are, by the keys that lead to them.
+    undone: Vec<Vec<String>>,
+}
+
+impl Undoing {
+    fn of(client: Client, all: Vec<Found<'_>>, record: Option<&Record>) -> Self {
+        let mut undoing = Self::default();
+        for found in all {
+            let was = record.and_then(|record| kept(record, &found.at));
+            let Some((state, to)) = judge(client, &found, was) else {
+                continue;
+            };
+            undoing.outcomes.push(Outcome {
+                server: found.name.to_owned(),
+                scope: found.scope,
+                state,
+                note: None,
+            });
+            if let (Some(from), Some(to)) = (found.entry, to) {
+                let edits = to_become(client, &found.at, from, &to);
+                undoing.edits.extend(edits);
+                undoing.undone.push(found.at);
+            }
+        }
+        undoing
+    }
+}
+
+/// What became of the file's bytes.
+struct Became {
+    from: String,
+    to: String,
+    exact: bool,
+}
+
+fn forget(
+    record: Option<Record>,
+    left: Vec<Kept>,
+    file: Became,
+    records: &Records,
+) -> Result<Then, ClientsError> {
+    let Some(record) = record else {
+        return Ok(Then::Leave);
+    };
+    if left.is_empty() {
+        return Ok(Then::Forget {
+            keep_backup: !file.exact,
+            record,
+        });
+    }
+    if file.from == file.to {
+        return Ok(Then::Leave);
+    }
+    let next = Record {
+        entries: left,
+        // A file that was changed by others stays one that we did not write.
+        written: match record.written == file.from {
+            true => file.to,
+            false => record.written.clone(),
+        },
+        ..record.clone()
+    };
+    Ok(Then::Save {
+        original: records.backup(&record)?,
+        record: next,
+        had: Some(record),
+    })
+}
+
+fn kept<'r>(record: &'r Record, at: &[String]) -> Option<&'r Kept> {
+    record.entries.iter().find(|kept| kept.at == at)
+}
+
+/// Entries of the record that stand in none of the places looked at: another
+/// directory's, in a file that has several.
+fn elsewhere<'v>(values: &'v Value, record: &'v Record, known: &[Found<'v>]) -> Vec<Found<'v>> {
+    let others = record.entries.iter();
+    let others = others.filter(|kept| known.iter().all(|found| found.at != kept.at));
+    let found = others.filter_map(|kept| {
+        Some(Found {
+            scope: Scope::Local,
+            at: kept.at.clone(),
+            name: kept.at.last()?,
+            entry: Some(at(values, &kept.at)?.as_object()?),
+        })
+    });
+    found.collect()
+}
+
+/// What an entry becomes; `None` where it is none of ours.
+fn judge(client: Client, found: &Found<'_>, was: Option<&Kept>) -> Option<(State, Option<Entry>)> {
+    let dialect = dialect::of(client);
+    let entry = found.entry?;
+    let Kind::Wrapped(started) = kind(client, &dialect, entry) else {
+        return None;
+    };
+    let fields = || std::iter::once(dialect.command).chain(dialect.args);
+    let to = match was {
+        Some(was) if fields().all(|field| entry.get(field) == was.after.get(field)) => {
+            Some(merged(entry, &was.after, &was.before))
+        }
+        _ => peeled(client, &dialect, entry, &started),
+    };
+    Some(match to {
+        Some(to) => (State::Restored, Some(to)),
+        None => (
+            State::Left("its command line does not say what it was".into()),
+            None,
+        ),
+    })
+}
+
+/// `now` with what we made of it undone, and what others made of it kept.
+fn merged(now: &Entry, after: &Entry, before: &Entry) -> Entry {
+    let mut to = now.clone();
+    let mut fields: Vec<&String> = after.keys().chain(before.keys()).collect();
+    fields.dedup();
+    for field in fields {
+        let was = before.get(field);
+        match (now.get(field), after.get(field)) {
+            (now, after) if now == after => match was {
+                Some(was) => drop(to.insert(field.clone(), was.clone())),
+                None => drop(to.remove(field)),
+            },
+            (Some(Value::Object(now)), Some(Value::Object(after))) => {
+                let none = Entry::new();
+                let was_table = was.and_then(Value::as_object);
+                let inner = merged(now, after, was_table.unwrap_or(&none));
+                match inner.is_empty() && was.is_none() {
+                    true => drop(to.remove(field)),
+                    false => drop(to.insert(field.clone(), Value::Object(inner))),
+                }
+            }
+            _ => {}
+        }
+    }
+    to
+}
+
+/// The file with these entries undone.
+pub(crate) fn undo(
+    client: Client,
+    seen: &Seen,
+    values: &Value,
+    entries: &[Kept],
+) -> Result<Vec<u8>, ClientsError> {
+    let mut edits = Vec::new();
+    for kept in entries {
+        let entry = at(values, &kept.at).and_then(Value::as_object);
+        let (Some(entry), Some(name)) = (entry, kept.at.last()) else {
+            continue;
+        };
+        let found = Found {
+            scope: Scope::User,
+            at: kept.at.clone(),
+            name,
+            entry: Some(entry),
+        };
+        if let Some((_, Some(to))) = judge(client, &found, Some(kept)) {
+            edits.extend(to_become(client, &kept.at, entry, &to));
+        }
+    }
+    seen.edited(&edits)
+}

@@ -1,0 +1,806 @@
+//! Files of every client, before and after, and back.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use spillgate_clients::{
+    Client, ClientsError, Gateway, Outcome, Place, Plan, Records, Scope, State, Surroundings,
+    digest, inspect, places, unwrap, wrap,
+};
+use tempfile::TempDir;
+
+/// A client's file below a home of its own.
+struct House {
+    client: Client,
+    home: TempDir,
+    file: PathBuf,
+}
+
+impl House {
+    fn new(client: Client, scope: Scope, text: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let around = surroundings(home.path());
+        let mut all = places(client, &around).into_iter();
+        let file = all.find(|place| place.scope == scope).unwrap().file;
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        Self { client, home, file }
+    }
+
+    fn records(&self) -> Records {
+        Records::new(self.home.path().join("state"))
+    }
+
+    fn places(&self) -> Vec<Place> {
+        places(self.client, &surroundings(self.home.path()))
+    }
+
+    fn plan(&self, only: &[&str]) -> Result<Plan, ClientsError> {
+        let gateway = Gateway {
+            program: "/bin/spillgate".into(),
+            arguments: vec![],
+        };
+        let only = owned(only);
+        let records = self.records();
+        let plan = wrap(
+            self.client,
+            &self.file,
+            &self.places(),
+            &only,
+            &gateway,
+            &records,
+        );
+        Ok(plan?.unwrap())
+    }
+
+    fn wrap(&self, only: &[&str]) -> Plan {
+        let plan = self.plan(only).unwrap();
+        plan.carry_out(&self.records()).unwrap();
+        plan
+    }
+
+    fn unwrap(&self, only: &[&str]) -> Plan {
+        let (only, records) = (owned(only), self.records());
+        let plan = unwrap(
+            self.client,
+            &self.file,
+            &self.places(),
+            true,
+            &only,
+            &records,
+        );
+        let plan = plan.unwrap().unwrap();
+        plan.carry_out(&records).unwrap();
+        plan
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(&self.file).unwrap()
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn surroundings(home: &Path) -> Surroundings {
+    Surroundings {
+        home: home.to_owned(),
+        config: home.join(".config"),
+        project: PathBuf::from("/work/shop"),
+        codex_home: None,
+        claude_config: None,
+        macos: false,
+    }
+}
+
+fn told(outcomes: &[Outcome]) -> String {
+    let line = |one: &Outcome| {
+        let state = match &one.state {
+            State::Left(why) => format!("left: {why}"),
+            state => format!("{state:?}").to_lowercase(),
+        };
+        format!("{} ({}): {state}\n", one.server, one.scope.name())
+    };
+    outcomes.iter().map(line).collect()
+}
+
+/// There, there again, and back; what stands there in between, and what was
+/// said.
+fn there_and_back(client: Client, before: &str) -> String {
+    let house = House::new(client, Scope::User, before);
+    let said = told(&house.wrap(&[]).outcomes);
+    let after = house.text();
+    let again = house.plan(&[]).unwrap();
+    assert!(!again.changes(), "{}", again.diff());
+    house.wrap(&[]);
+    assert_eq!(house.text(), after);
+    changed_since(&house, before);
+    fs::write(&house.file, &after).unwrap();
+    let back = house.unwrap(&[]);
+    assert!(back.exact);
+    assert_eq!(house.text(), before);
+    assert!(
+        fs::read_dir(house.home.path().join("state"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
+    format!("{after}---\n{said}")
+}
+
+/// A line more, and what we did is undone as well as can be: a new plan for it
+/// wraps the same servers again.
+fn changed_since(house: &House, before: &str) {
+    let more = match house.client {
+        Client::Goose | Client::Codex => "# mine\n",
+        _ => "// mine\n",
+    };
+    let kept = house.home.path().join("kept");
+    fs::create_dir(&kept).unwrap();
+    for entry in fs::read_dir(house.home.path().join("state")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, kept.join(path.file_name().unwrap())).unwrap();
+    }
+    fs::write(&house.file, format!("{more}{}", house.text())).unwrap();
+    let plan = house.unwrap(&[]);
+    assert!(!plan.exact && plan.backup.is_some());
+    let other = House::new(house.client, Scope::User, &house.text());
+    let says = |house: &House| told(&house.plan(&[]).unwrap().outcomes);
+    let first = House::new(house.client, Scope::User, before);
+    assert_eq!(says(&other), says(&first));
+    fs::remove_dir_all(house.home.path().join("state")).unwrap();
+    fs::rename(&kept, house.home.path().join("state")).unwrap();
+}
+
+#[test]
+fn claude_code() {
+    assert_snapshot!(there_and_back(Client::ClaudeCode, include_str!("fixtures/claude-code.json")), @r#"
+    {
+      "numStartups": 7,
+      "mcpServers": {
+        "files": {
+          "type": "stdio",
+          "command": "/bin/spillgate",
+          "args": [
+            "mcp",
+            "--name",
+            "files",
+            "--",
+            "npx",
+            "-y",
+            "@modelcontextprotocol/server-filesystem",
+            "/tmp"
+          ],
+          "env": {}
+        },
+        "tracker": {
+          "type": "stdio",
+          "command": "/bin/spillgate",
+          "args": ["mcp", "--name", "tracker", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=SPILLGATE_HEADER_AUTHORIZATION", "--header-env", "X-Team=SPILLGATE_HEADER_X_TEAM"],
+          "env": {
+            "SPILLGATE_HEADER_AUTHORIZATION": "Bearer ${TOKEN}",
+            "SPILLGATE_HEADER_X_TEAM": "blue"
+          }
+        },
+        "old": {
+          "type": "stdio",
+          "command": "/bin/spillgate",
+          "args": ["mcp", "--name", "old", "--url", "https://mcp.example.com/sse", "--sse"]
+        },
+        "secret": { "type": "http", "url": "https://mcp.example.com/mcp?api_key=1" },
+        "login": { "type": "http", "url": "https://mcp.example.com/", "oauth": { "clientId": "x" } },
+        "socket": { "type": "ws", "url": "wss://mcp.example.com/" }
+      },
+      "projects": {
+        "/work/shop": {
+          "allowedTools": [],
+          "mcpServers": {
+            "here": {
+              "command": "/bin/spillgate",
+              "args": ["mcp", "--name", "here", "--", "here"]
+            }
+          }
+        },
+        "/work/other": { "mcpServers": { "there": { "command": "there" } } }
+      }
+    }---
+    files (user): wrapped
+    login (user): left: the client logs in to it by OAuth (`oauth`)
+    old (user): wrapped
+    secret (user): left: its address seems to hold a secret, which everybody on the machine could read on a command line
+    socket (user): left: the gateway knows no `type` "ws"
+    tracker (user): wrapped
+    here (local): wrapped
+    "#);
+}
+
+#[test]
+fn codex() {
+    assert_snapshot!(there_and_back(Client::Codex, include_str!("fixtures/codex.toml")), @r#"
+    # my settings
+    model = "gpt-5"   # the best
+
+    [mcp_servers.files]
+    # where it is
+    command = "/bin/spillgate"
+    args = ["mcp", "--name", "files", "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/tmp"] # two
+
+    [mcp_servers.files.env]
+    A = "1"
+
+    [mcp_servers.many]
+    command = "/bin/spillgate"
+    args = [
+        "mcp",
+        "--name",
+        "many",
+        "--",
+        "python3",
+        # the script
+        "server.py",
+        "--flag",
+    ]
+    startup_timeout_sec = 20
+
+    [mcp_servers.far]
+    # the tracker
+    command = "/bin/spillgate"
+    args = ["mcp", "--name", "far", "--url", "https://mcp.example.com/mcp", "--header-env", "X-Team=SPILLGATE_HEADER_X_TEAM", "--header-env", "Authorization=TRACKER_AUTH"]
+    env = { SPILLGATE_HEADER_X_TEAM = "blue" }
+    env_vars = ["TRACKER_AUTH"]
+    tool_timeout_sec = 60
+
+    [mcp_servers.token]
+    url = "https://mcp.example.com/mcp"
+    bearer_token_env_var = "TOKEN"
+
+    [mcp_servers.off]
+    command = "off"
+    enabled = false
+
+    [mcp_servers]
+    inline = { command = "/bin/spillgate", args = ["mcp", "--name", "inline", "--", "run"] }
+
+    [history]
+    persistence = "none"
+    ---
+    far (user): wrapped
+    files (user): wrapped
+    inline (user): wrapped
+    many (user): wrapped
+    off (user): left: it is disabled
+    token (user): left: `bearer_token_env_var` gives a part of a header; `env_http_headers` with the whole of it can be wrapped
+    "#);
+}
+
+#[test]
+fn gemini() {
+    assert_snapshot!(there_and_back(Client::Gemini, r#"{
+    // the theme
+    "theme": "Dracula",
+    "mcpServers": {
+        "git": {"command": "uvx", "args": ["mcp-server-git"], "cwd": "./repo", "trust": true},
+        "far": {"httpUrl": "https://mcp.example.com/mcp", "headers": {"Authorization": "$AUTH"}, "timeout": 5000},
+        "stream": {"url": "http://127.0.0.1:8080/sse", "type": "sse"},
+        "google": {"httpUrl": "https://mcp.example.com/mcp", "authProviderType": "google_credentials"}
+    }
+}
+"#), @r#"
+    {
+        // the theme
+        "theme": "Dracula",
+        "mcpServers": {
+            "git": {"command": "/bin/spillgate", "args": ["mcp", "--name", "git", "--", "uvx",     "mcp-server-git"], "cwd": "./repo", "trust": true},
+            "far": {
+                "command": "/bin/spillgate",
+                "args": ["mcp", "--name", "far", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=SPILLGATE_HEADER_AUTHORIZATION"],
+                "env": {
+                    "SPILLGATE_HEADER_AUTHORIZATION": "$AUTH"
+                },
+                "timeout": 5000
+            },
+            "stream": {
+                "command": "/bin/spillgate",
+                "args": ["mcp", "--name", "stream", "--url", "http://127.0.0.1:8080/sse", "--sse"]
+            },
+            "google": {"httpUrl": "https://mcp.example.com/mcp", "authProviderType": "google_credentials"}
+        }
+    }
+    ---
+    far (user): wrapped
+    git (user): wrapped
+    google (user): left: the client logs in to it by OAuth (`authProviderType`)
+    stream (user): wrapped
+    "#);
+}
+
+#[test]
+fn cursor() {
+    assert_snapshot!(there_and_back(Client::Cursor, r#"{
+	"mcpServers": {
+		"files": {
+			"command": "${workspaceFolder}/bin/server",
+			"envFile": "${workspaceFolder}/.env"
+		},
+		"far": {
+			"url": "https://mcp.example.com/mcp",
+			"headers": {"Authorization": "Bearer ${env:TOKEN}"}
+		},
+		"login": {"url": "https://mcp.example.com/mcp", "auth": {"CLIENT_ID": "x"}}
+	}
+}
+"#), @r#"
+    {
+    	"mcpServers": {
+    		"files": {
+    			"command": "/bin/spillgate",
+    			"args": ["mcp", "--name", "files", "--", "${workspaceFolder}/bin/server"],
+    			"envFile": "${workspaceFolder}/.env"
+    		},
+    		"far": {
+    			"command": "/bin/spillgate",
+    			"args": ["mcp", "--name", "far", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=SPILLGATE_HEADER_AUTHORIZATION"],
+    			"env": {
+    				"SPILLGATE_HEADER_AUTHORIZATION": "Bearer ${env:TOKEN}"
+    			}
+    		},
+    		"login": {"url": "https://mcp.example.com/mcp", "auth": {"CLIENT_ID": "x"}}
+    	}
+    }
+    ---
+    far (user): wrapped
+    files (user): wrapped
+    login (user): left: the client logs in to it by OAuth (`auth`)
+    "#);
+}
+
+#[test]
+fn vscode() {
+    assert_snapshot!(there_and_back(Client::Vscode, r#"{
+  // what is asked for
+  "inputs": [{ "type": "promptString", "id": "key", "password": true }],
+  "servers": {
+    "files": {
+      "type": "stdio",
+      "command": "npx",
+      "args": ["-y", "server", /* where */ "${workspaceFolder}"],
+      "env": { "KEY": "${input:key}" },
+    },
+    "far": {
+      "type": "http",
+      "url": "https://mcp.example.com/mcp", // the tracker
+      "headers": { "Authorization": "Bearer ${input:key}" },
+    },
+    "asked": { "type": "http", "url": "https://${input:host}/mcp" },
+    "own": { "command": "node", "args": ["x.js"], "dev": { "watch": "**" } },
+  },
+}
+"#), @r#"
+    {
+      // what is asked for
+      "inputs": [{ "type": "promptString", "id": "key", "password": true }],
+      "servers": {
+        "files": {
+          "type": "stdio",
+          "command": "/bin/spillgate",
+          "args": ["mcp", "--name", "files", "--", "npx",     "-y", "server", /* where */ "${workspaceFolder}"],
+          "env": { "KEY": "${input:key}" },
+        },
+        "far": {
+          "type": "stdio",
+          "command": "/bin/spillgate",
+          "args": ["mcp", "--name", "far", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=SPILLGATE_HEADER_AUTHORIZATION"],
+          "env": {
+            "SPILLGATE_HEADER_AUTHORIZATION": "Bearer ${input:key}",
+          },
+        },
+        "asked": { "type": "http", "url": "https://${input:host}/mcp" },
+        "own": { "command": "node", "args": ["x.js"], "dev": { "watch": "**" } },
+      },
+    }
+    ---
+    asked (user): left: VS Code asks for a part of its address (`${input:…}`)
+    far (user): wrapped
+    files (user): wrapped
+    own (user): left: `dev` has VS Code watch or debug the server's own process
+    "#);
+}
+
+#[test]
+fn windsurf() {
+    assert_snapshot!(there_and_back(Client::Windsurf, r#"{"mcpServers":{"a":{"command":"a","args":[],"disabledTools":["x"]},"b":{"serverUrl":"https://mcp.example.com/mcp"},"c":{"command":"c","disabled":true}}}"#), @r#"
+    {"mcpServers":{"a":{"command":"/bin/spillgate","args":["mcp", "--name", "a", "--", "a"],"disabledTools":["x"]},"b":{
+          "command": "/bin/spillgate",
+          "args": ["mcp", "--name", "b", "--url", "https://mcp.example.com/mcp"]
+        },"c":{"command":"c","disabled":true}}}---
+    a (user): wrapped
+    b (user): wrapped
+    c (user): left: it is disabled
+    "#);
+}
+
+#[test]
+fn zed() {
+    assert_snapshot!(there_and_back(Client::Zed, r#"// Zed settings
+{
+  "theme": "One Dark",
+  "context_servers": {
+    "files": {
+      "source": "custom",
+      "enabled": true,
+      "command": "npx",
+      "args": ["-y", "server"],
+      "env": {},
+    },
+    "far": { "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer x" } },
+    "older": { "command": { "path": "x", "args": [] } },
+    "extension": { "source": "extension", "enabled": true, "settings": {} },
+  },
+}
+"#), @r#"
+    // Zed settings
+    {
+      "theme": "One Dark",
+      "context_servers": {
+        "files": {
+          "source": "custom",
+          "enabled": true,
+          "command": "/bin/spillgate",
+          "args": ["mcp", "--name", "files", "--", "npx",     "-y", "server"],
+          "env": {},
+        },
+        "far": {
+          "command": "/bin/spillgate",
+          "args": ["mcp", "--name", "far", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=SPILLGATE_HEADER_AUTHORIZATION"],
+          "env": {
+            "SPILLGATE_HEADER_AUTHORIZATION": "Bearer x"
+          }
+        },
+        "older": { "command": { "path": "x", "args": [] } },
+        "extension": { "source": "extension", "enabled": true, "settings": {} },
+      },
+    }
+    ---
+    extension (user): left: an extension of Zed starts it
+    far (user): wrapped
+    files (user): wrapped
+    older (user): left: `command` has the form of older versions; open Zed once, it rewrites it
+    "#);
+}
+
+#[test]
+fn opencode() {
+    assert_snapshot!(there_and_back(Client::Opencode, r#"{
+  "$schema": "https://opencode.ai/config.json",
+  "mcp": {
+    "files": {
+      "type": "local",
+      "command": ["npx", "-y", "server"],
+      "environment": { "A": "1" },
+      "enabled": true
+    },
+    "far": {
+      "type": "remote",
+      "url": "https://mcp.example.com/mcp",
+      "oauth": false,
+      "headers": { "Authorization": "Bearer {env:TOKEN}" }
+    },
+    "servers": {
+      "second": { "type": "local", "command": ["second"] }
+    }
+  }
+}
+"#), @r#"
+    {
+      "$schema": "https://opencode.ai/config.json",
+      "mcp": {
+        "files": {
+          "type": "local",
+          "command": ["/bin/spillgate", "mcp", "--name", "files", "--",     "npx", "-y", "server"],
+          "environment": { "A": "1" },
+          "enabled": true
+        },
+        "far": {
+          "type": "local",
+          "command": ["/bin/spillgate", "mcp", "--name", "far", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=SPILLGATE_HEADER_AUTHORIZATION"],
+          "environment": {
+            "SPILLGATE_HEADER_AUTHORIZATION": "Bearer {env:TOKEN}"
+          }
+        },
+        "servers": {
+          "second": { "type": "local", "command": ["/bin/spillgate", "mcp", "--name", "second", "--",     "second"] }
+        }
+      }
+    }
+    ---
+    far (user): wrapped
+    files (user): wrapped
+    second (user): wrapped
+    "#);
+}
+
+#[test]
+fn goose() {
+    assert_snapshot!(there_and_back(Client::Goose, include_str!("fixtures/goose.yaml")), @r#"
+    GOOSE_PROVIDER: openai
+    extensions:
+      developer:
+        bundled: true
+        enabled: true
+        type: builtin
+      # files
+      files:
+        enabled: true
+        type: stdio
+        name: files
+        cmd: /bin/spillgate
+        args:
+        - mcp
+        - "--name"
+        - files
+        - "--"
+        - npx
+        - -y
+        # the server
+        - '@modelcontextprotocol/server-filesystem'
+        envs: {}
+        env_keys:
+          - TOKEN
+        timeout: 300
+      flow: {enabled: true, type: stdio, cmd: /bin/spillgate, args: [mcp, "--name", flow, "--", run, a, "b c"], envs: {A: "1"}}
+      bare:
+        type: stdio
+        cmd: /bin/spillgate   # alone
+        args: [mcp, "--name", bare, "--", bare]
+      far:
+        type: stdio
+        cmd: /bin/spillgate
+        args: [mcp, "--name", far, "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=SPILLGATE_HEADER_AUTHORIZATION", "--header-env", "X-Team=SPILLGATE_HEADER_X_TEAM"]
+        envs: {SPILLGATE_HEADER_AUTHORIZATION: "Bearer x", SPILLGATE_HEADER_X_TEAM: blue}
+        timeout: 300
+      filled:
+        type: streamable_http
+        uri: https://mcp.example.com/mcp
+        headers: {Authorization: "Bearer ${TOKEN}"}
+    last: |
+      text
+    ---
+    bare (user): wrapped
+    developer (user): left: `type: builtin`: it is a part of goose
+    far (user): wrapped
+    files (user): wrapped
+    filled (user): left: goose fills in the header "Authorization" itself
+    flow (user): wrapped
+    "#);
+}
+
+#[test]
+fn what_was_added_since_stays() {
+    let before = r#"{
+  "mcpServers": {
+    "one": {"command": "one", "args": ["1"]},
+    "far": {"type": "http", "url": "https://mcp.example.com/mcp", "headers": {"A": "b"}},
+  },
+}
+"#;
+    let house = House::new(Client::ClaudeCode, Scope::User, before);
+    house.wrap(&[]);
+    let mine = house
+        .text()
+        .replace(
+            r#""SPILLGATE_HEADER_A": "b""#,
+            r#""SPILLGATE_HEADER_A": "b", "MINE": "1""#,
+        )
+        .replace(r#""--", "one", "1""#, r#""--", "one", "1", "2""#)
+        .replace(
+            "\n  },\n}",
+            "\n    \"new\": {\"command\": \"new\"}, // mine\n  },\n}",
+        );
+    fs::write(&house.file, &mine).unwrap();
+    // What is wrapped now is undone with the rest.
+    let again = house.wrap(&[]);
+    assert_snapshot!(told(&again.outcomes), @"
+    far (user): already
+    new (user): wrapped
+    one (user): already
+    ");
+    assert_eq!(house.text().matches("/bin/spillgate").count(), 3);
+    let back = house.unwrap(&[]);
+    assert!(back.exact);
+    assert_snapshot!(house.text(), @r#"
+    {
+      "mcpServers": {
+        "one": {"command": "one", "args": ["1"]},
+        "far": {
+          "type": "http",
+          "url": "https://mcp.example.com/mcp",
+          "headers": {
+            "A": "b"
+          },
+          "env": {
+     "MINE": "1"
+          }
+        },
+        "new": {"command": "new"}, // mine
+      },
+    }
+    "#);
+}
+
+#[test]
+fn some_at_a_time() {
+    let before = "[mcp_servers.a]\ncommand = \"a\"\n[mcp_servers.b]\ncommand = 'b' # b\n";
+    let house = House::new(Client::Codex, Scope::User, before);
+    house.wrap(&["a"]);
+    house.wrap(&["b"]);
+    let plan = house.unwrap(&["a"]);
+    assert!(!plan.exact);
+    assert_snapshot!(house.text(), @r#"
+    [mcp_servers.a]
+    command = "a"
+    [mcp_servers.b]
+    command = "/bin/spillgate" # b
+    args = ["mcp", "--name", "b", "--", "b"]
+    "#);
+    assert!(house.unwrap(&["b"]).exact);
+    assert_eq!(house.text(), before);
+}
+
+#[test]
+fn without_a_record_the_command_line_tells() {
+    for (client, before) in [
+        (
+            Client::ClaudeCode,
+            r#"{"mcpServers": {"a": {"command": "a", "args": ["x"]}, "b": {"type": "http", "url": "https://e.com/mcp", "headers": {"A": "b"}}}}"#,
+        ),
+        (
+            Client::Goose,
+            "extensions:\n  a:\n    type: stdio\n    cmd: a\n    args:\n    - x\n  b:\n    type: streamable_http\n    uri: https://e.com/mcp\n",
+        ),
+        (
+            Client::Codex,
+            "[mcp_servers.b]\nurl = \"https://e.com/mcp\"\nenv_http_headers = { A = \"B\" }\n",
+        ),
+    ] {
+        let house = House::new(client, Scope::User, before);
+        house.wrap(&[]);
+        fs::remove_dir_all(house.home.path().join("state")).unwrap();
+        assert!(!house.unwrap(&[]).exact);
+        let clean = |text: &str| text.replace([' ', '\n', '"'], "");
+        assert_eq!(clean(&house.text()), clean(before));
+    }
+}
+
+#[test]
+fn malformed_files_are_named_with_their_line() {
+    for (client, text) in [
+        (
+            Client::ClaudeCode,
+            "{\n  \"mcpServers\": {\n    \"a\": nothing\n}}",
+        ),
+        (Client::Cursor, "{\"mcpServers\": {'a': 1}}"),
+        (Client::Codex, "[mcp_servers.a]\ncommand = \n"),
+        (Client::Goose, "extensions:\n  a: [1\n  b: }\n"),
+        (
+            Client::Vscode,
+            "{\"servers\": {\"a\": {\"command\": \"a\"}} \"b\"}",
+        ),
+    ] {
+        let house = House::new(client, Scope::User, text);
+        let error = house.plan(&[]).unwrap_err();
+        assert!(matches!(error, ClientsError::Malformed { .. }), "{error:?}");
+        let place = format!("{}:", house.file.display());
+        assert!(error.to_string().starts_with(&place), "{error}");
+        assert_eq!(house.text(), text);
+    }
+    let house = House::new(Client::Codex, Scope::User, "");
+    fs::write(&house.file, b"[a]\nb = \"\xff\"\n").unwrap();
+    let error = house.plan(&[]).unwrap_err().to_string();
+    assert!(error.ends_with(":2: it is not UTF-8"), "{error}");
+}
+
+#[test]
+fn files_without_servers_are_left() {
+    for text in [
+        "",
+        "\n",
+        "{}",
+        "{\"mcpServers\": {}}",
+        "{\"mcpServers\": []}",
+    ] {
+        let house = House::new(Client::Cursor, Scope::User, text);
+        let plan = house.wrap(&[]);
+        assert!(!plan.changes() && plan.outcomes.is_empty(), "{text}");
+        assert_eq!(house.text(), text);
+    }
+}
+
+#[test]
+fn someone_else_writes_meanwhile() {
+    let text = "{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}";
+    let house = House::new(Client::Cursor, Scope::User, text);
+    let plan = house.plan(&[]).unwrap();
+    fs::write(&house.file, "{}").unwrap();
+    let error = plan.carry_out(&house.records()).unwrap_err();
+    assert!(matches!(error, ClientsError::Changed { .. }), "{error:?}");
+    assert_eq!(house.text(), "{}");
+    let left = fs::read_dir(house.home.path().join("state"))
+        .unwrap()
+        .count();
+    assert_eq!(left, 0);
+    let beside = fs::read_dir(house.file.parent().unwrap()).unwrap().count();
+    assert_eq!(beside, 1);
+}
+
+#[test]
+fn a_damaged_backup_is_not_put_back() {
+    let text = "{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}";
+    let house = House::new(Client::Cursor, Scope::User, text);
+    let backup = house.wrap(&[]).backup.unwrap();
+    let stands = |house: &House| {
+        let report = inspect(house.client, &house.file, &house.places(), &house.records());
+        report.unwrap().unwrap()
+    };
+    assert!(stands(&house).backup.unwrap().is_ok());
+    fs::write(&backup, "other").unwrap();
+    assert!(stands(&house).backup.unwrap().is_err());
+    // The entries themselves are still undone.
+    assert!(!house.unwrap(&[]).exact);
+    assert!(house.text().contains("\"command\": \"a\""));
+    assert_eq!(digest(&fs::read(&backup).unwrap()), digest(b"other"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever stands between the values: what is not ours stays.
+    #[test]
+    fn spaces_and_comments_survive(
+        gaps in prop::collection::vec(r"[ \t]{0,3}(/\*[a-z ]{0,5}\*/)?(//[a-z]{0,4}\n)?\n{0,2}", 12),
+        args in prop::collection::vec("[a-z\"\\\\é{}-]{0,6}", 0..4),
+        windows in any::<bool>(),
+        mark in any::<bool>(),
+    ) {
+        let args: Vec<String> = args.iter().map(|arg| format!("{arg:?}")).collect();
+        let args = args.join(&format!(",{}", gaps[10]));
+        // A comment before a list's first element goes with what was put before it; in a list that
+        // was empty there is nothing for a comment to be about.
+        let inner = match (args.is_empty(), gaps[8].contains('/')) {
+            (true, _) => ["", ""],
+            (false, true) => ["", gaps[9].as_str()],
+            (false, false) => [gaps[8].as_str(), gaps[9].as_str()],
+        };
+        let [a, b, c, d, e, f, g, h, ..] = gaps.as_slice() else { unreachable!() };
+        let [i, j] = inner;
+        let mut text = format!(
+            "{a}{{{b}\"x\":{c}1,{d}\"mcpServers\":{e}{{{f}\"s\"{g}:{{\"command\":\"c\",{h}\"args\":[{i}{args}{j}]{a}}}}}{b}}}{}",
+            gaps[11]
+        );
+        if windows {
+            text = text.replace('\n', "\r\n");
+        }
+        if mark {
+            text.insert(0, '\u{feff}');
+        }
+        let house = House::new(Client::Cursor, Scope::User, &text);
+        house.wrap(&[]);
+        let wrapped = house.text();
+        prop_assert!(wrapped.contains("/bin/spillgate"));
+        prop_assert_eq!(wrapped.starts_with('\u{feff}'), mark);
+        prop_assert_eq!(wrapped.matches("/*").count(), text.matches("/*").count());
+        prop_assert_eq!(wrapped.matches("//").count(), text.matches("//").count());
+        // Undone without the backup it has the same comments and values.
+        fs::remove_dir_all(house.home.path().join("state")).unwrap();
+        house.unwrap(&[]);
+        prop_assert_eq!(house.text().matches("/*").count(), text.matches("/*").count());
+        fs::write(&house.file, &text).unwrap();
+        house.wrap(&[]);
+        prop_assert!(house.unwrap(&[]).exact);
+        prop_assert_eq!(house.text(), text);
+    }
+}

@@ -1,0 +1,243 @@
+//! What do the commands about clients' configurations share?
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use serde_json::{Value, json};
+use spillgate_clients::{
+    Client, ClientsError, Gateway, Outcome, Place, Plan, Records, Scope, State, Surroundings,
+    explicit, places,
+};
+
+use crate::args::Common;
+use crate::client_args::{Scopes, Which};
+use crate::failure::{Failure, Fault};
+use crate::output::Output;
+use crate::settings::{directories, state_home};
+
+/// The records of what was wrapped: beside the store, which may be moved or
+/// emptied.
+pub(crate) fn records() -> Result<Records, Failure> {
+    Ok(Records::new(state_home()?.join("spillgate-clients")))
+}
+
+pub(crate) fn surroundings() -> Result<Surroundings, Failure> {
+    let directories = directories()?;
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    Ok(Surroundings {
+        home: directories.home_dir().to_owned(),
+        config: directories.config_dir(),
+        project: env::current_dir()?,
+        codex_home: set("CODEX_HOME").map(PathBuf::from),
+        claude_config: set("CLAUDE_CONFIG_DIR").map(PathBuf::from),
+        macos: cfg!(target_os = "macos"),
+    })
+}
+
+/// The places that were asked for.
+pub(crate) fn asked(
+    client: Client,
+    which: &Which,
+    unless_told: impl Fn(Scope) -> bool,
+) -> Result<Vec<Place>, Failure> {
+    let around = surroundings()?;
+    if let Some(file) = &which.file {
+        let file = std::path::absolute(file)?;
+        return Ok(explicit(client, &file, &around));
+    }
+    let wanted = |scope| match which.scope {
+        Some(scopes) => Scopes::has(scopes, scope),
+        None => unless_told(scope),
+    };
+    let mut all = places(client, &around);
+    all.retain(|place| wanted(place.scope));
+    Ok(all)
+}
+
+/// Each file once, in order.
+pub(crate) fn files(places: &[Place]) -> Vec<PathBuf> {
+    let mut seen = BTreeSet::new();
+    let new = places.iter().filter(|place| seen.insert(&place.file));
+    new.map(|place| place.file.clone()).collect()
+}
+
+/// No file was there.
+pub(crate) fn nothing_found(client: Client, files: &[PathBuf]) -> Failure {
+    let looked: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    let message = match looked.is_empty() {
+        true => format!("{} has no configuration in this scope", client.title()),
+        false => format!(
+            "no configuration of {} is there; looked for {}",
+            client.title(),
+            looked.join(", ")
+        ),
+    };
+    Failure::new("no_config", Fault::Caller, message).hint(
+        "add a server in the client first, choose another --scope, or name the file with --file",
+    )
+}
+
+/// A name that was asked for must be somewhere.
+pub(crate) fn check_names(only: &[String], plans: &[Plan]) -> Result<(), ClientsError> {
+    let known: BTreeSet<&str> = plans
+        .iter()
+        .flat_map(|plan| plan.outcomes.iter().map(|one| one.server.as_str()))
+        .collect();
+    let missing = only.iter().find(|name| !known.contains(name.as_str()));
+    missing.map_or(Ok(()), |name| {
+        Err(ClientsError::NoServer {
+            name: name.clone(),
+            known: known.into_iter().collect::<Vec<_>>().join(", "),
+        })
+    })
+}
+
+/// How the gateway is started from a client's configuration.
+pub(crate) fn gateway(
+    client: Client,
+    common: &Common,
+    more: &[String],
+) -> Result<Gateway, Failure> {
+    let own = env::current_exe()?;
+    let on_path = on_path("spillgate").filter(|found| same_file(found, &own));
+    // A program that is started from a desktop need not have the shell's PATH.
+    let program = match (on_path, client.is_desktop()) {
+        (Some(_), false) => PathBuf::from("spillgate"),
+        (Some(found), true) => found,
+        (None, _) => own,
+    };
+    let text = |path: &Path| {
+        path.to_str().map(str::to_owned).ok_or_else(|| {
+            let message = format!("{} is not UTF-8", path.display());
+            Failure::new("path", Fault::Caller, message).hint("use another path")
+        })
+    };
+    let mut arguments = Vec::new();
+    for (flag, path) in [("--store", &common.store), ("--config", &common.config)] {
+        if let Some(path) = path {
+            let path = std::path::absolute(path)?;
+            arguments.extend([flag.to_owned(), text(&path)?]);
+        }
+    }
+    if let Some(tokenizer) = common.tokenizer {
+        let name = serde_json::to_value(tokenizer).unwrap_or_default();
+        arguments.extend([
+            "--tokenizer".to_owned(),
+            name.as_str().unwrap_or_default().to_owned(),
+        ]);
+    }
+    arguments.extend(more.iter().cloned());
+    Ok(Gateway {
+        program: text(&program)?,
+        arguments,
+    })
+}
+
+/// The program that a shell would start.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let found = env::split_paths(&path).map(|directory| directory.join(name));
+    found.into_iter().find(|file| is_program(file))
+}
+
+/// Whether it is a file that may be executed.
+pub(crate) fn is_program(file: &Path) -> bool {
+    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+fn same_file(left: &Path, right: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(left).is_some_and(|left| Some(left) == real(right))
+}
+
+/// Carries plans out, or shows what they would do; tells of it.
+pub(crate) fn carry_out(
+    client: Client,
+    plans: &[Plan],
+    records: &Records,
+    dry_run: bool,
+    out: &Output,
+) -> Result<u8, Failure> {
+    if !dry_run {
+        for plan in plans.iter().filter(|plan| plan.changes()) {
+            plan.carry_out(records)?;
+        }
+    }
+    let changes = plans.iter().any(Plan::changes);
+    if out.json {
+        let files: Vec<Value> = plans.iter().map(|plan| told(plan, dry_run)).collect();
+        let client = client.name();
+        out.object(
+            &json!({"client": client, "dry_run": dry_run, "changes": changes, "files": files}),
+        )?;
+        return Ok(0);
+    }
+    let mut text = String::new();
+    for plan in plans {
+        if dry_run {
+            text.push_str(&plan.diff());
+        }
+        let lines = lines(plan, dry_run);
+        match dry_run {
+            // The diff alone is what can be applied.
+            true => out.note(lines.trim_end()),
+            false => text.push_str(&lines),
+        }
+    }
+    out.text(&text)?;
+    match (changes, dry_run) {
+        (false, _) => out.note("nothing to change"),
+        (true, true) => out.note("nothing was written"),
+        (true, false) => out.note(&format!("restart {} for this to count", client.title())),
+    }
+    Ok(0)
+}
+
+fn told(plan: &Plan, dry_run: bool) -> Value {
+    let mut told = json!({
+        "file": plan.file,
+        "changed": plan.changes(),
+        "byte_for_byte": plan.exact,
+        "backup": plan.backup,
+        "servers": plan.outcomes,
+    });
+    if dry_run {
+        told["diff"] = plan.diff().into();
+    }
+    told
+}
+
+fn lines(plan: &Plan, dry_run: bool) -> String {
+    let mut text = format!("{}\n", plan.file.display());
+    if plan.outcomes.is_empty() {
+        text.push_str("  no server of ours\n");
+    }
+    for one in &plan.outcomes {
+        text.push_str(&line(one));
+    }
+    if plan.changes() && plan.exact {
+        text.push_str("  the file is what it was, byte for byte\n");
+    } else if let (true, Some(backup)) = (plan.changes() && !dry_run, &plan.backup) {
+        text.push_str(&format!("  as it was: {}\n", backup.display()));
+    }
+    text
+}
+
+fn line(one: &Outcome) -> String {
+    let (state, why) = match &one.state {
+        State::Wrapped => ("wrapped", None),
+        State::Already => ("already wrapped", None),
+        State::Restored => ("restored", None),
+        State::Left(why) => ("left alone", Some(why)),
+    };
+    let why = why.or(one.note.as_ref());
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    // Names are whatever a file says.
+    let name = one.server.escape_debug();
+    format!("  {state:<16}{name} ({}){why}\n", one.scope.name())
+}

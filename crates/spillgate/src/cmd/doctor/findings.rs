@@ -1,0 +1,147 @@
+//! What was found, and what is to be done about it?
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+use spillgate_clients::Client;
+
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    Good,
+    /// Worth knowing.
+    Note,
+    Broken,
+}
+
+/// Something that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Finding {
+    pub(super) client: Option<Client>,
+    pub(super) file: Option<PathBuf>,
+    pub(super) server: Option<String>,
+    pub(super) level: Level,
+    pub(super) what: String,
+    /// What to do about it; what is good needs nothing.
+    pub(super) fix: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn of(client: Option<Client>, file: Option<&PathBuf>) -> Self {
+        Self {
+            client,
+            file: file.cloned(),
+            server: None,
+            level: Level::Good,
+            what: String::new(),
+            fix: None,
+        }
+    }
+
+    pub(super) fn server(self, name: &str) -> Self {
+        let server = Some(name.to_owned());
+        Self { server, ..self }
+    }
+
+    fn says(self, level: Level, what: impl Into<String>) -> Self {
+        let what = what.into();
+        Self {
+            level,
+            what,
+            ..self
+        }
+    }
+
+    pub(super) fn good(self, what: impl Into<String>) -> Self {
+        self.says(Level::Good, what)
+    }
+
+    pub(super) fn note(self, what: impl Into<String>) -> Self {
+        self.says(Level::Note, what)
+    }
+
+    pub(super) fn broken(self, what: impl Into<String>) -> Self {
+        self.says(Level::Broken, what)
+    }
+
+    pub(super) fn fix(self, fix: impl Into<String>) -> Self {
+        let fix = Some(fix.into());
+        Self { fix, ..self }
+    }
+}
+
+/// All that was found.
+#[derive(Debug, Default)]
+pub(super) struct Findings(Vec<Finding>);
+
+impl Findings {
+    pub(super) fn add(&mut self, finding: Finding) {
+        self.0.push(finding);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Prints them, client by client and file by file; gives the exit code.
+    pub(super) fn print(mut self, out: &Output) -> Result<u8, Failure> {
+        let broken = self
+            .0
+            .iter()
+            .filter(|one| one.level == Level::Broken)
+            .count();
+        let code = u8::from(broken > 0);
+        self.0.sort_by(|left, right| {
+            let key = |one: &Finding| (one.client, one.file.clone(), one.server.clone());
+            key(left).cmp(&key(right))
+        });
+        if out.json {
+            out.object(&json!({"ok": broken == 0, "broken": broken, "findings": self.0}))?;
+            return Ok(code);
+        }
+        let mut text = String::new();
+        let (mut client, mut file) = (None, None);
+        for one in &self.0 {
+            if client != Some(one.client) {
+                client = Some(one.client);
+                file = None;
+                let title = one.client.map_or("This machine", Client::title);
+                text.push_str(&format!("\n{title}\n"));
+            }
+            if one.file != file {
+                file.clone_from(&one.file);
+                let path = file.as_deref().unwrap_or(Path::new("")).display();
+                text.push_str(&format!("{path}\n"));
+            }
+            text.push_str(&line(one));
+        }
+        text.push_str(&match broken {
+            0 => "\nall is well\n".to_owned(),
+            1 => "\n1 thing is broken\n".to_owned(),
+            many => format!("\n{many} things are broken\n"),
+        });
+        out.raw(text.trim_start_matches('\n').as_bytes())?;
+        Ok(code)
+    }
+}
+
+fn line(one: &Finding) -> String {
+    let level = match one.level {
+        Level::Good => "ok",
+        Level::Note => "note",
+        Level::Broken => "broken",
+    };
+    let server = one.server.as_ref();
+    let server = server.map(|name| format!("{}: ", name.escape_debug()));
+    let what = one.what.replace('\n', " ");
+    let mut text = format!("  {level:<7}{}{what}\n", server.unwrap_or_default());
+    if let Some(fix) = &one.fix {
+        text.push_str(&format!("         fix: {fix}\n"));
+    }
+    text
+}

@@ -1,0 +1,270 @@
+//! `spillgate doctor`: does the chain from a client to its servers hold?
+
+mod findings;
+mod probe;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use spillgate_clients::{
+    Client, FileReport, Launch, Records, ServerReport, State, inspect, places,
+};
+
+use self::findings::{Finding, Findings};
+use crate::args::{Common, LimitArgs};
+use crate::client_args::Doctor;
+use crate::clients::{files, is_program, on_path, records, surroundings};
+use crate::failure::Failure;
+use crate::layers::Layers;
+use crate::output::Output;
+
+/// A server that is to be started, and who it is of.
+struct Start {
+    of: Finding,
+    launch: Launch,
+}
+
+pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u8, Failure> {
+    let records = records()?;
+    let mut findings = Findings::default();
+    let mut starts = Vec::new();
+    let clients = match &doctor.client {
+        Some(client) => std::slice::from_ref(client),
+        None => &Client::ALL,
+    };
+    for &client in clients {
+        let named = doctor.client.is_some();
+        starts.extend(of_client(client, named, &records, &mut findings)?);
+    }
+    if findings.is_empty() {
+        findings.add(
+            Finding::of(None, None)
+                .broken("no configuration of any client is there")
+                .fix("add a server in a client, then `spillgate wrap CLIENT`"),
+        );
+    }
+    stores(common, &starts, &mut findings)?;
+    programs(&starts, &mut findings);
+    if !doctor.no_start {
+        let limit = Duration::from_secs(doctor.timeout);
+        started(starts, limit, &mut findings)?;
+    }
+    findings.print(out)
+}
+
+/// What the client's files say; the servers to start.
+fn of_client(
+    client: Client,
+    named: bool,
+    records: &Records,
+    findings: &mut Findings,
+) -> Result<Vec<Start>, Failure> {
+    let places = places(client, &surroundings()?);
+    let files = files(&places);
+    let (mut found, mut starts) = (false, Vec::new());
+    for file in &files {
+        let of = Finding::of(Some(client), Some(file));
+        match inspect(client, file, &places, records) {
+            Ok(None) => {}
+            Ok(Some(report)) => {
+                found = true;
+                starts.extend(of_file(client, report, findings));
+            }
+            Err(error) => {
+                found = true;
+                findings.add(of.broken(error.to_string()).fix(error.fix()));
+            }
+        }
+    }
+    let of = Finding::of(Some(client), None);
+    if found {
+        let cap = format!("its own cap on tool results: {}", client.own_cap());
+        findings.add(of.note(cap).fix("nothing to do"));
+    } else if named {
+        let looked: Vec<String> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        let what = format!(
+            "no configuration is there; looked for {}",
+            looked.join(", ")
+        );
+        findings.add(of.broken(what).fix("add a server in the client first"));
+    }
+    Ok(starts)
+}
+
+fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<Start> {
+    let of = || Finding::of(Some(client), Some(&report.file));
+    let wrapped = |one: &&ServerReport| one.state == State::Already;
+    let behind = report.servers.iter().filter(wrapped).count();
+    let all = report.servers.len();
+    findings.add(of().good(format!(
+        "it can be read; {behind} of {all} servers are behind the gateway"
+    )));
+    match (&report.backup, report.as_written) {
+        (Some(Ok(_)), Some(true)) => {
+            findings.add(of().good("the backup is there; unwrap restores it byte for byte"));
+        }
+        (Some(Ok(backup)), _) => findings.add(
+            of().note("it was changed since it was wrapped: unwrap undoes our entries only")
+                .fix(format!("nothing to do; as it was: {}", backup.display())),
+        ),
+        (Some(Err(error)), _) => findings.add(
+            of().broken(error.to_string())
+                .fix("unwrap still undoes our entries; do so and wrap again"),
+        ),
+        (None, _) if behind > 0 => findings.add(
+            of().note("nothing was kept of how it was before: unwrap goes by the command lines")
+                .fix("nothing to do, if this was written by hand or on another machine"),
+        ),
+        (None, _) => {}
+    }
+    let mut starts = Vec::new();
+    for server in report.servers {
+        let of = Finding::of(Some(client), Some(&report.file)).server(&server.name);
+        match (server.state, server.launch) {
+            (_, Some(launch)) => starts.push(Start { of, launch }),
+            (State::Left(why), None) => {
+                let fix = "nothing to do; docs/clients.md says what can be done by hand";
+                findings.add(of.note(format!("not behind the gateway: {why}")).fix(fix));
+            }
+            (_, None) => {
+                let scope = server.scope.name();
+                let fix = format!(
+                    "spillgate wrap {client} --scope {scope} --server {:?}",
+                    server.name
+                );
+                findings.add(of.note("not behind the gateway").fix(fix));
+            }
+        }
+    }
+    starts
+}
+
+/// Each store that is written to.
+fn stores(common: &Common, starts: &[Start], findings: &mut Findings) -> Result<(), Failure> {
+    let own = Layers::load(common, &LimitArgs::default())?.settings.store;
+    let mut stores = BTreeSet::from([own]);
+    for start in starts {
+        let words = &start.launch.arguments;
+        let ours = words
+            .iter()
+            .position(|word| word == "--")
+            .unwrap_or(words.len());
+        let named = words[..ours].iter().skip_while(|word| *word != "--store");
+        stores.extend(named.skip(1).take(1).map(PathBuf::from));
+    }
+    for store in stores {
+        let of = Finding::of(None, None);
+        let place = store.display();
+        findings.add(match writable(&store) {
+            Ok(()) => of.good(format!("the store can be written: {place}")),
+            Err(error) => of
+                .broken(format!("the store cannot be written: {place}: {error}"))
+                .fix("make the directory writable, or name another one with --store DIR"),
+        });
+    }
+    Ok(())
+}
+
+/// Whether a file can be made in the directory, or in what it would be made
+/// in.
+fn writable(directory: &Path) -> std::io::Result<()> {
+    let there = directory.ancestors().find(|ancestor| ancestor.exists());
+    let there = there.unwrap_or(Path::new("."));
+    let file = there.join(format!(".spillgate-doctor-{}", std::process::id()));
+    std::fs::File::create_new(&file)?;
+    std::fs::remove_file(file)
+}
+
+/// Each gateway that a configuration names: is it there, and which is it?
+fn programs(starts: &[Start], findings: &mut Findings) {
+    let mut seen: Vec<&str> = Vec::new();
+    for start in starts {
+        let program = start.launch.program.as_str();
+        if seen.contains(&program) {
+            continue;
+        }
+        seen.push(program);
+        let of = Finding {
+            server: None,
+            ..start.of.clone()
+        };
+        let file = match program.contains('/') {
+            true => Some(PathBuf::from(program)).filter(|file| is_program(file)),
+            false => on_path(program),
+        };
+        let Some(file) = file else {
+            let what = format!("{program:?} is not there or cannot be executed");
+            findings.add(of.broken(what).fix(rewrap(&start.of)));
+            continue;
+        };
+        match probe::version(&file) {
+            Some(version) if version == env!("CARGO_PKG_VERSION") => {
+                findings.add(of.good(format!("{program} is version {version}")));
+            }
+            Some(version) => {
+                let own = env!("CARGO_PKG_VERSION");
+                let what = format!("{program} is version {version}, this one is {own}");
+                findings.add(of.note(what).fix(rewrap(&start.of)));
+            }
+            None => {
+                let what = format!("{program:?} does not say its version");
+                findings.add(of.broken(what).fix(rewrap(&start.of)));
+            }
+        }
+    }
+}
+
+fn rewrap(of: &Finding) -> String {
+    let client = of.client.map_or("CLIENT", Client::name);
+    format!(
+        "spillgate unwrap {client} && spillgate wrap {client}, with the `spillgate` that is to be used"
+    )
+}
+
+/// Starts each server as its client would and asks for its tools.
+fn started(starts: Vec<Start>, limit: Duration, findings: &mut Findings) -> Result<(), Failure> {
+    let mut probes = Vec::new();
+    let mut of = Vec::new();
+    for start in starts {
+        match start.launch.filled(variable) {
+            Ok(launch) => {
+                probes.push(launch);
+                of.push(start.of);
+            }
+            Err(name) => findings.add(
+                start
+                    .of
+                    .note(format!("not started: only the client knows ${{{name}}}"))
+                    .fix("look at it in the client"),
+            ),
+        }
+    }
+    for (of, answer) in of.into_iter().zip(probe::all(probes, limit)?) {
+        findings.add(match answer {
+            Ok(listed) => of.good(format!(
+                "answered as {} {} with {} tools in {} ms",
+                listed.name.escape_debug(),
+                listed.version.escape_debug(),
+                listed.tools,
+                listed.milliseconds
+            )),
+            Err(failed) => of.broken(failed.what).fix(failed.fix),
+        });
+    }
+    Ok(())
+}
+
+/// What a client would fill in.
+fn variable(name: &str) -> Option<String> {
+    let directory = || Some(std::env::current_dir().ok()?.display().to_string());
+    match name {
+        "workspaceFolder" => directory(),
+        "userHome" => std::env::var("HOME").ok(),
+        _ if name.starts_with("input:") => None,
+        _ => std::env::var(name.strip_prefix("env:").unwrap_or(name)).ok(),
+    }
+}

@@ -1,0 +1,221 @@
+//! Does a server answer when it is started as a client starts it?
+
+use std::path::Path;
+use std::process::{Command as StdCommand, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+use spillgate_clients::Launch;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinSet;
+
+use crate::failure::Failure;
+
+/// What a server said of itself.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) tools: usize,
+    /// From its start to the end of its list.
+    pub(super) milliseconds: u128,
+}
+
+/// It did not answer as it should.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) what: String,
+    pub(super) fix: String,
+}
+
+/// A server may list its tools on so many pages.
+const MOST_PAGES: u32 = 100;
+/// How long a gateway gets to end: longer than it gives its server.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Of what it says on standard error so much is looked at.
+const MOST_SAID: u64 = 64 << 10;
+
+/// The version that a `spillgate` says it is.
+pub(super) fn version(program: &Path) -> Option<String> {
+    let output = StdCommand::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let said = String::from_utf8(output.stdout).ok()?;
+    let version = said.trim().strip_prefix("spillgate ")?;
+    Some(version.to_owned())
+}
+
+/// Starts all of them at once; the answers in their order.
+pub(super) fn all(
+    launches: Vec<Launch>,
+    limit: Duration,
+) -> Result<Vec<Result<Listed, Failed>>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut answers = runtime.block_on(async {
+        let mut probes = JoinSet::new();
+        for (index, launch) in launches.into_iter().enumerate() {
+            probes.spawn(async move { (index, one(&launch, limit).await) });
+        }
+        probes.join_all().await
+    });
+    answers.sort_by_key(|(index, _)| *index);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+}
+
+async fn one(launch: &Launch, limit: Duration) -> Result<Listed, Failed> {
+    let began = Instant::now();
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.arguments)
+        .envs(launch.environment.iter().cloned())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(directory) = &launch.directory {
+        command.current_dir(directory);
+    }
+    let mut child = command.spawn().map_err(|error| Failed {
+        what: format!("{:?} could not be started: {error}", launch.program),
+        fix: "check the command in the configuration".into(),
+    })?;
+    let mut server = Server::of(&mut child);
+    let stderr = child.stderr.take().expect("invariant: it is piped");
+    let said = tokio::spawn(async move {
+        let mut said = Vec::new();
+        drop(stderr.take(MOST_SAID).read_to_end(&mut said).await);
+        said
+    });
+    let answer = tokio::time::timeout(limit, server.list()).await;
+    drop(server);
+    end(child).await;
+    let said = tokio::time::timeout(Duration::from_secs(1), said).await;
+    let said = said.ok().and_then(Result::ok).unwrap_or_default();
+    let said = last_line(&said);
+    let what = match answer {
+        Ok(Ok((name, version, tools))) => {
+            return Ok(Listed {
+                name,
+                version,
+                tools,
+                milliseconds: began.elapsed().as_millis(),
+            });
+        }
+        Ok(Err(what)) => what,
+        Err(_) => format!("it did not answer within {} s", limit.as_secs()),
+    };
+    Err(Failed {
+        what: format!("{what}{said}"),
+        fix: "run the command in the configuration by hand; `--timeout SECONDS` gives it longer"
+            .into(),
+    })
+}
+
+/// Its input is closed: it ends and takes its server with it. If not, it is
+/// made to, with all that is in its group.
+async fn end(mut child: Child) {
+    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    for signal in [Signal::TERM, Signal::KILL] {
+        let went = tokio::time::timeout(PATIENCE, child.wait()).await;
+        let Some(group) = group.filter(|_| went.is_err()) else {
+            return;
+        };
+        // It may have gone just now.
+        let _ = kill_process_group(group, signal);
+    }
+}
+
+fn last_line(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    last.map_or(String::new(), |line| {
+        let line: String = line.trim().chars().take(300).collect();
+        format!("; it said: {}", line.escape_debug())
+    })
+}
+
+struct Server {
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn of(child: &mut Child) -> Self {
+        Self {
+            to: child.stdin.take().expect("invariant: it is piped"),
+            from: BufReader::new(child.stdout.take().expect("invariant: it is piped")),
+        }
+    }
+
+    /// Its name, its version and how many tools it lists.
+    async fn list(&mut self) -> Result<(String, String, usize), String> {
+        let hello = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "spillgate-doctor", "version": env!("CARGO_PKG_VERSION")},
+        });
+        let result = self.ask(1, "initialize", &hello).await?;
+        let text = |key: &str| result["serverInfo"][key].as_str().unwrap_or("?").to_owned();
+        let (name, version) = (text("name"), text("version"));
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .await?;
+        if result["capabilities"]["tools"].is_null() {
+            return Ok((name, version, 0));
+        }
+        let (mut tools, mut page) = (0, json!({}));
+        for number in 0..MOST_PAGES {
+            let result = self.ask(2 + u64::from(number), "tools/list", &page).await?;
+            let listed = result["tools"].as_array();
+            tools += listed.ok_or("its tools/list has no `tools`")?.len();
+            match &result["nextCursor"] {
+                Value::String(cursor) => page = json!({"cursor": cursor}),
+                _ => return Ok((name, version, tools)),
+            }
+        }
+        Err(format!("its tools/list has over {MOST_PAGES} pages"))
+    }
+
+    async fn send(&mut self, frame: &Value) -> Result<(), String> {
+        let line = format!("{frame}\n");
+        let sent = self.to.write_all(line.as_bytes()).await;
+        // Who has gone says why by what follows.
+        sent.or_else(|error| match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Ok(()),
+            _ => Err(format!("it could not be written to: {error}")),
+        })
+    }
+
+    async fn ask(&mut self, id: u64, method: &str, params: &Value) -> Result<Value, String> {
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await?;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            match self.from.read_line(&mut line).await {
+                Ok(0) => return Err(format!("it ended before it answered {method}")),
+                Ok(_) => {}
+                Err(error) => return Err(format!("it could not be read from: {error}")),
+            }
+            let Ok(frame) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            if frame["method"].is_string() && !frame["id"].is_null() {
+                let error = json!({"code": -32601, "message": "not here"});
+                self.send(&json!({"jsonrpc": "2.0", "id": frame["id"], "error": error}))
+                    .await?;
+            } else if frame["id"] == id && frame["method"].is_null() {
+                return match frame.get("error") {
+                    Some(error) => Err(format!("{method} failed: {}", error["message"])),
+                    None => Ok(frame["result"].clone()),
+                };
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `spillgate unwrap`: a client's servers come out from behind the gateway.
+
+use spillgate_clients::{Plan, unwrap as plan};
+
+use crate::client_args::{Scopes, Unwrap};
+use crate::clients::{asked, carry_out, check_names, files, nothing_found, records};
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub(crate) fn unwrap(unwrap: &Unwrap, out: &Output) -> Result<u8, Failure> {
+    let (client, which) = (unwrap.client, &unwrap.which);
+    let places = asked(client, which, |_| true)?;
+    let records = records()?;
+    let all = which.scope.is_none_or(|scope| scope == Scopes::All);
+    let mut files = files(&places);
+    if all && which.file.is_none() {
+        // What was wrapped in another directory is found by its record.
+        let real = |file: &std::path::PathBuf| file.canonicalize().ok();
+        let known: Vec<_> = files.iter().filter_map(real).collect();
+        let recorded = records.files(client)?.into_iter();
+        files.extend(recorded.filter(|file| !known.contains(file)));
+    }
+    let mut plans: Vec<Plan> = Vec::new();
+    for file in &files {
+        plans.extend(plan(client, file, &places, all, &which.servers, &records)?);
+    }
+    if plans.is_empty() {
+        return Err(nothing_found(client, &files));
+    }
+    check_names(&which.servers, &plans)?;
+    carry_out(client, &plans, &records, which.dry_run, out)
+}

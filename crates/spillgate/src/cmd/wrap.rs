@@ -1,0 +1,34 @@
+//! `spillgate wrap`: a client's servers go behind the gateway.
+
+use spillgate_clients::{Plan, Scope, wrap as plan};
+
+use crate::args::Common;
+use crate::client_args::Wrap;
+use crate::clients::{asked, carry_out, check_names, files, gateway, nothing_found, records};
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
+    let (client, which) = (wrap.client, &wrap.which);
+    // A project's file is everybody's who works on it: only when asked for.
+    let places = asked(client, which, |scope| scope != Scope::Project)?;
+    let gateway = gateway(client, common, &wrap.gateway_args)?;
+    let records = records()?;
+    let files = files(&places);
+    let mut plans: Vec<Plan> = Vec::new();
+    for file in &files {
+        plans.extend(plan(
+            client,
+            file,
+            &places,
+            &which.servers,
+            &gateway,
+            &records,
+        )?);
+    }
+    if plans.is_empty() {
+        return Err(nothing_found(client, &files));
+    }
+    check_names(&which.servers, &plans)?;
+    carry_out(client, &plans, &records, which.dry_run, out)
+}
