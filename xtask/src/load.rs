@@ -17,18 +17,21 @@ struct Plan {
     clients: u32,
     seconds: u64,
     is_release: bool,
+    build: bool,
     front: Option<String>,
 }
 
-const USAGE: &str = "usage: cargo xtask load [--minutes N | --seconds N] [--clients N] [--release] [--stand-in straight|crooked]";
+const USAGE: &str = "usage: cargo xtask load [--minutes N | --seconds N] [--clients N] [--release] [--stand-in straight|crooked] [--no-build]";
 
 /// Runs what `arguments` ask for.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
-    report.step("build gateway, server and clients", || {
-        let release = if plan.is_release { " --release" } else { "" };
-        run(&mut cargo(&format!("{BUILD}{release}")))
-    })?;
+    if plan.build {
+        report.step("build gateway, server and clients", || {
+            let release = if plan.is_release { " --release" } else { "" };
+            run(&mut cargo(&format!("{BUILD}{release}")))
+        })?;
+    }
     report.step("load", || load(&plan))
 }
 
@@ -47,12 +50,17 @@ impl Plan {
             clients: 64,
             seconds: 60,
             is_release: false,
+            build: true,
             front: None,
         };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             if word == "--release" {
                 plan.is_release = true;
+                continue;
+            }
+            if word == "--no-build" {
+                plan.build = false;
                 continue;
             }
             let value = words.next().map(String::as_str).unwrap_or_default();

@@ -44,6 +44,7 @@ struct Plan {
     clients: bool,
     front: Front,
     save: bool,
+    build: bool,
 }
 
 /// Runs what `arguments` ask for: `--only python|rust|clients`, `--stand-in straight|crooked`, `--save`.
@@ -51,7 +52,9 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     let plan = Plan::of(arguments)?;
     peers::install(report)?;
     report.step("conformance kit", kit::install)?;
-    report.step("build gateway and servers", || run(&mut cargo(BUILD)))?;
+    if plan.build {
+        report.step("build gateway and servers", || run(&mut cargo(BUILD)))?;
+    }
     compare(report, &plan)
 }
 
@@ -102,12 +105,17 @@ impl Plan {
             clients: true,
             front: Front::Gateway(workspace::built()?),
             save: false,
+            build: true,
         };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             match (word.as_str(), words.as_slice().first().map(String::as_str)) {
                 ("--save", _) => {
                     plan.save = true;
+                    continue;
+                }
+                ("--no-build", _) => {
+                    plan.build = false;
                     continue;
                 }
                 ("--only", Some("python")) => plan.keep(&[Upstream::Python], false),
@@ -117,7 +125,7 @@ impl Plan {
                     plan.front = Front::StandIn(way.to_owned());
                 }
                 _ => bail!(
-                    "usage: cargo xtask conformance [--only python|rust|clients] [--stand-in straight|crooked] [--save]"
+                    "usage: cargo xtask conformance [--only python|rust|clients] [--stand-in straight|crooked] [--save] [--no-build]"
                 ),
             }
             words.next();

@@ -63,5 +63,5 @@ pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse,
         .into_iter()
         .map(|content| json!({"role": "user", "content": content}))
         .collect();
-    Ok(typed::<GetPromptResult>(json!({"messages": messages})).into())
+    Ok(typed::<GetPromptResult>(json!({"resultType": "complete", "messages": messages})).into())
 }

@@ -35,7 +35,9 @@ pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
             ErrorData::resource_not_found("no such resource", Some(json!({"uri": uri})))
         })?,
     };
-    Ok(typed(json!({"contents": [contents]})))
+    Ok(typed(
+        json!({"resultType": "complete", "contents": [contents]}),
+    ))
 }
 
 fn templated(uri: &str) -> Option<Value> {

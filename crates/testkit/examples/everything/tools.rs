@@ -395,7 +395,7 @@ fn text(text: &str) -> Value {
 }
 
 fn content(blocks: Vec<Value>) -> Value {
-    json!({"content": blocks})
+    json!({"resultType": "complete", "content": blocks})
 }
 
 /// A value of the SDK's, from its JSON.
