@@ -4,18 +4,19 @@
 #![allow(deprecated)]
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+    GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::task_manager::TaskManager;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::broadcast;
 
-use crate::{prompts, resources, rounds, tools};
+use crate::{prompts, resources, rounds, tasks, tools};
 
 /// A list that changed, which subscribers are told.
 #[derive(Debug, Clone, Copy)]
@@ -24,16 +25,20 @@ pub(crate) enum Change {
     Prompts,
 }
 
-/// The server. It keeps nothing but who wants to hear of changes.
-#[derive(Debug, Clone)]
+/// The server. It keeps who wants to hear of changes, and the tasks that run.
+#[derive(Clone)]
 pub(crate) struct Everything {
     changes: broadcast::Sender<Change>,
+    tasks: TaskManager,
 }
 
 impl Everything {
     pub(crate) fn new() -> Self {
         let (changes, _) = broadcast::channel(64);
-        Self { changes }
+        Self {
+            changes,
+            tasks: TaskManager::new(),
+        }
     }
 
     /// Tells all listeners; it is all right when there are none.
@@ -51,6 +56,7 @@ impl ServerHandler for Everything {
             .enable_prompts_list_changed()
             .enable_resources()
             .enable_resources_subscribe()
+            .enable_tasks()
             .enable_tools()
             .enable_tool_list_changed()
             .build();
@@ -78,6 +84,9 @@ impl ServerHandler for Everything {
     ) -> Result<CallToolResponse, ErrorData> {
         if request.name.starts_with("test_input_required_result_") {
             return rounds::call(&request, &context);
+        }
+        if tasks::TOOLS.contains(&request.name.as_ref()) {
+            return tasks::call(&self.tasks, request, &context).await;
         }
         tools::call(self, request, context).await
     }
@@ -156,6 +165,32 @@ impl ServerHandler for Everything {
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let task = self.tasks.get_task(&request.task_id)?;
+        Ok(GetTaskResult::new(task))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let answers = request.input_responses;
+        self.tasks.update_task(&request.task_id, answers)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.cancel_task(&request.task_id)
     }
 
     fn accepted_subscription_filter(

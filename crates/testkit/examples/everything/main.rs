@@ -13,6 +13,7 @@ mod handler;
 mod prompts;
 mod resources;
 mod rounds;
+mod tasks;
 mod tools;
 
 use std::io::Write;

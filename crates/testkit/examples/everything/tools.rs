@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::handler::{Change, Everything};
-use crate::rounds;
+use crate::{rounds, tasks};
 
 /// An image of one red pixel.
 pub(crate) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
@@ -72,14 +72,15 @@ const PLAIN: [(&str, &str); 26] = [
 
 /// All tools, the same for every caller.
 pub(crate) fn all() -> Vec<Tool> {
-    let plain = PLAIN.iter().map(|(name, description)| {
-        json!({"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}})
-    });
+    let plain = PLAIN
+        .iter()
+        .map(|(name, description)| plain(name, description));
     let mut tools: Vec<Value> = plain.collect();
     tools.extend([
         taking("test_sampling", &[("prompt", "string")]),
         taking("test_elicitation", &[("message", "string")]),
         taking("echo", &[("text", "string")]),
+        taking("greet", &[("name", "string")]),
         taking("big", &[("bytes", "integer"), ("tag", "string")]),
         taking("structured", &[("bytes", "integer"), ("tag", "string")]),
         taking("slow", &[("ms", "integer")]),
@@ -89,10 +90,18 @@ pub(crate) fn all() -> Vec<Tool> {
         }}),
         json!({"name": "json_schema_2020_12_tool", "description": "A schema with all there is", "inputSchema": schema()}),
     ]);
-    typed(Value::Array(tools))
+    let mut tools: Vec<Tool> = typed(Value::Array(tools));
+    tools.extend(tasks::tools());
+    tools
 }
 
-fn taking(name: &str, arguments: &[(&str, &str)]) -> Value {
+/// A tool that takes nothing.
+pub(crate) fn plain(name: &str, description: &str) -> Value {
+    json!({"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}})
+}
+
+/// A tool that takes these; the first must be there.
+pub(crate) fn taking(name: &str, arguments: &[(&str, &str)]) -> Value {
     let properties: serde_json::Map<String, Value> = arguments
         .iter()
         .map(|(name, kind)| ((*name).to_owned(), json!({"type": kind})))
@@ -224,6 +233,7 @@ fn at_once(name: &str, call: &Call) -> Option<Value> {
         "json_schema_2020_12_tool" | "ping_pong" => text(name),
         "test_no_content" => content(vec![]),
         "echo" => text(call.text("text")),
+        "greet" => text(&format!("Hello, {}!", call.text("name"))),
         "big" => text(&filled(call.text("tag"), call.bytes())),
         "structured" => {
             let (tag, lines) = (call.text("tag"), filled(call.text("tag"), call.bytes()));
