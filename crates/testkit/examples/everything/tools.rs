@@ -168,7 +168,9 @@ pub(crate) async fn call(
         "test_elicitation_sep1034_defaults" => call.elicit("Defaults", defaults(), &[]).await,
         "test_elicitation_sep1330_enums" => call.elicit("Choices", choices(), &[]).await,
         "test_streaming_elicitation" => {
-            return call.elicit_as_the_era_does(&request.input_responses).await;
+            return call
+                .elicit_as_the_era_does(request.input_responses.is_some())
+                .await;
         }
         "test_logging_tool" => call.log_where_wanted().await,
         "test_missing_capability" => call.need_sampling()?,
@@ -206,16 +208,16 @@ fn at_once(name: &str, call: &Call) -> Option<Value> {
     let resource = |uri: &str, kind: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": text}});
     Some(match name {
         "test_simple_text" => text("This is a simple text response for testing."),
-        "test_image_content" => content(vec![image]),
-        "test_audio_content" => content(vec![
-            json!({"type": "audio", "data": SILENCE, "mimeType": "audio/wav"}),
-        ]),
-        "test_embedded_resource" => content(vec![resource(
+        "test_image_content" => content(&[image]),
+        "test_audio_content" => {
+            content(&[json!({"type": "audio", "data": SILENCE, "mimeType": "audio/wav"})])
+        }
+        "test_embedded_resource" => content(&[resource(
             "test://embedded-resource",
             "text/plain",
             "This is an embedded resource content.",
         )]),
-        "test_multiple_content_types" => content(vec![
+        "test_multiple_content_types" => content(&[
             json!({"type": "text", "text": "Multiple content types test:"}),
             image,
             resource(
@@ -231,7 +233,7 @@ fn at_once(name: &str, call: &Call) -> Option<Value> {
         }
         "test_x_mcp_header" => text(&format!("region={}", call.text("region"))),
         "json_schema_2020_12_tool" | "ping_pong" => text(name),
-        "test_no_content" => content(vec![]),
+        "test_no_content" => content(&[]),
         "echo" => text(call.text("text")),
         "greet" => text(&format!("Hello, {}!", call.text("name"))),
         "big" => text(&filled(call.text("tag"), call.bytes())),
@@ -340,18 +342,17 @@ impl Call {
 
     async fn elicit_as_the_era_does(
         &self,
-        answers: &Option<rmcp::model::InputResponses>,
+        is_answered: bool,
     ) -> Result<CallToolResponse, ErrorData> {
-        if self.is_modern() && answers.is_none() {
+        if self.is_modern() && !is_answered {
             let question = rounds::ask("A word, please", "response", "string");
             return Ok(rounds::required(json!({"word": question}), None).into());
         }
-        let result = match self.is_modern() {
-            true => text("elicitation answered"),
-            false => {
-                let schema = json!({"response": {"type": "string"}});
-                self.elicit("A word, please", schema, &["response"]).await
-            }
+        let result = if self.is_modern() {
+            text("elicitation answered")
+        } else {
+            let schema = json!({"response": {"type": "string"}});
+            self.elicit("A word, please", schema, &["response"]).await
         };
         Ok(typed::<CallToolResult>(result).into())
     }
@@ -401,10 +402,10 @@ pub(crate) fn filled(tag: &str, bytes: usize) -> String {
 }
 
 fn text(text: &str) -> Value {
-    content(vec![json!({"type": "text", "text": text})])
+    content(&[json!({"type": "text", "text": text})])
 }
 
-fn content(blocks: Vec<Value>) -> Value {
+fn content(blocks: &[Value]) -> Value {
     json!({"resultType": "complete", "content": blocks})
 }
 

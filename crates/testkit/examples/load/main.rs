@@ -23,14 +23,14 @@ use tokio::task::JoinSet;
 use crate::client::{Client, Era, Kind};
 use crate::figures::{Figures, Side};
 
-/// Result sizes in bytes, and how many of a hundred calls have each.
+/// Result sizes in bytes, and how many of a thousand calls have each.
 const SIZES: [(usize, u32); 6] = [
-    (200, 40),
-    (1_000, 40),
-    (20_000, 12),
-    (200_000, 6),
-    (1_000_000, 1),
-    (16_000_000, 1),
+    (200, 400),
+    (1_000, 400),
+    (20_000, 130),
+    (200_000, 55),
+    (1_000_000, 12),
+    (16_000_000, 3),
 ];
 
 /// So many calls with results over this many bytes may be under way: the machine's memory is not what is tested.
@@ -80,7 +80,7 @@ struct OneClient {
 
 impl OneClient {
     async fn new(number: u32, urls: [&str; 2], huge: Arc<Semaphore>) -> Result<Self> {
-        let era = if number % 2 == 0 {
+        let era = if number.is_multiple_of(2) {
             Era::Sessions
         } else {
             Era::Stateless
@@ -105,7 +105,7 @@ impl OneClient {
                 break;
             }
             let bytes = self.size();
-            let kind = if self.next() % 4 == 0 {
+            let kind = if self.next().is_multiple_of(4) {
                 Kind::Structured
             } else {
                 Kind::Text
@@ -133,7 +133,7 @@ impl OneClient {
 
     /// A size, as often as the table says.
     fn size(&mut self) -> usize {
-        let mut left = self.next() % 100;
+        let mut left = self.next() % 1000;
         for (bytes, share) in SIZES {
             if left < share {
                 return bytes;
