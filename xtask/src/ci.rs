@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::command::{cargo, run};
 use crate::report::Report;
-use crate::{llm, peers};
+use crate::{conformance, llm, load, peers};
 
 /// Runs all steps; stops at the first red one.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
@@ -12,6 +12,8 @@ pub(crate) fn test(report: &mut Report) -> Result<()> {
     for (name, arguments) in STEPS {
         report.step(name, || run(&mut cargo(arguments)))?;
     }
+    conformance::test_if_possible(report)?;
+    load::test(report)?;
     llm::test_if_possible(report)
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::command::{cargo, run, run_within};
-use crate::models::{self, CannotFetch, LARGE, Model, SMALL};
+use crate::fetch::CannotFetch;
+use crate::models::{self, LARGE, Model, SMALL};
 use crate::report::{Report, say};
 use crate::server::Server;
 use crate::workspace;

@@ -3,12 +3,16 @@
 mod bench;
 mod ci;
 mod command;
+mod conformance;
 mod eval;
+mod fetch;
 mod llm;
+mod load;
 mod models;
 mod peers;
 mod python;
 mod report;
+mod served;
 mod server;
 mod workspace;
 
@@ -26,6 +30,10 @@ usage: cargo xtask <command>
   test-llm  install a small language model into .models/ and test extraction with it; --large takes one of
             1.1 GB, --minutes N is how long the tests may take (default 20)
   eval      ask the questions of ../shared/data (or --data DIR) of their documents; --details names the misses
+  conformance  run the official suite against two servers, directly and through the gateway, and its client side;
+            --only python|rust|clients, --stand-in straight|crooked runs a proxy in the gateway's place, --save writes
+            the table into docs/conformance.md
+  load      many clients at once through the gateway and directly; --minutes N, --clients N, --release
   bench     install the peers, then run benches/run.sh (further arguments go to it)
 ";
 
@@ -50,6 +58,8 @@ fn dispatch() -> Result<ExitCode> {
         ("test", []) => ci::test(&mut report)?,
         ("peers", []) => peers::install(&mut report)?,
         ("test-llm", _) => llm::run_with(&mut report, &rest)?,
+        ("conformance", _) => conformance::run_with(&mut report, &rest)?,
+        ("load", _) => load::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {

@@ -7,7 +7,6 @@
 //! .models/*.stamp          written last; what is installed, and where
 //! ```
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +14,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::command::{output, run};
+use crate::fetch::fetch;
 use crate::report::say;
 use crate::{python, workspace};
 
@@ -47,17 +47,6 @@ pub(crate) const LARGE: Model = Model {
     suffix: ".bin",
     sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
 };
-
-/// Packages could not be fetched; what is installed is as before. It is the context of such an
-/// error, so that a caller can tell it from weights that are wrong.
-#[derive(Debug)]
-pub(crate) struct CannotFetch;
-
-impl fmt::Display for CannotFetch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the packages cannot be fetched; what came is kept for the next run")
-    }
-}
 
 /// Installs what runs models, and `model`, unless they are there.
 pub(crate) fn install(model: &Model) -> Result<()> {
@@ -147,24 +136,6 @@ fn pip(arguments: &str) -> Command {
         "--no-input",
     ]);
     pip
-}
-
-/// Runs `pip`. Its exit code is the same for everything that goes wrong, so its words have to say
-/// whether there was nothing to be had; a mistake of ours must not look like a missing network.
-fn fetch(pip: &mut Command) -> Result<()> {
-    const NOT_THERE: [&str; 4] = [
-        "Could not find a version",
-        "No matching distribution",
-        "onnection",
-        "timed out",
-    ];
-    output(pip).map(drop).map_err(|error| {
-        let words = format!("{error:#}");
-        if NOT_THERE.iter().any(|sign| words.contains(sign)) {
-            return error.context(CannotFetch);
-        }
-        error
-    })
 }
 
 /// The requirements in a list of them, which may have comments.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result};
+
 /// The workspace root: the directory above this package.
 pub(crate) fn root() -> PathBuf {
     // Asked at run time: checkouts that share a target directory share the compiled binary too.
@@ -20,4 +22,11 @@ pub(crate) fn peers() -> PathBuf {
 /// Where real language models are installed; git ignores it.
 pub(crate) fn models() -> PathBuf {
     root().join(".models")
+}
+
+/// The profile directory that cargo built us into: what else it builds lies beside us.
+pub(crate) fn built() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let directory = own.parent().context("a program lies in a directory")?;
+    Ok(directory.to_path_buf())
 }

@@ -1,0 +1,75 @@
+//! What does a server look like that can do everything the protocol knows?
+//!
+//! The official suite asks a server for fixtures by name (`test_simple_text`, `test://static-text`, …); this
+//! one has them, on the official Rust SDK. It is the second server, beside the Python SDK's, that conformance is compared
+//! with and without the gateway; and, with `echo`, `big` and `slow`, the server of the load test.
+//!
+//! ```text
+//! everything           speaks on stdin and stdout
+//! everything --http    serves http://127.0.0.1:<free port>/mcp, says so on stdout, ends with stdin
+//! ```
+
+mod handler;
+mod prompts;
+mod resources;
+mod rounds;
+mod tasks;
+mod tools;
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use rmcp::ServiceExt;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+
+use crate::handler::Everything;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => {
+            let transport = rmcp::transport::stdio();
+            Everything::new().serve(transport).await?.waiting().await?;
+            Ok(())
+        }
+        ["--http"] => http().await,
+        _ => bail!("usage: everything [--http]"),
+    }
+}
+
+async fn http() -> Result<()> {
+    let config = StreamableHttpServerConfig::default()
+        .with_sse_retry(Some(Duration::from_millis(100)))
+        // By-reference arguments make requests large, too.
+        .with_max_request_body_bytes(64 << 20);
+    // One for all sessions: a change in one is told to subscribers in every other.
+    let everything = Everything::new();
+    let service = StreamableHttpService::new(
+        move || Ok(everything.clone()),
+        LocalSessionManager::default().into(),
+        config,
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "listening on http://{address}/mcp")?;
+    stdout.flush()?;
+    drop(stdout);
+    let router = axum::Router::new().nest_service("/mcp", service);
+    tokio::select! {
+        served = axum::serve(listener, router) => Ok(served?),
+        () = parent_is_gone() => Ok(()),
+    }
+}
+
+/// Ends when stdin does: whoever started us holds the other end, and it closes however they end.
+async fn parent_is_gone() {
+    let mut stdin = tokio::io::stdin();
+    let mut ignored = [0; 64];
+    while let Ok(1..) = stdin.read(&mut ignored).await {}
+}

@@ -1,0 +1,220 @@
+//! How does a client speak either generation of the protocol over HTTP, and is a reply its own?
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use reqwest::RequestBuilder;
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use serde_json::{Value, json};
+
+/// A reply that takes longer is lost.
+const LOST_AFTER: Duration = Duration::from_mins(1);
+
+/// No message in place of a result is longer: hosts cut what is.
+const MESSAGE_MAX: usize = 12_000;
+
+/// Results up to this many bytes are never replaced.
+const INLINE: usize = 1_000;
+
+/// Which generation a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// 2025-11-25: `initialize`, then a session.
+    Sessions,
+    /// 2026-07-28: every request says all.
+    Stateless,
+}
+
+/// Where the tool puts what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// In a text block.
+    Text,
+    /// In `structuredContent`.
+    Structured,
+}
+
+/// A connection to one server.
+#[derive(Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    url: String,
+    era: Era,
+    session: Option<String>,
+    id: u64,
+}
+
+/// The result of a call.
+pub(crate) struct Reply(Value);
+
+impl Client {
+    /// Connects and, where the era has it, initializes.
+    pub(crate) async fn begin(url: &str, era: Era) -> Result<Self> {
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(no_tls()?)
+            .no_proxy()
+            .timeout(LOST_AFTER)
+            .build()?;
+        let mut client = Self {
+            http,
+            url: url.to_owned(),
+            era,
+            session: None,
+            id: 0,
+        };
+        if era == Era::Sessions {
+            client.initialize().await?;
+        }
+        Ok(client)
+    }
+
+    async fn initialize(&mut self) -> Result<()> {
+        let client = json!({"name": "load", "version": "0"});
+        let parameters =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        let request =
+            json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": parameters});
+        let response = self.post().body(request.to_string()).send().await?;
+        let session = response.headers().get("mcp-session-id");
+        let session = session.context("there is no session")?.to_str()?.to_owned();
+        self.session = Some(session);
+        message(response, 0).await?;
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let response = self.post().body(told.to_string()).send().await?;
+        response.error_for_status()?;
+        Ok(())
+    }
+
+    /// Calls the fixture's tool for so many bytes that name `tag`.
+    pub(crate) async fn call(&mut self, kind: Kind, tag: &str, bytes: usize) -> Result<Reply> {
+        self.id += 1;
+        let name = match kind {
+            Kind::Text => "big",
+            Kind::Structured => "structured",
+        };
+        let mut parameters = json!({"name": name, "arguments": {"tag": tag, "bytes": bytes}});
+        let mut post = self.post();
+        if self.era == Era::Stateless {
+            parameters["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "load", "version": "0"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            post = post
+                .header("mcp-method", "tools/call")
+                .header("mcp-name", name);
+        }
+        let request =
+            json!({"jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params": parameters});
+        let response = post.body(request.to_string()).send().await?;
+        let mut message = message(response, self.id).await?;
+        ensure!(message["error"].is_null(), "an error: {}", message["error"]);
+        Ok(Reply(message["result"].take()))
+    }
+
+    fn post(&self) -> RequestBuilder {
+        let version = match self.era {
+            Era::Sessions => "2025-11-25",
+            Era::Stateless => "2026-07-28",
+        };
+        let mut post = self.http.post(&self.url);
+        post = post.header(CONTENT_TYPE, "application/json");
+        post = post.header(ACCEPT, "application/json, text/event-stream");
+        post = post.header("mcp-protocol-version", version);
+        match &self.session {
+            Some(session) => post.header("mcp-session-id", session),
+            None => post,
+        }
+    }
+}
+
+/// The message with `id` in a response: its body, or one of its events.
+async fn message(response: reqwest::Response, id: u64) -> Result<Value> {
+    let status = response.status();
+    let body = response.text().await?;
+    ensure!(status.is_success(), "status {status}: {body:.200}");
+    // A message of JSON has no line break, so an event's data is one line.
+    let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
+    let messages: Vec<&str> = match body.starts_with('{') {
+        true => vec![&body],
+        false => events
+            .map(str::trim)
+            .filter(|data| !data.is_empty())
+            .collect(),
+    };
+    for message in messages {
+        let message: Value = serde_json::from_str(message)?;
+        if message["id"] == id {
+            return Ok(message);
+        }
+        ensure!(
+            message["id"].is_null(),
+            "a reply to somebody's {} came for {id}",
+            message["id"]
+        );
+    }
+    bail!("no reply to {id} among {} bytes", body.len())
+}
+
+impl Reply {
+    /// Whether this is the result that was asked for, or a message in its place; how many bytes it has.
+    pub(crate) fn check(&self, kind: Kind, tag: &str, bytes: usize) -> Result<usize> {
+        let text = self.0["content"][0]["text"].as_str().context("no text")?;
+        let whole = filled(tag, bytes);
+        let is_whole = match kind {
+            Kind::Text => text == whole,
+            Kind::Structured => {
+                let lines = self.0["structuredContent"]["lines"].as_array();
+                lines.is_some_and(|lines| {
+                    lines
+                        .iter()
+                        .map(|line| line.as_str())
+                        .eq(whole.lines().map(Some))
+                })
+            }
+        };
+        let shown = self.0.to_string();
+        if is_whole {
+            return Ok(shown.len());
+        }
+        ensure!(bytes > INLINE, "a small result was changed: {shown:.300}");
+        ensure!(
+            shown.len() <= 2 * MESSAGE_MAX,
+            "{} bytes that are not the result",
+            shown.len()
+        );
+        // Every tag in it is ours, and there is one.
+        let mut tags = shown
+            .match_indices("client")
+            .map(|(at, _)| shown[at..].starts_with(tag));
+        let first = tags.next();
+        ensure!(
+            first == Some(true) && tags.all(|own| own),
+            "somebody else's: {shown:.300}"
+        );
+        Ok(shown.len())
+    }
+}
+
+/// What the fixture server makes of `tag` and `bytes`.
+fn filled(tag: &str, bytes: usize) -> String {
+    let mut filled = String::with_capacity(bytes + 64);
+    for line in 0_u64.. {
+        if filled.len() >= bytes {
+            break;
+        }
+        filled += &format!("{tag} line {line:08} of a long result\n");
+    }
+    filled.truncate(bytes);
+    filled
+}
+
+/// The client library wants to know how it would encrypt, even where it never does.
+fn no_tls() -> Result<rustls::ClientConfig> {
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider);
+    let config = config.with_safe_default_protocol_versions()?;
+    Ok(config
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth())
+}

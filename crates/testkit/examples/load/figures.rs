@@ -1,0 +1,111 @@
+//! How many replies came, how long did they take, and which were wrong?
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// Which way a call went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Side {
+    Direct,
+    Through,
+}
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    took: BTreeMap<(usize, Side), Vec<Duration>>,
+    shown: BTreeMap<(usize, Side), usize>,
+    /// What was wrong with a reply, with its request.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl Figures {
+    /// Notes one call: how long it took, and how many bytes came or what was wrong.
+    pub(crate) fn note(
+        &mut self,
+        side: Side,
+        bytes: usize,
+        took: Duration,
+        outcome: Result<usize, String>,
+    ) {
+        match outcome {
+            Ok(shown) => {
+                self.took.entry((bytes, side)).or_default().push(took);
+                *self.shown.entry((bytes, side)).or_default() += shown;
+            }
+            Err(wrong) => self.wrong.push(wrong),
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        for (key, took) in other.took {
+            self.took.entry(key).or_default().extend(took);
+        }
+        for (key, shown) in other.shown {
+            *self.shown.entry(key).or_default() += shown;
+        }
+        self.wrong.extend(other.wrong);
+    }
+
+    fn row(&self, f: &mut fmt::Formatter<'_>, bytes: usize) -> fmt::Result {
+        let side = |side: Side| {
+            let mut took = self.took.get(&(bytes, side)).cloned().unwrap_or_default();
+            took.sort_unstable();
+            let shown = self.shown.get(&(bytes, side)).copied().unwrap_or_default();
+            (
+                percentile(&took, 50),
+                percentile(&took, 99),
+                took.len(),
+                shown / took.len().max(1),
+            )
+        };
+        let (direct, through) = (side(Side::Direct), side(Side::Through));
+        writeln!(
+            f,
+            "{bytes:>10} {:>8} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10}",
+            direct.2 + through.2,
+            direct.0,
+            through.0,
+            through.0 - direct.0,
+            direct.1,
+            through.1,
+            through.1 - direct.1,
+            through.3,
+        )
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:>10} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+            "bytes",
+            "calls",
+            "p50 direct",
+            "through",
+            "added ms",
+            "p99 direct",
+            "through",
+            "added ms",
+            "shown"
+        )?;
+        let mut sizes: Vec<usize> = self.took.keys().map(|(bytes, _)| *bytes).collect();
+        sizes.dedup();
+        for bytes in sizes {
+            self.row(f, bytes)?;
+        }
+        for wrong in self.wrong.iter().take(10) {
+            writeln!(f, "WRONG: {wrong}")?;
+        }
+        Ok(())
+    }
+}
+
+/// In milliseconds; of durations in order.
+fn percentile(took: &[Duration], of_hundred: usize) -> f64 {
+    let at = took.len().saturating_sub(1) * of_hundred / 100;
+    took.get(at)
+        .map_or(f64::NAN, |took| took.as_secs_f64() * 1e3)
+}

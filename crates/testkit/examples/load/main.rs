@@ -1,0 +1,153 @@
+//! Does every one of many clients get its own replies, and what does the gateway cost?
+//!
+//! ```text
+//! load SERVER GATEWAY PID CLIENTS SECONDS
+//! ```
+//! Each client calls the tool `big` of the fixture server (`examples/everything`) through the gateway and then directly, the same
+//! call, over and over, with results of 200 bytes to 16 MB. The text of a result follows from its
+//! request, so that a reply that is lost, crossed or changed is found. Half of the clients speak 2025-11-25 with a session, half
+//! 2026-07-28 without. Ids are the same in all clients. The memory of process PID is sampled.
+
+mod client;
+mod figures;
+mod memory;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::client::{Client, Era, Kind};
+use crate::figures::{Figures, Side};
+
+/// Result sizes in bytes, and how many of a thousand calls have each.
+const SIZES: [(usize, u32); 6] = [
+    (200, 400),
+    (1_000, 400),
+    (20_000, 130),
+    (200_000, 55),
+    (1_000_000, 12),
+    (16_000_000, 3),
+];
+
+/// So many calls with results over this many bytes may be under way: the machine's memory is not what is tested.
+const HUGE: usize = 500_000;
+const HUGE_AT_ONCE: usize = 4;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [server, gateway, process, clients, seconds] = arguments.as_slice() else {
+        bail!("usage: load SERVER GATEWAY PID CLIENTS SECONDS");
+    };
+    let (clients, seconds): (u32, u64) = (clients.parse()?, seconds.parse()?);
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let memory = tokio::spawn(memory::sample(process.parse()?, until));
+    let huge = Arc::new(Semaphore::new(HUGE_AT_ONCE));
+    let mut work = JoinSet::new();
+    for number in 0..clients {
+        let one = OneClient::new(number, [server, gateway], Arc::clone(&huge)).await;
+        let one = one.with_context(|| format!("client {number} could not begin"))?;
+        work.spawn(one.work(until));
+    }
+    let mut figures = Figures::default();
+    while let Some(done) = work.join_next().await {
+        figures.add(done?);
+    }
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{clients} clients, {seconds} s")?;
+    write!(stdout, "{figures}")?;
+    write!(stdout, "{}", memory.await??)?;
+    if figures.wrong.is_empty() {
+        return Ok(writeln!(stdout, "no reply was lost, crossed or changed")?);
+    }
+    bail!(
+        "{} replies were lost, crossed or changed",
+        figures.wrong.len()
+    )
+}
+
+/// One of the clients: its two connections, and its way of choosing.
+struct OneClient {
+    number: u32,
+    sides: [(Side, Client); 2],
+    huge: Arc<Semaphore>,
+    chance: u32,
+}
+
+impl OneClient {
+    async fn new(number: u32, urls: [&str; 2], huge: Arc<Semaphore>) -> Result<Self> {
+        let era = if number.is_multiple_of(2) {
+            Era::Sessions
+        } else {
+            Era::Stateless
+        };
+        let [server, gateway] = urls;
+        let sides = [
+            (Side::Through, Client::begin(gateway, era).await?),
+            (Side::Direct, Client::begin(server, era).await?),
+        ];
+        Ok(Self {
+            number,
+            sides,
+            huge,
+            chance: number.wrapping_mul(2_654_435_761).max(1),
+        })
+    }
+
+    async fn work(mut self, until: Instant) -> Figures {
+        let mut figures = Figures::default();
+        for round in 0_u64.. {
+            if Instant::now() >= until {
+                break;
+            }
+            let bytes = self.size();
+            let kind = if self.next().is_multiple_of(4) {
+                Kind::Structured
+            } else {
+                Kind::Text
+            };
+            let tag = format!("client{}round{round}end", self.number);
+            let _permit = match bytes > HUGE {
+                true => self.huge.acquire().await.ok(),
+                false => None,
+            };
+            for (side, client) in &mut self.sides {
+                let begin = Instant::now();
+                let reply = client.call(kind, &tag, bytes).await;
+                let took = begin.elapsed();
+                let checked = reply.and_then(|reply| reply.check(kind, &tag, bytes));
+                figures.note(
+                    *side,
+                    bytes,
+                    took,
+                    checked.map_err(|error| format!("{tag}, {bytes} bytes, {side:?}: {error:#}")),
+                );
+            }
+        }
+        figures
+    }
+
+    /// A size, as often as the table says.
+    fn size(&mut self) -> usize {
+        let mut left = self.next() % 1000;
+        for (bytes, share) in SIZES {
+            if left < share {
+                return bytes;
+            }
+            left -= share;
+        }
+        SIZES[0].0
+    }
+
+    /// Xorshift: the same in every run.
+    fn next(&mut self) -> u32 {
+        self.chance ^= self.chance << 13;
+        self.chance ^= self.chance >> 17;
+        self.chance ^= self.chance << 5;
+        self.chance
+    }
+}

@@ -1,0 +1,77 @@
+//! How much memory does a process hold, and does it grow?
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+const EVERY: Duration = Duration::from_millis(500);
+
+/// The samples: seconds since the first, and MiB resident.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    samples: Vec<(f64, f64)>,
+    peak: f64,
+}
+
+/// Looks at `process` until then.
+pub(crate) async fn sample(process: u32, until: Instant) -> Result<Memory> {
+    let begin = Instant::now();
+    let mut memory = Memory {
+        samples: Vec::new(),
+        peak: 0.0,
+    };
+    while Instant::now() < until {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+        let status = status.context("the gateway is gone")?;
+        memory
+            .samples
+            .push((begin.elapsed().as_secs_f64(), field(&status, "VmRSS:")?));
+        memory.peak = field(&status, "VmHWM:")?;
+        tokio::time::sleep(EVERY).await;
+    }
+    Ok(memory)
+}
+
+/// A figure of `/proc/PID/status`, in MiB.
+fn field(status: &str, name: &str) -> Result<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    let kib: f64 = kib.with_context(|| format!("no {name}"))?.parse()?;
+    Ok(kib / 1024.0)
+}
+
+impl Memory {
+    /// MiB a minute, by least squares over the second half: the first fills caches.
+    fn slope(&self) -> f64 {
+        let half = &self.samples[self.samples.len() / 2..];
+        let count = half.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| half.iter().map(of).sum::<f64>() / count;
+        let (time, size) = (mean(|sample| sample.0), mean(|sample| sample.1));
+        let above: f64 = half
+            .iter()
+            .map(|(at, mib)| (at - time) * (mib - size))
+            .sum();
+        let below: f64 = half.iter().map(|(at, _)| (at - time).powi(2)).sum();
+        60.0 * above / below
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |at: usize| self.samples.get(at).map_or(f64::NAN, |sample| sample.1);
+        let last = self.samples.len().saturating_sub(1);
+        writeln!(
+            f,
+            "resident MiB: first {:.0}, quarter {:.0}, half {:.0}, three quarters {:.0}, last {:.0}, peak {:.0}; \
+             slope of the second half {:+.1} MiB/min",
+            mib(0),
+            mib(last / 4),
+            mib(last / 2),
+            mib(last * 3 / 4),
+            mib(last),
+            self.peak,
+            self.slope()
+        )
+    }
+}

@@ -1,0 +1,143 @@
+//! `.peers/conformance/`: the official suite, and the SDK's client and server that it is tested with.
+//!
+//! ```text
+//! node/      npm package: the suite
+//! sdk/       from the Python SDK's source package: client.py, mcp_everything_server/
+//! results/   what the last run gave: a folder a run, a folder a scenario, `checks.json`
+//! logs/      what the servers said
+//! stamp      written last; what is installed, and where
+//! ```
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::command::{output, run};
+use crate::fetch::fetch;
+use crate::report::say;
+use crate::workspace;
+
+const PACKAGE: &str = include_str!("../../conformance/package.json");
+const PACKAGE_LOCK: &str = include_str!("../../conformance/package-lock.json");
+const SDK: &str = include_str!("../../conformance/sdk.txt");
+
+/// The folder of all this.
+pub(crate) fn home() -> PathBuf {
+    workspace::peers().join("conformance")
+}
+
+/// A script of ours.
+pub(crate) fn script(name: &str) -> PathBuf {
+    workspace::root().join("xtask/conformance").join(name)
+}
+
+/// The interpreter that has the SDK.
+pub(crate) fn python() -> PathBuf {
+    workspace::peers().join("python/bin/python")
+}
+
+/// What we took from the SDK's source.
+pub(crate) fn sdk() -> PathBuf {
+    home().join("sdk")
+}
+
+/// The suite's command line, `conformance`.
+pub(crate) fn suite() -> Command {
+    let package = "node/node_modules/@modelcontextprotocol/conformance/dist/index.js";
+    let mut suite = Command::new(workspace::peers().join("bin/node"));
+    suite.arg(home().join(package));
+    suite
+}
+
+/// Installs it unless exactly these versions are there. The peers must be installed already.
+pub(crate) fn install() -> Result<()> {
+    let stamp_file = home().join("stamp");
+    let stamp = [&home().display().to_string(), PACKAGE, PACKAGE_LOCK, SDK].join("\n");
+    if fs::read_to_string(&stamp_file).is_ok_and(|found| found == stamp) {
+        return say("the suite: already installed in .peers/conformance/\n");
+    }
+    say("installing the conformance suite\n")?;
+    if home().exists() {
+        fs::remove_dir_all(home()).context("cannot clear .peers/conformance/")?;
+    }
+    install_suite()?;
+    install_sdk()?;
+    // Last, so that an interrupted installation counts as none.
+    fs::write(stamp_file, stamp).context("cannot write the stamp")
+}
+
+fn install_suite() -> Result<()> {
+    let folder = home().join("node");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("package.json"), PACKAGE)?;
+    fs::write(folder.join("package-lock.json"), PACKAGE_LOCK)?;
+    let mut npm = Command::new(workspace::peers().join("bin/npm"));
+    let install = "ci --ignore-scripts --no-audit --no-fund --loglevel=error";
+    fetch(npm.args(install.split(' ')).current_dir(&folder))
+}
+
+/// Fetches the source package, its sum checked, and unpacks what we want of it.
+fn install_sdk() -> Result<()> {
+    let folder = home().join("source");
+    fs::create_dir_all(&folder)?;
+    let wanted = folder.join("sdk.txt");
+    fs::write(&wanted, SDK)?;
+    let download = "-m pip download --quiet --disable-pip-version-check --no-input --no-deps --no-binary :all:";
+    let mut pip = Command::new(python());
+    pip.args(download.split(' '));
+    pip.arg("--requirement").arg(&wanted);
+    fetch(pip.arg("--dest").arg(&folder))?;
+    let source = fs::read_dir(&folder)?
+        .filter_map(Result::ok)
+        .map(|file| file.path())
+        .find(|path| path.extension().is_some_and(|end| end == "gz"))
+        .context("the SDK came as no source package")?;
+    let mut unpack = Command::new(python());
+    unpack.arg("-I").arg(script("unpack.py"));
+    run(unpack.arg(source).arg(sdk()))?;
+    fs::remove_dir_all(&folder).context("cannot clear .peers/conformance/source")
+}
+
+/// The scenarios that a revision runs against clients, those about a client's own authorization apart.
+pub(crate) fn client_scenarios(revision: &str) -> Result<(Vec<String>, Vec<String>)> {
+    let list = output(suite().args(["list", "--requirements", revision]))?;
+    let all = clients_in(&list);
+    anyhow::ensure!(
+        !all.is_empty(),
+        "the suite lists no client scenario of {revision}"
+    );
+    Ok(all.into_iter().partition(|name| !name.starts_with("auth/")))
+}
+
+/// Those below «Client scenarios», and those marked `[client]` that count for nothing.
+fn clients_in(list: &str) -> Vec<String> {
+    let mut is_client = false;
+    let mut found = Vec::new();
+    for line in list.lines() {
+        let Some(name) = line.trim().strip_prefix("- ") else {
+            is_client =
+                line.starts_with("Client scenarios") || (is_client && line.trim().is_empty());
+            continue;
+        };
+        match name.strip_suffix(" [client]") {
+            Some(name) => found.push(name.to_owned()),
+            None if is_client => found.push(name.to_owned()),
+            None => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clients_in;
+
+    #[test]
+    fn client_scenarios_are_those_required_and_those_marked() {
+        let list = "Required:\n\nServer scenarios (x):\n  - ping\n\nClient scenarios (y):\n  - initialize\n  - auth/a\n\n\
+                    Run and reported, but never scored:\n  extension (2):\n    - auth/b [client]\n    - tasks [server]\n";
+        assert_eq!(clients_in(list), ["initialize", "auth/a", "auth/b"]);
+    }
+}

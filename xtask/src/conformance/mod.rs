@@ -1,0 +1,359 @@
+//! `cargo xtask conformance`: does a client or a server notice the gateway?
+//!
+//! The official suite is run against two servers directly and through the gateway, in both revisions of the protocol, and
+//! its client scenarios with the SDK's own client alone and behind the gateway. That all checks pass is the
+//! servers' affair; ours is that the same ones do. A scenario that differs is run once more, both ways, on its own:
+//! what only differs while other scenarios run is the machine's.
+
+pub(crate) mod kit;
+mod outcome;
+pub(crate) mod sides;
+mod table;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use self::outcome::Outcome;
+use self::sides::{Front, REVISIONS, Upstream, settings};
+use self::table::Row;
+use crate::command::{cargo, run, run_within};
+use crate::fetch::CannotFetch;
+use crate::report::{Report, say};
+use crate::{peers, workspace};
+
+/// Set to `1` it leaves this out of `cargo xtask test`.
+const SKIP: &str = "SPILLGATE_SKIP_CONFORMANCE";
+
+/// Builds what is run. Like the tests' build, or everything would be compiled twice.
+pub(crate) const BUILD: &str =
+    "build --workspace --bin spillgate --example everything --example load --locked";
+
+/// What one scenario may take, in milliseconds: one waits for real time to pass.
+const SCENARIO_LIMIT: &str = "60000";
+
+/// A whole run of the suite that takes longer hangs.
+const RUN_LIMIT: Duration = Duration::from_mins(5);
+
+/// What to run, from the command line.
+struct Plan {
+    servers: Vec<Upstream>,
+    clients: bool,
+    front: Front,
+    save: bool,
+    build: bool,
+}
+
+/// Runs what `arguments` ask for: `--only python|rust|clients`, `--stand-in straight|crooked`, `--save`.
+pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
+    let plan = Plan::of(arguments)?;
+    peers::install(report)?;
+    report.step("conformance kit", kit::install)?;
+    if plan.build {
+        report.step("build gateway and servers", || run(&mut cargo(BUILD)))?;
+    }
+    compare(report, &plan)
+}
+
+/// As part of everything: says why when the suite cannot be had.
+pub(crate) fn test_if_possible(report: &mut Report) -> Result<()> {
+    let skipped = |why: &str| say(&format!("\n==> conformance: skipped, {why}\n"));
+    if env::var_os(SKIP).is_some_and(|value| value == "1") {
+        return skipped(&format!("{SKIP} is 1"));
+    }
+    let mut missing = None;
+    report.step("conformance kit", || match kit::install() {
+        Err(error) if error.downcast_ref::<CannotFetch>().is_some() => {
+            missing = Some(error);
+            Ok(())
+        }
+        outcome => outcome,
+    })?;
+    if let Some(error) = missing {
+        return skipped(&format!("{error:#}"));
+    }
+    report.step("build gateway and servers", || run(&mut cargo(BUILD)))?;
+    report.step("the comparison sees a difference", sees_a_difference)?;
+    compare(report, &Plan::of(&[])?)
+}
+
+/// A proxy that loses progress must be found out, and one that loses nothing must not.
+fn sees_a_difference() -> Result<()> {
+    let server = Upstream::Rust.start()?;
+    let scenario = "tools-call-with-progress";
+    for (way, differs) in [("straight", false), ("crooked", true)] {
+        let proxy = Front::StandIn(way.to_owned()).start(server.url())?;
+        let direct = one_server_scenario(server.url(), REVISIONS[0], scenario, "self-direct")?;
+        let through = one_server_scenario(proxy.url(), REVISIONS[0], scenario, "self-through")?;
+        ensure!(!direct.0.is_empty(), "the suite did not run {scenario}");
+        let found = direct != through;
+        ensure!(
+            found == differs,
+            "a {way} proxy: a difference is expected: {differs}; found: {found}"
+        );
+    }
+    Ok(())
+}
+
+impl Plan {
+    fn of(arguments: &[String]) -> Result<Self> {
+        let mut plan = Self {
+            servers: vec![Upstream::Python, Upstream::Rust],
+            clients: true,
+            front: Front::Gateway(workspace::built()?),
+            save: false,
+            build: true,
+        };
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            match (word.as_str(), words.as_slice().first().map(String::as_str)) {
+                ("--save", _) => {
+                    plan.save = true;
+                    continue;
+                }
+                ("--no-build", _) => {
+                    plan.build = false;
+                    continue;
+                }
+                ("--only", Some("python")) => plan.keep(&[Upstream::Python], false),
+                ("--only", Some("rust")) => plan.keep(&[Upstream::Rust], false),
+                ("--only", Some("clients")) => plan.keep(&[], true),
+                ("--stand-in", Some(way @ ("straight" | "crooked"))) => {
+                    plan.front = Front::StandIn(way.to_owned());
+                }
+                _ => bail!(
+                    "usage: cargo xtask conformance [--only python|rust|clients] [--stand-in straight|crooked] [--save] [--no-build]"
+                ),
+            }
+            words.next();
+        }
+        Ok(plan)
+    }
+
+    fn keep(&mut self, servers: &[Upstream], clients: bool) {
+        self.servers = servers.to_vec();
+        self.clients = clients;
+    }
+}
+
+fn compare(report: &mut Report, plan: &Plan) -> Result<()> {
+    let results = kit::home().join("results");
+    if results.exists() {
+        fs::remove_dir_all(&results).context("cannot clear the last results")?;
+    }
+    let mut rows = Vec::new();
+    report.step("conformance of servers", || {
+        for server in &plan.servers {
+            for revision in REVISIONS {
+                rows.push(compare_server(*server, &plan.front, revision)?);
+            }
+        }
+        Ok(())
+    })?;
+    report.step("conformance of clients", || {
+        // The stand-in knows HTTP only.
+        let ways: &[&str] = if plan.front.is_gateway() {
+            &["http", "stdio"]
+        } else {
+            &["http"]
+        };
+        for revision in REVISIONS.iter().filter(|_| plan.clients) {
+            rows.extend(compare_clients(&plan.front, revision, ways)?);
+        }
+        Ok(())
+    })?;
+    let table = table::text(&rows);
+    say(&format!("\n{table}"))?;
+    if plan.save {
+        table::save(&rows)?;
+    }
+    let differing: Vec<&Row> = rows
+        .iter()
+        .filter(|row| !row.differing.is_empty())
+        .collect();
+    if differing.is_empty() {
+        return say("no scenario differs\n");
+    }
+    bail!(
+        "{} of {} runs have scenarios that differ between direct and through; results are in .peers/conformance/results",
+        differing.len(),
+        rows.len()
+    )
+}
+
+fn compare_server(upstream: Upstream, front: &Front, revision: &str) -> Result<Row> {
+    // A fresh server for each: what one run subscribed to must not reach the next.
+    let server = upstream.start()?;
+    let name = |side: &str| format!("{}-{revision}-{side}", upstream.name());
+    say(&format!("{} {revision}: directly\n", upstream.name()))?;
+    let mut direct = whole_server(server.url(), revision, &name("direct"))?;
+    let gateway = front.start(server.url())?;
+    say(&format!("{} {revision}: through\n", upstream.name()))?;
+    let mut through = whole_server(gateway.url(), revision, &name("through"))?;
+    for scenario in direct.differing(&through) {
+        say(&format!("{scenario} differs: once more\n"))?;
+        let again = |url: &str, side: &str| {
+            one_server_scenario(
+                url,
+                revision,
+                &scenario,
+                &format!("{}-{scenario}", name(side)),
+            )
+        };
+        let (new_direct, new_through) = (
+            again(server.url(), "direct")?,
+            again(gateway.url(), "through")?,
+        );
+        direct.0.extend(new_direct.0);
+        through.0.extend(new_through.0);
+    }
+    Ok(Row::new(
+        format!("{} server", upstream.name()),
+        revision,
+        direct,
+        through,
+    ))
+}
+
+fn whole_server(url: &str, revision: &str, name: &str) -> Result<Outcome> {
+    server_suite(url, &["--requirements", revision], name)
+}
+
+fn one_server_scenario(url: &str, revision: &str, scenario: &str, name: &str) -> Result<Outcome> {
+    server_suite(
+        url,
+        &[
+            "--scenario",
+            scenario,
+            "--spec-version",
+            revision,
+            "--force",
+        ],
+        name,
+    )
+}
+
+fn server_suite(url: &str, what: &[&str], name: &str) -> Result<Outcome> {
+    let folder = results(name)?;
+    let mut suite = kit::suite();
+    suite
+        .args(["server", "--url", url, "--timeout", SCENARIO_LIMIT])
+        .args(what);
+    quietly(suite.arg("-o").arg(&folder), name)?;
+    Outcome::of_server(&folder)
+}
+
+/// The SDK's client alone, and behind the gateway in each of `ways`.
+fn compare_clients(front: &Front, revision: &str, ways: &[&str]) -> Result<Vec<Row>> {
+    let (scenarios, _) = kit::client_scenarios(revision)?;
+    let sides: Vec<&str> = ["direct"].iter().chain(ways).copied().collect();
+    say(&format!("clients {revision}: {}\n", sides.join(", ")))?;
+    // Side by side: most of the time a client starts, or waits.
+    let outcomes: Vec<Result<Outcome>> = thread::scope(|scope| {
+        let mut running = Vec::new();
+        for side in &sides {
+            running.push(scope.spawn(|| all_clients(front, side, revision, &scenarios)));
+        }
+        let done = running.into_iter().map(thread::ScopedJoinHandle::join);
+        done.map(|side| side.unwrap_or_else(|_| bail!("a run panicked")))
+            .collect()
+    });
+    let mut outcomes = outcomes.into_iter();
+    let alone = outcomes
+        .next()
+        .context("the client alone is one of them")??;
+    let mut rows = Vec::new();
+    for (way, through) in ways.iter().zip(outcomes) {
+        let (mut direct, mut through) = (alone.clone(), through?);
+        for scenario in direct.differing(&through) {
+            say(&format!("{scenario} differs over {way}: once more\n"))?;
+            client_suite(&mut direct, front, "direct", revision, &scenario)?;
+            client_suite(&mut through, front, way, revision, &scenario)?;
+        }
+        rows.push(Row::new(
+            format!("client over {way}"),
+            revision,
+            direct,
+            through,
+        ));
+    }
+    Ok(rows)
+}
+
+fn all_clients(front: &Front, way: &str, revision: &str, scenarios: &[String]) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    for scenario in scenarios {
+        client_suite(&mut outcome, front, way, revision, scenario)?;
+    }
+    Ok(outcome)
+}
+
+/// Runs one client scenario and puts its checks in `outcome`.
+fn client_suite(
+    outcome: &mut Outcome,
+    front: &Front,
+    way: &str,
+    revision: &str,
+    scenario: &str,
+) -> Result<()> {
+    let name = format!("client-{revision}-{way}-{scenario}");
+    let folder = results(&name)?;
+    let words = [kit::python(), kit::script("client.py")].map(|word| word.display().to_string());
+    let words = words
+        .into_iter()
+        .chain([way.to_owned(), kit::sdk().display().to_string()]);
+    let words: Vec<String> = words
+        .chain(front.command())
+        .map(|word| quoted(&word))
+        .collect();
+    let mut suite = kit::suite();
+    suite.args([
+        "client",
+        "--timeout",
+        SCENARIO_LIMIT,
+        "--scenario",
+        scenario,
+    ]);
+    suite.args([
+        "--spec-version",
+        revision,
+        "--force",
+        "--command",
+        &words.join(" "),
+    ]);
+    suite.arg("-o").arg(&folder).envs(settings());
+    let passed = quietly(&mut suite, &name)?;
+    outcome.add_client(scenario, &folder, passed)
+}
+
+/// The suite gives the client's command to a shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A folder for a run's results; an earlier one's are gone.
+fn results(name: &str) -> Result<PathBuf> {
+    let folder = kit::home().join("results").join(name.replace('/', "-"));
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Runs the suite, its words into a log, and gives its verdict: that checks failed is no error of ours.
+fn quietly(suite: &mut Command, name: &str) -> Result<bool> {
+    let logs = kit::home().join("logs");
+    fs::create_dir_all(&logs)?;
+    let log = logs.join(format!("suite-{}.log", name.replace('/', "-")));
+    let file = fs::File::create(&log)?;
+    suite.stdout(file.try_clone()?).stderr(file);
+    let ended = run_within(RUN_LIMIT, suite);
+    match ended {
+        Err(error) if !format!("{error:#}").contains("ended with") => Err(error),
+        ended => Ok(ended.is_ok()),
+    }
+}

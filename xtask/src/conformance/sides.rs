@@ -1,0 +1,111 @@
+//! Who is talked to: a server, and what stands in front of it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::kit;
+use crate::served::{Served, log};
+use crate::workspace;
+
+/// The revisions of the protocol that are compared: the last with sessions, and the first without.
+pub(crate) const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// A server that has all the fixtures that the suite asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Upstream {
+    /// The Python SDK's.
+    Python,
+    /// Ours on the Rust SDK: `crates/testkit/examples/everything`.
+    Rust,
+}
+
+impl Upstream {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::Rust => "rust",
+        }
+    }
+
+    pub(crate) fn start(self) -> Result<Served> {
+        let mut command = match self {
+            Self::Python => {
+                let mut command = Command::new(kit::python());
+                command
+                    .arg(kit::script("everything.py"))
+                    .env("PYTHONPATH", kit::sdk());
+                command.env("PYTHONDONTWRITEBYTECODE", "1");
+                command
+            }
+            Self::Rust => rust_server(&workspace::built()?),
+        };
+        Served::start(&mut command, &log(&logs(), self.name()), None)
+    }
+}
+
+/// The fixture server that was built into `directory`.
+pub(crate) fn rust_server(directory: &Path) -> Command {
+    let mut command = Command::new(directory.join("examples/everything"));
+    command.arg("--http");
+    command
+}
+
+/// What stands between the suite and a server.
+#[derive(Debug, Clone)]
+pub(crate) enum Front {
+    /// `spillgate mcp`, from this directory.
+    Gateway(PathBuf),
+    /// A proxy of a few lines: `straight` changes nothing, `crooked` does.
+    StandIn(String),
+}
+
+impl Front {
+    /// The command line, without the addresses. The gateway's is here and nowhere else.
+    pub(crate) fn command(&self) -> Vec<String> {
+        match self {
+            Self::Gateway(directory) => {
+                let program = directory.join("spillgate").display().to_string();
+                vec![program, "mcp".to_owned()]
+            }
+            Self::StandIn(way) => {
+                let words = [kit::python(), kit::script("proxy.py")];
+                let words = words.iter().map(|word| word.display().to_string());
+                words.chain([way.clone()]).collect()
+            }
+        }
+    }
+
+    /// Starts it in front of the server at `url`.
+    pub(crate) fn start(&self, url: &str) -> Result<Served> {
+        let words = self.command();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        if matches!(self, Self::Gateway(_)) {
+            command.args(["--http", "127.0.0.1:0"]).envs(settings());
+        }
+        command.args(["--url", url]);
+        Served::start(&mut command, &log(&logs(), "through"), Some(url))
+    }
+
+    pub(crate) fn is_gateway(&self) -> bool {
+        matches!(self, Self::Gateway(_))
+    }
+}
+
+/// The gateway's environment: a store of its own, and none of the user's configuration.
+pub(crate) fn settings() -> Vec<(&'static str, PathBuf)> {
+    let home = kit::home().join("home");
+    vec![
+        ("HOME", home.clone()),
+        ("XDG_CONFIG_HOME", home.join("config")),
+        ("XDG_STATE_HOME", home.join("state")),
+        ("XDG_DATA_HOME", home.join("data")),
+        ("XDG_CACHE_HOME", home.join("cache")),
+    ]
+}
+
+fn logs() -> PathBuf {
+    kit::home().join("logs")
+}

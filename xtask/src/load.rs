@@ -1,0 +1,103 @@
+//! `cargo xtask load`: many clients at once, through the gateway and directly.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::command::{cargo, run, run_within};
+use crate::conformance::sides::{Front, rust_server};
+use crate::conformance::{BUILD, kit};
+use crate::report::Report;
+use crate::served::{Served, log};
+use crate::workspace;
+
+/// How many clients, for how long, and of which build.
+struct Plan {
+    clients: u32,
+    seconds: u64,
+    is_release: bool,
+    build: bool,
+    front: Option<String>,
+}
+
+const USAGE: &str = "usage: cargo xtask load [--minutes N | --seconds N] [--clients N] [--release] [--stand-in straight|crooked] [--no-build]";
+
+/// Runs what `arguments` ask for.
+pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
+    let plan = Plan::of(arguments)?;
+    if plan.build {
+        report.step("build gateway, server and clients", || {
+            let release = if plan.is_release { " --release" } else { "" };
+            run(&mut cargo(&format!("{BUILD}{release}")))
+        })?;
+    }
+    report.step("load", || load(&plan))
+}
+
+/// A short one, as part of everything; what it needs is built already.
+pub(crate) fn test(report: &mut Report) -> Result<()> {
+    let plan = Plan {
+        seconds: 20,
+        ..Plan::of(&[])?
+    };
+    report.step("load", || load(&plan))
+}
+
+impl Plan {
+    fn of(arguments: &[String]) -> Result<Self> {
+        let mut plan = Self {
+            clients: 64,
+            seconds: 60,
+            is_release: false,
+            build: true,
+            front: None,
+        };
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            if word == "--release" {
+                plan.is_release = true;
+                continue;
+            }
+            if word == "--no-build" {
+                plan.build = false;
+                continue;
+            }
+            let value = words.next().map(String::as_str).unwrap_or_default();
+            match (word.as_str(), value.parse::<u32>(), value) {
+                ("--minutes", Ok(minutes), _) => plan.seconds = 60 * u64::from(minutes),
+                ("--seconds", Ok(seconds), _) => plan.seconds = u64::from(seconds),
+                ("--clients", Ok(clients), _) => plan.clients = clients,
+                ("--stand-in", _, "straight" | "crooked") => plan.front = Some(value.to_owned()),
+                _ => bail!(USAGE),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+fn load(plan: &Plan) -> Result<()> {
+    let mut directory = workspace::built()?;
+    if plan.is_release {
+        directory = directory.with_file_name("release");
+    }
+    let logs = kit::home().join("logs");
+    let server = Served::start(
+        &mut rust_server(&directory),
+        &log(&logs, "load-server"),
+        None,
+    )?;
+    let front = match &plan.front {
+        Some(way) => Front::StandIn(way.clone()),
+        None => Front::Gateway(directory.clone()),
+    };
+    let gateway = front.start(server.url())?;
+    let mut clients = Command::new(directory.join("examples/load"));
+    clients.args([server.url(), gateway.url()]).args([
+        gateway.id().to_string(),
+        plan.clients.to_string(),
+        plan.seconds.to_string(),
+    ]);
+    // It ends by itself; replies that never come are its to find.
+    run_within(Duration::from_secs(plan.seconds + 120), &mut clients)
+}
