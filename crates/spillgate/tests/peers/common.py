@@ -44,6 +44,9 @@ class Setup:
     store: Path
     work: Path
     server: list[str]
+    # Where `cargo xtask peers` installed, and which client to run; for the drivers that need it.
+    peers: Path = Path(".peers")
+    client: str = ""
 
     def direct(self) -> list[str]:
         """The server's own command."""
@@ -114,9 +117,10 @@ def parse() -> Setup:
     parser.add_argument("--gateway", help="the spillgate binary; without it, no gateway")
     parser.add_argument("--store", type=Path, required=True, help="the gateway's store")
     parser.add_argument("--work", type=Path, required=True, help="a directory for test files")
+    parser.add_argument("--peers", type=Path, default=Path(".peers"), help="the installed peers")
+    parser.add_argument("--client", default="", help="the client to run, where there are several")
     parser.add_argument("server", nargs="+", help="the MCP server's command, after --")
-    arguments = parser.parse_args()
-    return Setup(arguments.gateway, arguments.store, arguments.work, arguments.server)
+    return Setup(**vars(parser.parse_args()))
 
 
 @dataclass
