@@ -2,17 +2,38 @@
 
 use anyhow::Result;
 
+use crate::agents::{self, Agents};
 use crate::command::{cargo, run};
-use crate::report::Report;
+use crate::report::{Report, say};
 use crate::{llm, peers};
 
 /// Runs all steps; stops at the first red one.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
     peers::install(report)?;
+    let agents = agents::install(report)?;
     for (name, arguments) in STEPS {
         report.step(name, || run(&mut cargo(arguments)))?;
     }
+    test_agents(report, &agents)?;
     llm::test_if_possible(report)
+}
+
+/// Only installs what the tests talk to.
+pub(crate) fn install(report: &mut Report) -> Result<()> {
+    peers::install(report)?;
+    match agents::install(report)? {
+        Agents::Installed => Ok(()),
+        Agents::Missing(why) => say(&format!("\n==> agents: left out, {why}\n")),
+    }
+}
+
+/// Runs the tests with coding agents, if these are there; says why not otherwise.
+fn test_agents(report: &mut Report, agents: &Agents) -> Result<()> {
+    let step = "test with coding agents";
+    match agents {
+        Agents::Installed => report.step(step, || run(&mut cargo(AGENTS))),
+        Agents::Missing(why) => say(&format!("\n==> {step}: skipped, {why}\n")),
+    }
 }
 
 /// Name and cargo arguments of each step. `--locked`: what is tested is what is committed.
@@ -26,6 +47,8 @@ const STEPS: &[(&str, &str)] = &[
     ("test", "test --workspace --locked"),
     (
         "test against real peers",
-        "test -p spillgate --features peers --test peers --locked",
+        "test -p spillgate --features peers --test peers --locked -- --skip agent::",
     ),
 ];
+
+const AGENTS: &str = "test -p spillgate --features peers --test peers --locked -- agent::";

@@ -219,4 +219,5 @@ def scenario(setup: Setup, verdict: Verdict) -> None:
         verdict.equal("extract: tool_output stands for the search", searches, [])
 
 
-common.run(scenario)
+if __name__ == "__main__":
+    common.run(scenario)
