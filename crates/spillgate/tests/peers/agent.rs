@@ -21,7 +21,7 @@ fn shows(agent: &str) {
         lab.peers.join("agents/stamp").is_file(),
         "no agents here: run `cargo xtask peers` first"
     );
-    let verdict = lab.drive_with("agents", &["--client", agent], &lab.shelf_server());
+    let verdict = lab.drive_with("agents", &["--only", agent], &lab.shelf_server());
     let checks = [
         "every step was made",
         "a small result is whole",

@@ -1,7 +1,7 @@
 """A coding agent, end to end: a scripted model tells it to call a large tool, to look into what was
 stored by the handle that it was shown, and to stop. What the model was shown is asserted on.
 
-`--client claude` is Claude Code, `--client codex` Codex CLI; `--peers` is where they are installed.
+`--only claude` is Claude Code, `--only codex` Codex CLI; `--peers` is where they are installed.
 Both run without the caller's environment, in a home of their own, with proxies that lead nowhere:
 they reach the scripted model and nothing else.
 """
@@ -114,7 +114,7 @@ def play(setup: Setup, server: list[str], model: Model, name: str) -> dict[str, 
     """Runs the agent to its end, and tells how that went."""
     home = setup.work / f"home-{name}"
     home.mkdir(parents=True)
-    command, more = AGENTS[setup.client](setup, server, model, home)
+    command, more = AGENTS[setup.only](setup, server, model, home)
     start = time.monotonic()
     ended = subprocess.run(
         command,

@@ -193,4 +193,5 @@ async def scenario(setup: Setup, verdict: Verdict) -> None:
     verdict.equal("progress came", direct.seen["its progress"], [(n, 4.0) for n in (1, 2, 3, 4)])
 
 
-common.run(scenario)
+if __name__ == "__main__":
+    common.run(scenario)

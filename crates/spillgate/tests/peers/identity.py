@@ -178,4 +178,5 @@ def scenario(setup: Setup, verdict: Verdict) -> None:
     verdict.facts["replies"], verdict.facts["exact"] = len(wanted), len(exact)
 
 
-common.run(scenario)
+if __name__ == "__main__":
+    common.run(scenario)

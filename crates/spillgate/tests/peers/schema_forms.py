@@ -48,7 +48,7 @@ def told(result: dict[str, Any]) -> str:
 
 def with_agent(setup: Setup, command: list[str], name: str, form: str) -> str:
     """What the model of an agent is shown."""
-    setup.client = name
+    setup.only = name
     with Model([Call("note", {}), CALL]) as model:
         ended = play(setup, command, model, f"{form}-{name}")
         shown = model.shown()
