@@ -13,6 +13,7 @@ from mcp.client.stdio import stdio_client
 
 import common
 from common import OUR_TOOLS, WAIT, Setup, Verdict
+from identity import unwidened
 
 LONG = "trigger-long-running-operation"
 
@@ -170,9 +171,9 @@ class Observer:
 def unwrapped(tool: types.Tool) -> types.Tool:
     """The upstream's own tool, from one whose output schema the gateway widened."""
     schema = tool.output_schema
-    if not schema or "anyOf" not in schema:
+    if not schema or "spillgate" not in str(schema):
         return tool
-    return tool.model_copy(update={"output_schema": schema["anyOf"][0]})
+    return tool.model_copy(update={"output_schema": unwidened(schema)})
 
 
 async def scenario(setup: Setup, verdict: Verdict) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +25,8 @@ def main() -> None:
     """Runs the server until the client hangs up."""
     with open(sys.argv[1], "w", encoding="utf-8") as log:
         server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # Clients that are in a hurry end us first.
+        signal.signal(signal.SIGTERM, lambda *_: (server.kill(), sys.exit(0)))
         assert server.stdin and server.stdout
         back = (server.stdout, sys.stdout.buffer, "server", log)
         answers = threading.Thread(target=pump, args=back, daemon=True)
