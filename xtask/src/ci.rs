@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::agents::{self, Agents};
 use crate::command::{cargo, run};
 use crate::report::{Report, say};
-use crate::{llm, peers};
+use crate::{browser, llm, peers};
 
 /// Runs all steps; stops at the first red one.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
@@ -14,6 +14,7 @@ pub(crate) fn test(report: &mut Report) -> Result<()> {
     for (name, arguments) in STEPS {
         report.step(name, || run(&mut cargo(arguments)))?;
     }
+    test_peers(report)?;
     test_agents(report, &agents)?;
     llm::test_if_possible(report)
 }
@@ -25,6 +26,18 @@ pub(crate) fn install(report: &mut Report) -> Result<()> {
         Agents::Installed => Ok(()),
         Agents::Missing(why) => say(&format!("\n==> agents: left out, {why}\n")),
     }
+}
+
+/// Runs the tests against real peers; those that need a browser only where there is one.
+fn test_peers(report: &mut Report) -> Result<()> {
+    let mut test = cargo(PEERS);
+    if let Err(why) = browser::ensure() {
+        say(&format!(
+            "\n==> replay to Playwright's server: skipped, {why}\n"
+        ))?;
+        test.args(["--skip", "playwright"]);
+    }
+    report.step("test against real peers", || run(&mut test))
 }
 
 /// Runs the tests with coding agents, if these are there; says why not otherwise.
@@ -45,10 +58,7 @@ const STEPS: &[(&str, &str)] = &[
         "clippy --workspace --all-targets --all-features --locked -- -D warnings",
     ),
     ("test", "test --workspace --locked"),
-    (
-        "test against real peers",
-        "test -p spillgate --features peers --test peers --locked -- --skip agent::",
-    ),
 ];
 
+const PEERS: &str = "test -p spillgate --features peers --test peers --locked -- --skip agent::";
 const AGENTS: &str = "test -p spillgate --features peers --test peers --locked -- agent::";

@@ -2,6 +2,7 @@
 
 mod agents;
 mod bench;
+mod browser;
 mod ci;
 mod command;
 mod eval;

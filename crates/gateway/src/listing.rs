@@ -124,7 +124,7 @@ const PLAIN: [&str; 9] = [
 ];
 
 /// A plain object stays one, and spelled as it was: clients that make types of
-/// schemas (FastMCP does) then have the server's fields where they expect them.
+/// schemas (`FastMCP` does) then have the server's fields where they expect them.
 fn with_another_property(schema: &str, original: &Value) -> Option<String> {
     #[derive(Deserialize)]
     struct Root<'a> {

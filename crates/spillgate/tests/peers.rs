@@ -189,6 +189,43 @@ fn the_clients_of_the_sdks_find_again_what_was_stored() {
     verdict.shows(&names);
 }
 
+#[test]
+fn every_reply_of_server_everything_is_the_servers_own() {
+    replay("everything");
+}
+
+#[test]
+fn every_reply_of_server_filesystem_is_the_servers_own() {
+    replay("filesystem");
+}
+
+#[test]
+fn every_reply_of_server_memory_is_the_servers_own() {
+    replay("memory");
+}
+
+#[test]
+fn every_reply_of_mcp_server_git_is_the_servers_own() {
+    replay("git");
+}
+
+/// Needs a browser; `cargo xtask test` leaves it out where there is none, and says so.
+#[test]
+fn every_reply_of_playwright_is_the_servers_own() {
+    replay("playwright");
+}
+
+/// The corpus of one server, with and without the gateway.
+fn replay(server: &str) {
+    let lab = Lab::new(&format!("replay-{server}"));
+    let verdict = lab.drive_with("replay", &["--only", server], &[]);
+    verdict.shows(&[
+        "there are sessions",
+        "some replies were too large",
+        "most replies are the same without a mask",
+    ]);
+}
+
 /// What only the inspector needs.
 impl Lab {
     /// The inspector's configuration: server-filesystem behind the gateway. A configuration,

@@ -25,6 +25,8 @@ MASKS = {
     "iso time": rb"\d{4}-\d{2}-\d{2}T[\d:.-]+Z",
     "clock": rb"\d{1,2}:\d{2}:\d{2} [AP]M",
     "file time": rb"[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d 20\d\d [\d:]{8} GMT[+]0000 [(][^)]*[)]",
+    "blob": rb'"blob":"[A-Za-z0-9+/=]+"',
+    "log message": rb'"level":"\w+","data":"[^"]*"',
     "milliseconds": rb"\b\d+(?:\.\d+)? ?ms\b",
 }
 
@@ -56,7 +58,9 @@ class Step:
         except UnicodeDecodeError:
             said = {"base64": base64.b64encode(self.frame).decode()}
         given = {"name": self.name, "reply": self.reply, "after": self.after, "later": self.later}
-        return {k: v for k, v in given.items() if v not in ("", None, False)} | said | self.masked()
+        # An id may be 0, which equals False.
+        told = {k: v for k, v in given.items() if v is not None and v is not False and v != ""}
+        return told | said | self.masked()
 
     def masked(self) -> dict[str, Any]:
         """What varies, where something does."""

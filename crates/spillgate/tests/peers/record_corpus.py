@@ -30,10 +30,14 @@ from agents import environment, play as play_agent
 from clients import CLIENTS
 from common import Setup, Verdict
 from corpus import MASKS, Session, Step, masked, same_lines, save
+from corpus import load as load_corpus
 from everything import Observer
 from frames import Peer
 from model import Call, Model
 from replay import QUIET, run, title
+
+# Seconds after which a request counts as one that the server does not answer.
+PATIENCE = 8.0
 
 # What a client is told to call: a small and a large result of each server.
 TOURS: dict[str, list[tuple[str, dict[str, Any]]]] = {
@@ -129,17 +133,24 @@ def taken(log: Path, place: Path) -> list[Step]:
     """The steps in a tap's log."""
     lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     replied = {key(m) for who, text in lines if who == "server" and "method" not in (m := load(text))}
-    steps = []
+    steps: list[Step] = []
+    waiting: dict[str, Step] = {}
     for who, text in lines:
+        message = load(text)
         if who != "client":
+            waiting.pop(key(message) if "method" not in message else "", None)
             continue
-        message, step = load(text), Step(text.encode("utf-8", errors="surrogateescape"))
+        # The client went on before these were answered.
+        for earlier in waiting.values():
+            earlier.later = True
+        step = Step(text.encode("utf-8", errors="surrogateescape"))
         step.frame = step.frame.replace(str(place).encode(), b"<PLACE>")
         step.frame = step.frame.replace(str(place.parent).encode(), b"<PLACE>/..")
         if "method" not in message:
             step.after = message.get("id")
         elif "id" in message and key(message) in replied:
             step.reply = message["id"]
+            waiting[key(message)] = step
         steps.append(step)
     return steps
 
@@ -164,12 +175,18 @@ def once(setup: Setup, session: Session) -> Any:
     place = setup.work / "varies" / f"{session.server} {session.name}".replace(" ", "-") / "place"
     places.fresh(server, place)
     peer = Peer(server.command(setup.peers, place), place.with_name("stderr.txt"), places.variables(place, server))
-    return run(session, peer, place)
+    return run(session, peer, place, PATIENCE)
 
 
 def find_what_varies(setup: Setup, session: Session, verdict: Verdict) -> None:
     """Runs a session twice; notes the masks that make the two the same."""
     first = once(setup, session)
+    # A request that the server does not answer is a frame like any other.
+    for _ in session.steps:
+        if not first.stuck:
+            break
+        session.steps[first.at].reply = None
+        first = once(setup, session)
     # Clocks that show seconds have to move on.
     time.sleep(1.1)
     second = once(setup, session)
@@ -193,23 +210,26 @@ def choices() -> list[list[str]]:
 
 
 async def scenario(setup: Setup, verdict: Verdict) -> None:
-    """Records, finds what varies, writes the file."""
+    """Records, finds what varies, writes the file; `--only edges` keeps what was recorded."""
+    recorded = [(server, client) for server in places.SERVERS for client in FOR[server]]
     found = []
+    if setup.only == "edges":
+        found = [one for one in load_corpus() if (one.server, one.name) in recorded]
+        recorded = []
     recorder = Recorder(setup)
-    for server in places.SERVERS:
-        for client in FOR[server]:
-            sys.stderr.write(f"{server}, {client}\n")
-            try:
-                found.append(await asyncio.wait_for(recorder.record(server, client), 100))
-            except Exception as error:  # One client that fails must not hide the others.
-                verdict.check(f"{server}, {client}: was recorded", False, repr(error))
+    for server, client in recorded:
+        sys.stderr.write(f"{server}, {client}\n")
+        try:
+            found.append(await asyncio.wait_for(recorder.record(server, client), 100))
+        except Exception as error:  # One client that fails must not hide the others.
+            verdict.check(f"{server}, {client}: was recorded", False, repr(error))
     found += edges.sessions()
     save(found)
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda one: find_what_varies(setup, one, verdict), found))
     save(found)
     text = Path(common.__file__).with_name("corpus.jsonl").read_text("utf-8")
-    for private in (str(setup.work), str(setup.peers), str(Path.home())):
+    for private in (str(setup.work), str(setup.peers), f"{Path.home()}/"):
         verdict.check(f"nothing of this machine: {private}", private not in text)
     verdict.facts["sessions"] = {f"{s.server}, {s.name}": len(s.steps) for s in found}
 

@@ -20,7 +20,7 @@ import common
 import places
 from common import OUR_TOOLS, Setup, Verdict
 from corpus import Session, Step, load, same_lines, spans
-from frames import Peer
+from frames import WAIT, Peer
 from http_peer import HttpPeer
 from identity import compare_tools
 from model import HANDLES
@@ -43,26 +43,28 @@ class Recording:
     others: list[bytes] = field(default_factory=list)
     # The first step whose reply did not come, and why.
     stuck: str = ""
+    at: int = 0
 
 
-def run(session: Session, peer: Peer, place: Path) -> Recording:
+def run(session: Session, peer: Peer, place: Path, wait: float = WAIT) -> Recording:
     """Sends the steps of a session in their order."""
     made = Recording()
     with peer:
         try:
             for number, step in enumerate(session.steps):
                 if step.after is not None:
-                    peer.asked(step.after)
+                    peer.asked(step.after, wait)
                 peer.send(step.sent(place))
                 if step.reply is None:
                     peer.quiet(QUIET)
                 elif not step.later:
-                    made.replies[number] = peer.reply(step.reply).raw
+                    made.replies[number] = peer.reply(step.reply, wait).raw
             for number, step in enumerate(session.steps):
                 if step.later:
-                    made.replies[number] = peer.reply(step.reply).raw
+                    made.replies[number] = peer.reply(step.reply, wait).raw
             peer.quiet(QUIET)
         except (TimeoutError, EOFError, OSError) as error:
+            made.at = number
             made.stuck = f"step {number} ({title(step)}): {error}"
     made.others = [line.raw for line in peer.others]
     return made
