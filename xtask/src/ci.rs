@@ -2,19 +2,53 @@
 
 use anyhow::Result;
 
+use crate::agents::{self, Agents};
 use crate::command::{cargo, run};
-use crate::report::Report;
-use crate::{conformance, llm, load, peers};
+use crate::report::{Report, say};
+use crate::{browser, conformance, llm, load, peers};
 
 /// Runs all steps; stops at the first red one.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
     peers::install(report)?;
+    let agents = agents::install(report)?;
     for (name, arguments) in STEPS {
         report.step(name, || run(&mut cargo(arguments)))?;
     }
+    test_peers(report)?;
+    test_agents(report, &agents)?;
     conformance::test_if_possible(report)?;
     load::test(report)?;
     llm::test_if_possible(report)
+}
+
+/// Only installs what the tests talk to.
+pub(crate) fn install(report: &mut Report) -> Result<()> {
+    peers::install(report)?;
+    match agents::install(report)? {
+        Agents::Installed => Ok(()),
+        Agents::Missing(why) => say(&format!("\n==> agents: left out, {why}\n")),
+    }
+}
+
+/// Runs the tests against real peers; those that need a browser only where there is one.
+fn test_peers(report: &mut Report) -> Result<()> {
+    let mut test = cargo(PEERS);
+    if let Err(why) = browser::ensure() {
+        say(&format!(
+            "\n==> replay to Playwright's server: skipped, {why}\n"
+        ))?;
+        test.args(["--skip", "playwright"]);
+    }
+    report.step("test against real peers", || run(&mut test))
+}
+
+/// Runs the tests with coding agents, if these are there; says why not otherwise.
+fn test_agents(report: &mut Report, agents: &Agents) -> Result<()> {
+    let step = "test with coding agents";
+    match agents {
+        Agents::Installed => report.step(step, || run(&mut cargo(AGENTS))),
+        Agents::Missing(why) => say(&format!("\n==> {step}: skipped, {why}\n")),
+    }
 }
 
 /// Name and cargo arguments of each step. `--locked`: what is tested is what is committed.
@@ -26,8 +60,7 @@ const STEPS: &[(&str, &str)] = &[
         "clippy --workspace --all-targets --all-features --locked -- -D warnings",
     ),
     ("test", "test --workspace --locked"),
-    (
-        "test against real peers",
-        "test -p spillgate --features peers --test peers --locked",
-    ),
 ];
+
+const PEERS: &str = "test --workspace --features spillgate/peers --test peers --locked -- --skip agent::";
+const AGENTS: &str = "test --workspace --features spillgate/peers --test peers --locked -- agent::";

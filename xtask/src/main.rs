@@ -1,6 +1,8 @@
 //! `cargo xtask`: what a contributor and continuous integration run, as one command.
 
+mod agents;
 mod bench;
+mod browser;
 mod ci;
 mod command;
 mod conformance;
@@ -26,7 +28,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test      install the peers, then run everything that continuous integration runs
-  peers     only install the real MCP clients and servers into .peers/
+  peers     only install the real MCP clients and servers, and coding agents, into .peers/
   test-llm  install a small language model into .models/ and test extraction with it; --large takes one of
             1.1 GB, --minutes N is how long the tests may take (default 20)
   eval      ask the questions of ../shared/data (or --data DIR) of their documents; --details names the misses
@@ -56,7 +58,7 @@ fn dispatch() -> Result<ExitCode> {
     let mut report = Report::default();
     match (command.as_str(), rest.as_slice()) {
         ("test", []) => ci::test(&mut report)?,
-        ("peers", []) => peers::install(&mut report)?,
+        ("peers", []) => ci::install(&mut report)?,
         ("test-llm", _) => llm::run_with(&mut report, &rest)?,
         ("conformance", _) => conformance::run_with(&mut report, &rest)?,
         ("load", _) => load::run_with(&mut report, &rest)?,

@@ -1,9 +1,9 @@
 //! `cargo xtask peers`: the real MCP clients and servers that the tests talk to, in `.peers/`.
 //!
 //! ```text
-//! .peers/python/   virtual environment: mcp, fastmcp, and Node as a wheel
+//! .peers/python/   virtual environment: mcp, fastmcp, mcp-server-git, and Node as a wheel
 //! .peers/bin/      node, npm, npx
-//! .peers/node/     npm packages: server-everything, server-filesystem, inspector
+//! .peers/node/     npm packages: servers, the TypeScript SDK, inspector
 //! .peers/stamp     written last; what is installed, and where
 //! ```
 

@@ -39,12 +39,13 @@ fn probe() -> Result<()> {
 }
 
 /// Whether we are root on a system with `apt-get`.
-fn may_install() -> bool {
+pub(crate) fn may_install() -> bool {
     let root = output(Command::new("id").arg("-u")).is_ok_and(|id| id == "0");
     root && output(apt_get().arg("--version")).is_ok()
 }
 
-fn apt_get() -> Command {
+/// `apt-get`, quiet and without questions.
+pub(crate) fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
     // A package that asks a question would hang the run.
     command

@@ -113,6 +113,9 @@ fn end_of_empty_tools(frame: &[u8], result: &RawValue) -> Option<usize> {
 /// A schema that allows what `schema` allows, and our envelope.
 fn widened(tool: &str, schema: &str) -> String {
     let original: Value = serde_json::from_str(schema).unwrap_or_default();
+    if let Some(plain) = with_another_property(schema, &original) {
+        return plain;
+    }
     let envelope = json!({
         "type": "object",
         "properties": {ENVELOPE_KEY: {"type": "string"}},
@@ -132,6 +135,56 @@ fn widened(tool: &str, schema: &str) -> String {
     };
     let (schema, shared) = rooted(tool, schema, &original);
     format!("{{{dialect}{kind}\"anyOf\":[{schema},{envelope}]{shared}}}")
+}
+
+/// What the root of a schema may say for its envelope to be one more property.
+const PLAIN: [&str; 9] = [
+    "$schema",
+    "$defs",
+    "definitions",
+    "title",
+    "description",
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+];
+
+/// A plain object stays one, and spelled as it was: clients that make types of
+/// schemas (`FastMCP` does) then have the server's fields where they expect them.
+fn with_another_property(schema: &str, original: &Value) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Root<'a> {
+        #[serde(borrow)]
+        properties: &'a RawValue,
+        #[serde(borrow, default)]
+        required: Option<&'a RawValue>,
+    }
+    let members = original.as_object()?;
+    let properties = members.get("properties")?.as_object()?;
+    let plain = members.keys().all(|key| PLAIN.contains(&key.as_str()))
+        && members.get("type").is_some_and(|kind| kind == "object")
+        && !properties.contains_key(ENVELOPE_KEY)
+        // To itself: it would allow the envelope further down.
+        && !references(original).contains(&"#");
+    if !plain {
+        return None;
+    }
+    let root: Root<'_> = serde_json::from_str(schema).ok()?;
+    let mut splice = Splice::default();
+    let end = span_in(schema.as_bytes(), root.properties.get()).end - 1;
+    let comma = if properties.is_empty() { "" } else { "," };
+    let property = format!(r#"{comma}"{ENVELOPE_KEY}":{{"type":"string"}}"#);
+    splice.replace(end..end, property);
+    if let Some(required) = root.required {
+        let value = span_in(schema.as_bytes(), required.get());
+        let key = schema[..value.start].trim_end().strip_suffix(':')?;
+        let key = key.trim_end().strip_suffix(r#""required""#)?.len();
+        let either =
+            format!(r#""anyOf":[{{"required":{required}}},{{"required":["{ENVELOPE_KEY}"]}}]"#);
+        splice.replace(key..value.end, either);
+    }
+    String::from_utf8(splice.apply(schema.as_bytes())).ok()
 }
 
 /// References such as `#/$defs/x` start from the root, which is another one
@@ -309,6 +362,10 @@ mod tests {
     fn schemas_are_widened() {
         let schemas = [
             r#"{"type":"object","properties":{"a":{"type":"number","maximum":1.0}}}"#,
+            r#"{"required" : ["a"],"additionalProperties":false,"properties":{"a":true },"type":"object"}"#,
+            r#"{"type":"object","properties":{},"required":[]}"#,
+            r#"{"type":"object","properties":{"a":true},"maxProperties":1}"#,
+            r#"{"type":"object","properties":{"spillgate":{"type":"number"}}}"#,
             r#"{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}"#,
             r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"x":1}}}"##,
             r##"{"properties":{"a":{"$ref":"#/definitions/n"}},"definitions":{"n":true}}"##,
@@ -318,9 +375,13 @@ mod tests {
         ];
         let all: Vec<String> = schemas.map(|schema| widened("get it", schema)).into();
         assert_snapshot!(all.join("\n"), @r##"
-        {"type":"object","anyOf":[{"type":"object","properties":{"a":{"type":"number","maximum":1.0}}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"type":"object","properties":{"a":{"type":"number","maximum":1.0},"spillgate":{"type":"string"}}}
+        {"anyOf":[{"required":["a"]},{"required":["spillgate"]}],"additionalProperties":false,"properties":{"a":true ,"spillgate":{"type":"string"}},"type":"object"}
+        {"type":"object","properties":{"spillgate":{"type":"string"}},"anyOf":[{"required":[]},{"required":["spillgate"]}]}
+        {"type":"object","anyOf":[{"type":"object","properties":{"a":true},"maxProperties":1},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"type":"object","anyOf":[{"type":"object","properties":{"spillgate":{"type":"number"}}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
         {"$schema":"http://json-schema.org/draft-07/schema#","type":"object","anyOf":[{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
-        {"type":"object","anyOf":[{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"x":1}}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}],"$defs":{"n":{"x":1}}}
+        {"type":"object","properties":{"a":{"$ref":"#/$defs/n"},"spillgate":{"type":"string"}},"$defs":{"n":{"x":1}}}
         {"anyOf":[{"properties":{"a":{"$ref":"#/definitions/n"}},"definitions":{"n":true}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}],"definitions":{"n":true}}
         {"type":"object","anyOf":[{"$id":"urn:spillgate:output-schema:get it","properties":{"a":{"$ref":"#"}},"type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
         {"anyOf":[{"$id":"urn:x","anyOf":[{"$ref":"#/properties/a"}],"properties":{"a":true}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}

@@ -5,18 +5,17 @@
 //! The scenarios are the Python drivers in `tests/peers/`; each prints a verdict, and a test here
 //! asserts on it: every check is green, and the checks that matter were made at all.
 
-use std::fs::{self, File};
+#[path = "peers/agent.rs"]
+mod agent;
+#[path = "peers/lab.rs"]
+mod lab;
+
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
+use lab::{GATEWAY, Lab, shown};
 use serde_json::{Value, json};
-
-/// The binary under test.
-const GATEWAY: &str = env!("CARGO_BIN_EXE_spillgate");
-
-/// A driver that takes longer hangs: each has its own, shorter, time limits for what it waits for.
-const DRIVER_LIMIT: Duration = Duration::from_mins(5);
 
 /// What hosts cut or divert is longer than this: SPEC 4.1.
 const PREVIEW_BYTES_MAX: usize = 10_000;
@@ -163,90 +162,72 @@ fn the_inspector_lists_and_calls_through_the_gateway() {
     assert_eq!(result["structuredContent"]["spillgate"], json!(text));
 }
 
-/// The installed peers, and a fresh directory for one test.
-struct Lab {
-    peers: PathBuf,
-    drivers: PathBuf,
-    work: PathBuf,
-    store: PathBuf,
+#[test]
+fn the_clients_of_the_sdks_find_again_what_was_stored() {
+    let lab = Lab::new("sdks");
+    let verdict = lab.drive("sdks", &lab.shelf_server());
+    let clients = [
+        "mcp.ClientSession",
+        "mcp.Client",
+        "fastmcp.Client",
+        "typescript v1",
+        "typescript v2",
+    ];
+    let checks = [
+        "our tools last",
+        "a small result",
+        "journal: a preview",
+        // Each of them validates it against the tool's output schema.
+        "rows: a preview",
+        "grep finds the needle",
+        "read gives the line",
+        "query gives the row",
+        "tool_output finds the needle",
+    ];
+    let names = clients.map(|client| checks.map(|check| format!("{client}: {check}")));
+    let names: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
+    verdict.shows(&names);
 }
 
+#[test]
+fn every_reply_of_server_everything_is_the_servers_own() {
+    replay("everything");
+}
+
+#[test]
+fn every_reply_of_server_filesystem_is_the_servers_own() {
+    replay("filesystem");
+}
+
+#[test]
+fn every_reply_of_server_memory_is_the_servers_own() {
+    replay("memory");
+}
+
+#[test]
+fn every_reply_of_mcp_server_git_is_the_servers_own() {
+    replay("git");
+}
+
+/// Needs a browser; `cargo xtask test` leaves it out where there is none, and says so.
+#[test]
+fn every_reply_of_playwright_is_the_servers_own() {
+    replay("playwright");
+}
+
+/// The corpus of one server, with and without the gateway.
+fn replay(server: &str) {
+    let lab = Lab::new(&format!("replay-{server}"));
+    let verdict = lab.drive_with("replay", &["--only", server], &[]);
+    verdict.shows(&[
+        "there are sessions",
+        "some replies were too large",
+        "most replies are the same without a mask",
+    ]);
+}
+
+/// What only the inspector needs.
 impl Lab {
-    fn new(test: &str) -> Self {
-        // Asked at run time: checkouts that share a target directory share the compiled test too.
-        let package = std::env::var_os("CARGO_MANIFEST_DIR")
-            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-        let peers = package.join("../../.peers");
-        assert!(
-            peers.join("stamp").is_file(),
-            "no peers here: run `cargo xtask peers` first"
-        );
-        // Kept after the test, for whoever looks into a failure; the next run clears it.
-        let home = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join("peers")
-            .join(test);
-        let lab = Self {
-            peers: peers.canonicalize().expect("the peers are there"),
-            drivers: package.join("tests/peers"),
-            work: home.join("work"),
-            store: home.join("store"),
-        };
-        if home.exists() {
-            fs::remove_dir_all(&home).expect("the last run's directory goes");
-        }
-        fs::create_dir_all(&lab.work).expect("a directory for the files");
-        fs::create_dir_all(&lab.store).expect("a directory for the store");
-        lab
-    }
-
-    /// The command of an npm server.
-    fn node_server(&self, name: &str) -> Vec<String> {
-        let script = self.peers.join("node/node_modules/.bin").join(name);
-        vec![shown(&self.peers.join("bin/node")), shown(&script)]
-    }
-
-    /// server-filesystem on the test's own directory.
-    fn filesystem_server(&self) -> Vec<String> {
-        let mut command = self.node_server("mcp-server-filesystem");
-        command.push(shown(&self.work));
-        command
-    }
-
-    fn hostile_server(&self) -> Vec<String> {
-        vec![
-            shown(&self.python()),
-            shown(&self.drivers.join("hostile_server.py")),
-        ]
-    }
-
-    fn python(&self) -> PathBuf {
-        self.peers.join("python/bin/python")
-    }
-
-    /// Runs a driver against `server` behind the gateway.
-    fn drive(&self, driver: &str, server: &[String]) -> Verdict {
-        let mut command = Command::new(self.python());
-        command
-            .arg(self.drivers.join(format!("{driver}.py")))
-            .args(["--gateway", GATEWAY])
-            .arg("--store")
-            .arg(&self.store)
-            .arg("--work")
-            .arg(&self.work)
-            .arg("--")
-            .args(server)
-            // The drivers' directory is source: no compiled files into it.
-            .env("PYTHONDONTWRITEBYTECODE", "1");
-        let stdout = self.finish(&mut command);
-        let last = stdout.lines().next_back().unwrap_or_default();
-        let verdict = serde_json::from_str(last)
-            .unwrap_or_else(|error| panic!("no verdict ({error}): {stdout}\n{}", self.stderr()));
-        Verdict {
-            verdict,
-            stderr: self.stderr(),
-        }
-    }
-
     /// The inspector's configuration: server-filesystem behind the gateway. A configuration,
     /// because the inspector's own command line swallows the `--` before the server's command.
     fn inspector_config(&self) -> PathBuf {
@@ -280,40 +261,6 @@ impl Lab {
             .unwrap_or_else(|error| panic!("no JSON ({error}): {stdout}\n{}", self.stderr()))
     }
 
-    /// Runs a command to its end within the limit, wants exit code 0, and gives its stdout.
-    fn finish(&self, command: &mut Command) -> String {
-        // Files instead of pipes: nobody has to read along, however much comes.
-        let stdout = self.work.join("stdout.txt");
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(File::create(&stdout).expect("a file for stdout"))
-            .stderr(File::create(self.stderr_file()).expect("a file for stderr"))
-            .spawn()
-            .expect("the peer starts");
-        let start = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait().expect("the peer can be waited for") {
-                break status;
-            }
-            if start.elapsed() > DRIVER_LIMIT {
-                child.kill().expect("the peer can be killed");
-                child.wait().expect("the peer ends");
-                panic!(
-                    "{command:?} still ran after {DRIVER_LIMIT:?}\n{}",
-                    self.stderr()
-                );
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        let output = fs::read_to_string(&stdout).expect("stdout is text");
-        assert!(
-            status.success(),
-            "{command:?}: {status}\n{output}\n{}",
-            self.stderr()
-        );
-        output
-    }
-
     /// A text file of five megabytes.
     fn big_file(&self) -> PathBuf {
         let path = self.work.join("big.log");
@@ -321,63 +268,4 @@ impl Lab {
         fs::write(&path, line.repeat(5_000_000 / line.len())).expect("the file is written");
         path
     }
-
-    fn stderr_file(&self) -> PathBuf {
-        self.work.join("stderr.txt")
-    }
-
-    /// The end of what the last command, and the processes under it, wrote to stderr.
-    fn stderr(&self) -> String {
-        let bytes = fs::read(self.stderr_file()).unwrap_or_default();
-        let from = bytes.len().saturating_sub(2000);
-        String::from_utf8_lossy(&bytes[from..]).into_owned()
-    }
-}
-
-/// What a driver found.
-struct Verdict {
-    verdict: Value,
-    stderr: String,
-}
-
-impl Verdict {
-    /// Fails unless all checks are green and those of `names` are among them.
-    #[track_caller]
-    fn shows(&self, names: &[&str]) {
-        let checks = self.verdict["checks"]
-            .as_array()
-            .expect("a verdict has checks");
-        let red: Vec<String> = checks
-            .iter()
-            .filter(|check| check["ok"] != json!(true))
-            .map(|check| format!("{}: {}", check["name"], check["detail"]))
-            .collect();
-        let missing: Vec<_> = names
-            .iter()
-            .filter(|name| !checks.iter().any(|check| check["name"] == json!(name)))
-            .collect();
-        assert!(
-            red.is_empty() && missing.is_empty(),
-            "{} of {} checks are red:\n{}\nnever made: {missing:?}\nfacts: {}\nstderr: {}",
-            red.len(),
-            checks.len(),
-            red.join("\n"),
-            self.verdict["facts"],
-            self.stderr,
-        );
-    }
-
-    /// A measured number.
-    fn fact(&self, name: &str) -> f64 {
-        self.verdict["facts"][name]
-            .as_f64()
-            .expect("the fact was measured")
-    }
-}
-
-/// A path as text; the peers take nothing else.
-fn shown(path: &Path) -> String {
-    path.to_str()
-        .expect("paths of a checkout are text")
-        .to_owned()
 }

@@ -99,8 +99,13 @@ fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) ->
         "name": name,
         "description": description,
         "inputSchema": {"type": "object", "properties": properties, "required": required},
-        "annotations": {"readOnlyHint": true},
+        "annotations": read_only(),
     })
+}
+
+/// Without it Codex asks a person before each call, and refuses it where there is nobody to ask.
+fn read_only() -> Value {
+    json!({"readOnlyHint": true})
 }
 
 /// As the seed defines it (seed 002, task 2a).
@@ -123,6 +128,7 @@ fn get_continuation() -> Value {
             },
             "required": ["tool_call_id"],
         },
+        "annotations": read_only(),
     })
 }
 
@@ -164,6 +170,7 @@ fn tool_output(extraction: Extraction) -> Value {
                 "mode": {"type": "string", "enum": modes, "description": mode},
             },
         },
+        "annotations": read_only(),
     })
 }
 
@@ -193,10 +200,10 @@ mod tests {
         }
         assert_snapshot!(told.join("\n"), @"
         351 spillgate_read spillgate_grep spillgate_query spillgate_search
-        435 spillgate_read spillgate_grep spillgate_query spillgate_search get_continuation
-        475 spillgate_read spillgate_grep spillgate_query tool_output
-        482 spillgate_read spillgate_grep spillgate_query tool_output
-        472 spillgate_read spillgate_query get_continuation tool_output
+        443 spillgate_read spillgate_grep spillgate_query spillgate_search get_continuation
+        483 spillgate_read spillgate_grep spillgate_query tool_output
+        490 spillgate_read spillgate_grep spillgate_query tool_output
+        488 spillgate_read spillgate_query get_continuation tool_output
         ");
     }
 

@@ -44,6 +44,12 @@ class Setup:
     store: Path
     work: Path
     server: list[str]
+    # Where `cargo xtask peers` installed, and which client or server it is about, where there are several.
+    peers: Path = Path(".peers")
+    only: str = ""
+    # Where a server and the gateway before it listen, for the drivers that can ask over HTTP.
+    direct_url: str = ""
+    through_url: str = ""
 
     def direct(self) -> list[str]:
         """The server's own command."""
@@ -114,9 +120,12 @@ def parse() -> Setup:
     parser.add_argument("--gateway", help="the spillgate binary; without it, no gateway")
     parser.add_argument("--store", type=Path, required=True, help="the gateway's store")
     parser.add_argument("--work", type=Path, required=True, help="a directory for test files")
-    parser.add_argument("server", nargs="+", help="the MCP server's command, after --")
-    arguments = parser.parse_args()
-    return Setup(arguments.gateway, arguments.store, arguments.work, arguments.server)
+    parser.add_argument("--peers", type=Path, default=Path(".peers"), help="the installed peers")
+    parser.add_argument("--only", default="", help="the client or server, where there are several")
+    parser.add_argument("--direct-url", default="", help="a server that listens already")
+    parser.add_argument("--through-url", default="", help="the gateway that listens before it")
+    parser.add_argument("server", nargs="*", help="the MCP server's command, after --")
+    return Setup(**vars(parser.parse_args()))
 
 
 @dataclass

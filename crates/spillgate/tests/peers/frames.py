@@ -48,18 +48,26 @@ class Peer:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=env
             )
+        self.begin()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def begin(self) -> None:
+        """Nothing was sent, and nothing came."""
         self.lines: queue.Queue[Line | None] = queue.Queue()
         self.sent = b""
         # Lines that were no awaited reply, in order.
         self.others: list[Line] = []
         self.ended = False
-        threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for raw in self.process.stdout:
-            self.lines.put(Line(raw, time.monotonic()))
+            self.take(raw)
         self.lines.put(None)
+
+    def take(self, raw: bytes) -> None:
+        """Notes a line that came."""
+        self.lines.put(Line(raw, time.monotonic()))
 
     def __enter__(self) -> Peer:
         return self
@@ -98,6 +106,21 @@ class Peer:
                 return line
             self.others.append(line)
         raise EOFError(f"the stream ended before a reply to {request!r}; stderr: {self.stderr()}")
+
+    def asked(self, request: Any, timeout: float = WAIT) -> Line:
+        """The server's own request with that id; it stays among `others`."""
+        deadline = time.monotonic() + timeout
+        seen = 0
+        while True:
+            for line in self.others[seen:]:
+                message = line.message()
+                if isinstance(message, dict) and "method" in message and "id" in message:
+                    if json.dumps(message["id"]) == json.dumps(request):
+                        return line
+            seen = len(self.others)
+            if (line := self.next(max(0.0, deadline - time.monotonic()))) is None:
+                raise EOFError(f"the stream ended before a request {request!r}: {self.stderr()}")
+            self.others.append(line)
 
     def request(self, request: Any, method: str, params: Any = None, wait: float = WAIT) -> Line:
         """Sends a request and waits for its reply."""

@@ -1,0 +1,49 @@
+//! Real coding agents, a scripted model on one side of them and the gateway on the other.
+//!
+//! `cargo xtask peers` installs them, if they can be had; `cargo xtask test` leaves these tests out
+//! where they cannot, and says so.
+
+use crate::lab::Lab;
+
+#[test]
+fn claude_code_shows_its_model_a_preview_and_looks_into_what_was_stored() {
+    shows("claude");
+}
+
+#[test]
+fn codex_shows_its_model_a_preview_and_looks_into_what_was_stored() {
+    shows("codex");
+}
+
+fn shows(agent: &str) {
+    let lab = Lab::new(&format!("agent-{agent}"));
+    assert!(
+        lab.peers.join("agents/stamp").is_file(),
+        "no agents here: run `cargo xtask peers` first"
+    );
+    let verdict = lab.drive_with("agents", &["--only", agent], &lab.shelf_server());
+    let checks = [
+        "every step was made",
+        "a small result is whole",
+        "journal is a preview",
+        // As structured content, which both agents show in place of the text.
+        "rows is a preview",
+        "rows is short",
+        "the large text is nowhere",
+        "the large rows are nowhere",
+        "grep finds the needle",
+        "read gives the lines",
+        "the last tool answers",
+        "query gives the row",
+        "nothing is cut",
+    ];
+    for run in ["search", "extract"] {
+        let names = checks.map(|check| format!("{run}: {check}"));
+        verdict.shows(&names.each_ref().map(String::as_str));
+    }
+    verdict.shows(&[
+        "search: our tools are listed",
+        "extract: the other model read it",
+        "extract: tool_output stands for the search",
+    ]);
+}

@@ -1,0 +1,38 @@
+//! A browser for Playwright's server: found, installed, or done without.
+
+use std::process::Command;
+
+use crate::command::{output, run};
+use crate::python;
+
+/// What a browser may be called; `tests/peers/places.py` looks for the same.
+const NAMES: [&str; 4] = [
+    "chromium",
+    "chromium-headless-shell",
+    "google-chrome",
+    "headless_shell",
+];
+
+/// The smallest Debian package that brings one (58 MB).
+const PACKAGE: &str = "chromium-headless-shell";
+
+/// Makes sure that there is a browser; as root on a Debian-like system it installs one. Otherwise
+/// the text says why there is none.
+pub(crate) fn ensure() -> Result<(), String> {
+    if NAMES.iter().any(|name| starts(name)) {
+        return Ok(());
+    }
+    if !python::may_install() {
+        return Err(format!(
+            "no browser here (Debian: `apt-get install {PACKAGE}`)"
+        ));
+    }
+    let install = ["install", "--yes", "--no-install-recommends", PACKAGE];
+    run(python::apt_get().arg("update"))
+        .and_then(|()| run(python::apt_get().args(install)))
+        .map_err(|error| format!("no browser here, and none can be installed: {error:#}"))
+}
+
+fn starts(name: &str) -> bool {
+    output(Command::new(name).arg("--version")).is_ok()
+}
