@@ -109,7 +109,7 @@ impl Bridge {
     pub fn left(&mut self, caller: Caller) -> Vec<Step> {
         match &mut self.0 {
             Way::ToLegacy(way) => way.left(caller),
-            Way::ToModern(_) => Vec::new(),
+            Way::ToModern(way) => way.left(),
         }
     }
 

@@ -474,3 +474,29 @@ fn a_batch_is_taken_apart() {
         -> client 0 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"data":{"fault":"client","hint":"send one JSON object for each message"},"message":"this is no JSON-RPC message"}}
     "#);
 }
+
+#[test]
+fn a_client_that_leaves() {
+    let mut talk = Talk::to_modern(config());
+    talk.initialized(r#"{"roots":{}}"#, r#"{"tools":{"listChanged":true}}"#)
+        .client(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .client(CALL)
+        .client(CALL)
+        .server(&ask(4, r#""1":{"method":"roots/list"}"#))
+        .left()
+        .server(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#);
+    insta::assert_snapshot!(talk.said, @r#"
+    C {"jsonrpc":"2.0","method":"notifications/initialized"}
+        -> server {"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}},"notifications":{"toolsListChanged":true}}}
+    C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}
+        -> server (t) {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}},"name":"t"}}
+    C {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}
+        -> server (t) {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}},"name":"t"}}
+    S {"jsonrpc":"2.0","id":4,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"roots/list"}}}}
+        -> client 0 on "a" {"jsonrpc":"2.0","id":5,"method":"roots/list"}
+    C leaves
+        -> server {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"the client is gone"}}
+        -> server {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"the client is gone"}}
+    S {"jsonrpc":"2.0","id":3,"result":{}}
+    "#);
+}

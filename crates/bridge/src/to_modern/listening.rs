@@ -54,6 +54,12 @@ impl Listening {
         self.next.as_ref() == Some(key)
     }
 
+    /// Nobody listens any more. Gives the streams that are open.
+    pub(super) fn end(&mut self) -> Vec<Key> {
+        let ended = std::mem::take(self);
+        ended.current.into_iter().chain(ended.next).collect()
+    }
+
     /// The server is gone, and with it all streams. Gives the requests that wait
     /// for one.
     pub(super) fn forget(&mut self) -> Vec<(String, Key)> {

@@ -202,6 +202,24 @@ impl ToModern {
         steps.0
     }
 
+    /// The client is gone: nobody waits for anything here.
+    pub(crate) fn left(&mut self) -> Vec<Step> {
+        let mut steps = Steps::default();
+        let opening = self.opening.take().map(|(number, _)| number);
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        let calls = calls.filter(|(_, call)| call.round.is_none());
+        let open: Vec<Key> = calls
+            .map(|(number, _)| number)
+            .chain(opening)
+            .chain(self.listening.end())
+            .collect();
+        for number in open {
+            self.cancel(&number, "the client is gone", &mut steps);
+        }
+        self.asked.clear();
+        steps.0
+    }
+
     /// Ends a request in the transport's way.
     fn cancel(&self, number: &Key, reason: &str, steps: &mut Steps) {
         if self.config.streams {
