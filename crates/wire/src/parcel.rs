@@ -5,14 +5,35 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use spillgate_store::StoreError;
 
-use crate::{Key, LinkError};
+use crate::{Key, LinkError, Pieces, Spooled};
 
 /// One JSON-RPC message, or a batch of them.
 #[derive(Debug)]
 pub enum Frame {
     /// Its bytes, as they came; with the line end, if it had one.
     Memory(Bytes),
+    /// It is too large for the memory: its largest member is in a draft of the
+    /// store.
+    Spooled(Box<Spooled>),
+    /// To be written from pieces, of which some are stored.
+    Pieces(Pieces),
+}
+
+impl Frame {
+    /// Its bytes, to be written; the store's error if they are lost.
+    pub fn into_pieces(self) -> Result<Pieces, StoreError> {
+        match self {
+            Self::Memory(bytes) => {
+                let mut pieces = Pieces::default();
+                pieces.push(bytes);
+                Ok(pieces)
+            }
+            Self::Spooled(spooled) => spooled.into_pieces(),
+            Self::Pieces(pieces) => Ok(pieces),
+        }
+    }
 }
 
 /// Something that came from a server, or goes to a client.
