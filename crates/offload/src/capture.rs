@@ -12,7 +12,7 @@ use std::sync::Arc;
 use spillgate_artifact::{ByteSource, Origin, RawForm, TextPart};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
 use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
-use spillgate_view::{Indexer, LineIndex};
+use spillgate_view::{Decoded, Indexer, LineIndex};
 
 use crate::hash::{Hashing, sha256};
 use crate::sanitize::layout_of;
@@ -40,7 +40,7 @@ pub(crate) struct Captured {
     /// How the text lies in them.
     pub(crate) form: RawForm,
     /// The text, where the raw bytes are not it.
-    pub(crate) text: Option<Arc<Vec<u8>>>,
+    pub(crate) text: Option<Text>,
     /// What one pass over the text found.
     pub(crate) scan: ScanFacts,
     /// Lines of the text as it is.
@@ -51,6 +51,15 @@ pub(crate) struct Captured {
     pub(crate) sha256: String,
     /// Raw bytes.
     pub(crate) raw_bytes: u64,
+}
+
+/// The text of a JSON result.
+#[derive(Debug, Clone)]
+pub(crate) enum Text {
+    /// In memory.
+    Memory(Arc<Vec<u8>>),
+    /// In the spooled raw bytes, decoded where it is read.
+    Decoded(Arc<Decoded>),
 }
 
 /// Where the raw bytes are.
@@ -73,7 +82,8 @@ impl Captured {
     /// The text, readable at any place; `None` if it was lost.
     pub(crate) fn text(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match (&self.text, &self.raw) {
-            (Some(text), _) => Ok(Some(text_source(text))),
+            (Some(Text::Memory(text)), _) => Ok(Some(text_source(text))),
+            (Some(Text::Decoded(text)), _) => Ok(Some(Arc::clone(text) as Arc<dyn ByteSource>)),
             (None, Raw::Memory(bytes)) => Ok(Some(text_source(bytes))),
             (None, Raw::Spooled(draft)) => Ok(Some(draft.read(Part::Raw)?)),
             (None, Raw::Lost { .. }) => Ok(None),
@@ -178,7 +188,7 @@ pub(crate) fn capture_json(
 ) -> Captured {
     let of_text = in_memory(origin, text.into_bytes());
     let text = match of_text.raw {
-        Raw::Memory(bytes) => Some(bytes),
+        Raw::Memory(bytes) => Some(Text::Memory(bytes)),
         _ => None,
     };
     Captured {
