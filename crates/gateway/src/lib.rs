@@ -26,7 +26,9 @@ mod pending;
 mod progress;
 mod relay;
 mod results;
+mod spooled;
 mod tools;
+mod twins;
 mod upstream;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

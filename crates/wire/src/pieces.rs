@@ -54,8 +54,10 @@ impl Pieces {
         }
     }
 
-    /// The same, which keeps `draft` until it is written.
-    pub(crate) fn holding(self, draft: Box<dyn Draft>) -> Self {
+    /// The same, which keeps the draft that its stretches lie in until it is
+    /// written.
+    #[must_use]
+    pub fn holding(self, draft: Box<dyn Draft>) -> Self {
         let draft = Some(draft);
         Self { draft, ..self }
     }
