@@ -1,5 +1,7 @@
 //! The way of a frame, in both directions.
 
+mod large;
+
 use std::collections::HashMap;
 use std::future::ready;
 use std::io;
@@ -26,13 +28,12 @@ use crate::own::{LIST_CHANGED, ListTools, OwnTools};
 use crate::own_calls::{Cancelled, OwnCalls};
 use crate::pending::{Asked, Pending};
 use crate::progress::{self, Progress};
-use crate::spooled::intercept_spooled;
 use crate::tools::{self, TOOL_OUTPUT, Tools};
 use crate::upstream::{Ended, ServerCommand, Upstream};
 use crate::{GatewayError, capabilities, listing, locked};
 use spillgate_wire::Splice;
 use spillgate_wire::{
-    Envelope, Frame, Frames, Intake, Key, Output, Pieces, Spooled, input, messages, object, output,
+    Envelope, Frame, Frames, Intake, Key, Output, input, messages, object, output,
 };
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
@@ -362,67 +363,6 @@ impl Relay {
             while working.try_join_next().is_some() {}
         }
         while working.join_next().await.is_some() {}
-    }
-
-    /// Passes on a message that is too large for the memory.
-    async fn pass_large(self: Arc<Self>, spooled: Spooled) {
-        let permit = Arc::clone(&self.at_once).acquire_owned().await;
-        let mut origins = HashMap::new();
-        let mut ids = Vec::new();
-        for envelope in spooled.messages().iter().filter(|one| one.is_response()) {
-            let key = envelope.key();
-            ids.extend(envelope.id.map(|id| id.get().to_owned()));
-            let asked = key.as_ref().and_then(|key| self.pending.take(key));
-            if let (Some(key), Some(origin)) = (key, asked.and_then(|asked| self.origin(&asked))) {
-                origins.insert(key, origin);
-            }
-        }
-        let relay = Arc::clone(&self);
-        let rewritten = spawn_blocking(move || {
-            let origin = |envelope: &Envelope<'_>| origins.get(&envelope.key()?).cloned();
-            intercept_spooled(&relay.gateway.offloader, spooled, &origin)
-        });
-        match rewritten.await {
-            Ok(Ok((pieces, stored))) => {
-                if stored {
-                    self.own.note_stored();
-                }
-                if self.own.take_announcement() {
-                    self.to_client(LIST_CHANGED).await;
-                }
-                self.write_pieces(pieces.one_line()).await;
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "a large message could not be kept and is lost");
-                for id in ids {
-                    self.to_client(&internal(&id)).await;
-                }
-            }
-            Err(_) => {
-                for id in ids {
-                    self.to_client(&internal(&id)).await;
-                }
-            }
-        }
-        drop(permit);
-    }
-
-    async fn write_pieces(&self, mut pieces: Pieces) {
-        let mut client = self.client.lock().await;
-        loop {
-            match pieces.next().await {
-                Ok(Some(block)) if client.write_all(&block).await.is_ok() => {}
-                Ok(Some(_)) => return,
-                Ok(None) => break,
-                Err(error) => {
-                    // Amid a line: it cannot be taken back, only ended.
-                    tracing::warn!(%error, "a stored message could not be read");
-                    drop(client.write_all(b"\n").await);
-                    break;
-                }
-            }
-        }
-        drop(client.flush().await);
     }
 
     /// The requests that a frame answers and whose answers may change, by the

@@ -169,7 +169,8 @@ impl<'a> LargeResult<'a> {
     fn new(stand_in: &'a StandIn, result: &'a RawValue, call: CallResult<'a>) -> Self {
         let is_crowd = |json: &&RawValue| stand_in.skeleton.is_hole(json.get());
         let crowd = Some(result).filter(is_crowd);
-        let crowd = crowd.or(call.content.filter(is_crowd));
+        let list = call.content.filter(|list| list.get().starts_with('['));
+        let crowd = crowd.or(list.filter(is_crowd));
         let blocks = match crowd {
             Some(_) => Vec::new(),
             None => call.blocks(),
@@ -259,3 +260,6 @@ impl<'a> LargeResult<'a> {
         changes(frame, self.result, &self.call, &self.blocks, text, limits)
     }
 }
+
+#[cfg(test)]
+mod tests;

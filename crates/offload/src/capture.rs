@@ -115,7 +115,8 @@ pub(crate) fn capture_stream(
     let mut start = Vec::with_capacity(8 << 10);
     reader.take(SPOOL_AT as u64).read_to_end(&mut start)?;
     if start.len() < SPOOL_AT {
-        return Ok(in_memory(origin, start));
+        let sha256 = sha256(&start);
+        return Ok(in_memory(origin, start, sha256));
     }
     // Its tokens will be asked for: the vocabulary loads (80 ms) meanwhile.
     let ahead = Arc::clone(counter);
@@ -154,7 +155,7 @@ fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-fn in_memory(origin: Origin, bytes: Vec<u8>) -> Captured {
+fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: String) -> Captured {
     let head = bytes[..bytes.len().min(SAMPLE_BYTES)].to_vec();
     let layout = layout_of(classify(Sample {
         head: &head,
@@ -171,7 +172,7 @@ fn in_memory(origin: Origin, bytes: Vec<u8>) -> Captured {
         scan: scan.finish(),
         index: indexer.finish(),
         head,
-        sha256: sha256(&bytes),
+        sha256,
         raw_bytes: bytes.len() as u64,
         raw: Raw::Memory(Arc::new(bytes)),
     }
@@ -186,7 +187,7 @@ pub(crate) fn capture_json(
     parts: Vec<TextPart>,
     text: String,
 ) -> Captured {
-    let of_text = in_memory(origin, text.into_bytes());
+    let of_text = in_memory(origin, text.into_bytes(), sha256(&raw));
     let text = match of_text.raw {
         Raw::Memory(bytes) => Some(Text::Memory(bytes)),
         _ => None,
@@ -195,7 +196,6 @@ pub(crate) fn capture_json(
         is_error,
         form: RawForm::Parts(parts),
         text,
-        sha256: sha256(&raw),
         raw_bytes: raw.len() as u64,
         raw: Raw::Memory(Arc::new(raw)),
         ..of_text

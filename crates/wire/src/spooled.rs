@@ -123,6 +123,12 @@ impl Spooled {
         &self.value.skeleton
     }
 
+    /// SHA-256 of the large value, in hex.
+    #[must_use]
+    pub fn sha256(&self) -> &str {
+        &self.value.sha256
+    }
+
     /// Why the large value is lost, if it is.
     #[must_use]
     pub fn lost(&self) -> Option<&StoreError> {

@@ -9,6 +9,7 @@ mod files;
 mod gateway;
 mod gateway_extract;
 mod interface;
+mod large;
 mod profiles;
 mod provider;
 mod query;

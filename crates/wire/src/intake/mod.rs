@@ -6,6 +6,8 @@
 
 mod lexer;
 mod outline;
+#[cfg(test)]
+mod tests;
 mod utf8;
 mod worker;
 

@@ -33,7 +33,7 @@ const END: usize = 64 << 10;
 pub(super) struct Worker {
     blocks: Sender<Vec<u8>>,
     used: UnboundedReceiver<Vec<u8>>,
-    thread: JoinHandle<Spooled>,
+    thread: JoinHandle<Frame>,
 }
 
 impl Worker {
@@ -64,10 +64,8 @@ impl Worker {
     pub(super) async fn finish(self, last: Vec<u8>) -> Frame {
         self.take(last).await;
         drop(self.blocks);
-        let spooled = self.thread.await;
-        Frame::Spooled(Box::new(
-            spooled.expect("invariant: taking in does not panic"),
-        ))
+        let frame = self.thread.await;
+        frame.expect("invariant: taking in does not panic")
     }
 }
 
@@ -76,7 +74,7 @@ fn work(
     start: Vec<u8>,
     mut blocks: Receiver<Vec<u8>>,
     reuse: &UnboundedSender<Vec<u8>>,
-) -> Spooled {
+) -> Frame {
     let mut spool = Spool::begin(store, start);
     while let Some(block) = blocks.blocking_recv() {
         spool.take(&block);
@@ -150,13 +148,15 @@ impl<'a> Spool<'a> {
         large.pass(far);
     }
 
-    fn finish(self) -> Spooled {
-        let Some(large) = self.large else {
-            // It was large, but not by any one value.
-            let value = Large::begin(self.store, true).finish();
-            return Spooled::new(self.before, value, self.after);
-        };
-        Spooled::new(self.before, large.finish(), self.after)
+    fn finish(self) -> Frame {
+        match self.large {
+            Some(large) => {
+                let spooled = Spooled::new(self.before, large.finish(), self.after);
+                Frame::Spooled(Box::new(spooled))
+            }
+            // It is large, but not by any one value.
+            None => Frame::Memory(self.before.into()),
+        }
     }
 }
 
