@@ -52,12 +52,11 @@ pub(crate) fn capture_spooled(
     // Its tokens will be asked for: the vocabulary loads (80 ms) meanwhile.
     let ahead = Arc::clone(counter);
     std::thread::spawn(move || ahead.prepare());
-    let looked = kept.and_then(|draft| match Looked::at(&*draft, &parts) {
-        Ok(looked) => Ok((draft, looked)),
-        Err(error) => Err(lost_ends(&*draft, bytes, error)),
-    });
-    let (raw, looked) = match looked {
-        Ok((draft, looked)) => (Raw::Spooled(draft), looked),
+    let (raw, looked) = match kept {
+        Ok(draft) => match Looked::at(&*draft, &parts) {
+            Ok(looked) => (Raw::Spooled(draft), looked),
+            Err(error) => ends(lost_ends(&*draft, bytes, error), bytes, &parts),
+        },
         Err(lost) => ends(lost, bytes, &parts),
     };
     Captured {

@@ -62,18 +62,13 @@ fn at_once(offloader: &Offloader, frame: &str) -> (String, bool) {
 }
 
 /// All that is stored, but for the names.
-fn kept(offloader: &Offloader) -> Vec<(Facts, Vec<u8>, Vec<u8>, Vec<u8>)> {
+fn kept(offloader: &Offloader) -> Vec<(Facts, [Vec<u8>; 3])> {
     let all = offloader.store().list().unwrap();
     let parts = all.into_iter().map(|listed| {
         let stored = offloader.store().open(listed.manifest.handle).unwrap();
         let bytes = |source: &dyn ByteSource| source.bytes(0, u64::MAX).unwrap();
-        let view = bytes(&*stored.view);
-        (
-            listed.manifest.facts,
-            bytes(&*stored.raw),
-            view,
-            stored.index,
-        )
+        let parts = [bytes(&*stored.raw), bytes(&*stored.view), stored.index];
+        (listed.manifest.facts, parts)
     });
     let mut parts: Vec<_> = parts.collect();
     parts.sort_by(|one, other| one.1.cmp(&other.1));
@@ -176,7 +171,7 @@ fn blocks_without_number_are_shown_as_the_json_that_they_are() {
         "{text}"
     );
     assert_eq!(message["result"]["isError"], true);
-    assert_eq!(kept(&offloader)[0].1, result.as_bytes());
+    assert_eq!(kept(&offloader)[0].1[0], result.as_bytes());
 }
 
 /// A store whose drafts take so many bytes and then no more.
