@@ -133,7 +133,6 @@ impl Bridge {
 }
 
 /// The bytes of a frame that came from the server.
-fn in_memory(frame: Frame) -> Bytes {
-    let Frame::Memory(bytes) = frame;
-    bytes
+fn in_memory(frame: &Frame) -> Bytes {
+    frame.in_memory().cloned().unwrap_or_default()
 }

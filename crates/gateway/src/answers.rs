@@ -34,6 +34,11 @@ impl Session {
                 self.message(&upstream, parcel.of, parcel.event, frame)
                     .await;
             }
+            Item::Message(Frame::Spooled(spooled)) => {
+                self.large(&upstream, parcel.of, parcel.event, *spooled)
+                    .await;
+            }
+            Item::Message(Frame::Pieces(_)) => {} // these go to clients only
             Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
             Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
             Item::Gone(how) => {
@@ -234,7 +239,7 @@ impl Session {
     }
 }
 
-fn origin(upstream: &Upstream, asked: &Asked) -> Option<Origin> {
+pub(crate) fn origin(upstream: &Upstream, asked: &Asked) -> Option<Origin> {
     let Asked::ToolsCall { tool, arguments } = asked else {
         return None;
     };

@@ -8,7 +8,7 @@
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
-use spillgate_offload::{Offloader, Outcome, Profile};
+use spillgate_offload::{Limits, Offloader, Outcome, Profile};
 use spillgate_store::Receipt;
 
 use crate::results::{Block, CallResult};
@@ -32,7 +32,7 @@ pub(crate) fn intercept(
     frame: &[u8],
     result: &RawValue,
 ) -> (Splice, bool) {
-    let mut splice = Splice::default();
+    let splice = Splice::default();
     let Some(call) = CallResult::parse(result) else {
         return (splice, false);
     };
@@ -47,18 +47,39 @@ pub(crate) fn intercept(
     let text = call.text(whole, &blocks);
     let raw = whole.to_vec();
     let outcome = offloader.json_result(origin, call.is_error(), raw, text.parts, text.text);
-    let shown = match &outcome {
-        Outcome::Inline(_) => return (splice, false),
+    let Some(shown) = shown(&outcome) else {
+        return (splice, false);
+    };
+    let changes = changes(frame, result, &call, &blocks, shown, &limits);
+    (changes, matches!(outcome, Outcome::Offloaded(_)))
+}
+
+/// What is shown in the place of a result; nothing if it fits.
+pub(crate) fn shown(outcome: &Outcome) -> Option<&str> {
+    match outcome {
+        Outcome::Inline(_) => None,
         Outcome::Offloaded(stored) => {
             log_stored(&stored.receipt);
-            stored.shown.text()
+            Some(stored.shown.text())
         }
         Outcome::NotStored(lost) => {
             tracing::warn!(error = %lost.error, "an oversized result could not be stored");
-            lost.shown.text()
+            Some(lost.shown.text())
         }
-    };
-    replace(&mut splice, frame, &call, &blocks, shown);
+    }
+}
+
+/// The changes that show `shown` in the place of the text of a result.
+pub(crate) fn changes(
+    frame: &[u8],
+    result: &RawValue,
+    call: &CallResult<'_>,
+    blocks: &[Block<'_>],
+    shown: &str,
+    limits: &Limits,
+) -> Splice {
+    let mut splice = Splice::default();
+    replace(&mut splice, frame, call, blocks, shown);
     let mut members = String::new();
     if call.content.is_none() {
         // No content at all: clients that show nothing else get some.
@@ -72,7 +93,7 @@ pub(crate) fn intercept(
         }
     }
     insert_members(&mut splice, frame, result, members);
-    (splice, matches!(outcome, Outcome::Offloaded(_)))
+    splice
 }
 
 /// The seed's words, for whoever reads its logs.
@@ -98,7 +119,7 @@ fn insert_members(splice: &mut Splice, frame: &[u8], object: &RawValue, mut memb
     splice.replace(at..at, members);
 }
 
-fn is_retrieval(call: &CallResult<'_>, bytes: u64) -> bool {
+pub(crate) fn is_retrieval(call: &CallResult<'_>, bytes: u64) -> bool {
     let marked = call
         .meta
         .is_some_and(|meta| meta.get().contains(RETRIEVAL_MARK));

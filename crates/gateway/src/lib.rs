@@ -24,6 +24,7 @@ mod gateway;
 mod hub;
 mod incoming;
 mod intercept;
+mod large;
 mod listing;
 mod own;
 mod own_calls;
@@ -36,8 +37,10 @@ mod roster;
 mod session;
 mod several;
 mod shared;
+mod spooled;
 mod standard;
 mod tools;
+mod twins;
 mod upstream;
 mod watchdog;
 

@@ -89,11 +89,40 @@ impl std::fmt::Debug for Client {
     }
 }
 
+impl Client {
+    /// Writes a message that is too large for the memory.
+    async fn large(&self, frame: Frame) {
+        let mut pieces = match frame.into_pieces() {
+            Ok(pieces) => pieces.one_line(),
+            Err(error) => {
+                tracing::warn!(%error, "a large message is lost");
+                return;
+            }
+        };
+        let mut output = self.output.lock().await;
+        loop {
+            match pieces.next().await {
+                Ok(Some(block)) if output.write_all(&block).await.is_ok() => {}
+                Ok(Some(_)) => return,
+                Ok(None) => break,
+                Err(error) => {
+                    // Amid a line: it cannot be taken back, only ended.
+                    tracing::warn!(%error, "a stored message could not be read");
+                    drop(output.write_all(b"\n").await);
+                    break;
+                }
+            }
+        }
+        drop(output.flush().await);
+    }
+}
+
 impl Sink for Client {
     fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
         async move {
             let frame = match parcel.item {
                 Item::Message(Frame::Memory(frame)) => one_line(frame),
+                Item::Message(frame) => return self.large(frame).await,
                 Item::Refused(refusal) => match parcel.of {
                     Some(of) => refused(&of, &refusal).into(),
                     None => return,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Layout, Manifest, RawForm, TextPart};
 use spillgate_store::Stored;
-use spillgate_view::{LineIndex, View, decode_json_string, raw_offset, raw_range};
+use spillgate_view::{Decoded, LineIndex, View, raw_range};
 
 use crate::LookupError;
 
@@ -51,11 +51,13 @@ impl Artifact {
     pub fn text(&self) -> io::Result<Arc<dyn ByteSource>> {
         match &self.manifest.facts.form {
             RawForm::Plain => Ok(Arc::clone(&self.raw)),
-            RawForm::Parts(parts) => {
-                let parts = Part::load_all(&*self.raw, parts)?;
-                Ok(Arc::new(joined(&parts).into_bytes()))
-            }
+            RawForm::Parts(parts) => Ok(Arc::new(self.decoded(parts)?)),
         }
+    }
+
+    /// The text that lies in parts of the raw bytes.
+    fn decoded(&self, parts: &[TextPart]) -> io::Result<Decoded> {
+        Decoded::new(Arc::clone(&self.raw), parts, &mut |_| {})
     }
 
     /// The raw bytes `start..end` that the 1-based view `line` was made from;
@@ -66,75 +68,32 @@ impl Artifact {
         match &self.manifest.facts.form {
             RawForm::Plain => raw_range(&self.view, &*self.raw, same(facts.is_raw), line),
             RawForm::Parts(parts) => {
-                let parts = Part::load_all(&*self.raw, parts)?;
-                let text = joined(&parts).into_bytes();
-                let is_same = facts.layout != Layout::Json
-                    && text == self.view.source().bytes(0, u64::MAX)?;
+                let text = self.decoded(parts)?;
+                let is_same =
+                    facts.layout != Layout::Json && same_bytes(&text, self.view.source())?;
                 let found = raw_range(&self.view, &text, same(is_same), line)?;
-                let place = |offset| place(&parts, offset);
-                Ok(found.map(|(start, end)| (place(start), place(end))))
+                let place = |(start, end)| Ok((text.raw_at(start)?, text.raw_at(end)?));
+                found.map(place).transpose()
             }
         }
     }
 }
 
-/// A part of the raw bytes with the text that it holds.
-struct Part {
-    start: u64,
-    raw: Vec<u8>,
-    text: String,
-    is_string: bool,
-}
-
-impl Part {
-    /// Such results came through memory, so they fit into it.
-    fn load_all(source: &dyn ByteSource, parts: &[TextPart]) -> io::Result<Vec<Self>> {
-        let loaded = parts.iter().map(|part| Self::load(source, *part));
-        loaded.collect()
+/// Whether two sources hold the same bytes.
+fn same_bytes(one: &dyn ByteSource, other: &dyn ByteSource) -> io::Result<bool> {
+    /// Bytes compared at a time.
+    const BLOCK: u64 = 1 << 20;
+    if one.len() != other.len() {
+        return Ok(false);
     }
-
-    fn load(source: &dyn ByteSource, part: TextPart) -> io::Result<Self> {
-        let raw = source.bytes(part.start, part.end)?;
-        let text = match part.is_string {
-            true => {
-                // With the quotes that stand around it.
-                let quoted = source.bytes(part.start.saturating_sub(1), part.end + 1)?;
-                decode_json_string(&quoted).unwrap_or_default()
-            }
-            false => String::from_utf8_lossy(&raw).into_owned(),
-        };
-        Ok(Self {
-            start: part.start,
-            raw,
-            text,
-            is_string: part.is_string,
-        })
-    }
-}
-
-fn joined(parts: &[Part]) -> String {
-    let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
-    texts.join("\n")
-}
-
-/// The raw byte at which byte `offset` of the joined texts is written.
-fn place(parts: &[Part], offset: u64) -> u64 {
-    let mut before = 0;
-    for part in parts {
-        let length = part.text.len() as u64;
-        if offset <= before + length {
-            let within = offset - before;
-            return part.start
-                + match part.is_string {
-                    true => raw_offset(&part.raw, within),
-                    false => within,
-                };
+    let mut at = 0;
+    while at < one.len() {
+        if one.bytes(at, at + BLOCK)? != other.bytes(at, at + BLOCK)? {
+            return Ok(false);
         }
-        before += length + 1; // the newline that joins
+        at += BLOCK;
     }
-    parts
-        .last()
-        .map_or(0, |part| part.start + part.raw.len() as u64)
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use spillgate_artifact::{ByteSource, Origin, RawForm, TextPart};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
 use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
-use spillgate_view::{Indexer, LineIndex};
+use spillgate_view::{Decoded, Indexer, LineIndex};
 
 use crate::hash::{Hashing, sha256};
 use crate::sanitize::layout_of;
@@ -40,7 +40,7 @@ pub(crate) struct Captured {
     /// How the text lies in them.
     pub(crate) form: RawForm,
     /// The text, where the raw bytes are not it.
-    pub(crate) text: Option<Arc<Vec<u8>>>,
+    pub(crate) text: Option<Text>,
     /// What one pass over the text found.
     pub(crate) scan: ScanFacts,
     /// Lines of the text as it is.
@@ -51,6 +51,15 @@ pub(crate) struct Captured {
     pub(crate) sha256: String,
     /// Raw bytes.
     pub(crate) raw_bytes: u64,
+}
+
+/// The text of a JSON result.
+#[derive(Debug, Clone)]
+pub(crate) enum Text {
+    /// In memory.
+    Memory(Arc<Vec<u8>>),
+    /// In the spooled raw bytes, decoded where it is read.
+    Decoded(Arc<Decoded>),
 }
 
 /// Where the raw bytes are.
@@ -73,7 +82,8 @@ impl Captured {
     /// The text, readable at any place; `None` if it was lost.
     pub(crate) fn text(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match (&self.text, &self.raw) {
-            (Some(text), _) => Ok(Some(text_source(text))),
+            (Some(Text::Memory(text)), _) => Ok(Some(text_source(text))),
+            (Some(Text::Decoded(text)), _) => Ok(Some(Arc::clone(text) as Arc<dyn ByteSource>)),
             (None, Raw::Memory(bytes)) => Ok(Some(text_source(bytes))),
             (None, Raw::Spooled(draft)) => Ok(Some(draft.read(Part::Raw)?)),
             (None, Raw::Lost { .. }) => Ok(None),
@@ -105,7 +115,8 @@ pub(crate) fn capture_stream(
     let mut start = Vec::with_capacity(8 << 10);
     reader.take(SPOOL_AT as u64).read_to_end(&mut start)?;
     if start.len() < SPOOL_AT {
-        return Ok(in_memory(origin, start));
+        let sha256 = sha256(&start);
+        return Ok(in_memory(origin, start, sha256));
     }
     // Its tokens will be asked for: the vocabulary loads (80 ms) meanwhile.
     let ahead = Arc::clone(counter);
@@ -144,7 +155,7 @@ fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-fn in_memory(origin: Origin, bytes: Vec<u8>) -> Captured {
+fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: String) -> Captured {
     let head = bytes[..bytes.len().min(SAMPLE_BYTES)].to_vec();
     let layout = layout_of(classify(Sample {
         head: &head,
@@ -161,7 +172,7 @@ fn in_memory(origin: Origin, bytes: Vec<u8>) -> Captured {
         scan: scan.finish(),
         index: indexer.finish(),
         head,
-        sha256: sha256(&bytes),
+        sha256,
         raw_bytes: bytes.len() as u64,
         raw: Raw::Memory(Arc::new(bytes)),
     }
@@ -176,16 +187,15 @@ pub(crate) fn capture_json(
     parts: Vec<TextPart>,
     text: String,
 ) -> Captured {
-    let of_text = in_memory(origin, text.into_bytes());
+    let of_text = in_memory(origin, text.into_bytes(), sha256(&raw));
     let text = match of_text.raw {
-        Raw::Memory(bytes) => Some(bytes),
+        Raw::Memory(bytes) => Some(Text::Memory(bytes)),
         _ => None,
     };
     Captured {
         is_error,
         form: RawForm::Parts(parts),
         text,
-        sha256: sha256(&raw),
         raw_bytes: raw.len() as u64,
         raw: Raw::Memory(Arc::new(raw)),
         ..of_text

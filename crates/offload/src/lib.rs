@@ -34,6 +34,7 @@
 
 mod call_ids;
 mod capture;
+mod capture_spooled;
 mod hash;
 mod ledger;
 mod measured;
@@ -44,6 +45,7 @@ mod profile;
 mod retrieve;
 mod sanitize;
 
+pub use capture_spooled::{LostRaw, SpooledRaw};
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
 pub use pipeline::{NotStored, Offloaded, Offloader, Outcome};
 pub use policy::{DEFAULT_PREVIEW_TOKENS, Fits, LEAST_PREVIEW_TOKENS, Limits, Policy, Rule};

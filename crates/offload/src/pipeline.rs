@@ -22,6 +22,7 @@ use spillgate_view::Sanitizer;
 use crate::RetrieveError;
 use crate::call_ids::CallIds;
 use crate::capture::{Captured, Raw, capture_json, capture_stream};
+use crate::capture_spooled::{SpooledRaw, capture_spooled};
 use crate::ledger::{Exit, Ledger, LedgerEntry};
 use crate::measured::{Measured, measure};
 use crate::policy::{Decision, Fits, Limits, Plan, Policy, decide};
@@ -177,6 +178,21 @@ impl Offloader {
         text: String,
     ) -> Outcome {
         self.settle(capture_json(origin, is_error, raw, parts, text))
+    }
+
+    /// Takes in a JSON result that is in a draft already, since it is too large
+    /// for the memory; its text is the parts `parts` of it, decoded and joined by
+    /// newlines.
+    #[must_use]
+    pub fn spooled_result(
+        &self,
+        origin: Origin,
+        is_error: bool,
+        raw: SpooledRaw,
+        parts: Vec<TextPart>,
+    ) -> Outcome {
+        let counter = self.counter();
+        self.settle(capture_spooled(counter, origin, is_error, raw, parts))
     }
 
     fn settle(&self, captured: Captured) -> Outcome {
@@ -425,6 +441,16 @@ impl Fits {
     #[must_use]
     pub fn is_never_worse(&self) -> bool {
         self.never_worse
+    }
+
+    /// The draft with the raw bytes of a result that was too large for the memory,
+    /// so that it can be passed on.
+    #[must_use]
+    pub fn into_draft(self) -> Option<Box<dyn Draft>> {
+        match self.measured.sanitized.captured.raw {
+            Raw::Spooled(draft) => Some(draft),
+            Raw::Memory(_) | Raw::Lost { .. } => None,
+        }
     }
 
     /// Writes the raw bytes, untouched.

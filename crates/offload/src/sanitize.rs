@@ -13,7 +13,7 @@ use spillgate_measure::{Sample, classify};
 use spillgate_store::{Part, StoreError};
 use spillgate_view::{Indexer, JsonLayout, LineIndex, SOFT_CHARS, Sanitizer, ViewSink};
 
-use crate::capture::{Captured, Raw};
+use crate::capture::{Captured, Raw, Text};
 
 /// Bytes that are transformed at a time.
 const BLOCK: usize = 64 << 10;
@@ -101,7 +101,7 @@ struct Made {
 fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
     let mut kind = classify(captured.sample());
     let Some(text) = captured.text()? else {
-        return Ok(as_is(captured, kind));
+        return as_is(captured, kind);
     };
     if captured.index.longest_line > SOFT_CHARS as u64
         && let Some(prelude) = before_json(captured.sample(), kind)
@@ -125,35 +125,48 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
         }
     }
     if captured.scan.is_clean() {
-        return Ok(as_is(captured, kind));
+        return as_is(captured, kind);
     }
     let layout = layout_of(kind);
     let clean = Transformation::Clean(Box::default(), layout);
-    let made = run(captured, &*text, clean, 0)?;
-    let as_is = as_is(captured, kind);
-    Ok(match made {
-        Some((view, index)) => Made {
+    match run(captured, &*text, clean, 0)? {
+        Some((view, index)) => Ok(Made {
+            kind,
             view,
             index,
-            ..as_is
-        },
-        None => as_is,
-    })
+            layout,
+            prelude: 0,
+        }),
+        None => as_is(captured, kind),
+    }
 }
 
 /// The text as its own view.
-fn as_is(captured: &Captured, kind: ContentKind) -> Made {
-    let view = match (&captured.form, &captured.text) {
-        (RawForm::Parts(_), Some(text)) => ViewText::Memory(Arc::clone(text)),
+fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError> {
+    let view = match (&captured.form, &captured.text, &mut captured.raw) {
+        (RawForm::Parts(_), Some(Text::Memory(text)), _) => ViewText::Memory(Arc::clone(text)),
+        (_, Some(Text::Decoded(text)), Raw::Spooled(draft)) => {
+            let mut failed = None;
+            text.each(&mut |block| {
+                failed = failed
+                    .take()
+                    .or_else(|| draft.write(Part::View, block).err());
+            })
+            .map_err(|error| unreadable(&error))?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            ViewText::Spooled
+        }
         _ => ViewText::Raw,
     };
-    Made {
+    Ok(Made {
         kind,
         view,
         index: captured.index.clone(),
         layout: layout_of(kind),
         prelude: 0,
-    }
+    })
 }
 
 /// Stands before the text of some Windows programs.
@@ -356,7 +369,7 @@ impl Build<'_> {
     }
 }
 
-fn unreadable(error: &io::Error) -> StoreError {
+pub(crate) fn unreadable(error: &io::Error) -> StoreError {
     StoreError::Damaged {
         path: "the draft".into(),
         what: error.to_string(),

@@ -24,8 +24,10 @@
 //! ```
 
 mod clip;
+mod decoded;
 mod index;
 mod json;
+mod json_decoder;
 mod json_string;
 mod lines;
 mod replay;
@@ -33,8 +35,10 @@ mod sanitize;
 mod view;
 
 pub use clip::clip;
+pub use decoded::Decoded;
 pub use index::{Anchor, IndexError, Indexer, LineIndex};
 pub use json::JsonLayout;
+pub use json_decoder::JsonStringDecoder;
 pub use json_string::{decode_json_string, raw_offset};
 pub use lines::{HARD_BYTES, SOFT_CHARS, line_end};
 pub use replay::raw_range;

@@ -5,15 +5,36 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use spillgate_store::StoreError;
 
 use crate::frame::is_answer;
-use crate::{Key, LinkError};
+use crate::{Key, LinkError, Pieces, Spooled};
 
 /// One JSON-RPC message, or a batch of them.
 #[derive(Debug)]
 pub enum Frame {
     /// Its bytes, as they came; with the line end, if it had one.
     Memory(Bytes),
+    /// It is too large for the memory: its largest member is in a draft of the
+    /// store.
+    Spooled(Box<Spooled>),
+    /// To be written from pieces, of which some are stored.
+    Pieces(Pieces),
+}
+
+impl Frame {
+    /// Its bytes, to be written; the store's error if they are lost.
+    pub fn into_pieces(self) -> Result<Pieces, StoreError> {
+        match self {
+            Self::Memory(bytes) => {
+                let mut pieces = Pieces::default();
+                pieces.push(bytes);
+                Ok(pieces)
+            }
+            Self::Spooled(spooled) => spooled.into_pieces(),
+            Self::Pieces(pieces) => Ok(pieces),
+        }
+    }
 }
 
 impl Frame {
@@ -23,6 +44,8 @@ impl Frame {
     pub fn is_answer(&self) -> bool {
         match self {
             Self::Memory(bytes) => is_answer(bytes),
+            Self::Spooled(spooled) => is_answer(spooled.stand_in()),
+            Self::Pieces(_) => false,
         }
     }
 
@@ -31,6 +54,7 @@ impl Frame {
     pub fn in_memory(&self) -> Option<&Bytes> {
         match self {
             Self::Memory(bytes) => Some(bytes),
+            Self::Spooled(_) | Self::Pieces(_) => None,
         }
     }
 }

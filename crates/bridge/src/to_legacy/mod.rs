@@ -241,7 +241,7 @@ impl ToLegacy {
         let of = parcel.of;
         match parcel.item {
             Item::Message(frame) => {
-                for part in parts(&in_memory(frame)) {
+                for part in parts(&in_memory(&frame)) {
                     self.heed(&part, of.as_ref(), now, &mut steps);
                 }
             }

@@ -233,7 +233,7 @@ impl ToModern {
         let mut steps = Steps::default();
         match parcel.item {
             Item::Message(frame) => {
-                for part in parts(&in_memory(frame)) {
+                for part in parts(&in_memory(&frame)) {
                     self.heed(&part, parcel.of.as_ref(), now, &mut steps);
                 }
             }

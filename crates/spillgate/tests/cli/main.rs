@@ -11,6 +11,7 @@ mod files;
 mod gateway;
 mod gateway_extract;
 mod interface;
+mod large;
 mod profiles;
 mod provider;
 mod query;

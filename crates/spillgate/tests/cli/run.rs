@@ -127,7 +127,8 @@ fn memory_is_bounded_however_much_is_printed() {
     assert!(peak > 1000 && peak < 64 << 10, "peak of {peak} KiB");
 }
 
-fn high_water_kib(status: &str) -> u64 {
+/// The most memory that the process of a `/proc/PID/status` ever had.
+pub(crate) fn high_water_kib(status: &str) -> u64 {
     let text = std::fs::read_to_string(status).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let digits = line.map(|rest| rest.trim().trim_end_matches(" kB").to_owned());

@@ -42,6 +42,11 @@ impl Session {
         Self { child, to, from }
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn send(&mut self, id: u64, method: &str, params: &Value) {
         // The id stands where the shell server looks for it.
         let frame =

@@ -1,0 +1,99 @@
+//! The way of a message to the client that is too large for the memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use spillgate_artifact::Origin;
+use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, Spooled};
+use tokio::task::spawn_blocking;
+
+use crate::answers::origin;
+use crate::error::internal;
+use crate::own::LIST_CHANGED;
+use crate::session::Session;
+use crate::spooled::intercept_spooled;
+use crate::upstream::Upstream;
+
+/// The requests that a message answers.
+#[derive(Default)]
+struct Answered {
+    ids: Vec<String>,
+    origins: HashMap<Key, Origin>,
+    of: Option<Key>,
+    /// The gateway itself asked; nobody else waits.
+    is_ours: bool,
+}
+
+impl Session {
+    /// Passes on a message that is too large for the memory.
+    pub(crate) async fn large(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        of: Option<Key>,
+        event: Option<String>,
+        spooled: Spooled,
+    ) {
+        let answered = self.answered_by(upstream, &spooled);
+        if answered.is_ours {
+            return;
+        }
+        let permit = Arc::clone(&self.hub().at_once).acquire_owned().await;
+        let session = Arc::clone(self);
+        self.work(async move {
+            let Answered {
+                ids,
+                origins,
+                of: key,
+                ..
+            } = answered;
+            let of = of.or(key);
+            let offloader = session.hub().gateway().offloader.clone();
+            let rewritten = spawn_blocking(move || {
+                let origin = |envelope: &Envelope<'_>| origins.get(&envelope.key()?).cloned();
+                intercept_spooled(&offloader, spooled, &origin)
+            });
+            match rewritten.await {
+                Ok(Ok((pieces, stored))) => {
+                    if stored {
+                        session.own.note_stored();
+                    }
+                    if session.own.take_announcement() {
+                        session.to_client(LIST_CHANGED.to_vec()).await;
+                    }
+                    let item = Item::Message(Frame::Pieces(pieces));
+                    session.to.take(Parcel { of, event, item }).await;
+                }
+                lost => {
+                    if let Ok(Err(error)) = lost {
+                        tracing::warn!(%error, "a large message could not be kept and is lost");
+                    }
+                    for id in ids {
+                        session.to_client(internal(&id)).await;
+                    }
+                }
+            }
+            drop(permit);
+        });
+    }
+
+    fn answered_by(&self, upstream: &Upstream, spooled: &Spooled) -> Answered {
+        let mut answered = Answered::default();
+        for envelope in spooled.messages().iter().filter(|one| one.is_response()) {
+            let Some(key) = envelope.key() else { continue };
+            let Some(waiting) = self.pending.take(&key) else {
+                continue;
+            };
+            if let Some(for_us) = waiting.for_us {
+                // Lists and greetings are never so large.
+                drop(for_us.send(Err("answered with too much".to_owned())));
+                answered.is_ours = true;
+            }
+            answered.ids.push(waiting.id);
+            answered.of.get_or_insert_with(|| key.clone());
+            if let Some(origin) = origin(upstream, &waiting.asked) {
+                answered.origins.insert(key, origin);
+            }
+        }
+        answered
+    }
+}

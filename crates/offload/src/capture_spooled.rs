@@ -1,0 +1,208 @@
+//! Intercept: how is a JSON result taken in that is too large for the memory?
+//!
+//! Its bytes are in a draft when it comes here. Its text is never anywhere as a
+//! whole: it is decoded from the draft where it is read.
+
+use std::io;
+use std::sync::Arc;
+
+use spillgate_artifact::{Origin, RawForm, TextPart};
+use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
+use spillgate_store::{Draft, Part, StoreError};
+use spillgate_view::{Decoded, Indexer, JsonStringDecoder, LineIndex};
+
+use crate::capture::{Captured, Raw, Text};
+use crate::sanitize::{layout_of, unreadable};
+
+/// The raw bytes of a large JSON result.
+#[derive(Debug)]
+pub struct SpooledRaw {
+    /// A draft that holds them and nothing else, or what is left of them.
+    pub kept: Result<Box<dyn Draft>, LostRaw>,
+    /// How many.
+    pub bytes: u64,
+    /// SHA-256 of them, in hex.
+    pub sha256: String,
+}
+
+/// Raw bytes that the store failed to take.
+#[derive(Debug)]
+pub struct LostRaw {
+    /// The first of them, some 64 KB.
+    pub head: Vec<u8>,
+    /// The last of them, as many.
+    pub tail: Vec<u8>,
+    /// Why.
+    pub error: StoreError,
+}
+
+/// Takes in a result whose text is the parts `parts` of it.
+pub(crate) fn capture_spooled(
+    counter: &Arc<dyn TokenCounter>,
+    origin: Origin,
+    is_error: bool,
+    raw: SpooledRaw,
+    parts: Vec<TextPart>,
+) -> Captured {
+    let SpooledRaw {
+        kept,
+        bytes,
+        sha256,
+    } = raw;
+    // Its tokens will be asked for: the vocabulary loads (80 ms) meanwhile.
+    let ahead = Arc::clone(counter);
+    std::thread::spawn(move || ahead.prepare());
+    let (raw, looked) = match kept {
+        Ok(draft) => match Looked::at(&*draft, &parts) {
+            Ok(looked) => (Raw::Spooled(draft), looked),
+            Err(error) => ends(lost_ends(&*draft, bytes, error), bytes, &parts),
+        },
+        Err(lost) => ends(lost, bytes, &parts),
+    };
+    Captured {
+        origin,
+        is_error,
+        raw,
+        form: RawForm::Parts(parts),
+        text: looked.text.map(|text| Text::Decoded(Arc::new(text))),
+        scan: looked.scan,
+        index: looked.index,
+        head: looked.head,
+        sha256,
+        raw_bytes: bytes,
+    }
+}
+
+/// What one pass over the text found.
+struct Looked {
+    text: Option<Decoded>,
+    scan: ScanFacts,
+    index: LineIndex,
+    head: Vec<u8>,
+}
+
+impl Looked {
+    fn at(draft: &dyn Draft, parts: &[TextPart]) -> Result<Self, StoreError> {
+        let (mut scan, mut start) = (Scan::default(), Start::Collecting(Vec::new()));
+        let source = draft.read(Part::Raw)?;
+        let text = Decoded::new(source, parts, &mut |block| {
+            scan.feed(block);
+            start.feed(block);
+        });
+        let text = text.map_err(|error| unreadable(&error))?;
+        let (head, index) = start.finish();
+        Ok(Self {
+            text: Some(text),
+            scan: scan.finish(),
+            index,
+            head,
+        })
+    }
+}
+
+/// The start of the text says how lines are cut, so they are indexed from then
+/// on.
+enum Start {
+    Collecting(Vec<u8>),
+    Indexing(Vec<u8>, Indexer),
+}
+
+impl Start {
+    fn feed(&mut self, block: &[u8]) {
+        match self {
+            Self::Indexing(_, indexer) => indexer.feed(block),
+            Self::Collecting(text) => {
+                text.extend_from_slice(block);
+                if text.len() > SAMPLE_BYTES {
+                    let text = std::mem::take(text);
+                    *self = Self::indexing(text);
+                }
+            }
+        }
+    }
+
+    fn indexing(mut text: Vec<u8>) -> Self {
+        let sample = Sample {
+            head: &text[..SAMPLE_BYTES.min(text.len())],
+            complete: text.len() <= SAMPLE_BYTES,
+        };
+        let mut indexer = Indexer::as_is(layout_of(classify(sample)));
+        indexer.feed(&text);
+        text.truncate(SAMPLE_BYTES);
+        Self::Indexing(text, indexer)
+    }
+
+    fn finish(self) -> (Vec<u8>, LineIndex) {
+        match self {
+            Self::Indexing(head, indexer) => (head, indexer.finish()),
+            Self::Collecting(text) => Self::indexing(text).finish(),
+        }
+    }
+}
+
+/// What can still be read of a draft that failed.
+fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostRaw {
+    /// As much of either end as of any result that is lost.
+    const END: u64 = 64 << 10;
+    let read = |start, end| {
+        let source = draft.read(Part::Raw).map_err(io::Error::other);
+        let read = source.and_then(|source| source.bytes(start, end));
+        read.unwrap_or_default()
+    };
+    LostRaw {
+        head: read(0, END.min(bytes)),
+        tail: read(bytes.saturating_sub(END), bytes),
+        error,
+    }
+}
+
+/// The two ends of the text of a result that is lost. How much lay between them
+/// is only known in raw bytes.
+fn ends(lost: LostRaw, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
+    let first = parts.first().map(|part| stretch(&lost.head, 0, *part));
+    let from = bytes.saturating_sub(lost.tail.len() as u64);
+    let last = parts.last().map(|part| stretch(&lost.tail, from, *part));
+    let mut head = first.unwrap_or_default();
+    head.truncate(SAMPLE_BYTES);
+    let mut scan = Scan::default();
+    scan.feed(&head);
+    let scan = ScanFacts {
+        bytes,
+        chars: bytes,
+        ..scan.finish()
+    };
+    let looked = Looked {
+        text: None,
+        scan,
+        index: Indexer::as_is(layout_of(classify(Sample {
+            head: &head,
+            complete: false,
+        })))
+        .finish(),
+        head,
+    };
+    let raw = Raw::Lost {
+        tail: last.unwrap_or_default(),
+        error: lost.error,
+    };
+    (raw, looked)
+}
+
+/// The text of a part as far as it lies in `raw`, the raw bytes from `from` on.
+fn stretch(raw: &[u8], from: u64, part: TextPart) -> Vec<u8> {
+    let place =
+        |at: u64| usize::try_from(at.saturating_sub(from)).map_or(raw.len(), |n| n.min(raw.len()));
+    let mut inside = &raw[place(part.start)..place(part.end)];
+    if !part.is_string {
+        return inside.to_vec();
+    }
+    if part.start < from {
+        // It may begin amid an escape, of which the longest takes twelve bytes.
+        let is_safe = |window: &[u8]| !window.contains(&b'\\');
+        let start = inside.windows(12).position(is_safe);
+        inside = &inside[start.unwrap_or(0)..];
+    }
+    let (mut decoder, mut text) = (JsonStringDecoder::default(), Vec::new());
+    decoder.feed(inside, &mut text);
+    text
+}

@@ -1,0 +1,198 @@
+//! Where in a stream of JSON do strings, containers and words begin and end?
+//!
+//! No parser: a frame's values are for whoever asked for them. A relay that
+//! cannot hold a frame only has to know where its parts lie.
+
+use memchr::memchr2;
+
+/// A place in the JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// `{` or `[`.
+    Open(u8),
+    /// `}` or `]`.
+    Close(u8),
+    /// The quote that begins a string.
+    StringBegins,
+    /// A stretch of a string without its quotes.
+    Inside,
+    /// The quote that ends it.
+    StringEnds,
+    /// `,`
+    Comma,
+    /// `:`
+    Colon,
+    /// White space.
+    Gap,
+    /// A stretch of a number or a literal.
+    Word,
+    /// What JSON cannot have here: an escape that there is none of.
+    Odd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Within {
+    #[default]
+    Gap,
+    Text,
+    /// After a backslash.
+    Escape,
+}
+
+/// Cuts blocks of JSON into tokens, wherever the blocks were cut.
+#[derive(Debug, Default)]
+pub(crate) struct Lexer {
+    within: Within,
+}
+
+impl Lexer {
+    /// The first token of `json`, which must not be empty, and its length.
+    pub(crate) fn next(&mut self, json: &[u8]) -> (Token, usize) {
+        match self.within {
+            Within::Gap => self.between(json),
+            Within::Escape => {
+                self.within = Within::Text;
+                match b"\"\\/bfnrtu".contains(&json[0]) {
+                    true => (Token::Inside, 1),
+                    false => (Token::Odd, 1),
+                }
+            }
+            Within::Text => match memchr2(b'"', b'\\', json) {
+                None => (Token::Inside, json.len()),
+                Some(0) if json[0] == b'"' => {
+                    self.within = Within::Gap;
+                    (Token::StringEnds, 1)
+                }
+                Some(at) if json[at] == b'"' => (Token::Inside, at),
+                Some(at) => {
+                    self.within = Within::Escape;
+                    (Token::Inside, at + 1)
+                }
+            },
+        }
+    }
+
+    fn between(&mut self, json: &[u8]) -> (Token, usize) {
+        let run = |is: fn(u8) -> bool| json.iter().position(|&b| !is(b)).unwrap_or(json.len());
+        match json[0] {
+            byte @ (b'{' | b'[') => (Token::Open(byte), 1),
+            byte @ (b'}' | b']') => (Token::Close(byte), 1),
+            b',' => (Token::Comma, 1),
+            b':' => (Token::Colon, 1),
+            b'"' => {
+                self.within = Within::Text;
+                (Token::StringBegins, 1)
+            }
+            b' ' | b'\t' | b'\r' | b'\n' => (Token::Gap, run(is_gap)),
+            _ => (Token::Word, run(is_word)),
+        }
+    }
+}
+
+fn is_gap(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+fn is_word(byte: u8) -> bool {
+    !is_gap(byte) && !b"{}[],:\"".contains(&byte)
+}
+
+/// Where the value begins that is not complete at the end of `start`, the first
+/// bytes of a frame: a member of the message, or of one of the messages of a
+/// batch. `None` if there is no such value just now.
+pub(crate) fn open_member(start: &[u8]) -> Option<usize> {
+    let (mut lexer, mut at) = (Lexer::default(), 0);
+    let (mut depth, mut message_depth) = (0usize, 1usize);
+    let mut value = Value::None;
+    while at < start.len() {
+        let (token, length) = lexer.next(&start[at..]);
+        match token {
+            Token::Open(byte) => {
+                if depth == 0 && byte == b'[' {
+                    message_depth = 2;
+                }
+                depth += 1;
+            }
+            Token::Close(_) => depth = depth.saturating_sub(1),
+            Token::Odd => return None,
+            _ => {}
+        }
+        let is_member = depth == message_depth;
+        match token {
+            Token::Colon if is_member => value = Value::Next,
+            Token::Open(_) if depth == message_depth + 1 => begin(&mut value, at),
+            Token::StringBegins if is_member => begin(&mut value, at),
+            // Complete, or too short to be of interest.
+            Token::Close(_) | Token::StringEnds | Token::Word if is_member => value = Value::None,
+            Token::Close(_) if depth < message_depth => value = Value::None,
+            _ => {}
+        }
+        at += length;
+    }
+    match value {
+        Value::At(at) => Some(at),
+        Value::None | Value::Next => None,
+    }
+}
+
+/// Whether a member's value is under way.
+enum Value {
+    None,
+    /// It is to begin.
+    Next,
+    /// It began there.
+    At(usize),
+}
+
+/// Notes where the value after a colon begins.
+fn begin(value: &mut Value, at: usize) {
+    if matches!(value, Value::Next) {
+        *value = Value::At(at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_open_member() {
+        let cases = [
+            (r#"{"id":1,"result":{"content":["#, Some(17)),
+            (r#"{"id":1,"result":"te"#, Some(17)),
+            (r#"{"id":1,"result":"te\""#, Some(17)),
+            (r#" { "result" : [ {}, "#, Some(14)),
+            (r#"{"result":{},"id":"7"#, Some(18)),
+            (r#"{"result":{},"id"#, None),
+            (r#"{"result":"a","par"#, None),
+            (r#"{"result":12"#, None),
+            (r#"[{"id":1,"result":{}},{"result":{"a":"#, Some(32)),
+            (r#"[[{"id":"#, None),
+            (r#"{"a":{"b":"\q"#, None),
+            ("no json at all", None),
+            ("", None),
+        ];
+        for (start, want) in cases {
+            assert_eq!(open_member(start.as_bytes()), want, "{start}");
+        }
+    }
+
+    #[test]
+    fn tokens_do_not_depend_on_the_blocks() {
+        let json = r#"{"a\"\\\u00e9":[1.5e3, true],"b":"\\"} "#;
+        let kinds = |step: usize| {
+            let (mut lexer, mut kinds) = (Lexer::default(), Vec::new());
+            for mut block in json.as_bytes().chunks(step) {
+                while !block.is_empty() {
+                    let (token, length) = lexer.next(block);
+                    kinds.extend(std::iter::repeat_n(token, length));
+                    block = &block[length..];
+                }
+            }
+            kinds
+        };
+        for step in 1..json.len() {
+            assert_eq!(kinds(step), kinds(json.len()), "{step}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! How does a message of any size come in?
+//!
+//! A small one is collected in memory. Of a larger one the member that makes it
+//! large (a result, mostly) goes to a draft of the store while it comes, on a
+//! thread of its own: it is hashed and its skeleton made on the way.
+
+mod lexer;
+mod outline;
+#[cfg(test)]
+mod tests;
+mod utf8;
+mod worker;
+
+use std::sync::Arc;
+
+use spillgate_store::ArtifactStore;
+
+use crate::Frame;
+use worker::Worker;
+
+pub(crate) use outline::Outliner;
+
+/// Larger messages are streamed. Up to here memory is faster: a message of 1 MB
+/// is the largest that is common.
+pub const DEFAULT_SPOOL_BYTES: usize = 4 << 20;
+
+/// Bytes handed to the thread at a time.
+const BLOCK: usize = 256 << 10;
+
+/// Takes in messages.
+#[derive(Debug, Clone)]
+pub struct Intake {
+    store: Arc<dyn ArtifactStore>,
+    spool_at: usize,
+}
+
+impl Intake {
+    /// An intake that keeps large messages in drafts of `store`.
+    #[must_use]
+    pub fn new(store: Arc<dyn ArtifactStore>) -> Self {
+        Self {
+            store,
+            spool_at: DEFAULT_SPOOL_BYTES,
+        }
+    }
+
+    /// The same, which streams messages of more than so many bytes.
+    #[must_use]
+    pub fn spooling_at(self, bytes: usize) -> Self {
+        Self {
+            spool_at: bytes,
+            ..self
+        }
+    }
+
+    /// Begins a message.
+    #[must_use]
+    pub fn begin(&self) -> Taking {
+        Taking {
+            intake: self.clone(),
+            bytes: Vec::new(),
+            worker: None,
+        }
+    }
+}
+
+/// A message that is coming in. Dropped before it is complete, it leaves
+/// nothing behind.
+#[derive(Debug)]
+pub struct Taking {
+    intake: Intake,
+    /// The message, or what of it the worker has not got yet.
+    bytes: Vec<u8>,
+    worker: Option<Worker>,
+}
+
+impl Taking {
+    /// Takes the next bytes.
+    pub async fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        match &mut self.worker {
+            None if self.bytes.len() > self.intake.spool_at => {
+                let start = std::mem::take(&mut self.bytes);
+                let store = Arc::clone(&self.intake.store);
+                self.worker = Some(Worker::start(store, start));
+            }
+            Some(worker) if self.bytes.len() >= BLOCK => {
+                let next = worker.buffer();
+                let block = std::mem::replace(&mut self.bytes, next);
+                worker.take(block).await;
+            }
+            _ => {}
+        }
+    }
+
+    /// The message is complete.
+    pub async fn finish(self) -> Frame {
+        match self.worker {
+            None => Frame::Memory(self.bytes.into()),
+            Some(worker) => worker.finish(self.bytes).await,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! How does a large message get into a draft without holding up the others?
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
+use tokio::sync::mpsc::{
+    Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
+};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::BLOCK;
+use super::lexer::open_member;
+use super::outline::Outliner;
+use super::utf8::Utf8;
+use crate::Frame;
+use crate::skeleton::Skeleton;
+use crate::spooled::{LostValue, Spooled, Value};
+
+/// Blocks on their way to the thread.
+const IN_FLIGHT: usize = 4;
+
+/// What stands before and after the large member may take so much memory each;
+/// a message with more is passed on unread.
+const MOST_AROUND: usize = 8 << 20;
+
+/// Of a value that could not be stored, so much is kept of either end: more than
+/// any message may show.
+const END: usize = 64 << 10;
+
+/// A thread that takes in one message.
+#[derive(Debug)]
+pub(super) struct Worker {
+    blocks: Sender<Vec<u8>>,
+    used: UnboundedReceiver<Vec<u8>>,
+    thread: JoinHandle<Frame>,
+}
+
+impl Worker {
+    pub(super) fn start(store: Arc<dyn ArtifactStore>, start: Vec<u8>) -> Self {
+        let (blocks, incoming) = channel(IN_FLIGHT);
+        let (reuse, used) = unbounded_channel();
+        let thread = spawn_blocking(move || work(&*store, start, incoming, &reuse));
+        Self {
+            blocks,
+            used,
+            thread,
+        }
+    }
+
+    /// An empty buffer for the next block.
+    pub(super) fn buffer(&mut self) -> Vec<u8> {
+        let mut buffer = self.used.try_recv().unwrap_or_default();
+        buffer.clear();
+        buffer.reserve(2 * BLOCK);
+        buffer
+    }
+
+    pub(super) async fn take(&self, block: Vec<u8>) {
+        // It ends before its blocks only by a panic, which `finish` tells.
+        drop(self.blocks.send(block).await);
+    }
+
+    pub(super) async fn finish(self, last: Vec<u8>) -> Frame {
+        self.take(last).await;
+        drop(self.blocks);
+        let frame = self.thread.await;
+        frame.expect("invariant: taking in does not panic")
+    }
+}
+
+fn work(
+    store: &dyn ArtifactStore,
+    start: Vec<u8>,
+    mut blocks: Receiver<Vec<u8>>,
+    reuse: &UnboundedSender<Vec<u8>>,
+) -> Frame {
+    let mut spool = Spool::begin(store, start);
+    while let Some(block) = blocks.blocking_recv() {
+        spool.take(&block);
+        // Nobody wants it back once the message has ended.
+        drop(reuse.send(block));
+    }
+    spool.finish()
+}
+
+/// A message on its way into the store.
+struct Spool<'a> {
+    store: &'a dyn ArtifactStore,
+    before: Vec<u8>,
+    large: Option<Large>,
+    after: Vec<u8>,
+}
+
+/// The value that makes it large, and what comes after it where that is more
+/// than fits into memory.
+struct Large {
+    to: Result<Box<dyn Draft>, StoreError>,
+    outliner: Outliner,
+    utf8: Utf8,
+    hash: Sha256,
+    bytes: u64,
+    /// Bytes behind the value in the draft.
+    surplus: u64,
+    /// The message has no such value, or too much around it.
+    is_opaque: bool,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+impl<'a> Spool<'a> {
+    fn begin(store: &'a dyn ArtifactStore, start: Vec<u8>) -> Self {
+        let mut spool = Self {
+            store,
+            before: start,
+            large: None,
+            after: Vec::new(),
+        };
+        spool.look_for_it();
+        spool
+    }
+
+    /// Looks for the value that is open at the end of what came.
+    fn look_for_it(&mut self) {
+        let at = open_member(&self.before);
+        let is_opaque = at.is_none();
+        if is_opaque && self.before.len() < MOST_AROUND {
+            return; // perhaps one begins later
+        }
+        let value = self.before.split_off(at.unwrap_or(self.before.len()));
+        self.before.shrink_to_fit();
+        self.large = Some(Large::begin(self.store, is_opaque));
+        self.take(&value);
+    }
+
+    fn take(&mut self, block: &[u8]) {
+        let Some(large) = &mut self.large else {
+            self.before.extend_from_slice(block);
+            return self.look_for_it();
+        };
+        let rest = &block[large.take(block)..];
+        let room = match large.surplus {
+            0 => MOST_AROUND.saturating_sub(self.after.len()),
+            _ => 0,
+        };
+        let (near, far) = rest.split_at(rest.len().min(room));
+        self.after.extend_from_slice(near);
+        large.pass(far);
+    }
+
+    fn finish(self) -> Frame {
+        match self.large {
+            Some(large) => {
+                let spooled = Spooled::new(self.before, large.finish(), self.after);
+                Frame::Spooled(Box::new(spooled))
+            }
+            // It is large, but not by any one value.
+            None => Frame::Memory(self.before.into()),
+        }
+    }
+}
+
+impl Large {
+    fn begin(store: &dyn ArtifactStore, is_opaque: bool) -> Self {
+        Self {
+            to: store.draft(),
+            outliner: Outliner::new(),
+            utf8: Utf8::default(),
+            hash: Sha256::new(),
+            bytes: 0,
+            surplus: 0,
+            is_opaque,
+            head: Vec::new(),
+            tail: Vec::new(),
+        }
+    }
+
+    /// Takes what of the block belongs to the value, and gives its length.
+    fn take(&mut self, block: &[u8]) -> usize {
+        let taken = match self.is_opaque {
+            true => 0,
+            false => self.outliner.feed(block),
+        };
+        let value = &block[..taken];
+        self.utf8.feed(value);
+        self.hash.update(value);
+        self.bytes += taken as u64;
+        self.write(value);
+        let room = END.saturating_sub(self.head.len()).min(taken);
+        self.head.extend_from_slice(&value[..room]);
+        self.tail
+            .extend_from_slice(&value[taken.saturating_sub(END)..]);
+        self.tail.drain(..self.tail.len().saturating_sub(END));
+        taken
+    }
+
+    /// Takes what is neither the value nor near it.
+    fn pass(&mut self, bytes: &[u8]) {
+        self.is_opaque |= !bytes.is_empty();
+        self.surplus += bytes.len() as u64;
+        self.write(bytes);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Ok(draft) = &mut self.to
+            && !bytes.is_empty()
+            && let Err(error) = draft.write(Part::Raw, bytes)
+        {
+            self.to = Err(error); // and the draft is gone, with its bytes
+        }
+    }
+
+    fn finish(self) -> Value {
+        let is_sound = !self.is_opaque
+            && self.outliner.is_done()
+            && self.outliner.is_sound()
+            && self.utf8.is_valid();
+        Value {
+            kept: self.to.map_err(|error| LostValue {
+                head: self.head,
+                tail: self.tail,
+                error,
+            }),
+            bytes: self.bytes,
+            surplus: self.surplus,
+            sha256: format!("{:x}", Hex(self.hash.finalize().as_slice())),
+            skeleton: match is_sound {
+                true => self.outliner.finish(),
+                false => Skeleton::empty(),
+            },
+            is_sound,
+        }
+    }
+}
+
+/// Bytes in hex.
+struct Hex<'a>(&'a [u8]);
+
+impl std::fmt::LowerHex for Hex<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

@@ -1,0 +1,143 @@
+//! How is a message written that is too large for the memory?
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use spillgate_artifact::ByteSource;
+use spillgate_store::Draft;
+use tokio::task::spawn_blocking;
+
+/// Bytes read at a time.
+const BLOCK: usize = 256 << 10;
+
+/// A message in pieces: bytes in memory and stretches of a stored value.
+#[derive(Default)]
+pub struct Pieces {
+    left: VecDeque<Piece>,
+    /// What the stretches lie in, as long as it is not stored.
+    draft: Option<Box<dyn Draft>>,
+    is_line: bool,
+}
+
+enum Piece {
+    Bytes(Bytes),
+    Source(Arc<dyn ByteSource>, Range<u64>),
+}
+
+impl fmt::Debug for Pieces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pieces")
+            .field("len", &self.len())
+            .field("is_stored", &self.draft.is_none())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pieces {
+    /// Appends bytes.
+    pub fn push(&mut self, bytes: impl Into<Bytes>) {
+        let bytes = bytes.into();
+        if !bytes.is_empty() {
+            self.left.push_back(Piece::Bytes(bytes));
+        }
+    }
+
+    /// Appends the bytes `range` of `source`.
+    pub fn push_source(&mut self, source: &Arc<dyn ByteSource>, range: Range<u64>) {
+        if !range.is_empty() {
+            let source = Arc::clone(source);
+            self.left.push_back(Piece::Source(source, range));
+        }
+    }
+
+    /// The same, which keeps the draft that its stretches lie in until it is
+    /// written.
+    #[must_use]
+    pub fn holding(self, draft: Box<dyn Draft>) -> Self {
+        let draft = Some(draft);
+        Self { draft, ..self }
+    }
+
+    /// The same as one line with its end (see [`crate::one_line`]).
+    #[must_use]
+    pub fn one_line(mut self) -> Self {
+        if !self.is_line
+            && let Some(Piece::Bytes(last)) = self.left.back_mut()
+            && last.ends_with(b"\n")
+        {
+            last.truncate(last.len() - 1);
+        }
+        if !self.is_line {
+            self.push(Bytes::from_static(b"\n"));
+        }
+        self.is_line = true;
+        self
+    }
+
+    /// Bytes left.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        let lengths = self.left.iter().map(|piece| match piece {
+            Piece::Bytes(bytes) => bytes.len() as u64,
+            Piece::Source(_, range) => range.end - range.start,
+        });
+        lengths.sum()
+    }
+
+    /// Whether no bytes are left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// The next bytes, a few hundred KB at most; `None` at the end.
+    pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let is_last = self.left.len() == 1;
+        let block = match self.left.front_mut() {
+            None => return Ok(None),
+            Some(Piece::Bytes(bytes)) => {
+                let block = bytes.split_to(bytes.len().min(BLOCK));
+                if bytes.is_empty() {
+                    self.left.pop_front();
+                }
+                block
+            }
+            Some(Piece::Source(source, range)) => {
+                let (source, start) = (Arc::clone(source), range.start);
+                let end = range.end.min(start + BLOCK as u64);
+                let read = spawn_blocking(move || source.bytes(start, end)).await;
+                let block = read.map_err(io::Error::other)??;
+                if block.len() as u64 != end - start {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                range.start = end;
+                if range.is_empty() {
+                    self.left.pop_front();
+                }
+                block.into()
+            }
+        };
+        let is_end = is_last && self.left.is_empty();
+        Ok(Some(match self.is_line && !is_end {
+            true => flat(block),
+            false => block,
+        }))
+    }
+}
+
+/// The bytes without line ends: outside of strings, where JSON has no raw ones,
+/// a space is as good.
+fn flat(block: Bytes) -> Bytes {
+    if memchr::memchr2(b'\n', b'\r', &block).is_none() {
+        return block;
+    }
+    let space = |&byte: &u8| match byte {
+        b'\n' | b'\r' => b' ',
+        byte => byte,
+    };
+    block.iter().map(space).collect()
+}

@@ -1,0 +1,182 @@
+//! What stands where in a value that is too large for the memory?
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::ops::Range;
+
+use memchr::memmem;
+use spillgate_artifact::ByteSource;
+
+use crate::intake::Outliner;
+
+/// A large JSON value in small: each of its large strings and containers is
+/// replaced by a placeholder of the same kind (`"…"`, `{"…":0}` or `["…"]`). Tool
+/// results, resources and prompts keep their structure: `content`, `contents`,
+/// `messages`, `resource`, and the elements of lists among them, are never
+/// replaced as long as their small parts fit into a bound.
+#[derive(Debug, Clone)]
+pub struct Skeleton {
+    json: Vec<u8>,
+    holes: Vec<Hole>,
+    mark: Mark,
+}
+
+/// A part that is not in the skeleton.
+#[derive(Debug, Clone)]
+struct Hole {
+    /// Its placeholder in the skeleton.
+    at: Range<usize>,
+    /// Its place in the value.
+    raw: Range<u64>,
+}
+
+/// What all placeholders of a skeleton contain and no value can guess.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark(String);
+
+/// Digits of a hole's number in its placeholder.
+const DIGITS: usize = 8;
+
+impl Mark {
+    pub(crate) fn random() -> Self {
+        // Each state has random keys of its own.
+        let word = || RandomState::new().hash_one(0u8);
+        Self(format!("spilled-{:016x}{:016x}-", word(), word()))
+    }
+
+    /// The mark of the hole `number`.
+    fn of(&self, number: usize) -> String {
+        format!("{}{number:0DIGITS$}", self.0)
+    }
+}
+
+impl Skeleton {
+    pub(crate) fn empty() -> Self {
+        Self {
+            json: Vec::new(),
+            holes: Vec::new(),
+            mark: Mark::random(),
+        }
+    }
+
+    /// The skeleton of the value that lies at `range`; `None` if that is no JSON.
+    /// Spans are counted from the start of the range.
+    pub fn of(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Option<Self>> {
+        /// Bytes read at a time.
+        const BLOCK: u64 = 256 << 10;
+        let (mut outliner, mut at) = (Outliner::new(), range.start);
+        while at < range.end && !outliner.is_done() {
+            let block = source.bytes(at, range.end.min(at + BLOCK))?;
+            if block.is_empty() {
+                return Ok(None);
+            }
+            at += outliner.feed(&block) as u64;
+        }
+        let is_whole = at == range.end && outliner.is_done() && outliner.is_sound();
+        Ok(is_whole.then(|| outliner.finish()))
+    }
+
+    /// The small JSON.
+    #[must_use]
+    pub fn json(&self) -> &[u8] {
+        &self.json
+    }
+
+    /// Bytes that it takes up, its table included.
+    pub(crate) fn cost(&self) -> usize {
+        self.json.len() + self.holes.len() * size_of::<Hole>()
+    }
+
+    pub(crate) fn push(&mut self, json: &[u8]) {
+        self.json.extend_from_slice(json);
+    }
+
+    /// Leaves out what was pushed since it was `json` bytes long: a part that
+    /// lies at `raw` and begins with the byte `first`.
+    pub(crate) fn leave_out(&mut self, json: usize, first: u8, raw: Range<u64>) {
+        self.cut(json);
+        let mark = self.mark.of(self.holes.len());
+        let placeholder = match first {
+            b'{' => format!("{{\"{mark}\":0}}"),
+            b'[' => format!("[\"{mark}\"]"),
+            _ => format!("\"{mark}\""),
+        };
+        self.push(placeholder.as_bytes());
+        self.holes.push(Hole {
+            at: json..self.json.len(),
+            raw,
+        });
+    }
+
+    /// Forgets what was pushed since it was `json` bytes long.
+    pub(crate) fn cut(&mut self, json: usize) {
+        self.json.truncate(json);
+        let kept = self.holes.partition_point(|hole| hole.at.start < json);
+        self.holes.truncate(kept);
+    }
+
+    /// Where in the value the bytes `part` of the skeleton lie, whose ends are
+    /// not within a placeholder.
+    #[must_use]
+    pub fn raw_span(&self, part: Range<usize>) -> Range<u64> {
+        self.raw(part.start)..self.raw(part.end)
+    }
+
+    fn raw(&self, at: usize) -> u64 {
+        let before = self.holes.partition_point(|hole| hole.at.end <= at);
+        match self.holes[..before].last() {
+            Some(hole) => hole.raw.end + (at - hole.at.end) as u64,
+            None => at as u64,
+        }
+    }
+
+    /// Whether the value `json`, a part of the skeleton, is a placeholder.
+    #[must_use]
+    pub fn is_hole(&self, json: &str) -> bool {
+        let inside = json.trim_start_matches(['{', '[', '"']);
+        inside.len() < json.len() && json.len() - inside.len() <= 2 && self.number(inside).is_some()
+    }
+
+    /// The number of the hole whose mark `text` begins with.
+    fn number(&self, text: &str) -> Option<usize> {
+        let digits = text.strip_prefix(&self.mark.0)?.get(..DIGITS)?;
+        digits.parse().ok().filter(|&n| n < self.holes.len())
+    }
+
+    /// Cuts bytes that were made of the skeleton at the placeholders in them:
+    /// bytes that stand for themselves, and places in the value.
+    #[must_use]
+    pub fn fill(&self, made: &[u8]) -> Vec<Filled> {
+        let (mut parts, mut kept) = (Vec::new(), 0);
+        for at in memmem::find_iter(made, self.mark.0.as_bytes()) {
+            let text = made.get(at..at + self.mark.0.len() + DIGITS);
+            let number = text
+                .and_then(|text| std::str::from_utf8(text).ok())
+                .and_then(|text| self.number(text));
+            let Some(hole) = number.map(|number| &self.holes[number]) else {
+                continue;
+            };
+            // One or two bytes before the mark, as many after it and a zero.
+            let length = hole.at.len();
+            let before = match length - self.mark.0.len() - DIGITS {
+                2 => 1,
+                _ => 2,
+            };
+            parts.push(Filled::Bytes(kept..at - before));
+            parts.push(Filled::Raw(hole.raw.clone()));
+            kept = at - before + length;
+        }
+        parts.push(Filled::Bytes(kept..made.len()));
+        parts.retain(|part| !matches!(part, Filled::Bytes(range) if range.is_empty()));
+        parts
+    }
+}
+
+/// A stretch of bytes with placeholders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Filled {
+    /// These of the bytes.
+    Bytes(Range<usize>),
+    /// These of the value.
+    Raw(Range<u64>),
+}
