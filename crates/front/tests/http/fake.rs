@@ -208,8 +208,8 @@ async fn play(to: Arc<dyn Sink>, message: Value) {
         // There is no `initialize` in 2026-07-28: a server answers with what has.
         "initialize" => json!({
             "protocolVersion": match &params["protocolVersion"] {
-                modern if modern == "2026-07-28" => &json!("2025-11-25"),
-                legacy => legacy,
+                modern if modern == "2026-07-28" => json!("2025-11-25"),
+                legacy => legacy.clone(),
             },
             "serverInfo": info,
             "capabilities": {"tools": {}, "logging": {}},
