@@ -342,7 +342,7 @@ async fn clients_learn_where_to_get_a_token() {
     let front = oauth(oauth_settings("https://issuer.example", None)).await;
     let response = front.post(&initialize()).send().await.unwrap();
     assert_eq!(response.status(), 401);
-    insta::assert_snapshot!(response.headers()["www-authenticate"].to_str().unwrap(), @"");
+    insta::assert_snapshot!(response.headers()["www-authenticate"].to_str().unwrap(), @r#"Bearer scope="mcp:use", resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp""#);
     for path in ["", "/mcp"] {
         let url = format!(
             "http://{}/.well-known/oauth-protected-resource{path}",

@@ -133,7 +133,7 @@ async fn health_and_metrics_have_pages() {
     let page = |path: &str| front.http.get(format!("http://{}{path}", front.at)).send();
     let health = page("/healthz").await.unwrap();
     assert_eq!(health.status(), 200);
-    insta::assert_snapshot!(health.text().await.unwrap(), @"");
+    insta::assert_snapshot!(health.text().await.unwrap(), @r#"{"servers":{"all":2,"up":1},"status":"ok","version":"1.2.3"}"#);
     assert_eq!(
         page("/metrics").await.unwrap().text().await.unwrap(),
         "up 1\n"

@@ -205,8 +205,13 @@ async fn play(to: Arc<dyn Sink>, message: Value) {
             let error = json!({"jsonrpc": "2.0", "id": id, "error": error});
             return to.take(self::message(Some(id), &error)).await;
         }
+        // There is no `initialize` in 2026-07-28: a server answers with what has.
         "initialize" => json!({
-            "protocolVersion": params["protocolVersion"], "serverInfo": info,
+            "protocolVersion": match &params["protocolVersion"] {
+                modern if modern == "2026-07-28" => json!("2025-11-25"),
+                legacy => legacy.clone(),
+            },
+            "serverInfo": info,
             "capabilities": {"tools": {}, "logging": {}},
         }),
         "server/discover" => json!({

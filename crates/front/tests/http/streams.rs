@@ -78,7 +78,7 @@ async fn what_comes_first_decides_the_kind_of_response() {
     == lines: 200 application/json
     {"jsonrpc":"2.0",\r
      "id":5,
-    "result":{}}
+    "result":{"content":[],"resultType":"complete"}}
     "#);
 }
 
