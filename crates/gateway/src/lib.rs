@@ -1,8 +1,9 @@
 //! An MCP proxy in front of one server.
 //!
-//! Frames pass byte for byte. Two things change: `tools/list` gains the
-//! gateway's own tools, and the text of an oversized `tools/call` result
-//! becomes a preview. Parsing into typed messages and printing them again would
+//! Frames pass byte for byte. What changes: `tools/list` gains the gateway's own
+//! tools, the text of an oversized result becomes a preview and its bytes
+//! links, which `resources/read` serves; and a call's argument by reference
+//! becomes what it stands for. Parsing into typed messages and printing them again would
 //! lose unknown fields and respell numbers (deps.md), so only the envelope of a
 //! frame is read, and changes are spliced into its bytes.
 //!
@@ -13,6 +14,8 @@
 //!            └───────────────────────────────┘
 //! ```
 
+mod binary;
+mod blocks;
 mod capabilities;
 mod error;
 #[cfg(test)]
@@ -20,14 +23,22 @@ mod fixture;
 mod hub;
 mod intercept;
 mod listing;
+mod members;
+mod notes;
 mod own;
 mod own_calls;
 mod pending;
 mod progress;
+mod references;
 mod relay;
+mod resources;
 mod results;
+mod rewrite;
+mod shown;
+mod tasks;
 mod tools;
 mod upstream;
+mod uri;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spillgate_artifact::{Origin, TokenBudget};
+use spillgate_artifact::TokenBudget;
 use spillgate_extract::Extractor;
 use spillgate_offload::Offloader;
 use spillgate_query::Engine;
@@ -21,15 +21,16 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 
 use crate::error::{internal, upstream_gone};
-use crate::intercept::intercept;
 use crate::own::{LIST_CHANGED, ListTools, OwnTools};
 use crate::own_calls::{Cancelled, OwnCalls};
-use crate::pending::{Asked, Pending};
+use crate::pending::{Asked, CallParams, Pending, asked};
 use crate::progress::{self, Progress};
+use crate::references::{self, Resolved};
+use crate::resources::{self, Era};
+use crate::rewrite::{Learnt, Rewriting};
 use crate::tools::{self, TOOL_OUTPUT, Tools};
 use crate::upstream::{Ended, ServerCommand, Upstream};
-use crate::{GatewayError, capabilities, listing, locked};
-use spillgate_wire::Splice;
+use crate::{GatewayError, locked};
 use spillgate_wire::{Envelope, Frames, Key, Output, input, messages, object, output};
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
@@ -156,15 +157,7 @@ struct Relay {
     /// How the server ended, once it has.
     gone: Mutex<Option<String>>,
     at_once: Arc<Semaphore>,
-}
-
-#[derive(Deserialize)]
-struct CallParams<'a> {
-    name: String,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "_meta")]
-    meta: Option<&'a RawValue>,
+    learnt: Learnt,
 }
 
 #[derive(Deserialize)]
@@ -187,6 +180,7 @@ impl Relay {
             own_calls: OwnCalls::default(),
             gone: Mutex::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            learnt: Learnt::default(),
         }
     }
 
@@ -197,6 +191,9 @@ impl Relay {
             if self.answered_here(&frame) {
                 continue;
             }
+            let Some(frame) = self.resolved(frame).await else {
+                continue;
+            };
             if let Some(to) = &mut server
                 && to.write_all(&frame).await.is_err()
             {
@@ -252,8 +249,93 @@ impl Relay {
                 self.call_own(key, id.get().to_owned(), &params);
                 true
             }
-            _ => false,
+            Some("resources/read") => {
+                let uri = resources::asked(envelope.params);
+                let offloader = &self.gateway.offloader;
+                let uri =
+                    uri.filter(|uri| resources::is_ours(offloader, uri, self.own.server_is_one()));
+                let (Some(uri), Some(id)) = (uri, envelope.id) else {
+                    return false;
+                };
+                self.read_own(id.get().to_owned(), uri, Era::of(envelope.params));
+                true
+            }
+            Some(method) => {
+                let answer = self.learnt.known.listed(method, envelope.params);
+                let (Some(result), Some(id)) = (answer, envelope.id) else {
+                    return false;
+                };
+                let id = id.get().to_owned();
+                self.answer(id, move |_| format!("\"result\":{result}"));
+                true
+            }
+            None => false,
         }
+    }
+
+    /// Answers `resources/read` of one of our links.
+    fn read_own(self: &Arc<Self>, id: String, uri: String, era: Era) {
+        self.answer(id, move |gateway| {
+            resources::read(&gateway.offloader, gateway.page, &uri, era)
+        });
+    }
+
+    /// Answers a request aside from the relaying; `members` gives its result or
+    /// error.
+    fn answer(
+        self: &Arc<Self>,
+        id: String,
+        members: impl FnOnce(&Gateway) -> String + Send + 'static,
+    ) {
+        let relay = Arc::clone(self);
+        self.own_calls.work(async move {
+            let gateway = relay.gateway.clone();
+            let frame = match spawn_blocking(move || members(&gateway)).await {
+                Ok(members) => {
+                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{members}}}\n").into_bytes()
+                }
+                Err(_) => internal(&id),
+            };
+            relay.to_client(&frame).await;
+        });
+    }
+
+    /// The frame with the references in a call's arguments resolved; `None` if
+    /// one was wrong, which the client has been told. In a batch they stay.
+    async fn resolved(self: &Arc<Self>, frame: Vec<u8>) -> Option<Vec<u8>> {
+        let Some((key, id, origin, arguments)) = self.rewriting().may_refer(&frame) else {
+            return Some(frame);
+        };
+        let (relay, frame) = (Arc::clone(self), Arc::new(frame));
+        let original = Arc::clone(&frame);
+        let work = move || {
+            let gateway = &relay.gateway;
+            let text = std::str::from_utf8(&original[arguments]).ok();
+            let arguments: Option<&RawValue> =
+                text.and_then(|text| serde_json::from_str(text).ok());
+            arguments.map_or(Resolved::AsIs, |arguments| {
+                let (offloader, engine) = (&gateway.offloader, &gateway.engine);
+                references::resolve(
+                    offloader,
+                    engine,
+                    &relay.learnt.schemas,
+                    &origin,
+                    &original,
+                    arguments,
+                )
+            })
+        };
+        let answer = match spawn_blocking(work).await {
+            Ok(Resolved::AsIs) => return Some(frame.to_vec()),
+            Ok(Resolved::Frame(frame)) => return Some(frame),
+            Ok(Resolved::Refused(result)) => {
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
+            }
+            Err(_) => internal(&id),
+        };
+        self.pending.take(&key);
+        self.to_client(&answer).await;
+        None
     }
 
     /// Whether a call of our tool is for another Spillgate behind this one.
@@ -338,7 +420,7 @@ impl Relay {
             let (relay, frame) = (Arc::clone(&self), Arc::new(frame));
             working.spawn(async move {
                 let (rewriter, original) = (Arc::clone(&relay), Arc::clone(&frame));
-                let rewrite = move || rewriter.rewrite(&original, &answers);
+                let rewrite = move || rewriter.rewriting().rewrite(&original, &answers);
                 // Should that fail, the client gets what the server sent.
                 let rewritten = spawn_blocking(rewrite).await.ok().flatten();
                 if relay.own.take_announcement() {
@@ -362,8 +444,7 @@ impl Relay {
             };
             match self.pending.take(&key) {
                 Some(Asked::Other) | None => {}
-                Some(Asked::Capabilities) if !self.own.is_announced() => {}
-                Some(asked) if self.may_change(&asked, frame) => {
+                Some(asked) if self.rewriting().may_change(&asked, frame) => {
                     answers.insert(key, asked);
                 }
                 Some(_) => self.gateway.offloader.ledger().inline(frame.len() as u64),
@@ -372,60 +453,13 @@ impl Relay {
         answers
     }
 
-    fn may_change(&self, asked: &Asked, frame: &[u8]) -> bool {
-        match self.origin(asked) {
-            Some(origin) => {
-                let limits = self.gateway.offloader.limits(&origin);
-                !limits.admit_any(frame.len() as u64)
-            }
-            None => *asked == Asked::ToolsList || self.own.is_announced(),
+    fn rewriting(&self) -> Rewriting<'_> {
+        Rewriting {
+            offloader: &self.gateway.offloader,
+            server: &self.gateway.server.name,
+            own: &self.own,
+            learnt: &self.learnt,
         }
-    }
-
-    fn origin(&self, asked: &Asked) -> Option<Origin> {
-        let Asked::ToolsCall { tool, arguments } = asked else {
-            return None;
-        };
-        Some(Origin {
-            server: Some(self.gateway.server.name.clone()),
-            tool: tool.clone(),
-            arguments: arguments.clone(),
-            call_id: None,
-        })
-    }
-
-    /// The frame as the client gets it, unless that is how it came.
-    fn rewrite(&self, frame: &[u8], answers: &HashMap<Key, Asked>) -> Option<Vec<u8>> {
-        let mut whole = Splice::default();
-        for envelope in messages(frame) {
-            let asked = envelope.key().and_then(|key| answers.get(&key));
-            let (Some(asked), Some(result)) = (asked, envelope.result) else {
-                continue;
-            };
-            whole.merge(match (self.origin(asked), asked) {
-                (Some(origin), _) => {
-                    let (splice, stored) =
-                        intercept(&self.gateway.offloader, origin, frame, result);
-                    if stored {
-                        self.own.note_stored();
-                    }
-                    splice
-                }
-                (None, Asked::Capabilities) => capabilities::announce(frame, result),
-                (None, _) => self.list(frame, result),
-            });
-        }
-        (!whole.is_empty()).then(|| whole.apply(frame))
-    }
-
-    /// The changes to a list of tools, whose cost is entered.
-    fn list(&self, frame: &[u8], result: &RawValue) -> Splice {
-        let (splice, ours) = listing::extend(frame, result, &self.own);
-        if let Some(ours) = ours {
-            let server = Some(self.gateway.server.name.clone());
-            self.gateway.offloader.listed(server, &ours);
-        }
-        splice
     }
 
     /// Answers every request that the server will not answer any more.
@@ -445,20 +479,5 @@ impl Relay {
         if written.and(client.flush().await).is_err() {
             tracing::debug!("the client no longer reads");
         }
-    }
-}
-
-fn asked(method: &str, params: Option<&RawValue>) -> Asked {
-    match method {
-        "initialize" | "server/discover" => Asked::Capabilities,
-        "tools/list" => Asked::ToolsList,
-        "tools/call" => match params.and_then(object::<CallParams<'_>>) {
-            Some(call) => Asked::ToolsCall {
-                tool: call.name,
-                arguments: call.arguments.map(|raw| raw.get().to_owned()),
-            },
-            None => Asked::Other,
-        },
-        _ => Asked::Other,
     }
 }

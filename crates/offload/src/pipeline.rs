@@ -179,6 +179,29 @@ impl Offloader {
         self.settle(capture_json(origin, is_error, raw, parts, text))
     }
 
+    /// Stores a result whose text fits: something else in it does not. Entered
+    /// with its text as shown.
+    pub fn keep(&self, fits: Fits) -> Result<Receipt, StoreError> {
+        let begun = self.clock.now();
+        let measured = fits.measured;
+        let limits = self.policy.limits(&measured.sanitized.captured.origin);
+        let stats = measured.stats();
+        let receipt = self.put(measured, &stats, Reason::SizeCap, &limits)?;
+        let facts = &receipt.manifest().facts;
+        let now = self.clock.now();
+        self.ledger.record(LedgerEntry {
+            server: facts.origin.server.clone(),
+            tool: facts.origin.tool.clone(),
+            handle: Some(receipt.handle()),
+            tokens_in: stats.tokens,
+            tokens_shown: stats.tokens,
+            bytes_in: facts.raw_bytes,
+            micros: u64::try_from(begun.age_at(now).as_micros()).unwrap_or(u64::MAX),
+            ..LedgerEntry::new(now, Exit::Offloaded)
+        });
+        Ok(receipt)
+    }
+
     fn settle(&self, captured: Captured) -> Outcome {
         let begun = self.clock.now();
         let limits = self.policy.limits(&captured.origin);

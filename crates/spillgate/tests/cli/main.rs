@@ -8,6 +8,7 @@ mod faults;
 mod files;
 mod gateway;
 mod gateway_extract;
+mod gateway_forms;
 mod interface;
 mod profiles;
 mod provider;

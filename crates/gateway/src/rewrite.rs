@@ -1,0 +1,189 @@
+//! What changes in the answers of a server, and which calls change on their way
+//! to it?
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use spillgate_artifact::Origin;
+use spillgate_offload::Offloader;
+
+use crate::blocks::Form;
+use crate::intercept::{Case, intercept};
+use crate::own::OwnTools;
+use crate::pending::{Asked, CallParams};
+use crate::references::{self, Schemas};
+use crate::resources::Known;
+use crate::tasks::{self, Tasks};
+use crate::{capabilities, listing, notes};
+use spillgate_wire::{Key, Splice, messages, object, span_in};
+
+/// What was learnt from a server's answers.
+#[derive(Debug, Default)]
+pub(crate) struct Learnt {
+    pub(crate) known: Known,
+    pub(crate) tasks: Tasks,
+    pub(crate) schemas: Schemas,
+}
+
+/// What answers are changed by: one server's, for one client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rewriting<'a> {
+    pub(crate) offloader: &'a Offloader,
+    /// The server's name.
+    pub(crate) server: &'a str,
+    pub(crate) own: &'a OwnTools,
+    pub(crate) learnt: &'a Learnt,
+}
+
+#[derive(Deserialize)]
+struct Definition<'a> {
+    #[serde(borrow, default, rename = "inputSchema")]
+    input_schema: Option<&'a RawValue>,
+}
+
+impl Rewriting<'_> {
+    /// Whether the answer in a frame may have to be changed: a look that costs
+    /// little.
+    pub(crate) fn may_change(&self, asked: &Asked, frame: &[u8]) -> bool {
+        match self.case(asked) {
+            Some(case) => {
+                let limits = self.offloader.limits(&case.origin);
+                !limits.admit_message(frame.len() as u64) || tasks::may_be(frame)
+            }
+            None => matches!(asked, Asked::ToolsList | Asked::Capabilities),
+        }
+    }
+
+    /// What the answer to a request is, if it may be oversized.
+    fn case(&self, asked: &Asked) -> Option<Case> {
+        let of_task = |task: &String| {
+            let origin = self.learnt.tasks.origin(task);
+            origin.unwrap_or_else(|| {
+                self.named("tasks/result", Some(json!({"taskId": task}).to_string()))
+            })
+        };
+        let (form, origin) = match asked {
+            Asked::ToolsCall { tool, arguments } => {
+                (Form::Call, self.named(tool, arguments.clone()))
+            }
+            Asked::TasksResult { task } | Asked::TasksGet { task } => (Form::Call, of_task(task)),
+            Asked::ResourcesRead { params } => {
+                (Form::Read, self.named("resources/read", params.clone()))
+            }
+            Asked::PromptsGet { params } => {
+                (Form::Prompt, self.named("prompts/get", params.clone()))
+            }
+            Asked::Capabilities | Asked::ToolsList | Asked::Other => return None,
+        };
+        let links = self.learnt.known.links();
+        Some(Case {
+            form,
+            links,
+            origin,
+        })
+    }
+
+    fn named(&self, tool: &str, arguments: Option<String>) -> Origin {
+        Origin {
+            server: Some(self.server.to_owned()),
+            tool: tool.to_owned(),
+            arguments,
+            call_id: None,
+        }
+    }
+
+    /// The frame as the client gets it, unless that is how it came.
+    pub(crate) fn rewrite(&self, frame: &[u8], answers: &HashMap<Key, Asked>) -> Option<Vec<u8>> {
+        let mut whole = Splice::default();
+        for envelope in messages(frame) {
+            let asked = envelope.key().and_then(|key| answers.get(&key));
+            let (Some(asked), Some(result)) = (asked, envelope.result) else {
+                continue;
+            };
+            whole.merge(match (self.case(asked), asked) {
+                (Some(case), asked) => self.replaced(frame, result, case, asked),
+                (None, Asked::Capabilities) => {
+                    let changes = self.own.is_announced();
+                    let greeting = capabilities::announce(frame, result, changes);
+                    self.learnt.known.note(&greeting);
+                    greeting.splice
+                }
+                (None, _) => self.list(frame, result),
+            });
+        }
+        (!whole.is_empty()).then(|| whole.apply(frame))
+    }
+
+    /// The changes to an oversized result.
+    fn replaced(&self, frame: &[u8], result: &RawValue, case: Case, asked: &Asked) -> Splice {
+        let result = match asked {
+            Asked::TasksGet { .. } => tasks::finished(result),
+            Asked::ToolsCall { .. } => {
+                self.learnt.tasks.note(result, &case.origin);
+                Some(result)
+            }
+            _ => Some(result),
+        };
+        let Some(result) = result else {
+            return Splice::default();
+        };
+        let (splice, stored) = intercept(self.offloader, case, frame, result);
+        if stored {
+            self.own.note_stored();
+        }
+        splice
+    }
+
+    /// The changes to a list of tools, whose cost is entered.
+    fn list(&self, frame: &[u8], result: &RawValue) -> Splice {
+        let noted = |name: &str, tool: &RawValue| self.noted(frame, name, tool);
+        let (splice, ours) = listing::extend(frame, result, self.own, &noted);
+        if let Some(ours) = ours {
+            let server = Some(self.server.to_owned());
+            self.offloader.listed(server, &ours);
+        }
+        splice
+    }
+
+    /// The changes to the definition of a server's tool, whose schema is noted
+    /// where arguments are checked by it.
+    fn noted(&self, frame: &[u8], name: &str, tool: &RawValue) -> Splice {
+        let (offloader, origin) = (self.offloader, self.named(name, None));
+        let mut splice = notes::size_mark(frame, tool, &offloader.limits(&origin));
+        if offloader.policy().by_reference(&origin).is_some() {
+            let schema = object::<Definition<'_>>(tool).and_then(|tool| tool.input_schema);
+            if let Some(schema) = schema {
+                self.learnt
+                    .schemas
+                    .note(origin.server.as_deref(), name, schema.get());
+            }
+            splice.merge(notes::reference_hint(frame, tool));
+        }
+        splice
+    }
+
+    /// The call that a frame is, if references may be in it: its id twice, who
+    /// is called, and where its arguments are.
+    pub(crate) fn may_refer(&self, frame: &[u8]) -> Option<(Key, String, Origin, Range<usize>)> {
+        if !self.offloader.policy().allows_references() {
+            return None;
+        }
+        let envelopes = messages(frame);
+        let [only] = &*envelopes else {
+            return None;
+        };
+        let is_call = only.method.as_deref() == Some("tools/call");
+        let params = only
+            .params
+            .filter(|_| is_call)
+            .and_then(object::<CallParams<'_>>)?;
+        let arguments = params.arguments?;
+        let origin = self.named(&params.name, None);
+        references::may_have(self.offloader, &origin, arguments).then_some(())?;
+        let span = span_in(frame, arguments.get());
+        Some((only.key()?, only.id?.get().to_owned(), origin, span))
+    }
+}
