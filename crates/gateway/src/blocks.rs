@@ -202,6 +202,27 @@ mod tests {
             (Read, r#"{"uri":"x:1"}"#),
         ];
         let all = all.map(|(form, json)| told(form, json));
-        assert_snapshot!(all.join("\n"), @"");
+        assert_snapshot!(all.join("\n"), @r#"
+        text "a"
+        other
+        image of 5 bytes, "image/png", unnamed
+        other
+        binary of 3 bytes, untyped, unnamed
+        binary of 3 bytes, untyped, unnamed
+        binary of 9 bytes, untyped, unnamed
+        document "a"
+        binary of 2 bytes, untyped, "x:1"
+        image of 0 bytes, "Image/GIF", "x:1"
+        other
+        other
+        other
+        other
+        text "a"
+        other
+        other
+        document "a"
+        image of 3 bytes, untyped, "x:1"
+        other
+        "#);
     }
 }

@@ -101,12 +101,15 @@ mod tests {
             format!("{frame} links: {links}, resources: {has}")
         });
         assert_snapshot!(all.join("\n"), @r#"
-        {"id":1,"result":{"capabilities":{"tools":{"listChanged":true}},"x":1.0}}
-        {"id":1,"result":{"capabilities":{"x":1.0, "tools": { "listChanged" : true ,"y":1e2}}}}
-        {"id":1,"result":{"capabilities":{"tools":{"listChanged":true, "y":1e2}}}}
-        {"id":1,"result":{"capabilities":{"prompts":{}}}}
-        {"id":1,"result":{"capabilities":{"tools":null}}}
-        {"id":1,"result":{}}
+        {"id":1,"result":{"capabilities":{"resources":{},"tools":{"listChanged":true}},"x":1.0}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{"resources":{},"x":1.0, "tools": { "listChanged" : true ,"y":1e2}}}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{"resources":{},"tools":{"listChanged":true, "y":1e2}}}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{"resources":{},"prompts":{}}}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{"tools":null}}} links: true, resources: false
+        {"id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":true},"resources":{}}}} links: false, resources: true
+        {"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{}}}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{}}} links: true, resources: false
+        {"id":1,"result":{}} links: true, resources: false
         "#);
     }
 }

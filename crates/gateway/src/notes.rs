@@ -97,7 +97,7 @@ mod tests {
     fn the_hint_costs_little() {
         let tokens = Tokenizer::O200kBase.counter().count(&format!("\n{HINT}"));
         assert!(tokens <= 40, "{tokens}");
-        assert_snapshot!(tokens, @"");
+        assert_snapshot!(tokens, @"40");
     }
 
     #[test]
@@ -111,7 +111,12 @@ mod tests {
         let all = tools.map(|tool| noted(tool, &reference_hint));
         let hint = json!(HINT).to_string();
         let all = all.join("\n").replace(&hint[1..hint.len() - 1], "HINT");
-        assert_snapshot!(all, @"");
+        assert_snapshot!(all, @r#"
+        {"name":"a","description":"Write \"it\".\nHINT","x":1.0}
+        {"name":"a","description":"HINT"}
+        {"name":"a","description":"HINT"}
+        {"description":"HINT","name":"a"}
+        "#);
     }
 
     #[test]
@@ -135,7 +140,13 @@ mod tests {
             let limits = limits(Some(20_000), None);
             noted(tool, &|frame, tool| size_mark(frame, tool, &limits))
         });
-        assert_snapshot!(all.join("\n"), @"");
+        assert_snapshot!(all.join("\n"), @r#"
+        {"_meta":{"anthropic/maxResultSizeChars":80000},"name":"a"}
+        {"name":"a","_meta":{"anthropic/maxResultSizeChars":80000}}
+        {"name":"a","_meta":{"anthropic/maxResultSizeChars":80000,"x":1.0}}
+        {"name":"a","_meta":{"anthropic/maxResultSizeChars":80000}}
+        {"name":"a","_meta":{"anthropic/maxResultSizeChars":7}}
+        "#);
         let of = [
             limits(None, None),
             limits(Some(0), None),
@@ -144,6 +155,12 @@ mod tests {
             limits(Some(1_000_000), Some(49_152)),
         ];
         let of = of.map(|limits| noted(r#"{"name":"a"}"#, &|f, t| size_mark(f, t, &limits)));
-        assert_snapshot!(of.join("\n"), @"");
+        assert_snapshot!(of.join("\n"), @r#"
+        {"name":"a"}
+        {"_meta":{"anthropic/maxResultSizeChars":500000},"name":"a"}
+        {"name":"a"}
+        {"_meta":{"anthropic/maxResultSizeChars":49153},"name":"a"}
+        {"name":"a"}
+        "#);
     }
 }

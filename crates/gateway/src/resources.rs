@@ -371,7 +371,12 @@ mod tests {
             "resources/read",
         ];
         let lists = lists.map(|method| format!("{:?}", empty_list(method, Era::Modern)));
-        assert_snapshot!(format!("{rest}\n{}", lists.join("\n")), @"");
+        assert_snapshot!(format!("{rest}\n{}", lists.join("\n")), @r#"
+        {"_meta":{"spillgate/retrieval":true},"cacheScope":"private","resultType":"complete","ttlMs":60000}
+        Some("{\"cacheScope\":\"private\",\"resources\":[],\"resultType\":\"complete\",\"ttlMs\":0}")
+        Some("{\"cacheScope\":\"private\",\"resourceTemplates\":[],\"resultType\":\"complete\",\"ttlMs\":0}")
+        None
+        "#);
         assert_eq!(
             empty_list("resources/list", Era::Legacy).unwrap(),
             r#"{"resources":[]}"#
@@ -413,7 +418,16 @@ mod tests {
             assert!(uri.starts_with(legacy["data"]["uri"].as_str().unwrap()));
             legacy["message"].as_str().unwrap().to_owned()
         });
-        assert_snapshot!(without_handles(&told.join("\n")), @"");
+        assert_snapshot!(without_handles(&told.join("\n")), @"
+        no such resource: It was never stored here.
+        no such resource: It was evicted to stay under the storage quota; call cat again to recreate it.
+        no such resource: what is stored has no blocks
+        no such resource: there are 1 blocks in `content`, counted from 0
+        no such resource: there are 0 blocks in `messages`, counted from 0
+        no such resource: it is no name that spillgate gave
+        no such resource: it is no name that spillgate gave
+        no such resource: it is no name that spillgate gave
+        ");
     }
 
     #[test]

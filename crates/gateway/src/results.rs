@@ -76,11 +76,28 @@ impl<'a> Found<'a> {
     /// No text of the result is longer than so many bytes: what is on the wire
     /// is never shorter than what it decodes to.
     pub(crate) fn wire_bytes(&self) -> u64 {
-        let texts = self.blocks.iter().filter_map(Block::text);
-        let of_texts: usize = texts.map(|text| text.get().len()).sum();
+        let of_texts: usize = self.texts().map(|(json, _)| json.get().len()).sum();
         let of_structured = self.structured.map_or(0, |value| value.get().len());
         let of_others: usize = self.counted_others().map(|raw| raw.get().len()).sum();
         (of_texts + of_structured + of_others) as u64
+    }
+
+    /// The texts of blocks, each as JSON, and whether that is a string. Of
+    /// documents the names count, too, where they are many or long.
+    fn texts(&self) -> impl Iterator<Item = (&'a RawValue, bool)> {
+        let named = |block: &&Block<'a>| matches!(block.kind, Kind::Document(_));
+        let around = |block: &Block<'a>| {
+            let text = block.text().map_or(0, |text| text.get().len());
+            block.raw.get().len() - text
+        };
+        let names: usize = self.blocks.iter().filter(named).map(around).sum();
+        self.blocks.iter().filter_map(move |block| {
+            let text = block.text()?;
+            Some(match block.kind {
+                Kind::Document(_) if names > MOST_OTHERS => (block.raw, false),
+                _ => (text, true),
+            })
+        })
     }
 
     /// Links and unknown blocks, where they are so many that they count.
@@ -98,31 +115,28 @@ impl<'a> Found<'a> {
     pub(crate) fn text(&self, whole: &[u8]) -> Text {
         let mut texts = Vec::new();
         let mut parts = Vec::new();
-        for string in self.blocks.iter().filter_map(Block::text) {
-            let span = span_in(whole, string.get());
-            // Without its quotes.
-            let (start, end) = (span.start + 1, span.end - 1);
-            let Some(text) = decode_json_string(&whole[span.clone()]) else {
-                continue;
+        let mut add = |json: &RawValue, is_string: bool| {
+            let span = span_in(whole, json.get());
+            let text = match is_string {
+                true => decode_json_string(&whole[span.clone()])?,
+                false => json.get().to_owned(),
             };
-            texts.push(text);
+            let quote = usize::from(is_string);
             parts.push(TextPart {
-                start: start as u64,
-                end: end as u64,
-                is_string: true,
+                start: (span.start + quote) as u64,
+                end: (span.end - quote) as u64,
+                is_string,
             });
-        }
+            Some(text)
+        };
+        texts.extend(
+            self.texts()
+                .filter_map(|(json, is_string)| add(json, is_string)),
+        );
         let structured = self.structured;
         let structured = structured.filter(|value| !is_twin(value, &self.blocks, &texts));
-        for json in structured.into_iter().chain(self.counted_others()) {
-            let span = span_in(whole, json.get());
-            texts.push(json.get().to_owned());
-            parts.push(TextPart {
-                start: span.start as u64,
-                end: span.end as u64,
-                is_string: false,
-            });
-        }
+        let others = structured.into_iter().chain(self.counted_others());
+        texts.extend(others.filter_map(|json| add(json, false)));
         Text {
             text: texts.join("\n"),
             parts,

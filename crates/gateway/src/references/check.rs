@@ -105,7 +105,10 @@ fn problems(validator: &Validator, arguments: &[u8]) -> Vec<(String, String)> {
 fn wrong(problems: &[(String, String)]) -> String {
     let told = problems.iter().take(MOST_TOLD);
     let told: Vec<String> = told
-        .map(|(path, what)| format!("`{}`: {what}", clip(path, LONGEST)))
+        .map(|(path, what)| match path.as_str() {
+            "" => what.clone(),
+            path => format!("`{}`: {what}", clip(path, LONGEST)),
+        })
         .collect();
     let more = match problems.len().saturating_sub(MOST_TOLD) {
         0 => String::new(),

@@ -25,7 +25,8 @@ use find::{KEY, Place, places};
 
 /// What a tool's description ends with where references are allowed: at most 40
 /// tokens.
-pub(crate) const HINT: &str = "Any argument may be {\"$spill\":HANDLE,\"lines\":\"A-B\"} (or \"query\":JQ, \"bytes\":\"A..B\", or nothing else): that stored text in its place.";
+pub(crate) const HINT: &str = "Any value may be {\"$spill\":HANDLE} for a stored output, \
+    with \"lines\":\"A-B\", \"bytes\":\"A..B\" or \"query\":JQ for a part.";
 
 /// Schemas that are kept at most; a server has some dozens of tools.
 const MOST_SCHEMAS: usize = 2000;

@@ -92,7 +92,15 @@ fn references_are_put_in() {
         r#"{"path":"a","n":{"$spill":"HANDLE","bytes":"0..4"},"content":{"$spill":"HANDLE","bytes":"0..4"}}"#,
     ];
     let all = cases.map(|one| sent(&offloader, "write_file", &one.replace("HANDLE", &handle)));
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r#"
+    {"path":"a" , "content":"2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7\n","y":1.0}
+    {"path":"a","content":"2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7\n"}
+    {"path":"a","content":"2026-11-21T10:09:59Z INFO worker-4 processed batch id=43340 ok\n"}
+    {"path":"a","content":"2026"}
+    {"path":"a","content":"2026"}
+    {"path":"2026","z/~":[7,{"b":"-"}]}
+    {"path":"a","n":2026,"content":"2026"}
+    "#);
     let whole = format!(r#"{{"path":"a","content":{{"$spill":"{handle}"}}}}"#);
     let whole: Value = serde_json::from_str(&sent(&offloader, "write_file", &whole)).unwrap();
     assert_eq!(whole["content"], log(600));
@@ -171,7 +179,25 @@ fn what_is_wrong_is_said() {
         all.iter()
             .all(|told| told.starts_with("nothing was sent: ") && told.len() < 700)
     );
-    assert_snapshot!(without_handles(&all.join("\n")), @"");
+    assert_snapshot!(without_handles(&all.join("\n")), @r#"
+    nothing was sent: `/path`: `../../etc/passwd` is not a handle; handles look like session-<uuid>/<uuid>
+    nothing was sent: `/path`: No stored tool output found for handle HANDLE. It was never stored here.
+    nothing was sent: `/path`: it has 37992 bytes; an argument by reference may have 2000: take a part with `lines`, `bytes` or `query`
+    nothing was sent: `/path`: it has 6325 bytes; an argument by reference may have 2000: take a part with `lines`, `bytes` or `query`
+    nothing was sent: `/path`: it has 2001 bytes; an argument by reference may have 2000: take a part with `lines`, `bytes` or `query`
+    nothing was sent: `/path`: `lines` is "FIRST-LAST", counted from 1, for example "10-20", not "0"
+    nothing was sent: `/path`: `lines` is "FIRST-LAST", counted from 1, for example "10-20", not "ten"
+    nothing was sent: `/path`: `lines` must be a string
+    nothing was sent: `/path`: `lines` is "FIRST-LAST", counted from 1, for example "10-20", not "9-3"
+    nothing was sent: `/path`: line 700 is past the end: there are 600 lines
+    nothing was sent: `/path`: byte 99999 is past the end: there are 37992 bytes
+    nothing was sent: `/a~1b/0`: `x` is not a byte range; write START..END, for example 4096..8192 or 4096..
+    nothing was sent: `/path`: a reference has one of `lines`, `bytes` and `query`, not lines and query
+    nothing was sent: `/path`: the process that runs filters could not be started: No such file or directory (os error 2); see whether the program may start processes
+    nothing was sent: the arguments with the references put in do not fit the tool's inputSchema: "path" is a required property
+    nothing was sent: the arguments with the references put in do not fit the tool's inputSchema: `/items`: value is not of type "array"
+    nothing was sent: a call may have 16 references, this one has more
+    "#);
 }
 
 #[test]
@@ -201,7 +227,17 @@ fn values_take_the_form_that_the_schema_wants() {
             Err(wrong) => wrong,
         }
     });
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r#"
+    {"path":"a"}
+    {"path":"{\"a\":1.0}"}
+    {"path":"17"}
+    {"path":"a","items":[1, 2]}
+    {"path":"a","items":[1,2]}
+    {"path":"a","items":[7]}
+    the arguments with the references put in do not fit the tool's inputSchema: `/items`: value is not of type "array"
+    the arguments with the references put in do not fit the tool's inputSchema: `/items`: value is not of type "array"
+    {"path":"a","other":{"a":1.0}}
+    "#);
     // Schemas that nobody can check against are the server's affair.
     for schema in [
         "17",

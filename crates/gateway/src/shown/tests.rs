@@ -91,7 +91,17 @@ fn bytes_become_links() {
         format!(r#"{{"content":[{blob}],"structuredContent":{{"a":1.0}},"isError":true}}"#),
     ];
     let all = all.map(|result| masked(Form::Call, &result));
-    assert_snapshot!(all.join("\n\n"), @"");
+    assert_snapshot!(all.join("\n\n"), @r#"
+    {"content":[{"text":"small","type":"text"},{"type":"resource_link","uri":"spillgate://artifact/HANDLE/content/1","name":"image 2 of shoot","size":1049601,"description":"1049601 bytes, stored whole: resources/read gives them","mimeType":"image/png","annotations":{"priority":1.0},"_meta":{"x":1e2}}],"x":1.0}
+
+    {"content":[{"type":"image","data":"AAAA","mimeType":"image/png","annotations":{"priority":1.0},"_meta":{"x":1e2}},{"type":"resource_link","uri":"spillgate://artifact/HANDLE/content/1","name":"data 2 of shoot","size":5121,"description":"5121 bytes, stored whole: resources/read gives them"}],"x":1.0}
+
+    {"content":[{"type":"resource_link","uri":"spillgate://artifact/HANDLE/content/0","name":"file:///a b.bin","size":5121,"description":"5121 bytes, stored whole: resources/read gives them; it was file:///a b.bin","mimeType":"application/x","annotations":{"priority":0.0}},{"resource":{"uri":"file:///a\nb.bin","blob":"AAAA","mimeType":"image/gif"},"type":"resource","annotations":{"priority":0.0}}],"x":1.0}
+
+    {"content":[{"text":PREVIEW,"type":"text"},{"type":"resource_link","uri":"spillgate://artifact/HANDLE/content/1","name":"image 2 of shoot","size":1049601,"description":"1049601 bytes, stored whole: resources/read gives them","mimeType":"image/png","annotations":{"priority":1.0},"_meta":{"x":1e2}},{"type":"image","data":"AAAA","mimeType":"image/png","annotations":{"priority":1.0},"_meta":{"x":1e2}}],"x":1.0}
+
+    {"content":[{"type":"resource_link","uri":"spillgate://artifact/HANDLE/content/0","name":"file:///a b.bin","size":5121,"description":"5121 bytes, stored whole: resources/read gives them; it was file:///a b.bin","mimeType":"application/x","annotations":{"priority":0.0}}],"structuredContent":{"a":1.0},"isError":true}
+    "#);
 }
 
 #[test]
@@ -111,7 +121,12 @@ fn documents_keep_their_names() {
         call(&[text("small"), document("file:///b", "small")]),
     ];
     let all = all.map(|result| masked(Form::Call, &result));
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r#"
+    {"content":[{"_meta":{"y":1},"resource":{"mimeType":"text/x","text":PREVIEW,"uri":"file:///a"},"type":"resource"}],"x":1.0}
+    {"content":[{"_meta":{"y":1},"resource":{"mimeType":"text/x","text":PREVIEW,"uri":"file:///a"},"type":"resource"},{"_meta":{"y":1},"resource":{"mimeType":"text/x","text":PREVIEW,"uri":"file:///b"},"type":"resource"}],"x":1.0}
+    {"content":[{"text":PREVIEW,"type":"text"},{"_meta":{"y":1},"resource":{"mimeType":"text/x","text":PREVIEW,"uri":"file:///b"},"type":"resource"}],"x":1.0}
+    {"content":[{"text":"small","type":"text"},{"_meta":{"y":1},"resource":{"mimeType":"text/x","text":"small","uri":"file:///b"},"type":"resource"}],"x":1.0}
+    "#);
 }
 
 #[test]
@@ -147,14 +162,22 @@ fn what_is_read_and_prompts() {
         prompts.map(|all| format!(r#"{{"description":"d","messages":[{}]}}"#, all.join(",")));
     let read = read.map(|result| masked(Form::Read, &result));
     let prompts = prompts.map(|result| masked(Form::Prompt, &result));
-    assert_snapshot!(format!("{}\n\n{}", read.join("\n"), prompts.join("\n")), @"");
+    assert_snapshot!(format!("{}\n\n{}", read.join("\n"), prompts.join("\n")), @r#"
+    {"contents":[{"uri":"file:///a","mimeType":"text/x","text":PREVIEW}],"ttlMs":1.0}
+    {"contents":[{"uri":"a:1","text":"small"},{"uri":"a:2","text":PREVIEW}]}
+    {"contents":[{"mimeType":"text/plain","text":PREVIEW,"uri":"a:1","_meta":{}}]}
+    {"contents":[{"uri":"a:1","blob":"AAAA"}]}
+
+    {"description":"d","messages":[{"role":"user","content":{"type":"text","text":"before"},"z":1.0},{"role":"user","content":{"type":"text","text":PREVIEW},"z":1.0}]}
+    {"description":"d","messages":[{"role":"user","content":{"type":"resource_link","uri":"spillgate://artifact/HANDLE/messages/0","name":"image 1 of shoot","size":1049601,"description":"1049601 bytes, stored whole: resources/read gives them","mimeType":"image/png","annotations":{"priority":1.0},"_meta":{"x":1e2}},"z":1.0},{"role":"user","content":17,"z":1.0},{"role":"user","content":{"type":"text","text":"after"},"z":1.0}]}
+    "#);
 }
 
 #[test]
 fn a_client_without_links_is_told_in_words() {
     let result = call(&[image(1025)]);
     let left = leaves(&offloader(), Form::Call, false, &result);
-    assert_snapshot!(without_handles(&left), @"");
+    assert_snapshot!(without_handles(&left), @r#"{"content":[{"text":"[spillgate] image/png, 1049601 bytes, stored whole: resources/read gives them as spillgate://artifact/HANDLE/content/0","type":"text"}],"x":1.0}"#);
 }
 
 #[test]
@@ -267,7 +290,7 @@ fn what_found_no_room_is_told() {
     let left: Value = serde_json::from_str(&left).unwrap();
     let blocks = left["content"].as_array().unwrap();
     let last = blocks.last().unwrap()["text"].as_str().unwrap();
-    assert_snapshot!(without_handles(last), @"");
+    assert_snapshot!(without_handles(last), @"[spillgate] 985 more blocks are stored with this result; resources/read gives each by its place, the first as spillgate://artifact/HANDLE/content/0");
     assert!(last.contains(&format!("{} more", 1001 - blocks.len())));
 }
 
