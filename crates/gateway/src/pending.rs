@@ -110,7 +110,7 @@ pub(crate) fn asked(method: &str, params: Option<&RawValue>) -> Asked {
             },
             None => Asked::Other,
         },
-        "resources/read" if resources::is_for_apps(params) => Asked::Other,
+        "resources/read" if resources::passes_whole(params) => Asked::Other,
         "resources/read" => Asked::ResourcesRead {
             params: params.map(|raw| raw.get().to_owned()),
         },

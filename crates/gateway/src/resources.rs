@@ -114,10 +114,12 @@ pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
     Some(params.uri)
 }
 
-/// Whether it asks for what a client's program shows and no model reads: the
-/// pages of MCP Apps.
-pub(crate) fn is_for_apps(params: Option<&RawValue>) -> bool {
-    asked(params).is_some_and(|uri| uri.starts_with("ui://"))
+/// Whether what it asks for is never stored: the pages of MCP Apps, which a
+/// client's program shows and no model reads, and what another Spillgate behind
+/// this one has stored.
+pub(crate) fn passes_whole(params: Option<&RawValue>) -> bool {
+    let whole = ["ui://", SCHEME];
+    asked(params).is_some_and(|uri| whole.iter().any(|scheme| uri.starts_with(scheme)))
 }
 
 /// Whether the gateway answers for that resource. `server_is_one`: the server is

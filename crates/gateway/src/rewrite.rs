@@ -187,3 +187,147 @@ impl Rewriting<'_> {
         Some((only.key()?, only.id?.get().to_owned(), origin, span))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::Value;
+    use spillgate_offload::{ByteReference, Rule};
+    use spillgate_testkit::log;
+
+    use super::*;
+    use crate::fixture::{offloader, offloader_by, without_previews};
+    use crate::own::ListTools;
+    use crate::pending::asked;
+    use crate::references::HINT;
+
+    /// The answers to requests as the client gets them, one after the other.
+    fn answers(offloader: &Offloader, all: &[(&str, Value, String)]) -> Vec<String> {
+        let own = OwnTools::new(offloader, None, ListTools::WhenStored);
+        let learnt = Learnt::default();
+        let rewriting = Rewriting {
+            offloader,
+            server: "s",
+            own: &own,
+            learnt: &learnt,
+        };
+        let answer = |(method, params, result): &(&str, Value, String)| {
+            let params = serde_json::value::to_raw_value(params).unwrap();
+            let asked = asked(method, Some(&params));
+            let frame = format!("{{\"id\":1,\"result\":{result}}}");
+            if !rewriting.may_change(&asked, frame.as_bytes()) {
+                return frame;
+            }
+            let answers = HashMap::from([(Key::number(1), asked)]);
+            let rewritten = rewriting.rewrite(frame.as_bytes(), &answers);
+            let frame = rewritten.map_or(frame, |bytes| String::from_utf8(bytes).unwrap());
+            without_previews(&frame)
+        };
+        all.iter().map(answer).collect()
+    }
+
+    fn content() -> String {
+        json!({"content": [{"type": "text", "text": log(600)}]}).to_string()
+    }
+
+    #[test]
+    fn a_tasks_result_is_the_calls() {
+        let offloader = offloader();
+        let task = json!({"taskId": "t"});
+        let left = answers(
+            &offloader,
+            &[
+                (
+                    "tools/call",
+                    json!({"name": "slow", "arguments": {"a": 1}}),
+                    r#"{"task":{"taskId":"t","status":"working"}}"#.to_owned(),
+                ),
+                ("tasks/result", task.clone(), content()),
+                (
+                    "tasks/get",
+                    task.clone(),
+                    r#"{"taskId":"t","status":"working"}"#.to_owned(),
+                ),
+                (
+                    "tasks/get",
+                    task,
+                    format!(
+                        r#"{{"taskId":"t","result":{},"status":"completed"}}"#,
+                        content()
+                    ),
+                ),
+                ("tasks/result", json!({"taskId": "unknown"}), content()),
+            ],
+        );
+        assert_snapshot!(left.join("\n"), @"");
+        let stored = offloader.store().list().unwrap();
+        let origins = stored.iter().map(|listed| {
+            let origin = &listed.manifest.facts.origin;
+            format!("{} {:?}", origin.tool, origin.arguments)
+        });
+        assert_snapshot!(origins.collect::<Vec<_>>().join("\n"), @"");
+    }
+
+    #[test]
+    fn other_answers_pass() {
+        let large = json!({"values": log(600), "contents": [{"uri": "x:1", "text": log(600)}]});
+        for (method, params) in [
+            ("completion/complete", json!({})),
+            ("resources/list", json!({})),
+            ("resources/read", json!({"uri": "ui://page"})),
+            ("resources/read", json!({"uri": "spillgate://artifact/x"})),
+            ("tools/call", json!([])),
+            ("tasks/get", json!({})),
+            ("unknown", json!(null)),
+        ] {
+            let left = answers(&offloader(), &[(method, params, large.to_string())]);
+            assert_eq!(
+                left,
+                [format!("{{\"id\":1,\"result\":{large}}}")],
+                "{method}"
+            );
+        }
+        let read = ("resources/read", json!({"uri": "x:1"}), large.to_string());
+        assert!(answers(&offloader(), &[read])[0].contains("PREVIEW"));
+    }
+
+    #[test]
+    fn a_client_without_links_gets_none() {
+        let result = format!(
+            r#"{{"content":[{{"type":"audio","data":"{}"}}]}}"#,
+            "AAAA".repeat(2000)
+        );
+        let kinds = ["2025-03-26", "2025-11-25"].map(|version| {
+            let greeting = json!({"protocolVersion": version, "capabilities": {"tools": {}}});
+            let all = [
+                ("initialize", json!({}), greeting.to_string()),
+                ("tools/call", json!({"name": "speak"}), result.clone()),
+            ];
+            let left = answers(&offloader(), &all);
+            let left: Value = serde_json::from_str(&left[1]).unwrap();
+            left["result"]["content"][0]["type"].clone()
+        });
+        assert_eq!(kinds, ["text", "resource_link"]);
+    }
+
+    #[test]
+    fn tools_say_that_they_take_references() {
+        let tools = ["write_*".to_owned()];
+        let rules = ByReference::new(Some(&tools), None).unwrap();
+        let offloader = offloader_by(|policy| policy.with_references(rules));
+        let list =
+            r#"{"tools":[{"name":"write_file","description":"Writes."},{"name":"read_file"}]}"#;
+        let left = answers(&offloader, &[("tools/list", json!({}), list.to_owned())]);
+        let hint = json!(HINT).to_string();
+        assert_snapshot!(left[0].replace(&hint[1..hint.len() - 1], "HINT"), @"");
+        // Without a limit Claude Code is to show what passes.
+        let rule = Rule {
+            max_tokens: Some(0),
+            ..Rule::default()
+        };
+        let offloader = crate::fixture::offloader_with(rule);
+        let list = r#"{"tools":[{"name":"read_file"}]}"#;
+        let left = answers(&offloader, &[("tools/list", json!({}), list.to_owned())]);
+        assert_snapshot!(left[0], @"");
+    }
+}

@@ -177,13 +177,17 @@ impl Settings {
         let mut servers = Vec::new();
         for (name, of) in &self.servers {
             let policy = Policy::new(of.rule(), of.tools.clone(), []).map_err(pattern)?;
+            let key = ["servers", name, "by_reference"];
             let references = ByReference::new(of.by_reference.as_deref(), of.by_reference_bytes);
-            let policy = policy.with_references(references.map_err(pattern)?);
+            let references = references.map_err(|error| self.wrong_pattern_in(&key, &error))?;
+            let policy = policy.with_references(references);
             servers.push((name.clone(), policy));
         }
         let policy = Policy::new(self.base(), self.tools.clone(), servers).map_err(pattern)?;
         let references = ByReference::new(self.by_reference.as_deref(), self.by_reference_bytes);
-        let policy = policy.with_references(references.map_err(pattern)?);
+        let references =
+            references.map_err(|error| self.wrong_pattern_in(&["by_reference"], &error))?;
+        let policy = policy.with_references(references);
         let template = |error| self.wrong_template(&error);
         let templates = Templates::new(self.templates.clone()).map_err(template)?;
         policy
@@ -194,9 +198,13 @@ impl Settings {
 
     fn wrong_pattern(&self, error: &globset::Error) -> Failure {
         let key = error.glob().and_then(|glob| self.places.ending(glob));
+        self.wrong_pattern_in(&key.unwrap_or_default(), error)
+    }
+
+    fn wrong_pattern_in<S: AsRef<str>>(&self, key: &[S], error: &globset::Error) -> Failure {
         let what = format!("a tool pattern is wrong: {error}");
         let hint = "patterns are globs such as \"read_*\"";
-        self.places.wrong(&key.unwrap_or_default(), &what, hint)
+        self.places.wrong(key, &what, hint)
     }
 
     fn wrong_template(&self, error: &TemplateError) -> Failure {

@@ -21,7 +21,10 @@ pub(super) fn value(
     match &reference.part {
         Part::All => all(&artifact, most),
         Part::Lines(first, last) => lines(offloader, &artifact, *first, *last, most),
-        Part::Bytes(range) => bytes(offloader, &artifact, *range, most),
+        Part::Bytes(range) => {
+            let text = text(offloader, &artifact, *range, most)?;
+            Ok(json!(text).to_string())
+        }
         Part::Query(filter) => results(offloader, engine, &artifact, filter, most),
     }
 }
@@ -70,10 +73,17 @@ fn lines(
     let range = offset(first).and_then(|start| Ok((start, offset(last + 1)?)));
     let (start, end) = range.map_err(|error| told(LookupError::from(error).into()))?;
     let end = Some(end);
-    bytes(offloader, artifact, ByteRange { start, end }, most)
+    let text = text(offloader, artifact, ByteRange { start, end }, most)?;
+    // One line is a value, such as a name, and no text with an end of line.
+    let text = match first == last {
+        true => text.trim_end_matches(['\r', '\n']),
+        false => &text,
+    };
+    Ok(json!(text).to_string())
 }
 
-fn bytes(
+/// Bytes of the view.
+fn text(
     offloader: &Offloader,
     artifact: &Artifact,
     range: ByteRange,
@@ -87,8 +97,7 @@ fn bytes(
         budget: TokenBudget::new(most.0),
     };
     let page = read(artifact, asked, &**offloader.counter());
-    let page = page.map_err(|error| told(error.into()))?;
-    Ok(json!(page.text).to_string())
+    Ok(page.map_err(|error| told(error.into()))?.text)
 }
 
 /// One result as it is, several as an array.
