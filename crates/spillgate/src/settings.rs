@@ -177,7 +177,7 @@ impl Settings {
         let mut servers = Vec::new();
         for (name, of) in &self.servers {
             let policy = Policy::new(of.rule(), of.tools.clone(), []).map_err(pattern)?;
-            let key = ["servers", name, "by_reference"];
+            let key = ["servers", name.as_str(), "by_reference"];
             let references = ByReference::new(of.by_reference.as_deref(), of.by_reference_bytes);
             let references = references.map_err(|error| self.wrong_pattern_in(&key, &error))?;
             let policy = policy.with_references(references);

@@ -108,7 +108,6 @@ fn results(
     filter: &str,
     most: Most,
 ) -> Result<String, String> {
-    // A token is at least a byte, so this is as much as the limit allows.
     let asked = Query::new(filter, TokenBudget::new(most.0));
     let page = query(artifact, &asked, engine, &**offloader.counter()).map_err(|error| {
         let hint = error.hint();
@@ -117,7 +116,9 @@ fn results(
     if let Some(missing) = &page.missing {
         return Err(format!("the filter gives nothing: {missing}"));
     }
-    if page.next.is_some() {
+    // What has as many bytes has no more tokens, but what has as many tokens
+    // may have more bytes.
+    if page.next.is_some() || page.text.len() as u64 > most.0 {
         let Most(most) = most;
         return Err(format!(
             "the filter gives more than the {most} bytes that an argument by reference may have: \

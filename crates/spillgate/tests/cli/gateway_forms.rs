@@ -91,7 +91,10 @@ fn arguments_by_reference_reach_the_server() {
     asked(&mut session, 1, "initialize", &json!({}));
     let list = asked(&mut session, 2, "tools/list", &json!({}));
     let tools = list["result"]["tools"].as_array().unwrap();
-    assert_snapshot!(tools[0]["description"].as_str().unwrap(), @"");
+    assert_snapshot!(tools[0]["description"].as_str().unwrap(), @r#"
+    Writes.
+    Any value may be {"$spill":HANDLE} for a stored output, with "lines":"A-B", "bytes":"A..B" or "query":JQ for a part.
+    "#);
     assert_eq!(tools[1].get("description"), None);
     let mut call = |arguments: Value| {
         let params = json!({"name": "write_file", "arguments": arguments});
@@ -126,5 +129,24 @@ fn arguments_by_reference_reach_the_server() {
         frame["params"]["arguments"].to_string()
     });
     let sent: Vec<String> = sent.collect();
-    assert_snapshot!(format!("{}\n\n{}", answers.join("\n"), sent.join("\n")), @"");
+    assert_snapshot!(format!("{}\n\n{}", answers.join("\n"), sent.join("\n")), @r#"
+    sent
+    sent
+    sent
+    sent
+    sent
+    error: nothing was sent: `/text`: the filter gives nothing: .items[] has no .nmae; it has "name", "id", "price", "tags", "stock"
+    error: nothing was sent: `/text`: the filter gives nothing
+    error: nothing was sent: `/text`: the filter is not valid jq: closing bracket expected
+      .items[
+             ^; filters are jq: .items[] | select(.price > 5) | .name
+    error: nothing was sent: `/text`: the filter gives more than the 1048576 bytes that an argument by reference may have: let it give less
+    error: nothing was sent: the arguments with the references put in do not fit the tool's inputSchema: `/ids`: value is not of type "array"
+
+    {"text":"item 4711"}
+    {"ids":[0,1,2]}
+    {"text":"{\"id\":7,\"price\":21.50}"}
+    {"ids":[1,2]}
+    {"ids":[],"text":"{\n  \"total\": 5000,\n"}
+    "#);
 }
