@@ -55,24 +55,21 @@ pub(crate) fn size_mark(frame: &[u8], tool: &RawValue, limits: &Limits) -> Splic
         return splice;
     }
     let size = most.min(MOST_ASKED);
-    let meta = Members::of(tool).and_then(|tool| tool.get("_meta"));
-    match meta.and_then(|meta| Some((meta, Members::of(meta)?))) {
-        Some((_, members)) if members.get(SIZE_MARK).is_some() => {}
-        Some((meta, _)) => {
-            insert_members(&mut splice, frame, meta, format!("\"{SIZE_MARK}\":{size},"));
+    let Some(meta) = Members::of(tool).and_then(|tool| tool.get("_meta")) else {
+        let member = format!("\"_meta\":{},", json!({SIZE_MARK: size}));
+        insert_members(&mut splice, frame, tool, member);
+        return splice;
+    };
+    match Members::of(meta) {
+        Some(members) if members.get(SIZE_MARK).is_some() => {}
+        Some(_) => {
+            let member = format!("\"{SIZE_MARK}\":{size},");
+            insert_members(&mut splice, frame, meta, member);
         }
-        None => match meta {
-            Some(odd) => {
-                splice.replace(
-                    span_in(frame, odd.get()),
-                    json!({SIZE_MARK: size}).to_string(),
-                );
-            }
-            None => {
-                let member = format!("\"_meta\":{},", json!({SIZE_MARK: size}));
-                insert_members(&mut splice, frame, tool, member);
-            }
-        },
+        None => splice.replace(
+            span_in(frame, meta.get()),
+            json!({SIZE_MARK: size}).to_string(),
+        ),
     }
     splice
 }

@@ -192,7 +192,7 @@ impl Rewriting<'_> {
 mod tests {
     use insta::assert_snapshot;
     use serde_json::Value;
-    use spillgate_offload::{ByteReference, Rule};
+    use spillgate_offload::{ByReference, Rule};
     use spillgate_testkit::log;
 
     use super::*;

@@ -33,7 +33,10 @@ const MOST_SCHEMAS: usize = 2000;
 
 /// The upstream schemas by which arguments are checked, by server and tool.
 #[derive(Debug, Default)]
-pub(crate) struct Schemas(Mutex<HashMap<(Option<String>, String), Arc<str>>>);
+pub(crate) struct Schemas(Mutex<HashMap<Named, Arc<str>>>);
+
+/// A tool: its server's name and its own.
+type Named = (Option<String>, String);
 
 impl Schemas {
     /// Notes what `tools/list` says of a tool, as the server spells it.
@@ -100,7 +103,7 @@ fn put_in(
     arguments: &RawValue,
     most_bytes: u64,
 ) -> Result<Option<Vec<u8>>, String> {
-    let places = places(arguments).map_err(|wrong| wrong.to_string())?;
+    let places = places(arguments)?;
     if places.is_empty() {
         return Ok(None);
     }
