@@ -259,13 +259,23 @@ mod tests {
                 ("tasks/result", json!({"taskId": "unknown"}), content()),
             ],
         );
-        assert_snapshot!(left.join("\n"), @"");
+        assert_snapshot!(left.join("\n"), @r#"
+        {"id":1,"result":{"task":{"taskId":"t","status":"working"}}}
+        {"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}]}}
+        {"id":1,"result":{"taskId":"t","status":"working"}}
+        {"id":1,"result":{"taskId":"t","result":{"content":[{"text":PREVIEW,"type":"text"}]},"status":"completed"}}
+        {"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}]}}
+        "#);
         let stored = offloader.store().list().unwrap();
         let origins = stored.iter().map(|listed| {
             let origin = &listed.manifest.facts.origin;
             format!("{} {:?}", origin.tool, origin.arguments)
         });
-        assert_snapshot!(origins.collect::<Vec<_>>().join("\n"), @"");
+        assert_snapshot!(origins.collect::<Vec<_>>().join("\n"), @r#"
+        slow Some("{\"a\":1}")
+        slow Some("{\"a\":1}")
+        tasks/result Some("{\"taskId\":\"unknown\"}")
+        "#);
     }
 
     #[test]
@@ -304,10 +314,9 @@ mod tests {
                 ("tools/call", json!({"name": "speak"}), result.clone()),
             ];
             let left = answers(&offloader(), &all);
-            let left: Value = serde_json::from_str(&left[1]).unwrap();
-            left["result"]["content"][0]["type"].clone()
+            left[1].contains("\"resource_link\"")
         });
-        assert_eq!(kinds, ["text", "resource_link"]);
+        assert_eq!(kinds, [false, true]);
     }
 
     #[test]
@@ -319,7 +328,7 @@ mod tests {
             r#"{"tools":[{"name":"write_file","description":"Writes."},{"name":"read_file"}]}"#;
         let left = answers(&offloader, &[("tools/list", json!({}), list.to_owned())]);
         let hint = json!(HINT).to_string();
-        assert_snapshot!(left[0].replace(&hint[1..hint.len() - 1], "HINT"), @"");
+        assert_snapshot!(left[0].replace(&hint[1..hint.len() - 1], "HINT"), @r#"{"id":1,"result":{"tools":[{"name":"write_file","description":"Writes.\nHINT"},{"name":"read_file"}]}}"#);
         // Without a limit Claude Code is to show what passes.
         let rule = Rule {
             max_tokens: Some(0),
@@ -328,6 +337,6 @@ mod tests {
         let offloader = crate::fixture::offloader_with(rule);
         let list = r#"{"tools":[{"name":"read_file"}]}"#;
         let left = answers(&offloader, &[("tools/list", json!({}), list.to_owned())]);
-        assert_snapshot!(left[0], @"");
+        assert_snapshot!(left[0], @r#"{"id":1,"result":{"tools":[{"_meta":{"anthropic/maxResultSizeChars":500000},"name":"read_file"}]}}"#);
     }
 }

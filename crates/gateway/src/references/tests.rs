@@ -93,9 +93,9 @@ fn references_are_put_in() {
     ];
     let all = cases.map(|one| sent(&offloader, "write_file", &one.replace("HANDLE", &handle)));
     assert_snapshot!(all.join("\n"), @r#"
-    {"path":"a" , "content":"2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7\n","y":1.0}
-    {"path":"a","content":"2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7\n"}
-    {"path":"a","content":"2026-11-21T10:09:59Z INFO worker-4 processed batch id=43340 ok\n"}
+    {"path":"a" , "content":"2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7","y":1.0}
+    {"path":"a","content":"2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7"}
+    {"path":"a","content":"2026-11-21T10:09:59Z INFO worker-4 processed batch id=43340 ok"}
     {"path":"a","content":"2026"}
     {"path":"a","content":"2026"}
     {"path":"2026","z/~":[7,{"b":"-"}]}
