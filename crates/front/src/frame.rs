@@ -9,12 +9,14 @@ use crate::sse;
 
 /// As much of it as its envelope needs.
 pub(crate) fn head(frame: &Frame) -> &[u8] {
-    let Frame::Memory(bytes) = frame;
-    bytes
+    match frame {
+        Frame::Memory(bytes) => bytes,
+        Frame::Spooled(spooled) => spooled.stand_in(),
+        Frame::Pieces(_) => &[],
+    }
 }
 
 /// All of it, without the line end of the standard streams.
-pub(crate) fn whole(frame: Frame) -> Bytes {
-    let Frame::Memory(bytes) = frame;
-    sse::bare(&bytes)
+pub(crate) fn whole(frame: &Frame) -> Bytes {
+    sse::bare(&frame.in_memory().cloned().unwrap_or_default())
 }

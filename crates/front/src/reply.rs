@@ -99,7 +99,7 @@ impl Reading {
         };
         match letter.parcel.item {
             Item::Message(frame) if letter.is_last => {
-                let frame = frame::whole(frame);
+                let frame = frame::whole(&frame);
                 let status = self.status(&frame);
                 typed(status, "application/json", Body::from(frame))
             }
@@ -176,7 +176,7 @@ impl Reading {
 fn events(letter: Letter) -> VecDeque<Bytes> {
     let event = letter.parcel.event.as_deref();
     match letter.parcel.item {
-        Item::Message(frame) => sse::message(event, frame::whole(frame)).into(),
+        Item::Message(frame) => sse::message(event, frame::whole(&frame)).into(),
         Item::Mark { retry } => VecDeque::from([sse::mark(event, retry)]),
         Item::Refused(refusal) => {
             let why = format!("the server answered with HTTP {}", refusal.status);

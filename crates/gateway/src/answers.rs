@@ -6,19 +6,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_artifact::Origin;
 use spillgate_wire::{
     Envelope, Frame, Item, Key, LinkError, Parcel, Refusal, Splice, messages, object,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use crate::intercept::intercept;
+use crate::gateway::Gateway;
 use crate::own::LIST_CHANGED;
 use crate::pending::{Asked, Waiting};
+use crate::rewrite::Rewriting;
 use crate::session::Session;
+use crate::several;
 use crate::upstream::{Slot, Upstream};
-use crate::{capabilities, listing, several};
 
 /// The requests that a frame answers and whose answers may change.
 pub(crate) type Due = HashMap<Key, Waiting>;
@@ -192,61 +192,29 @@ impl Session {
     }
 
     fn may_change(&self, upstream: &Upstream, asked: &Asked, frame: &[u8]) -> bool {
-        match origin(upstream, asked) {
-            Some(origin) => {
-                let limits = self.hub().gateway().offloader.limits(&origin);
-                !limits.admit_any(frame.len() as u64)
-            }
-            None => *asked == Asked::ToolsList || self.own.is_announced(),
-        }
+        let gateway = self.hub().gateway();
+        self.rewriting(&gateway, upstream).may_change(asked, frame)
     }
 
     /// The frame as the client gets it, unless that is how it came.
     fn rewrite(&self, upstream: &Upstream, frame: &[u8], due: &Due) -> Option<Vec<u8>> {
-        let mut whole = Splice::default();
         let gateway = self.hub().gateway();
-        for envelope in messages(frame) {
-            let waiting = envelope.key().and_then(|key| due.get(&key));
-            let (Some(waiting), Some(result)) = (waiting, envelope.result) else {
-                continue;
-            };
-            whole.merge(match (origin(upstream, &waiting.asked), &waiting.asked) {
-                (Some(origin), _) => {
-                    let (splice, stored) = intercept(&gateway.offloader, origin, frame, result);
-                    if stored {
-                        self.own.note_stored();
-                    }
-                    splice
-                }
-                (None, Asked::Capabilities) => capabilities::announce(frame, result),
-                (None, Asked::ToolsList) => self.list(upstream, frame, result),
-                (None, _) => Splice::default(),
-            });
-        }
-        (!whole.is_empty()).then(|| whole.apply(frame))
+        self.rewriting(&gateway, upstream).rewrite(frame, due)
     }
 
-    /// The changes to a list of tools, whose cost is entered.
-    fn list(&self, upstream: &Upstream, frame: &[u8], result: &RawValue) -> Splice {
+    /// What a server's answers are changed by.
+    pub(crate) fn rewriting<'a>(
+        &'a self,
+        gateway: &'a Gateway,
+        upstream: &'a Upstream,
+    ) -> Rewriting<'a> {
         let is_solo = self.only().is_some();
-        let filter = is_solo.then_some(&upstream.server.tools);
-        let (splice, ours) = listing::extend(frame, result, &self.own, filter);
-        if let Some(ours) = ours {
-            let server = self.only().map(|only| only.name().to_owned());
-            self.hub().gateway().offloader.listed(server, &ours);
+        Rewriting {
+            offloader: &gateway.offloader,
+            server: upstream.name(),
+            filter: is_solo.then_some(&upstream.server.tools),
+            own: &self.own,
+            learnt: &upstream.learnt,
         }
-        splice
     }
-}
-
-pub(crate) fn origin(upstream: &Upstream, asked: &Asked) -> Option<Origin> {
-    let Asked::ToolsCall { tool, arguments } = asked else {
-        return None;
-    };
-    Some(Origin {
-        server: Some(upstream.name().to_owned()),
-        tool: tool.clone(),
-        arguments: arguments.clone(),
-        call_id: None,
-    })
 }

@@ -10,8 +10,8 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::error::internal;
-use crate::incoming::CallParams;
 use crate::own_calls::Cancelled;
+use crate::pending::CallParams;
 use crate::progress::{self, Progress};
 use crate::session::Session;
 use crate::tools::{self, TOOL_OUTPUT, Tools};

@@ -2,51 +2,73 @@
 //!
 //! Where our tools are listed only once something is stored, the list changes,
 //! and a client listens for that only if `capabilities.tools.listChanged` says
-//! so: in the answer to `initialize`, or to `server/discover` since 2026-07-28.
+//! so; and it reads what our links name only if there is
+//! `capabilities.resources`: in the answer to `initialize`, or to
+//! `server/discover` since 2026-07-28.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::intercept::insert_members;
+use crate::members::Members;
 use spillgate_wire::Splice;
-use spillgate_wire::{object, span_in};
+use spillgate_wire::span_in;
 
-#[derive(Deserialize)]
-struct Greeting<'a> {
-    #[serde(borrow)]
-    capabilities: &'a RawValue,
+/// The first protocol with `resource_link` blocks.
+const LINKS_SINCE: &str = "2025-06-18";
+
+/// What a greeting says, and the changes to it.
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    /// The changes.
+    pub(crate) splice: Splice,
+    /// Whether the server has resources of its own.
+    pub(crate) has_resources: bool,
+    /// Whether the client knows `resource_link` blocks.
+    pub(crate) links: bool,
 }
 
-#[derive(Deserialize)]
-struct Capabilities<'a> {
-    #[serde(borrow)]
-    tools: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-struct Tools<'a> {
-    #[serde(borrow, default, rename = "listChanged")]
-    list_changed: Option<&'a RawValue>,
-}
-
-/// The change to `frame` that says so. None for a server without tools: it has
-/// no results that could be stored.
-pub(crate) fn announce(frame: &[u8], result: &RawValue) -> Splice {
+/// The changes to the greeting `result` in `frame`: that there are resources
+/// and, if `list_changes`, that the list of tools may change. None for a server
+/// without tools and prompts: it has no results that could be stored.
+pub(crate) fn announce(frame: &[u8], result: &RawValue, list_changes: bool) -> Greeting {
     let mut splice = Splice::default();
-    let tools = object::<Greeting<'_>>(result)
-        .and_then(|greeting| object::<Capabilities<'_>>(greeting.capabilities))
-        .map(|capabilities| capabilities.tools);
-    let Some((tools, parsed)) = tools.and_then(|raw| Some((raw, object::<Tools<'_>>(raw)?))) else {
-        return splice;
+    let greeting = Members::of(result);
+    let version = greeting
+        .as_ref()
+        .and_then(|one| one.text("protocolVersion"));
+    let raw = greeting.and_then(|one| one.get("capabilities"));
+    let capabilities = raw.and_then(Members::of);
+    let of = |name| {
+        let named = capabilities.as_ref().and_then(|all| all.get(name));
+        named.and_then(|raw| Some((raw, Members::of(raw)?)))
     };
-    if let Some(flag) = parsed.list_changed {
-        splice.replace(span_in(frame, flag.get()), "true");
-        return splice;
+    let has_resources = of("resources").is_some();
+    let tools = of("tools");
+    if let Some(raw) = raw
+        && !has_resources
+        && (tools.is_some() || of("prompts").is_some())
+    {
+        match capabilities.as_ref().and_then(|all| all.get("resources")) {
+            Some(odd) => splice.replace(span_in(frame, odd.get()), "{}"),
+            None => insert_members(&mut splice, frame, raw, "\"resources\":{},".to_owned()),
+        }
     }
-    let at = span_in(frame, tools.get()).start + 1; // after its brace
-    let is_empty = tools.get()[1..].trim_ascii_start().starts_with('}');
-    let comma = if is_empty { "" } else { "," };
-    splice.replace(at..at, format!("\"listChanged\":true{comma}"));
-    splice
+    if let Some((tools, members)) = tools.filter(|_| list_changes) {
+        match members.get("listChanged") {
+            Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
+            None => insert_members(
+                &mut splice,
+                frame,
+                tools,
+                "\"listChanged\":true,".to_owned(),
+            ),
+        }
+    }
+    Greeting {
+        splice,
+        has_resources,
+        links: version.is_none_or(|version| *version >= *LINKS_SINCE),
+    }
 }
 
 #[cfg(test)]
@@ -64,21 +86,30 @@ mod tests {
             r#"{"capabilities":{"tools":{ "y":1e2}}}"#,
             r#"{"capabilities":{"prompts":{}}}"#,
             r#"{"capabilities":{"tools":null}}"#,
+            r#"{"protocolVersion":"2025-03-26","capabilities":{"tools":{},"resources":{}}}"#,
+            r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":null}}"#,
+            r#"{"capabilities":{}}"#,
             "{}",
         ];
         let all = greetings.map(|greeting| {
             let frame = format!(r#"{{"id":1,"result":{greeting}}}"#);
             let envelope = &messages(frame.as_bytes())[0];
-            let splice = announce(frame.as_bytes(), envelope.result.unwrap());
-            String::from_utf8(splice.apply(frame.as_bytes())).unwrap()
+            let greeting = announce(frame.as_bytes(), envelope.result.unwrap(), true);
+            let (links, has) = (greeting.links, greeting.has_resources);
+            let frame = greeting.splice.apply(frame.as_bytes());
+            let frame = String::from_utf8(frame).unwrap();
+            format!("{frame} links: {links}, resources: {has}")
         });
         assert_snapshot!(all.join("\n"), @r#"
-        {"id":1,"result":{"capabilities":{"tools":{"listChanged":true}},"x":1.0}}
-        {"id":1,"result":{"capabilities":{"x":1.0, "tools": { "listChanged" : true ,"y":1e2}}}}
-        {"id":1,"result":{"capabilities":{"tools":{"listChanged":true, "y":1e2}}}}
-        {"id":1,"result":{"capabilities":{"prompts":{}}}}
-        {"id":1,"result":{"capabilities":{"tools":null}}}
-        {"id":1,"result":{}}
+        {"id":1,"result":{"capabilities":{"resources":{},"tools":{"listChanged":true}},"x":1.0}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{"resources":{},"x":1.0, "tools": { "listChanged" : true ,"y":1e2}}}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{"resources":{},"tools":{"listChanged":true, "y":1e2}}}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{"resources":{},"prompts":{}}}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{"tools":null}}} links: true, resources: false
+        {"id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":true},"resources":{}}}} links: false, resources: true
+        {"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{}}}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{}}} links: true, resources: false
+        {"id":1,"result":{}} links: true, resources: false
         "#);
     }
 }

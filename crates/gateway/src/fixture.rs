@@ -16,9 +16,14 @@ pub(crate) fn offloader() -> Offloader {
 
 /// The same with one rule for all results.
 pub(crate) fn offloader_with(rule: Rule) -> Offloader {
+    offloader_by(|_| Policy::new(rule, [], []).unwrap())
+}
+
+/// The same with other rules.
+pub(crate) fn offloader_by(rules: impl FnOnce(Policy) -> Policy) -> Offloader {
     Offloader::new(
         Arc::new(MemoryStore::default()),
-        Policy::new(rule, [], []).unwrap(),
+        rules(Policy::default()),
         Tokenizer::Heuristic.counter(),
         Door::gateway(),
         Arc::new(StoppedClock::default()),

@@ -9,6 +9,7 @@ use crate::catalogue::Catalogue;
 use crate::gateway::{Gateway, Server};
 use crate::locked;
 use crate::own::OwnTools;
+use crate::roster::Memory;
 use crate::session::Session;
 use crate::shared::Shared;
 
@@ -25,6 +26,8 @@ pub struct Hub {
     sessions: Mutex<Vec<Weak<Session>>>,
     /// The servers of all stateless requests.
     shared: Arc<Shared>,
+    /// What all stateless requests learnt of the servers.
+    memory: Memory,
     /// Our tools as all stateless requests see them.
     own: Arc<OwnTools>,
     pub(crate) catalogue: Catalogue,
@@ -40,6 +43,7 @@ impl Hub {
             servers: Mutex::new(servers),
             sessions: Mutex::default(),
             shared: Arc::new(Shared::new(Arc::clone(&gateway.ways))),
+            memory: Memory::default(),
             own: Arc::new(own_tools_of(&gateway)),
             gateway: Mutex::new(Arc::new(gateway)),
             catalogue: Catalogue::default(),
@@ -52,7 +56,13 @@ impl Hub {
     pub fn session(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let gateway = self.gateway();
         let own = Arc::new(own_tools_of(&gateway));
-        let session = Session::new(Arc::clone(self), Arc::clone(&gateway.ways), to, own);
+        let session = Session::new(
+            Arc::clone(self),
+            Arc::clone(&gateway.ways),
+            to,
+            own,
+            Memory::default(),
+        );
         let mut sessions = locked(&self.sessions);
         sessions.retain(|session| session.strong_count() > 0);
         sessions.push(Arc::downgrade(&session));
@@ -64,7 +74,13 @@ impl Hub {
     #[must_use]
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let ways = Arc::clone(&self.shared) as Arc<dyn Opener>;
-        Session::new(Arc::clone(self), ways, to, Arc::clone(&self.own))
+        Session::new(
+            Arc::clone(self),
+            ways,
+            to,
+            Arc::clone(&self.own),
+            self.memory.clone(),
+        )
     }
 
     /// Takes over other settings: limits at once, servers as clients can bear it.

@@ -2,10 +2,7 @@
 
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use spillgate_wire::{Envelope, Message, object};
-
-use crate::pending::Asked;
 
 /// A frame from a client.
 #[derive(Debug, Clone)]
@@ -28,15 +25,6 @@ impl Incoming {
     }
 }
 
-#[derive(Deserialize)]
-pub(crate) struct CallParams<'a> {
-    pub(crate) name: String,
-    #[serde(borrow, default)]
-    pub(crate) arguments: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "_meta")]
-    pub(crate) meta: Option<&'a RawValue>,
-}
-
 /// A frame for a server, with what its transport may have to say of it.
 pub(crate) fn message_of(incoming: &Incoming, envelope: Option<&Envelope<'_>>) -> Message {
     #[derive(Deserialize)]
@@ -57,20 +45,5 @@ pub(crate) fn message_of(incoming: &Incoming, envelope: Option<&Envelope<'_>>) -
         method: envelope.and_then(|one| one.method.as_deref().map(ToOwned::to_owned)),
         name: named.and_then(|named| named.name.or(named.uri)),
         headers: incoming.headers.clone(),
-    }
-}
-
-pub(crate) fn asked(method: &str, params: Option<&RawValue>) -> Asked {
-    match method {
-        "initialize" | "server/discover" => Asked::Capabilities,
-        "tools/list" => Asked::ToolsList,
-        "tools/call" => match params.and_then(object::<CallParams<'_>>) {
-            Some(call) => Asked::ToolsCall {
-                tool: call.name,
-                arguments: call.arguments.map(|raw| raw.get().to_owned()),
-            },
-            None => Asked::Other,
-        },
-        _ => Asked::Other,
     }
 }

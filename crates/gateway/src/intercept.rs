@@ -1,17 +1,20 @@
-//! What happens to a tool's result on its way back?
+//! What happens to a result on its way back?
 //!
 //! A result that fits passes as it is. An oversized one is stored whole, as the
 //! bytes that the server sent; its text becomes a preview in `content` and, for
 //! clients that show the model `structuredContent` instead (Claude Code and
-//! Codex do), there too. Images and every other block stay where they are.
+//! Codex do), there too. Bytes over their limit become links; every other block
+//! stays where it is.
 
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
 use spillgate_offload::{Limits, Offloader, Outcome, Profile};
-use spillgate_store::Receipt;
+use spillgate_store::{Receipt, StoreError};
 
-use crate::results::{Block, CallResult};
+use crate::blocks::Form;
+use crate::results::Found;
+use crate::shown::{self, Stored};
 use crate::tools::RETRIEVAL_MARK;
 use spillgate_wire::Splice;
 use spillgate_wire::span_in;
@@ -24,80 +27,77 @@ pub(crate) const ENVELOPE_KEY: &str = "spillgate";
 /// this size; beyond, the mark is not believed.
 const MOST_RETRIEVED: u64 = 64 << 10;
 
+/// What a result is, and for whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    /// Which result.
+    pub(crate) form: Form,
+    /// Whether the client knows `resource_link` blocks (MCP 2025-06-18 on).
+    pub(crate) links: bool,
+    /// What it was that was asked.
+    pub(crate) origin: Origin,
+}
+
 /// The changes to `frame` that replace an oversized `result` in it, none if it
 /// fits; and whether it is stored.
 pub(crate) fn intercept(
     offloader: &Offloader,
-    origin: Origin,
+    case: Case,
     frame: &[u8],
     result: &RawValue,
 ) -> (Splice, bool) {
-    let splice = Splice::default();
-    let Some(call) = CallResult::parse(result) else {
-        return (splice, false);
+    let unchanged = (Splice::default(), false);
+    let found = Found::parse(case.form, result);
+    let Some(found) = found.filter(|found| !found.asks()) else {
+        return unchanged;
     };
-    let blocks = call.blocks();
-    let bytes = call.wire_bytes(&blocks);
-    let limits = offloader.limits(&origin);
-    if limits.admit_any(bytes) || is_retrieval(&call, bytes) {
+    let limits = offloader.limits(&case.origin);
+    let bulky = found.bulky(&limits);
+    let bytes = found.wire_bytes();
+    if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
         offloader.ledger().inline(bytes);
-        return (splice, false);
+        return unchanged;
     }
     let whole = result.get().as_bytes();
-    let text = call.text(whole, &blocks);
-    let raw = whole.to_vec();
-    let outcome = offloader.json_result(origin, call.is_error(), raw, text.parts, text.text);
-    let Some(shown) = shown(&outcome) else {
-        return (splice, false);
+    let text = found.text(whole);
+    let tool = case.origin.tool.clone();
+    let outcome = offloader.json_result(
+        case.origin,
+        found.is_error(),
+        whole.to_vec(),
+        text.parts,
+        text.text,
+    );
+    let (stored, preview) = match outcome {
+        Outcome::Inline(_) if bulky.is_empty() => return unchanged,
+        Outcome::Inline(fits) => (offloader.keep(fits), None),
+        Outcome::Offloaded(stored) => (Ok(stored.receipt), Some(stored.shown)),
+        Outcome::NotStored(lost) => (Err(lost.error), Some(lost.shown)),
     };
-    let changes = changes(frame, result, &call, &blocks, shown, &limits);
-    (changes, matches!(outcome, Outcome::Offloaded(_)))
-}
-
-/// What is shown in the place of a result; nothing if it fits.
-pub(crate) fn shown(outcome: &Outcome) -> Option<&str> {
-    match outcome {
-        Outcome::Inline(_) => None,
-        Outcome::Offloaded(stored) => {
-            log_stored(&stored.receipt);
-            Some(stored.shown.text())
-        }
-        Outcome::NotStored(lost) => {
-            tracing::warn!(error = %lost.error, "an oversized result could not be stored");
-            Some(lost.shown.text())
-        }
-    }
-}
-
-/// The changes that show `shown` in the place of the text of a result.
-pub(crate) fn changes(
-    frame: &[u8],
-    result: &RawValue,
-    call: &CallResult<'_>,
-    blocks: &[Block<'_>],
-    shown: &str,
-    limits: &Limits,
-) -> Splice {
-    let mut splice = Splice::default();
-    replace(&mut splice, frame, call, blocks, shown);
-    let mut members = String::new();
-    if call.content.is_none() {
-        // No content at all: clients that show nothing else get some.
-        members.push_str(&format!("\"content\":[{}],", text_block(shown)));
-    }
-    if limits.profile == Profile::Reject && !call.is_error() {
-        // An error is what seed 004 returns.
-        match call.is_error {
-            Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
-            None => members.push_str("\"isError\":true,"),
-        }
-    }
-    insert_members(&mut splice, frame, result, members);
-    splice
+    log(&stored);
+    let preview = preview.map(|shown| shown::within(shown.text(), &found, &limits.profile));
+    let shown = Stored {
+        tool: &tool,
+        handle: stored.as_ref().ok().map(Receipt::handle),
+        preview: preview.as_deref(),
+        bulky: &bulky,
+        links: case.links,
+    };
+    (
+        changes(frame, result, &found, &shown, &limits),
+        stored.is_ok(),
+    )
 }
 
 /// The seed's words, for whoever reads its logs.
-fn log_stored(receipt: &Receipt) {
+pub(crate) fn log(stored: &Result<Receipt, StoreError>) {
+    let receipt = match stored {
+        Ok(receipt) => receipt,
+        Err(error) => {
+            tracing::warn!(%error, "an oversized result could not be stored");
+            return;
+        }
+    };
     let facts = &receipt.manifest().facts;
     let tool = facts.origin.tool.escape_debug();
     let (reason, bytes) = (json!(facts.reason), facts.raw_bytes);
@@ -106,8 +106,46 @@ fn log_stored(receipt: &Receipt) {
     tracing::info!(%handle, "Tool '{tool}' output stored for tool_output ({reason}, {bytes} bytes).");
 }
 
+/// The list of blocks, `structuredContent` and, for a result that is refused,
+/// `isError`.
+pub(crate) fn changes(
+    frame: &[u8],
+    result: &RawValue,
+    found: &Found<'_>,
+    stored: &Stored<'_>,
+    limits: &Limits,
+) -> Splice {
+    let mut splice = Splice::default();
+    let mut members = String::new();
+    let blocks = shown::blocks(found, stored);
+    match found.list {
+        Some(list) => splice.replace(span_in(frame, list.get()), blocks),
+        // No content at all: clients that show nothing else get some.
+        None => members.push_str(&format!("\"{}\":{blocks},", found.form.list())),
+    }
+    if let (Some(structured), Some(preview)) = (found.structured, stored.preview) {
+        let envelope = json!({ENVELOPE_KEY: preview}).to_string();
+        splice.replace(span_in(frame, structured.get()), envelope);
+    }
+    let is_refused = limits.profile == Profile::Reject && stored.preview.is_some();
+    if is_refused && found.form == Form::Call && !found.is_error() {
+        // An error is what seed 004 returns.
+        match found.is_error {
+            Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
+            None => members.push_str("\"isError\":true,"),
+        }
+    }
+    insert_members(&mut splice, frame, result, members);
+    splice
+}
+
 /// Puts members, each followed by a comma, at the front of an object.
-fn insert_members(splice: &mut Splice, frame: &[u8], object: &RawValue, mut members: String) {
+pub(crate) fn insert_members(
+    splice: &mut Splice,
+    frame: &[u8],
+    object: &RawValue,
+    mut members: String,
+) {
     let text = object.get();
     let Some(brace) = text.find('{').filter(|_| !members.is_empty()) else {
         return;
@@ -119,51 +157,11 @@ fn insert_members(splice: &mut Splice, frame: &[u8], object: &RawValue, mut memb
     splice.replace(at..at, members);
 }
 
-pub(crate) fn is_retrieval(call: &CallResult<'_>, bytes: u64) -> bool {
-    let marked = call
+pub(crate) fn is_retrieval(found: &Found<'_>, bytes: u64) -> bool {
+    let marked = found
         .meta
         .is_some_and(|meta| meta.get().contains(RETRIEVAL_MARK));
     marked && bytes <= MOST_RETRIEVED
-}
-
-/// Puts `shown` in the place of the text blocks and of `structuredContent`.
-fn replace(
-    splice: &mut Splice,
-    frame: &[u8],
-    call: &CallResult<'_>,
-    blocks: &[Block<'_>],
-    shown: &str,
-) {
-    if let Some(content) = call.content {
-        let first = blocks.iter().position(|block| block.text.is_some());
-        let mut kept: Vec<Vec<u8>> = Vec::new();
-        if first.is_none() {
-            kept.push(text_block(shown).into_bytes());
-        }
-        for (at, block) in blocks.iter().enumerate() {
-            match block.text {
-                None => kept.push(block.raw.get().into()),
-                // Its other members, such as annotations, stay.
-                Some(text) if Some(at) == first => {
-                    let mut edit = Splice::default();
-                    let bytes = block.raw.get().as_bytes();
-                    edit.replace(span_in(bytes, text.get()), json!(shown).to_string());
-                    kept.push(edit.apply(bytes));
-                }
-                Some(_) => {}
-            }
-        }
-        let content_span = span_in(frame, content.get());
-        splice.replace(content_span, [b"[", &*kept.join(&b","[..]), b"]"].concat());
-    }
-    if let Some(structured) = call.structured {
-        let envelope = json!({ENVELOPE_KEY: shown}).to_string();
-        splice.replace(span_in(frame, structured.get()), envelope);
-    }
-}
-
-fn text_block(text: &str) -> String {
-    json!({"type": "text", "text": text}).to_string()
 }
 
 #[cfg(test)]
@@ -183,8 +181,12 @@ mod tests {
             let Some(result) = envelope.result else {
                 continue;
             };
-            let origin = Origin::tool("dump");
-            splice.merge(intercept(&offloader, origin, frame.as_bytes(), result).0);
+            let case = Case {
+                form: Form::Call,
+                links: true,
+                origin: Origin::tool("dump"),
+            };
+            splice.merge(intercept(&offloader, case, frame.as_bytes(), result).0);
         }
         let stored = offloader.store().list().unwrap();
         let raw = stored.first().map(|listed| {

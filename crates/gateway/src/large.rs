@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use spillgate_artifact::Origin;
 use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, Spooled};
 use tokio::task::spawn_blocking;
 
-use crate::answers::origin;
 use crate::error::internal;
+use crate::intercept::Case;
 use crate::own::LIST_CHANGED;
 use crate::session::Session;
 use crate::spooled::intercept_spooled;
@@ -18,7 +17,7 @@ use crate::upstream::Upstream;
 #[derive(Default)]
 struct Answered {
     ids: Vec<String>,
-    origins: HashMap<Key, Origin>,
+    cases: HashMap<Key, Case>,
     of: Option<Key>,
     /// The gateway itself asked; nobody else waits.
     is_ours: bool,
@@ -42,15 +41,15 @@ impl Session {
         self.work(async move {
             let Answered {
                 ids,
-                origins,
+                cases,
                 of: key,
                 ..
             } = answered;
             let of = of.or(key);
             let offloader = session.hub().gateway().offloader.clone();
             let rewritten = spawn_blocking(move || {
-                let origin = |envelope: &Envelope<'_>| origins.get(&envelope.key()?).cloned();
-                intercept_spooled(&offloader, spooled, &origin)
+                let case = |envelope: &Envelope<'_>| cases.get(&envelope.key()?).cloned();
+                intercept_spooled(&offloader, spooled, &case)
             });
             match rewritten.await {
                 Ok(Ok((pieces, stored))) => {
@@ -90,8 +89,9 @@ impl Session {
             }
             answered.ids.push(waiting.id);
             answered.of.get_or_insert_with(|| key.clone());
-            if let Some(origin) = origin(upstream, &waiting.asked) {
-                answered.origins.insert(key, origin);
+            let gateway = self.hub().gateway();
+            if let Some(case) = self.rewriting(&gateway, upstream).case(&waiting.asked) {
+                answered.cases.insert(key, case);
             }
         }
         answered

@@ -1,8 +1,9 @@
 //! An MCP proxy in front of one server.
 //!
-//! Frames pass byte for byte. Two things change: `tools/list` gains the
-//! gateway's own tools, and the text of an oversized `tools/call` result
-//! becomes a preview. Parsing into typed messages and printing them again would
+//! Frames pass byte for byte. What changes: `tools/list` gains the gateway's own
+//! tools, the text of an oversized result becomes a preview and its bytes
+//! links, which `resources/read` serves; and a call's argument by reference
+//! becomes what it stands for. Parsing into typed messages and printing them again would
 //! lose unknown fields and respell numbers (deps.md), so only the envelope of a
 //! frame is read, and changes are spliced into its bytes.
 //!
@@ -14,6 +15,9 @@
 //! ```
 
 mod answers;
+mod arguments;
+mod binary;
+mod blocks;
 mod calls;
 mod capabilities;
 mod catalogue;
@@ -26,22 +30,30 @@ mod incoming;
 mod intercept;
 mod large;
 mod listing;
+mod members;
+mod notes;
 mod own;
 mod own_calls;
 mod pending;
 mod progress;
 mod questions;
+mod references;
+mod resources;
 mod rest;
 mod results;
+mod rewrite;
 mod roster;
 mod session;
 mod several;
 mod shared;
+mod shown;
 mod spooled;
 mod standard;
+mod tasks;
 mod tools;
 mod twins;
 mod upstream;
+mod uri;
 mod watchdog;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -3,7 +3,8 @@
 //! The gateway's own tools, after the server's and always in the same order
 //! (prompt caches stay warm); and, for each tool with an `outputSchema`, the
 //! small object that stands in for an oversized result, so that clients which
-//! validate accept it (ADR 4).
+//! validate accept it (ADR 4). What else a tool gains is the caller's to say
+//! (`notes`).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -36,12 +37,14 @@ struct Tool<'a> {
 
 /// The changes to `frame` for the tools list `result` in it, and our
 /// definitions if they are among them. A server that has tools of our names is a
-/// Spillgate itself: ours are then left out, here and on later pages.
+/// Spillgate itself: ours are then left out, here and on later pages. `noted`
+/// gives the changes to each of the server's tools, by its name.
 pub(crate) fn extend(
     frame: &[u8],
     result: &RawValue,
     own: &OwnTools,
     filter: Option<&ToolFilter>,
+    noted: &dyn Fn(&str, &RawValue) -> Splice,
 ) -> (Splice, Option<String>) {
     let mut splice = Splice::default();
     let Some(list) = object::<ToolsList<'_>>(result) else {
@@ -59,6 +62,7 @@ pub(crate) fn extend(
         }
         kept += 1;
         own.note_servers(&tool.name);
+        splice.merge(noted(&tool.name, raw));
         if let Some(schema) = tool.output_schema {
             splice.replace(
                 span_in(frame, schema.get()),
@@ -249,7 +253,13 @@ mod tests {
     fn extended(result: &str, own: &OwnTools) -> String {
         let frame = format!(r#"{{"id":1,"result":{result}}}"#);
         let envelope = &messages(frame.as_bytes())[0];
-        let (splice, _) = extend(frame.as_bytes(), envelope.result.unwrap(), own, None);
+        let (splice, _) = extend(
+            frame.as_bytes(),
+            envelope.result.unwrap(),
+            own,
+            None,
+            &|_, _| Splice::default(),
+        );
         let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
         serde_json::from_str::<Value>(&text).unwrap();
         for tool in definitions(&listed(true, false), Extraction::Ours) {
@@ -277,7 +287,9 @@ mod tests {
                 [allow, deny].map(|globs| globs.into_iter().map(str::to_owned).collect::<Vec<_>>());
             let filter = ToolFilter::new(&allow, &deny).unwrap();
             let own = own();
-            let (splice, ours) = extend(frame.as_bytes(), result, &own, Some(&filter));
+            let (splice, ours) = extend(frame.as_bytes(), result, &own, Some(&filter), &|_, _| {
+                Splice::default()
+            });
             let text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
             serde_json::from_str::<Value>(&text).unwrap();
             told.push(text.replace(&ours.unwrap(), "OURS"));

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use spillgate_wire::Key;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use spillgate_wire::{Key, object};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::locked;
 use crate::upstream::Slot;
+use crate::{locked, resources, tasks};
 
 /// What a request asked for, as far as its answer may have to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +26,26 @@ pub(crate) enum Asked {
         tool: String,
         /// Its arguments, verbatim JSON.
         arguments: Option<String>,
+    },
+    /// `resources/read`.
+    ResourcesRead {
+        /// Its parameters, verbatim JSON.
+        params: Option<String>,
+    },
+    /// `prompts/get`.
+    PromptsGet {
+        /// Its parameters, verbatim JSON.
+        params: Option<String>,
+    },
+    /// `tasks/result`: the answer is the call's result.
+    TasksResult {
+        /// The task.
+        task: String,
+    },
+    /// `tasks/get`: the answer may have the call's result in it.
+    TasksGet {
+        /// The task.
+        task: String,
     },
     /// Anything else: its answer passes as it is.
     Other,
@@ -104,5 +126,43 @@ impl Pending {
 
     pub(crate) fn is_empty(&self) -> bool {
         locked(&self.requests).is_empty()
+    }
+}
+
+/// The parameters of `tools/call`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CallParams<'a> {
+    pub(crate) name: String,
+    #[serde(borrow, default)]
+    pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    pub(crate) meta: Option<&'a RawValue>,
+}
+
+/// What a request with these parameters asks for.
+pub(crate) fn asked(method: &str, params: Option<&RawValue>) -> Asked {
+    match method {
+        "initialize" | "server/discover" => Asked::Capabilities,
+        "tools/list" => Asked::ToolsList,
+        "tools/call" => match params.and_then(object::<CallParams<'_>>) {
+            Some(call) => Asked::ToolsCall {
+                tool: call.name,
+                arguments: call.arguments.map(|raw| raw.get().to_owned()),
+            },
+            None => Asked::Other,
+        },
+        "resources/read" if resources::passes_whole(params) => Asked::Other,
+        "resources/read" => Asked::ResourcesRead {
+            params: params.map(|raw| raw.get().to_owned()),
+        },
+        "prompts/get" => Asked::PromptsGet {
+            params: params.map(|raw| raw.get().to_owned()),
+        },
+        "tasks/result" | "tasks/get" => match tasks::asked(params) {
+            Some(task) if method == "tasks/get" => Asked::TasksGet { task },
+            Some(task) => Asked::TasksResult { task },
+            None => Asked::Other,
+        },
+        _ => Asked::Other,
     }
 }

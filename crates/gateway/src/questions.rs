@@ -9,7 +9,8 @@ use spillgate_wire::{Envelope, LinkError, Message, messages};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::incoming::{Incoming, asked, message_of};
+use crate::incoming::{Incoming, message_of};
+use crate::pending::asked;
 use crate::pending::{Answered, Asked, Waiting};
 use crate::progress;
 use crate::session::Session;

@@ -1,46 +1,32 @@
-//! What is in a tool's result, and where in its bytes?
+//! What is in a result, and where in its bytes?
 
-use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use spillgate_artifact::TextPart;
+use spillgate_offload::Limits;
 use spillgate_view::{JsonLayout, ViewSink, decode_json_string};
 
-use spillgate_wire::{object, span_in};
+use crate::binary;
+use crate::blocks::{Block, Form, Kind};
+use crate::members::Members;
+use spillgate_wire::span_in;
 
-/// A `CallToolResult`, its parts still as they were sent.
-#[derive(Debug, Deserialize)]
-pub(crate) struct CallResult<'a> {
+/// Bytes of links and of blocks that nobody knows that stay beside a preview;
+/// more of them count as text. Some thirty links.
+pub(crate) const MOST_OTHERS: usize = 4000;
+
+/// A result, its parts still as they were sent.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) form: Form,
     /// `Some` even for `null`: whatever is there is in the place of a list.
-    #[serde(borrow, default, deserialize_with = "present")]
-    pub(crate) content: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "structuredContent")]
+    pub(crate) list: Option<&'a RawValue>,
+    pub(crate) blocks: Vec<Block<'a>>,
     pub(crate) structured: Option<&'a RawValue>,
     // As it came, for a sloppy flag must not let a large result pass.
-    #[serde(borrow, default, rename = "isError")]
     pub(crate) is_error: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
-}
-
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    Deserialize::deserialize(deserializer).map(Some)
-}
-
-/// A block of a result's content.
-#[derive(Debug)]
-pub(crate) struct Block<'a> {
-    /// The whole block.
-    pub(crate) raw: &'a RawValue,
-    /// The JSON string that is its text, for a text block.
-    pub(crate) text: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct TextBlock<'a> {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(borrow, default)]
-    text: Option<&'a RawValue>,
+    /// Since 2026-07-28.
+    result_type: Option<&'a RawValue>,
 }
 
 /// The text of a result, decoded, and where it was found.
@@ -50,71 +36,107 @@ pub(crate) struct Text {
     pub(crate) parts: Vec<TextPart>,
 }
 
-impl<'a> CallResult<'a> {
-    pub(crate) fn parse(raw: &'a RawValue) -> Option<Self> {
-        object(raw)
+impl<'a> Found<'a> {
+    pub(crate) fn parse(form: Form, raw: &'a RawValue) -> Option<Self> {
+        let members = Members::of(raw)?;
+        let list = members.get(form.list());
+        let elements: Vec<&RawValue> = list
+            .and_then(|list| serde_json::from_str(list.get()).ok())
+            .unwrap_or_default();
+        let of_call = |name| members.get(name).filter(|_| form == Form::Call);
+        Some(Self {
+            form,
+            list,
+            blocks: elements
+                .into_iter()
+                .map(|raw| Block::new(form, raw))
+                .collect(),
+            structured: of_call("structuredContent"),
+            is_error: of_call("isError"),
+            meta: members.get("_meta"),
+            result_type: members.get("resultType"),
+        })
     }
 
     pub(crate) fn is_error(&self) -> bool {
         self.is_error.is_some_and(|flag| flag.get() == "true")
     }
 
-    pub(crate) fn blocks(&self) -> Vec<Block<'a>> {
-        let raw: Vec<&RawValue> = self
-            .content
-            .and_then(|content| serde_json::from_str(content.get()).ok())
-            .unwrap_or_default();
-        let block = |raw: &'a RawValue| {
-            let parsed: Option<TextBlock<'a>> = object(raw);
-            let text = parsed
-                .filter(|block| block.kind == "text")
-                .and_then(|b| b.text);
-            Block {
-                raw,
-                text: text.filter(|text| text.get().starts_with('"')),
-            }
-        };
-        raw.into_iter().map(block).collect()
+    /// Whether it asks the client for more: nobody may touch that.
+    pub(crate) fn asks(&self) -> bool {
+        self.result_type
+            .is_some_and(|kind| kind.get() == "\"input_required\"")
+    }
+
+    /// The places in the list of the binary blocks that do not fit.
+    pub(crate) fn bulky(&self, limits: &Limits) -> Vec<usize> {
+        binary::bulky(&self.blocks, limits)
     }
 
     /// No text of the result is longer than so many bytes: what is on the wire
     /// is never shorter than what it decodes to.
-    pub(crate) fn wire_bytes(&self, blocks: &[Block<'_>]) -> u64 {
-        let texts = blocks.iter().filter_map(|block| block.text);
-        let of_texts: usize = texts.map(|text| text.get().len()).sum();
+    pub(crate) fn wire_bytes(&self) -> u64 {
+        let of_texts: usize = self.texts().map(|(json, _)| json.get().len()).sum();
         let of_structured = self.structured.map_or(0, |value| value.get().len());
-        (of_texts + of_structured) as u64
+        let of_others: usize = self.counted_others().map(|raw| raw.get().len()).sum();
+        (of_texts + of_structured + of_others) as u64
     }
 
-    /// All text of the result: its text blocks and, unless it says the same
+    /// The texts of blocks, each as JSON, and whether that is a string. Of
+    /// documents the names count, too, where they are many or long.
+    fn texts(&self) -> impl Iterator<Item = (&'a RawValue, bool)> {
+        let named = |block: &&Block<'a>| matches!(block.kind, Kind::Document(_));
+        let around = |block: &Block<'a>| {
+            let text = block.text().map_or(0, |text| text.get().len());
+            block.raw.get().len() - text
+        };
+        let names: usize = self.blocks.iter().filter(named).map(around).sum();
+        self.blocks.iter().filter_map(move |block| {
+            let text = block.text()?;
+            Some(match block.kind {
+                Kind::Document(_) if names > MOST_OTHERS => (block.raw, false),
+                _ => (text, true),
+            })
+        })
+    }
+
+    /// Links and unknown blocks, where they are so many that they count.
+    fn counted_others(&self) -> impl Iterator<Item = &'a RawValue> {
+        let others = || {
+            let of_kind = |block: &&Block<'a>| matches!(block.kind, Kind::Other);
+            self.blocks.iter().filter(of_kind).map(|block| block.raw)
+        };
+        let bytes: usize = others().map(|raw| raw.get().len()).sum();
+        others().filter(move |_| bytes > MOST_OTHERS)
+    }
+
+    /// All text of the result: that of its blocks and, unless it says the same
     /// again, `structuredContent`. Positions are in the bytes `whole`.
-    pub(crate) fn text(&self, whole: &[u8], blocks: &[Block<'_>]) -> Text {
+    pub(crate) fn text(&self, whole: &[u8]) -> Text {
         let mut texts = Vec::new();
         let mut parts = Vec::new();
-        for string in blocks.iter().filter_map(|block| block.text) {
-            let span = span_in(whole, string.get());
-            // Without its quotes.
-            let (start, end) = (span.start + 1, span.end - 1);
-            let Some(text) = decode_json_string(&whole[span.clone()]) else {
-                continue;
+        let mut add = |json: &RawValue, is_string: bool| {
+            let span = span_in(whole, json.get());
+            let text = match is_string {
+                true => decode_json_string(&whole[span.clone()])?,
+                false => json.get().to_owned(),
             };
-            texts.push(text);
+            let quote = usize::from(is_string);
             parts.push(TextPart {
-                start: start as u64,
-                end: end as u64,
-                is_string: true,
+                start: (span.start + quote) as u64,
+                end: (span.end - quote) as u64,
+                is_string,
             });
-        }
+            Some(text)
+        };
+        texts.extend(
+            self.texts()
+                .filter_map(|(json, is_string)| add(json, is_string)),
+        );
         let structured = self.structured;
-        if let Some(value) = structured.filter(|value| !is_twin(value, blocks, &texts)) {
-            let span = span_in(whole, value.get());
-            texts.push(value.get().to_owned());
-            parts.push(TextPart {
-                start: span.start as u64,
-                end: span.end as u64,
-                is_string: false,
-            });
-        }
+        let structured = structured.filter(|value| !is_twin(value, &self.blocks, &texts));
+        let others = structured.into_iter().chain(self.counted_others());
+        texts.extend(others.filter_map(|json| add(json, false)));
         Text {
             text: texts.join("\n"),
             parts,
@@ -127,7 +149,7 @@ impl<'a> CallResult<'a> {
 fn is_twin(structured: &RawValue, blocks: &[Block<'_>], texts: &[String]) -> bool {
     let members: std::collections::HashMap<String, &RawValue> =
         serde_json::from_str(structured.get()).unwrap_or_default();
-    let mut strings = blocks.iter().filter_map(|block| block.text);
+    let mut strings = blocks.iter().filter_map(Block::text);
     let [text] = texts else {
         // Many blocks: each of them a string of it, in the same order?
         let mut rest = structured.get();

@@ -1,15 +1,30 @@
 //! Which servers has a session, now?
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::gateway::Server;
 use crate::locked;
+use crate::rewrite::Learnt;
 use crate::upstream::{Slot, Upstream};
 
 /// The servers of a session, in the order of the configuration.
 #[derive(Debug)]
 pub(crate) struct Roster {
     members: Mutex<Members>,
+    memory: Memory,
+}
+
+/// Where what is learnt from a server is kept: each session learns for itself,
+/// stateless requests learn together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory(Arc<Mutex<HashMap<String, Arc<Learnt>>>>);
+
+impl Memory {
+    fn of(&self, server: &Server) -> Arc<Learnt> {
+        let mut known = locked(&self.0);
+        Arc::clone(known.entry(server.spec.name.clone()).or_default())
+    }
 }
 
 #[derive(Debug)]
@@ -30,16 +45,17 @@ pub(crate) struct Change {
 }
 
 impl Roster {
-    pub(crate) fn new(servers: &[Arc<Server>]) -> Self {
-        let all = servers
-            .iter()
-            .enumerate()
-            .map(|(slot, server)| Arc::new(Upstream::new(slot, Arc::clone(server))));
+    pub(crate) fn new(servers: &[Arc<Server>], memory: Memory) -> Self {
+        let all = servers.iter().enumerate().map(|(slot, server)| {
+            let learnt = memory.of(server);
+            Arc::new(Upstream::new(slot, Arc::clone(server), learnt))
+        });
         Self {
             members: Mutex::new(Members {
                 all: all.collect(),
                 next: servers.len(),
             }),
+            memory,
         }
     }
 
@@ -76,7 +92,7 @@ impl Roster {
                 change.has_new = true;
                 let slot = members.next;
                 members.next += 1;
-                let new = Upstream::new(slot, Arc::clone(server));
+                let new = Upstream::new(slot, Arc::clone(server), self.memory.of(server));
                 if let Some(greeted) = members.all.first() {
                     new.greet_like(greeted);
                 }

@@ -15,11 +15,12 @@ use tokio::task::JoinSet;
 use crate::error::{invalid_params, not_sent, upstream_gone};
 use crate::gateway::Server;
 use crate::hub::Hub;
-use crate::incoming::{CallParams, Incoming, message_of};
+use crate::incoming::{Incoming, message_of};
 use crate::own::OwnTools;
 use crate::own_calls::OwnCalls;
+use crate::pending::CallParams;
 use crate::pending::Pending;
-use crate::roster::Roster;
+use crate::roster::{Memory, Roster};
 use crate::upstream::{Slot, Upstream, notice};
 use crate::{GatewayError, locked, several, watchdog};
 
@@ -60,6 +61,7 @@ impl Session {
         ways: Arc<dyn Opener>,
         to: Arc<dyn Sink>,
         own: Arc<OwnTools>,
+        memory: Memory,
     ) -> Arc<Self> {
         let servers = hub.servers();
         let session = Arc::new_cyclic(|me| Self {
@@ -69,7 +71,7 @@ impl Session {
             own,
             own_calls: OwnCalls::default(),
             pending: Pending::default(),
-            roster: Roster::new(&servers),
+            roster: Roster::new(&servers, memory),
             is_solo: servers.len() == 1,
             asked: Arc::default(),
             closing: AtomicBool::new(false),
@@ -141,13 +143,13 @@ impl Session {
                     self.call_own(key, id.get(), envelope);
                 }
             }
+            _ if self.answers_itself(envelope) => {}
             _ => match self.only() {
                 Some(only) => {
                     if let Some(refusal) = denied(&only, envelope) {
                         return self.to_client(refusal).await;
                     }
-                    self.expect(&only, envelope);
-                    self.pass(&only, incoming, Some(envelope)).await;
+                    self.forward(&only, incoming, envelope).await;
                 }
                 None => several::route(self, envelope, incoming).await,
             },

@@ -9,24 +9,26 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use spillgate_artifact::{ByteSource, Origin, TextPart};
+use spillgate_artifact::{ByteSource, TextPart};
 use spillgate_offload::{Limits, LostRaw, Offloader, Outcome, SpooledRaw};
-use spillgate_store::{Draft, Part, StoreError};
+use spillgate_store::{Draft, Part, Receipt, StoreError};
 use spillgate_wire::{
     Envelope, Filled, LostValue, Pieces, Splice, Spooled, SpooledValue, StandIn, messages, span_in,
 };
 
-use crate::intercept::{changes, intercept, is_retrieval, shown};
-use crate::results::{Block, CallResult};
+use crate::blocks::{Block, Kind};
+use crate::intercept::{Case, changes, intercept, is_retrieval, log};
+use crate::results::Found;
+use crate::shown::{self, Stored};
 use crate::twins::is_twin;
 
 /// The frame as the client gets it, and whether one of its results was stored.
-/// `origin` says whose result an envelope is, for those that may be replaced. An
+/// `case` says what result an envelope brings, for those that may be replaced. An
 /// error means that the frame can only be said to be lost.
 pub(crate) fn intercept_spooled(
     offloader: &Offloader,
     spooled: Spooled,
-    origin: &dyn Fn(&Envelope<'_>) -> Option<Origin>,
+    case: &dyn Fn(&Envelope<'_>) -> Option<Case>,
 ) -> Result<(Pieces, bool), StoreError> {
     if !spooled.is_sound() {
         return Ok((spooled.into_pieces()?, false));
@@ -36,17 +38,17 @@ pub(crate) fn intercept_spooled(
     let mut splice = Splice::default();
     let mut stored = false;
     for envelope in messages(&stand_in.frame) {
-        let (Some(result), Some(origin)) = (envelope.result, origin(&envelope)) else {
+        let (Some(result), Some(case)) = (envelope.result, case(&envelope)) else {
             continue;
         };
         let is_large = span_in(&stand_in.frame, result.get()) == stand_in.span;
         let (edits, is_stored) = match large {
             Large::Waits(value) if is_large => {
-                let (edits, settled) = settle(offloader, origin, value, &stand_in, result)?;
+                let (edits, settled) = settle(offloader, case, value, &stand_in, result)?;
                 large = settled;
                 (edits, matches!(large, Large::Stored(_)))
             }
-            _ => intercept(offloader, origin, &stand_in.frame, result),
+            _ => intercept(offloader, case, &stand_in.frame, result),
         };
         splice.merge(edits);
         stored |= is_stored;
@@ -99,19 +101,21 @@ impl Large {
 /// Decides about the large result.
 fn settle(
     offloader: &Offloader,
-    origin: Origin,
+    case: Case,
     value: SpooledValue,
     stand_in: &StandIn,
     result: &RawValue,
 ) -> Result<(Splice, Large), StoreError> {
     let unchanged = |value| Ok((Splice::default(), Large::Waits(value)));
-    let Some(call) = CallResult::parse(result) else {
+    let found = Found::parse(case.form, result).filter(|found| !found.asks());
+    let Some(found) = found else {
         return unchanged(value);
     };
-    let mut large = LargeResult::new(stand_in, result, call);
+    let mut large = LargeResult::new(stand_in, result, found);
     let bytes = large.wire_bytes();
-    let limits = offloader.limits(&origin);
-    if limits.admit_any(bytes) || is_retrieval(&large.call, bytes) {
+    let limits = offloader.limits(&case.origin);
+    let bulky = large.found.bulky(&limits);
+    if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&large.found, bytes)) {
         offloader.ledger().inline(bytes);
         return unchanged(value);
     }
@@ -119,26 +123,36 @@ fn settle(
         Ok(draft) => large.parts(&draft.read(Part::Raw)?)?,
         Err(_) => large.texts(),
     };
-    let is_error = large.call.is_error();
-    let outcome = offloader.spooled_result(origin, is_error, raw_of(value), parts);
-    let Some(text) = shown(&outcome) else {
-        let Outcome::Inline(fits) = outcome else {
-            return Ok((Splice::default(), Large::Lost));
+    let (tool, is_error) = (case.origin.tool.clone(), large.found.is_error());
+    let (stored, preview) =
+        match offloader.spooled_result(case.origin, is_error, raw_of(value), parts) {
+            Outcome::Inline(fits) if bulky.is_empty() => {
+                let draft = fits.into_draft().map_or(Large::Lost, Large::Draft);
+                return Ok((Splice::default(), draft));
+            }
+            Outcome::Inline(fits) => (offloader.keep(fits), None),
+            Outcome::Offloaded(stored) => (Ok(stored.receipt), Some(stored.shown)),
+            Outcome::NotStored(lost) => (Err(lost.error), Some(lost.shown)),
         };
-        let draft = fits.into_draft().map_or(Large::Lost, Large::Draft);
-        return Ok((Splice::default(), draft));
-    };
-    let settled = match &outcome {
-        Outcome::Offloaded(stored) => {
-            let stored = offloader.store().open(stored.receipt.handle())?;
-            Large::Stored(stored.raw)
-        }
-        _ => Large::Lost,
+    log(&stored);
+    let handle = stored.as_ref().ok().map(Receipt::handle);
+    let settled = match handle {
+        Some(handle) => Large::Stored(offloader.store().open(handle)?.raw),
+        None => Large::Lost,
     };
     if matches!(settled, Large::Lost) {
         large.forget_holes();
     }
-    Ok((large.changes(&stand_in.frame, text, &limits), settled))
+    let profile = &limits.profile;
+    let preview = preview.map(|shown| shown::within(shown.text(), &large.found, profile));
+    let shown = Stored {
+        tool: &tool,
+        handle,
+        preview: preview.as_deref(),
+        bulky: &bulky,
+        links: case.links,
+    };
+    Ok((large.changes(&stand_in.frame, &shown, &limits), settled))
 }
 
 fn raw_of(value: SpooledValue) -> SpooledRaw {
@@ -158,29 +172,49 @@ fn raw_of(value: SpooledValue) -> SpooledRaw {
 struct LargeResult<'a> {
     stand_in: &'a StandIn,
     result: &'a RawValue,
-    call: CallResult<'a>,
-    blocks: Vec<Block<'a>>,
+    found: Found<'a>,
     /// Blocks, or other members, so many that not even the skeleton has them:
     /// they are text as they stand.
     crowd: Option<&'a RawValue>,
 }
 
 impl<'a> LargeResult<'a> {
-    fn new(stand_in: &'a StandIn, result: &'a RawValue, call: CallResult<'a>) -> Self {
+    fn new(stand_in: &'a StandIn, result: &'a RawValue, mut found: Found<'a>) -> Self {
         let is_crowd = |json: &&RawValue| stand_in.skeleton.is_hole(json.get());
         let crowd = Some(result).filter(is_crowd);
-        let list = call.content.filter(|list| list.get().starts_with('['));
+        let list = found.list.filter(|list| list.get().starts_with('['));
         let crowd = crowd.or(list.filter(is_crowd));
-        let blocks = match crowd {
-            Some(_) => Vec::new(),
-            None => call.blocks(),
-        };
-        Self {
+        if crowd.is_some() {
+            found.blocks.clear();
+        }
+        let mut large = Self {
             stand_in,
             result,
-            call,
-            blocks,
+            found,
             crowd,
+        };
+        large.measure_holes();
+        large
+    }
+
+    /// Bytes in a block are as many as the base64 that is not in the skeleton
+    /// stands for.
+    fn measure_holes(&mut self) {
+        let skeleton = &self.stand_in.skeleton;
+        let sizes: Vec<Option<u64>> = self
+            .found
+            .blocks
+            .iter()
+            .map(|block| {
+                let data = block.binary()?.data;
+                let span = skeleton.is_hole(data.get()).then(|| self.span(data))?;
+                Some((span.end - span.start) * 3 / 4)
+            })
+            .collect();
+        for (block, size) in self.found.blocks.iter_mut().zip(sizes) {
+            if let (Kind::Binary(binary), Some(size)) = (&mut block.kind, size) {
+                binary.bytes = size;
+            }
         }
     }
 
@@ -194,15 +228,15 @@ impl<'a> LargeResult<'a> {
 
     /// No text of the result is longer than so many bytes.
     fn wire_bytes(&self) -> u64 {
-        let texts = self.blocks.iter().filter_map(|block| block.text);
-        let parts = texts.chain(self.call.structured).chain(self.crowd);
+        let texts = self.found.blocks.iter().filter_map(Block::text);
+        let parts = texts.chain(self.found.structured).chain(self.crowd);
         let lengths = parts.map(|part| self.span(part));
         lengths.map(|span| span.end - span.start).sum()
     }
 
     /// Where its text lies, without what `structuredContent` may say again.
     fn texts(&self) -> Vec<TextPart> {
-        let strings = self.blocks.iter().filter_map(|block| block.text);
+        let strings = self.found.blocks.iter().filter_map(Block::text);
         // Without their quotes.
         let strings = strings.map(|text| {
             let span = self.span(text);
@@ -220,7 +254,7 @@ impl<'a> LargeResult<'a> {
     /// Where its text lies.
     fn parts(&self, source: &Arc<dyn ByteSource>) -> Result<Vec<TextPart>, StoreError> {
         let mut parts = self.texts();
-        if let Some(structured) = self.call.structured {
+        if let Some(structured) = self.found.structured {
             let span = self.span(structured);
             let is_twin = is_twin(source, &span, &parts);
             let is_twin = is_twin.map_err(|error| StoreError::Damaged {
@@ -243,21 +277,22 @@ impl<'a> LargeResult<'a> {
         let skeleton = &self.stand_in.skeleton;
         let is_whole = |block: &Block<'_>| {
             let parts = skeleton.fill(block.raw.get().as_bytes());
-            block.text.is_some() || !parts.iter().any(|part| matches!(part, Filled::Raw(_)))
+            block.text().is_some() || !parts.iter().any(|part| matches!(part, Filled::Raw(_)))
         };
-        self.blocks.retain(is_whole);
+        self.found.blocks.retain(is_whole);
     }
 
-    /// The changes that show `text` in its place.
-    fn changes(&self, frame: &[u8], text: &str, limits: &Limits) -> Splice {
+    /// The changes that show it as `shown`.
+    fn changes(&self, frame: &[u8], shown: &Stored<'_>, limits: &Limits) -> Splice {
         if self.stand_in.skeleton.is_hole(self.result.get()) {
             // Nothing is known of it but that it is an object.
+            let text = shown.preview.unwrap_or_default();
             let block = serde_json::json!({"content": [{"type": "text", "text": text}]});
             let mut splice = Splice::default();
             splice.replace(self.stand_in.span.clone(), block.to_string());
             return splice;
         }
-        changes(frame, self.result, &self.call, &self.blocks, text, limits)
+        changes(frame, self.result, &self.found, shown, limits)
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout};
 use crate::gateway::Server;
 use crate::locked;
 use crate::rest::Rest;
+use crate::rewrite::Learnt;
 use crate::session::Session;
 
 /// A server's place among those of a session.
@@ -27,6 +28,8 @@ const GREETING: Duration = Duration::from_secs(60);
 pub(crate) struct Upstream {
     pub(crate) slot: Slot,
     pub(crate) server: Arc<Server>,
+    /// What its answers told.
+    pub(crate) learnt: Arc<Learnt>,
     state: Mutex<State>,
     /// Held while it is opened, so that it is opened once.
     opening: AsyncMutex<()>,
@@ -43,10 +46,11 @@ struct State {
 }
 
 impl Upstream {
-    pub(crate) fn new(slot: Slot, server: Arc<Server>) -> Self {
+    pub(crate) fn new(slot: Slot, server: Arc<Server>, learnt: Arc<Learnt>) -> Self {
         Self {
             slot,
             server,
+            learnt,
             state: Mutex::default(),
             opening: AsyncMutex::default(),
         }

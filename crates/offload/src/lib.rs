@@ -36,19 +36,24 @@ mod call_ids;
 mod capture;
 mod capture_spooled;
 mod hash;
+mod kept;
 mod ledger;
 mod measured;
 mod pipeline;
 mod policy;
 mod present;
 mod profile;
+mod references;
 mod retrieve;
 mod sanitize;
 
 pub use capture_spooled::{LostRaw, SpooledRaw};
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
 pub use pipeline::{NotStored, Offloaded, Offloader, Outcome};
-pub use policy::{DEFAULT_PREVIEW_TOKENS, Fits, LEAST_PREVIEW_TOKENS, Limits, Policy, Rule};
+pub use policy::{
+    DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_PREVIEW_TOKENS, Fits, LEAST_PREVIEW_TOKENS,
+    Limits, Policy, Rule,
+};
 pub use present::{
     ContinuationError, Door, FUNNEL_PROMPT, ObservationSummary, Presentation, TemplateError,
     Templates, middle_cut,
@@ -57,4 +62,5 @@ pub use profile::{
     DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS, DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES,
     Profile, REJECT_TOKENS,
 };
+pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
 pub use retrieve::{RetrieveError, whole_number};

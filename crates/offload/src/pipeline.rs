@@ -242,7 +242,7 @@ impl Offloader {
     }
 
     /// Store: makes the result an artifact.
-    fn put(
+    pub(crate) fn put(
         &self,
         measured: Measured,
         stats: &Stats,

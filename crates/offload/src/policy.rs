@@ -12,6 +12,7 @@ use spillgate_artifact::{Origin, Reason, TokenBudget};
 use crate::measured::Measured;
 use crate::present::{TemplateError, Templates, estimated_tokens};
 use crate::profile::{Profile, Sizes};
+use crate::references::ByReference;
 
 /// Tokens of a preview unless configured otherwise (wire.md).
 pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
@@ -19,6 +20,15 @@ pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
 /// The least that a preview needs: its first line and two ways on, each with
 /// the handle's some 50 tokens.
 pub const LEAST_PREVIEW_TOKENS: u64 = 300;
+
+/// Bytes of an image unless configured otherwise: it is sent to be seen, and a
+/// screenshot of a large screen has fewer.
+pub const DEFAULT_IMAGE_BYTES: u64 = 1 << 20;
+
+/// Bytes of any other binary block unless configured otherwise. Clients that do
+/// not know what to do with one give the model its base64, a third longer, of
+/// which Codex cuts the middle beyond 10,000 bytes (deps.md).
+pub const DEFAULT_BINARY_BYTES: u64 = 4 << 10;
 
 /// Rules as they are written: for everything, a server or a tool. What is not
 /// set is inherited.
@@ -43,6 +53,10 @@ pub struct Rule {
     /// Tokens that a preview may cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview_tokens: Option<u64>,
+    /// Bytes over which an image, a sound or another binary block becomes a
+    /// link; 0 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_binary_bytes: Option<u64>,
 }
 
 impl Rule {
@@ -56,6 +70,7 @@ impl Rule {
             max_chars: self.max_chars.or(wider.max_chars),
             profile: self.profile.or(wider.profile),
             preview_tokens: self.preview_tokens.or(wider.preview_tokens),
+            max_binary_bytes: self.max_binary_bytes.or(wider.max_binary_bytes),
         }
     }
 
@@ -89,6 +104,8 @@ impl Rule {
             chars: sizes.chars,
             profile,
             preview: TokenBudget::new(preview.max(LEAST_PREVIEW_TOKENS)),
+            image_bytes: on(self.max_binary_bytes.or(Some(DEFAULT_IMAGE_BYTES))),
+            binary_bytes: on(self.max_binary_bytes.or(Some(DEFAULT_BINARY_BYTES))),
         }
     }
 }
@@ -108,6 +125,10 @@ pub struct Limits {
     pub profile: Profile,
     /// What a preview may cost.
     pub preview: TokenBudget,
+    /// Most bytes of an image.
+    pub image_bytes: Option<u64>,
+    /// Most bytes of any other binary block.
+    pub binary_bytes: Option<u64>,
 }
 
 impl Limits {
@@ -120,6 +141,14 @@ impl Limits {
             .flatten()
             .all(|limit| bytes < limit)
     }
+
+    /// Whether a message of so many bytes fits whatever is in it, binary blocks
+    /// included: their bytes are fewer than those on the wire.
+    #[must_use]
+    pub fn admit_message(&self, bytes: u64) -> bool {
+        let binary = [self.image_bytes, self.binary_bytes];
+        self.admit_any(bytes) && binary.into_iter().flatten().all(|limit| bytes <= limit)
+    }
 }
 
 /// Rules for everything, for servers and for tools.
@@ -130,6 +159,7 @@ pub struct Policy {
     tools: Vec<(GlobMatcher, Rule)>,
     servers: BTreeMap<String, Policy>,
     templates: Templates,
+    by_reference: ByReference,
 }
 
 impl Policy {
@@ -152,7 +182,37 @@ impl Policy {
             tools,
             servers: servers.into_iter().collect(),
             templates: Templates::default(),
+            by_reference: ByReference::default(),
         })
+    }
+
+    /// The same rules, with those for arguments by reference: which tools may
+    /// be called with them.
+    #[must_use]
+    pub fn with_references(self, by_reference: ByReference) -> Self {
+        Self {
+            by_reference,
+            ..self
+        }
+    }
+
+    /// Bytes that each argument of a call may have that is given by reference,
+    /// where such may be given: what the server's rules leave open, those for
+    /// everything say.
+    #[must_use]
+    pub fn by_reference(&self, origin: &Origin) -> Option<u64> {
+        let name = origin.server.as_ref();
+        let server = name.and_then(|name| self.servers.get(name));
+        let nearest = server.map_or_else(ByReference::default, |one| one.by_reference.clone());
+        nearest.or(&self.by_reference).bytes(&origin.tool)
+    }
+
+    /// Whether any tool may be called with arguments by reference.
+    #[must_use]
+    pub fn allows_references(&self) -> bool {
+        let of_servers = self.servers.values().map(|server| &server.by_reference);
+        let mut all = std::iter::once(&self.by_reference).chain(of_servers);
+        all.any(ByReference::allows_any)
     }
 
     /// The same rules, with the templates that their profiles may name. An
@@ -370,6 +430,29 @@ mod tests {
     fn few_bytes_are_admitted_unseen() {
         let limits = tokens(100).resolve();
         assert!(limits.admit_any(99) && !limits.admit_any(100));
-        assert!(tokens(0).resolve().admit_any(u64::MAX));
+        let unlimited = tokens(0).resolve();
+        assert!(unlimited.admit_any(u64::MAX));
+        assert!(unlimited.admit_message(4096) && !unlimited.admit_message(4097));
+        assert!(!limits.admit_message(100));
+        let all = Rule {
+            max_binary_bytes: Some(0),
+            ..tokens(0)
+        };
+        assert!(all.resolve().admit_message(u64::MAX));
+    }
+
+    #[test]
+    fn one_limit_for_every_binary_block() {
+        let limits = |max_binary_bytes| {
+            let rule = Rule {
+                max_binary_bytes,
+                ..Rule::default()
+            };
+            let limits = rule.resolve();
+            (limits.image_bytes, limits.binary_bytes)
+        };
+        assert_eq!(limits(None), (Some(1 << 20), Some(4 << 10)));
+        assert_eq!(limits(Some(9)), (Some(9), Some(9)));
+        assert_eq!(limits(Some(0)), (None, None));
     }
 }

@@ -112,7 +112,8 @@ impl Profile {
 
     /// Whether what is shown follows the result's size, so that a small one may
     /// cost less than what would stand in its place (SPEC 2, invariant 4).
-    pub(crate) fn is_budgeted(&self) -> bool {
+    #[must_use]
+    pub fn is_budgeted(&self) -> bool {
         matches!(self, Self::Preview | Self::Template(_))
     }
 }

@@ -14,7 +14,9 @@ use figment2::{Figment, Metadata, Profile as Section, Provider};
 use serde::Serialize;
 use serde_json::{Value, json};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::Profile;
+use spillgate_offload::{
+    DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_REFERENCE_BYTES, Profile,
+};
 
 use crate::args::{Common, LimitArgs};
 use crate::config_file::{ConfigFile, Places};
@@ -144,6 +146,12 @@ impl Layers {
             "page_tokens" => {
                 format!("{GATEWAY_PAGE} in the gateway, {COMMAND_LINE_PAGE} here").into()
             }
+            "max_binary_bytes" => {
+                format!("{DEFAULT_IMAGE_BYTES} for images, {DEFAULT_BINARY_BYTES} for others")
+                    .into()
+            }
+            "by_reference" => json!([]),
+            "by_reference_bytes" => DEFAULT_REFERENCE_BYTES.into(),
             _ => "no limit".into(),
         }
     }

@@ -30,6 +30,12 @@ pub(crate) struct ServerSettings {
     profile: Option<Profile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     preview_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_binary_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) by_reference: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) by_reference_bytes: Option<u64>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) tools: BTreeMap<String, Rule>,
     /// The program that is the server.
@@ -93,6 +99,7 @@ impl ServerSettings {
             max_chars: self.max_chars,
             profile: self.profile.clone(),
             preview_tokens: self.preview_tokens,
+            max_binary_bytes: self.max_binary_bytes,
         }
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use spillgate_gateway::ListTools;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Policy, Profile, Rule, TemplateError, Templates};
+use spillgate_offload::{ByReference, Policy, Profile, Rule, TemplateError, Templates};
 
 use crate::args::LimitArgs;
 use crate::config_file::Places;
@@ -38,6 +38,15 @@ pub(crate) struct Settings {
     pub(crate) profile: Option<Profile>,
     /// Tokens that a preview may cost.
     pub(crate) preview_tokens: Option<u64>,
+    /// Bytes over which an image, a sound or another binary block becomes a
+    /// link; 0 is no limit.
+    pub(crate) max_binary_bytes: Option<u64>,
+    /// Tools that may be called with arguments by reference, by patterns.
+    #[serde(default)]
+    pub(crate) by_reference: Option<Vec<String>>,
+    /// Bytes that such an argument may have.
+    #[serde(default)]
+    pub(crate) by_reference_bytes: Option<u64>,
     /// Tokens that a page of a stored output may cost; by default 2,500 in the
     /// gateway and 10,000 on the command line.
     pub(crate) page_tokens: Option<u64>,
@@ -112,6 +121,7 @@ impl Settings {
             max_chars: self.max_chars,
             profile: self.profile.clone(),
             preview_tokens: self.preview_tokens,
+            max_binary_bytes: self.max_binary_bytes,
         }
     }
 
@@ -128,9 +138,17 @@ impl Settings {
         let mut servers = Vec::new();
         for (name, of) in &self.servers {
             let policy = Policy::new(of.rule(), of.tools.clone(), []).map_err(pattern)?;
+            let key = ["servers", name.as_str(), "by_reference"];
+            let references = ByReference::new(of.by_reference.as_deref(), of.by_reference_bytes);
+            let references = references.map_err(|error| self.wrong_pattern_in(&key, &error))?;
+            let policy = policy.with_references(references);
             servers.push((name.clone(), policy));
         }
         let policy = Policy::new(self.base(), self.tools.clone(), servers).map_err(pattern)?;
+        let references = ByReference::new(self.by_reference.as_deref(), self.by_reference_bytes);
+        let references =
+            references.map_err(|error| self.wrong_pattern_in(&["by_reference"], &error))?;
+        let policy = policy.with_references(references);
         let template = |error| self.wrong_template(&error);
         let templates = Templates::new(self.templates.clone()).map_err(template)?;
         policy
@@ -141,9 +159,13 @@ impl Settings {
 
     fn wrong_pattern(&self, error: &globset::Error) -> Failure {
         let key = error.glob().and_then(|glob| self.places.ending(glob));
+        self.wrong_pattern_in(&key.unwrap_or_default(), error)
+    }
+
+    fn wrong_pattern_in<S: AsRef<str>>(&self, key: &[S], error: &globset::Error) -> Failure {
         let what = format!("a tool pattern is wrong: {error}");
         let hint = "patterns are globs such as \"read_*\"";
-        self.places.wrong(&key.unwrap_or_default(), &what, hint)
+        self.places.wrong(key, &what, hint)
     }
 
     fn wrong_template(&self, error: &TemplateError) -> Failure {
@@ -193,6 +215,9 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         max_chars: None,
         profile: None,
         preview_tokens: None,
+        max_binary_bytes: None,
+        by_reference: None,
+        by_reference_bytes: None,
         page_tokens: None,
         quota: "10 GiB".to_owned(),
         max_age: "30d".to_owned(),

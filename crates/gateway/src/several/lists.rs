@@ -109,7 +109,7 @@ async fn pages(
         entries.extend(
             listed
                 .into_iter()
-                .filter_map(|raw| entry(upstream, kind, raw)),
+                .filter_map(|raw| entry(session, upstream, kind, raw)),
         );
         let cursor = page
             .remove("nextCursor")
@@ -131,7 +131,7 @@ async fn pages(
     Ok((entries, first.unwrap_or_default()))
 }
 
-fn entry(upstream: &Upstream, kind: Kind, raw: &RawValue) -> Option<Entry> {
+fn entry(session: &Session, upstream: &Upstream, kind: Kind, raw: &RawValue) -> Option<Entry> {
     let members: BTreeMap<String, &RawValue> = object(raw)?;
     let name: String = serde_json::from_str(members.get(kind.name())?.get()).ok()?;
     if kind == Kind::Tools && !upstream.server.tools.admits(&name) {
@@ -139,7 +139,15 @@ fn entry(upstream: &Upstream, kind: Kind, raw: &RawValue) -> Option<Entry> {
     }
     Some(Entry {
         server: upstream.name().to_owned(),
-        json: raw.get().to_owned(),
+        json: match kind {
+            Kind::Tools => {
+                let gateway = session.hub().gateway();
+                let rewriting = session.rewriting(&gateway, upstream);
+                let noted = rewriting.noted(raw.get().as_bytes(), &name, raw);
+                String::from_utf8_lossy(&noted.apply(raw.get().as_bytes())).into_owned()
+            }
+            _ => raw.get().to_owned(),
+        },
         name,
     })
 }

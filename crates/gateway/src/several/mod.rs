@@ -20,8 +20,9 @@ use spillgate_wire::{
 use bytes::Bytes;
 
 use crate::error::{batch_refused, invalid_params, method_not_found};
-use crate::incoming::{Incoming, asked};
+use crate::incoming::Incoming;
 use crate::pending::Waiting;
+use crate::pending::asked;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
@@ -181,8 +182,7 @@ async fn call(
         headers: without_name(incoming),
     };
     if let [envelope] = &*messages(&frame) {
-        session.expect(&upstream, envelope);
-        session.pass(&upstream, &incoming, Some(envelope)).await;
+        session.forward(&upstream, &incoming, envelope).await;
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spillgate_artifact::{Facts, Handle, Manifest, Timestamp};
+use spillgate_artifact::{Facts, Handle, Manifest, Origin, Timestamp};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Policy, Profile, Rule};
 use spillgate_store::{ArtifactStore, Gone, Listed, MemoryStore, Receipt, Stored};
@@ -13,11 +13,21 @@ use spillgate_testkit::{StoppedClock, log, records};
 use spillgate_wire::{Frame, Intake};
 
 use super::*;
+use crate::blocks::Form;
 use crate::fixture::{offloader, offloader_with, without_handles};
 
 fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.unwrap().block_on(future)
+}
+
+/// A tool's result.
+fn dump() -> Case {
+    Case {
+        form: Form::Call,
+        links: true,
+        origin: Origin::tool("dump"),
+    }
 }
 
 /// What becomes of a frame that streams in blocks of `step` bytes: the frame for
@@ -31,8 +41,8 @@ fn streamed(offloader: &Offloader, frame: &str, spool_at: usize, step: usize) ->
         }
         let (mut pieces, stored) = match taking.finish().await {
             Frame::Spooled(spooled) => {
-                let origin = |_: &Envelope<'_>| Some(Origin::tool("dump"));
-                intercept_spooled(offloader, *spooled, &origin).unwrap()
+                let case = |_: &Envelope<'_>| Some(dump());
+                intercept_spooled(offloader, *spooled, &case).unwrap()
             }
             // It was smaller than a block.
             _ => return at_once(offloader, frame),
@@ -50,10 +60,10 @@ fn at_once(offloader: &Offloader, frame: &str) -> (String, bool) {
     let mut splice = Splice::default();
     let mut stored = false;
     for envelope in messages(frame.as_bytes()) {
-        let (Some(result), origin) = (envelope.result, Origin::tool("dump")) else {
+        let (Some(result), case) = (envelope.result, dump()) else {
             continue;
         };
-        let (edits, is_stored) = intercept(offloader, origin, frame.as_bytes(), result);
+        let (edits, is_stored) = intercept(offloader, case, frame.as_bytes(), result);
         splice.merge(edits);
         stored |= is_stored;
     }

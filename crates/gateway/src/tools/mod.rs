@@ -13,8 +13,8 @@ use spillgate_query::{Engine, Query, QueryNext};
 use spillgate_search::SearchQuery;
 
 use arguments::{Arguments, quoted};
-pub(crate) use definitions::{CONTINUE, Extraction, QUERY, TOOL_OUTPUT, definitions, listed};
-use definitions::{GREP, READ, SEARCH};
+pub(crate) use definitions::{CONTINUE, Extraction, QUERY, READ, TOOL_OUTPUT, definitions, listed};
+use definitions::{GREP, SEARCH};
 
 /// Marks results of ours, so that a Spillgate in front of this one does not
 /// offload a retrieval (SPEC 2, invariant 5).
@@ -220,7 +220,7 @@ impl Tools {
 }
 
 /// An answer, or what is wrong, as a tool's result.
-fn result_of(answer: Result<String, String>) -> String {
+pub(crate) fn result_of(answer: Result<String, String>) -> String {
     let is_error = answer.is_err();
     let text = answer.unwrap_or_else(|message| message);
     let mut result = json!({
@@ -251,7 +251,7 @@ fn again(pattern: &str, name: &str) -> String {
 
 /// An error as the model is told it: bounded, for it may quote the caller. What
 /// is wrong with a pattern stands at the end.
-fn told(error: RetrieveError) -> String {
+pub(crate) fn told(error: RetrieveError) -> String {
     const LONGEST_END: usize = 300;
     let message = match error {
         RetrieveError::Store(spillgate_store::StoreError::Absent { handle, why }) => {

@@ -10,6 +10,7 @@ mod faults;
 mod files;
 mod gateway;
 mod gateway_extract;
+mod gateway_forms;
 mod interface;
 mod large;
 mod profiles;

@@ -78,6 +78,9 @@ fn every_wrong_setting_has_a_line() {
         "[servers.files.tools.\"read_*\"]\nprofile = \"shout\"\n",
         "\n\nprofile = \"shout\"\n",
         "[tools.\"a[\"]\nmax_bytes = 1\n",
+        "by_reference = [\"write_*\", \"a[\"]\n",
+        "[servers.files]\n\nby_reference = [\"a[\"]\n",
+        "[servers.files]\nby_reference = \"write_*\"\n",
         "[templates]\n\nshort = \"{{ nothing }}\"\n",
         "\nquota = \"big\"\n",
         "\nmax_age = \"soon\"\n",
@@ -103,6 +106,12 @@ fn every_wrong_setting_has_a_line() {
       `profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name
     wrong.toml:1: `tools.a[`: a tool pattern is wrong: error parsing glob 'a[': unclosed character class; missing ']'
       patterns are globs such as "read_*"
+    wrong.toml:1: `by_reference`: a tool pattern is wrong: error parsing glob 'a[': unclosed character class; missing ']'
+      patterns are globs such as "read_*"
+    wrong.toml:3: `servers.files.by_reference`: a tool pattern is wrong: error parsing glob 'a[': unclosed character class; missing ']'
+      patterns are globs such as "read_*"
+    wrong.toml:2: `servers.files.by_reference`: invalid type: found string "write_*", expected a sequence
+      `spillgate config` shows the settings and where each comes from
     wrong.toml:3: `templates.short`: the template `short` is wrong: undefined value (line 1)
       `profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name
     wrong.toml:2: `quota`: "big": couldn't parse "big" into a ByteSize, cannot parse float from empty string

@@ -1,0 +1,119 @@
+//! The way of a call to its server: by way of what its arguments refer to; and
+//! what the gateway answers in a server's place.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use spillgate_wire::{Envelope, Parcel};
+use tokio::task::spawn_blocking;
+
+use crate::error::internal;
+use crate::gateway::Gateway;
+use crate::incoming::Incoming;
+use crate::references::{self, Resolved};
+use crate::resources::{self, Era};
+use crate::session::Session;
+use crate::upstream::Upstream;
+
+impl Session {
+    /// Passes a request on to its server.
+    pub(crate) async fn forward(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        incoming: &Incoming,
+        envelope: &Envelope<'_>,
+    ) {
+        self.expect(upstream, envelope);
+        let resolved = match self.hub().gateway().offloader.policy().allows_references() {
+            true => self.resolved(upstream, &incoming.frame).await,
+            false => Some(incoming.frame.clone()),
+        };
+        let Some(frame) = resolved else { return };
+        let headers = incoming.headers.clone();
+        let incoming = Incoming { frame, headers };
+        self.pass(upstream, &incoming, Some(envelope)).await;
+    }
+
+    /// The frame with the references in a call's arguments resolved; `None` if
+    /// one was wrong, which the client has been told. In a batch they stay.
+    async fn resolved(self: &Arc<Self>, upstream: &Arc<Upstream>, frame: &Bytes) -> Option<Bytes> {
+        let gateway = self.hub().gateway();
+        let refers = self.rewriting(&gateway, upstream).may_refer(frame);
+        let Some((key, id, origin, arguments)) = refers else {
+            return Some(frame.clone());
+        };
+        let (original, learnt) = (frame.clone(), Arc::clone(&upstream.learnt));
+        let work = move || {
+            let text = std::str::from_utf8(&original[arguments]).ok();
+            let arguments: Option<&RawValue> =
+                text.and_then(|text| serde_json::from_str(text).ok());
+            arguments.map_or(Resolved::AsIs, |arguments| {
+                let Gateway {
+                    offloader, engine, ..
+                } = &*gateway;
+                let schemas = &learnt.schemas;
+                references::resolve(offloader, engine, schemas, &origin, &original, arguments)
+            })
+        };
+        let answer = match spawn_blocking(work).await {
+            Ok(Resolved::AsIs) => return Some(frame.clone()),
+            Ok(Resolved::Frame(frame)) => return Some(frame.into()),
+            Ok(Resolved::Refused(result)) => {
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
+            }
+            Err(_) => internal(&id),
+        };
+        self.pending.take(&key);
+        self.to_client(answer).await;
+        None
+    }
+
+    /// Whether a request is answered here: for a resource of ours, or a list of
+    /// resources that no server has.
+    pub(crate) fn answers_itself(self: &Arc<Self>, envelope: &Envelope<'_>) -> bool {
+        let (Some(method), Some(id)) = (envelope.method.as_deref(), envelope.id) else {
+            return false;
+        };
+        if method == "resources/read" {
+            let gateway = self.hub().gateway();
+            let is_one = self.own.server_is_one();
+            let uri = resources::asked(envelope.params);
+            let Some(uri) = uri.filter(|uri| resources::is_ours(&gateway.offloader, uri, is_one))
+            else {
+                return false;
+            };
+            let era = Era::of(envelope.params);
+            self.answer(envelope, id.get(), move |gateway| {
+                resources::read(&gateway.offloader, gateway.page, &uri, era)
+            });
+            return true;
+        }
+        let first = self.roster.all().first().cloned();
+        let listed = first.and_then(|first| first.learnt.known.listed(method, envelope.params));
+        let Some(result) = listed else { return false };
+        self.answer(envelope, id.get(), move |_| format!("\"result\":{result}"));
+        true
+    }
+
+    /// Answers a request aside from the relaying; `members` gives its result or
+    /// error.
+    fn answer(
+        self: &Arc<Self>,
+        envelope: &Envelope<'_>,
+        id: &str,
+        members: impl FnOnce(&Gateway) -> String + Send + 'static,
+    ) {
+        let (session, id, of) = (Arc::clone(self), id.to_owned(), envelope.key());
+        self.work(async move {
+            let gateway = session.hub().gateway();
+            let frame = match spawn_blocking(move || members(&gateway)).await {
+                Ok(members) => {
+                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{members}}}\n").into_bytes()
+                }
+                Err(_) => internal(&id),
+            };
+            session.to.take(Parcel::message(frame).of(of)).await;
+        });
+    }
+}

@@ -1,0 +1,232 @@
+//! What is a block of a result, and what of it does a model see?
+//!
+//! A tool's result has blocks in `content`, a prompt one in each of its
+//! `messages`, and what is read from a resource lies in `contents`, which are
+//! shaped like the inside of an embedded resource.
+
+use serde_json::value::RawValue;
+
+use crate::members::Members;
+
+/// Which result it is, and so where its blocks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Of `tools/call`, or of a task that is one.
+    Call,
+    /// Of `prompts/get`.
+    Prompt,
+    /// Of `resources/read`.
+    Read,
+}
+
+impl Form {
+    /// The member that lists the blocks.
+    pub(crate) fn list(self) -> &'static str {
+        match self {
+            Self::Call => "content",
+            Self::Prompt => "messages",
+            Self::Read => "contents",
+        }
+    }
+}
+
+/// An element of the list.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    /// The whole element.
+    pub(crate) raw: &'a RawValue,
+    /// What stands in the place of a block in it: the element itself, or the
+    /// `content` of a message.
+    pub(crate) inner: &'a RawValue,
+    pub(crate) kind: Kind<'a>,
+}
+
+/// What a model sees of a block.
+#[derive(Debug)]
+pub(crate) enum Kind<'a> {
+    /// Text, as a JSON string.
+    Text(&'a RawValue),
+    /// The text of a resource, which has a name of its own.
+    Document(&'a RawValue),
+    /// An image, a sound or other bytes.
+    Binary(Binary<'a>),
+    /// A link, or what nobody knows.
+    Other,
+}
+
+/// Bytes in a block.
+#[derive(Debug)]
+pub(crate) struct Binary<'a> {
+    /// Their base64, as a JSON string.
+    pub(crate) data: &'a RawValue,
+    /// How many they are.
+    pub(crate) bytes: u64,
+    pub(crate) mime: Option<&'a RawValue>,
+    /// The name of the resource that they are.
+    pub(crate) uri: Option<&'a RawValue>,
+    pub(crate) is_image: bool,
+}
+
+impl<'a> Block<'a> {
+    pub(crate) fn new(form: Form, raw: &'a RawValue) -> Self {
+        let inner = match form {
+            Form::Prompt => Members::of(raw).and_then(|message| message.get("content")),
+            Form::Call | Form::Read => None,
+        };
+        let inner = inner.unwrap_or(raw);
+        let members = Members::of(inner);
+        let kind = members.and_then(|members| match form {
+            // It was asked for by name, as an image is sent to be seen.
+            Form::Read => resource(&members, true),
+            Form::Call | Form::Prompt => block(&members),
+        });
+        Self {
+            raw,
+            inner,
+            kind: kind.unwrap_or(Kind::Other),
+        }
+    }
+
+    /// The JSON string that is its text, if it has one.
+    pub(crate) fn text(&self) -> Option<&'a RawValue> {
+        match self.kind {
+            Kind::Text(text) | Kind::Document(text) => Some(text),
+            Kind::Binary(_) | Kind::Other => None,
+        }
+    }
+
+    pub(crate) fn binary(&self) -> Option<&Binary<'a>> {
+        match &self.kind {
+            Kind::Binary(binary) => Some(binary),
+            _ => None,
+        }
+    }
+}
+
+fn block<'a>(members: &Members<'a>) -> Option<Kind<'a>> {
+    match &*members.text("type")? {
+        "text" => members.string("text").map(Kind::Text),
+        kind @ ("image" | "audio") => Some(Kind::Binary(Binary {
+            data: members.string("data")?,
+            bytes: decoded_bytes(members.string("data")?),
+            mime: members.string("mimeType"),
+            uri: None,
+            is_image: kind == "image",
+        })),
+        "resource" => resource(&Members::of(members.get("resource")?)?, false),
+        _ => None,
+    }
+}
+
+fn resource<'a>(members: &Members<'a>, wanted: bool) -> Option<Kind<'a>> {
+    if let Some(text) = members.string("text") {
+        return Some(Kind::Document(text));
+    }
+    let is_image = |mime: String| mime.to_ascii_lowercase().starts_with("image/");
+    Some(Kind::Binary(Binary {
+        data: members.string("blob")?,
+        bytes: decoded_bytes(members.string("blob")?),
+        mime: members.string("mimeType"),
+        uri: members.string("uri"),
+        is_image: wanted || members.text("mimeType").is_some_and(is_image),
+    }))
+}
+
+/// The bytes that so much base64 stands for; an escape counts as what it
+/// stands for, and what is no base64 as if it were.
+fn decoded_bytes(data: &RawValue) -> u64 {
+    let quoted = data.get().as_bytes();
+    let inside = &quoted[1..quoted.len() - 1];
+    let escapes = inside.iter().filter(|&&byte| byte == b'\\').count();
+    let padding = inside.iter().rev().take_while(|&&byte| byte == b'=');
+    let digits = inside.len() - escapes - padding.count();
+    (digits as u64) * 3 / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn told(form: Form, json: &str) -> String {
+        let raw: &RawValue = serde_json::from_str(json).unwrap();
+        match Block::new(form, raw).kind {
+            Kind::Text(text) => format!("text {text}"),
+            Kind::Document(text) => format!("document {text}"),
+            Kind::Binary(binary) => format!(
+                "{} of {} bytes, {}, {}",
+                if binary.is_image { "image" } else { "binary" },
+                binary.bytes,
+                binary.mime.map_or("untyped", RawValue::get),
+                binary.uri.map_or("unnamed", RawValue::get),
+            ),
+            Kind::Other => "other".to_owned(),
+        }
+    }
+
+    #[test]
+    fn kinds() {
+        use Form::{Call, Prompt, Read};
+        let all = [
+            (Call, r#"{"type":"text","text":"a"}"#),
+            (Call, r#"{"type":"text","text":null}"#),
+            (
+                Call,
+                r#"{"type":"im\u0061ge","data":"iVBORw0=","mimeType":"image/png"}"#,
+            ),
+            (Call, r#"{"type":"image","data":17}"#),
+            (Call, r#"{"type":"audio","data":"AAAA"}"#),
+            (Call, r#"{"type":"audio","data":"\/\/\/\/"}"#),
+            (Call, r#"{"type":"audio","data":"not base64!!!"}"#),
+            (
+                Call,
+                r#"{"type":"resource","resource":{"uri":"x:1","text":"a"}}"#,
+            ),
+            (
+                Call,
+                r#"{"type":"resource","resource":{"uri":"x:1","blob":"AAA="}}"#,
+            ),
+            (
+                Call,
+                r#"{"type":"resource","resource":{"uri":"x:1","blob":"","mimeType":"Image/GIF"}}"#,
+            ),
+            (Call, r#"{"type":"resource","resource":[]}"#),
+            (Call, r#"{"type":"resource_link","uri":"x:1"}"#),
+            (Call, r#"{"text":"a"}"#),
+            (Call, "17"),
+            (
+                Prompt,
+                r#"{"role":"user","content":{"type":"text","text":"a"}}"#,
+            ),
+            (Prompt, r#"{"role":"user","content":[]}"#),
+            (Prompt, r#"{"role":"user"}"#),
+            (Read, r#"{"uri":"x:1","text":"a"}"#),
+            (Read, r#"{"uri":"x:1","blob":"AAAA"}"#),
+            (Read, r#"{"uri":"x:1"}"#),
+        ];
+        let all = all.map(|(form, json)| told(form, json));
+        assert_snapshot!(all.join("\n"), @r#"
+        text "a"
+        other
+        image of 5 bytes, "image/png", unnamed
+        other
+        binary of 3 bytes, untyped, unnamed
+        binary of 3 bytes, untyped, unnamed
+        binary of 9 bytes, untyped, unnamed
+        document "a"
+        binary of 2 bytes, untyped, "x:1"
+        image of 0 bytes, "Image/GIF", "x:1"
+        other
+        other
+        other
+        other
+        text "a"
+        other
+        other
+        document "a"
+        image of 3 bytes, untyped, "x:1"
+        other
+        "#);
+    }
+}

@@ -1,0 +1,140 @@
+//! What does a reference stand for?
+
+use serde_json::json;
+use spillgate_artifact::{ByteRange, TokenBudget};
+use spillgate_lookup::{Artifact, LookupError, ReadQuery, Span, read};
+use spillgate_offload::{Offloader, RetrieveError};
+use spillgate_query::{Engine, Query, query};
+
+use super::find::{Part, Reference};
+use crate::tools::told;
+
+/// What is put in the place of a reference, as JSON.
+pub(super) fn value(
+    offloader: &Offloader,
+    engine: &Engine,
+    reference: &Reference,
+    most_bytes: u64,
+) -> Result<String, String> {
+    let artifact = offloader.artifact(reference.handle).map_err(told)?;
+    let most = Most(most_bytes);
+    match &reference.part {
+        Part::All => all(&artifact, most),
+        Part::Lines(first, last) => lines(offloader, &artifact, *first, *last, most),
+        Part::Bytes(range) => {
+            let text = text(offloader, &artifact, *range, most)?;
+            Ok(json!(text).to_string())
+        }
+        Part::Query(filter) => results(offloader, engine, &artifact, filter, most),
+    }
+}
+
+/// How many bytes an argument may have.
+#[derive(Debug, Clone, Copy)]
+struct Most(u64);
+
+impl Most {
+    fn admit(self, bytes: u64) -> Result<(), String> {
+        let Self(most) = self;
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(format!(
+            "it has {bytes} bytes; an argument by reference may have {most}: \
+             take a part with `lines`, `bytes` or `query`"
+        ))
+    }
+}
+
+/// The text as it came, not as it was laid out for reading: what is written to a
+/// file, say, is what was stored.
+fn all(artifact: &Artifact, most: Most) -> Result<String, String> {
+    most.admit(artifact.manifest().facts.stats.bytes)?;
+    let text = artifact.text().and_then(|text| text.bytes(0, u64::MAX));
+    let text = text.map_err(|error| told(LookupError::from(error).into()))?;
+    Ok(json!(String::from_utf8_lossy(&text)).to_string())
+}
+
+fn lines(
+    offloader: &Offloader,
+    artifact: &Artifact,
+    first: u64,
+    last: Option<u64>,
+    most: Most,
+) -> Result<String, String> {
+    let total = artifact.view().lines();
+    let last = last.unwrap_or(total).min(total);
+    if first > last {
+        return Err(format!(
+            "line {first} is past the end: there are {total} lines"
+        ));
+    }
+    let offset = |line| artifact.view().offset_of_line(line);
+    let range = offset(first).and_then(|start| Ok((start, offset(last + 1)?)));
+    let (start, end) = range.map_err(|error| told(LookupError::from(error).into()))?;
+    let end = Some(end);
+    let text = text(offloader, artifact, ByteRange { start, end }, most)?;
+    // One line is a value, such as a name, and no text with an end of line.
+    let text = match first == last {
+        true => text.trim_end_matches(['\r', '\n']),
+        false => &text,
+    };
+    Ok(json!(text).to_string())
+}
+
+/// Bytes of the view.
+fn text(
+    offloader: &Offloader,
+    artifact: &Artifact,
+    range: ByteRange,
+    most: Most,
+) -> Result<String, String> {
+    let end = range.end.unwrap_or(u64::MAX).min(artifact.view().bytes());
+    most.admit(end.saturating_sub(range.start))?;
+    let asked = ReadQuery {
+        span: Span::Bytes(range),
+        // A token is at least a byte, so nothing is cut.
+        budget: TokenBudget::new(most.0),
+    };
+    let page = read(artifact, asked, &**offloader.counter());
+    Ok(page.map_err(|error| told(error.into()))?.text)
+}
+
+/// One result as it is, several as an array.
+fn results(
+    offloader: &Offloader,
+    engine: &Engine,
+    artifact: &Artifact,
+    filter: &str,
+    most: Most,
+) -> Result<String, String> {
+    let asked = Query::new(filter, TokenBudget::new(most.0));
+    let page = query(artifact, &asked, engine, &**offloader.counter()).map_err(|error| {
+        let hint = error.hint();
+        format!("{}; {hint}", told(RetrieveError::Query(error)))
+    })?;
+    if let Some(missing) = &page.missing {
+        return Err(format!("the filter gives nothing: {missing}"));
+    }
+    // What has as many bytes has no more tokens, but what has as many tokens
+    // may have more bytes.
+    if page.next.is_some() || page.text.len() as u64 > most.0 {
+        let Most(most) = most;
+        return Err(format!(
+            "the filter gives more than the {most} bytes that an argument by reference may have: \
+             let it give less"
+        ));
+    }
+    if !page.notes.is_empty() {
+        return Err(format!(
+            "the filter does not give all: {}",
+            page.notes.join("; ")
+        ));
+    }
+    let results: Vec<&str> = page.text.lines().collect();
+    match *results {
+        [] => Err("the filter gives nothing".to_owned()),
+        [one] => Ok(one.to_owned()),
+        _ => Ok(format!("[{}]", results.join(","))),
+    }
+}

@@ -1,0 +1,467 @@
+//! Which resources does the gateway itself serve?
+//!
+//! What it made links of: `resources/read` of a [`Uri`] gives the bytes as the
+//! server sent them. They are not listed, for only who was given a link has a
+//! use for it. A server without resources gets empty lists, so that a client
+//! which looks for them finds no error.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use spillgate_artifact::{Handle, TokenBudget};
+use spillgate_lookup::{Artifact, ReadQuery, Span};
+use spillgate_offload::{Offloader, RetrieveError};
+use spillgate_store::{Absent, StoreError};
+use spillgate_wire::object;
+
+use crate::blocks::{Block, Form, Kind};
+use crate::capabilities::Greeting;
+use crate::members::Members;
+use crate::results::Found;
+use crate::tools::{READ, RETRIEVAL_MARK};
+use crate::uri::{SCHEME, Uri};
+
+/// Bytes of a stored result from which a block is served: all of them are in
+/// memory meanwhile.
+const MOST_SERVED: u64 = 64 << 20;
+
+/// Bytes of a block without base64 that are served: more is text, of which our
+/// tools give pages.
+const MOST_TEXT: usize = 10_000;
+
+/// Which rules an answer follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// 2025-11-25 and older.
+    Legacy,
+    /// 2026-07-28.
+    Modern,
+}
+
+impl Era {
+    /// That of a request with these parameters: since 2026-07-28 each says so.
+    pub(crate) fn of(params: Option<&RawValue>) -> Self {
+        let meta = params
+            .and_then(Members::of)
+            .and_then(|params| params.get("_meta"))
+            .and_then(Members::of);
+        let version = "io.modelcontextprotocol/protocolVersion";
+        match meta.and_then(|meta| meta.get(version)) {
+            Some(_) => Self::Modern,
+            None => Self::Legacy,
+        }
+    }
+
+    /// A result with what these rules demand of one that may be cached.
+    fn cached(self, mut result: Value, for_ms: u64) -> Value {
+        if self == Self::Modern {
+            result["resultType"] = json!("complete");
+            result["ttlMs"] = json!(for_ms);
+            result["cacheScope"] = json!("private");
+        }
+        result
+    }
+}
+
+/// What is known of a server's resources and of what its client can read: from
+/// the answer to `initialize` or `server/discover`.
+#[derive(Debug)]
+pub(crate) struct Known {
+    server_has: AtomicBool,
+    links: AtomicBool,
+}
+
+impl Default for Known {
+    /// Before a greeting nothing is answered in the server's place.
+    fn default() -> Self {
+        Self {
+            server_has: AtomicBool::new(true),
+            links: AtomicBool::new(true),
+        }
+    }
+}
+
+impl Known {
+    /// Notes what a greeting says.
+    pub(crate) fn note(&self, greeting: &Greeting) {
+        let has = greeting.has_resources;
+        self.server_has.store(has, Ordering::Relaxed);
+        self.links.store(greeting.links, Ordering::Relaxed);
+    }
+
+    /// Whether the client knows `resource_link` blocks.
+    pub(crate) fn links(&self) -> bool {
+        self.links.load(Ordering::Relaxed)
+    }
+
+    /// The answer to a list of resources that the server does not have.
+    pub(crate) fn listed(&self, method: &str, params: Option<&RawValue>) -> Option<String> {
+        let answers = !self.server_has.load(Ordering::Relaxed);
+        answers.then(|| empty_list(method, Era::of(params)))?
+    }
+}
+
+#[derive(Deserialize)]
+struct ReadParams {
+    uri: String,
+}
+
+/// The name of the resource that `resources/read` asks for.
+pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
+    let params: ReadParams = params.and_then(object)?;
+    Some(params.uri)
+}
+
+/// Whether what it asks for is never stored: the pages of MCP Apps, which a
+/// client's program shows and no model reads, and what another Spillgate behind
+/// this one has stored.
+pub(crate) fn passes_whole(params: Option<&RawValue>) -> bool {
+    let whole = ["ui://", SCHEME];
+    asked(params).is_some_and(|uri| whole.iter().any(|scheme| uri.starts_with(scheme)))
+}
+
+/// Whether the gateway answers for that resource. `server_is_one`: the server is
+/// a Spillgate, too, and of two the one that has the result answers.
+pub(crate) fn is_ours(offloader: &Offloader, uri: &str, server_is_one: bool) -> bool {
+    let has = || Uri::parse(uri).is_some_and(|uri| offloader.store().manifest(uri.handle).is_ok());
+    uri.starts_with(SCHEME) && (!server_is_one || has())
+}
+
+/// The empty list that a server without resources would give; `None` for any
+/// other method.
+fn empty_list(method: &str, era: Era) -> Option<String> {
+    let name = match method {
+        "resources/list" => "resources",
+        "resources/templates/list" => "resourceTemplates",
+        _ => return None,
+    };
+    Some(era.cached(json!({name: []}), 0).to_string())
+}
+
+/// The answer to `resources/read` of one of our names, as the members of a
+/// JSON-RPC response after its id: `"result":…` or `"error":…`.
+pub(crate) fn read(offloader: &Offloader, page: TokenBudget, uri: &str, era: Era) -> String {
+    let contents = match Uri::parse(uri) {
+        None => Err(Refused::Unknown(
+            "it is no name that spillgate gave".to_owned(),
+        )),
+        Some(Uri {
+            handle,
+            block: None,
+        }) => text(offloader, page, uri, handle),
+        Some(Uri {
+            handle,
+            block: Some((form, at)),
+        }) => block(offloader, uri, handle, form, at),
+    };
+    match contents {
+        Ok(contents) => {
+            // What is stored never changes, but it may go.
+            const FRESH_MS: u64 = 60_000;
+            let rest = era.cached(json!({"_meta": {RETRIEVAL_MARK: true}}), FRESH_MS);
+            let rest = rest.to_string();
+            format!("\"result\":{{\"contents\":[{contents}],{}", &rest[1..])
+        }
+        Err(refused) => format!("\"error\":{}", refused.error(uri, era)),
+    }
+}
+
+/// Why there is nothing to serve.
+enum Refused {
+    /// There is no such resource (any more).
+    Unknown(String),
+    /// It could not be read.
+    Failed(String),
+}
+
+impl Refused {
+    fn error(&self, uri: &str, era: Era) -> Value {
+        const NOT_FOUND: i64 = -32002;
+        const INVALID_PARAMS: i64 = -32602;
+        const INTERNAL: i64 = -32603;
+        let (code, fault, why) = match self {
+            Self::Unknown(why) => match era {
+                Era::Legacy => (NOT_FOUND, "client", why),
+                Era::Modern => (INVALID_PARAMS, "client", why),
+            },
+            Self::Failed(why) => (INTERNAL, "gateway", why),
+        };
+        let uri: String = uri.chars().take(200).collect();
+        json!({
+            "code": code,
+            "message": format!("no such resource: {why}"),
+            "data": {"uri": uri, "why": why, "fault": fault},
+        })
+    }
+}
+
+impl From<RetrieveError> for Refused {
+    fn from(error: RetrieveError) -> Self {
+        match error {
+            RetrieveError::Store(StoreError::Absent { why, .. }) => Self::absent(&why),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl Refused {
+    fn absent(why: &Absent) -> Self {
+        Self::Unknown(why.to_string())
+    }
+}
+
+/// The first page of the text.
+fn text(
+    offloader: &Offloader,
+    page: TokenBudget,
+    uri: &str,
+    handle: Handle,
+) -> Result<String, Refused> {
+    let query = ReadQuery {
+        span: Span::Lines {
+            start: 1,
+            lines: None,
+        },
+        budget: page,
+    };
+    let next = |span: Span| match span {
+        Span::Lines { start, .. } => format!("{READ}(handle=\"{handle}\", start={start})"),
+        Span::Bytes(range) => format!("{READ}(handle=\"{handle}\", bytes=\"{range}\")"),
+        Span::Tail { lines } => format!("{READ}(handle=\"{handle}\", tail=true, lines={lines})"),
+    };
+    let shown = offloader.present_read(handle, query, &next)?;
+    Ok(json!({"uri": uri, "mimeType": "text/plain", "text": shown.text()}).to_string())
+}
+
+/// One block, as it was sent.
+fn block(
+    offloader: &Offloader,
+    uri: &str,
+    handle: Handle,
+    form: Form,
+    at: usize,
+) -> Result<String, Refused> {
+    let artifact = offloader.artifact(handle)?;
+    let result = whole(&artifact)?;
+    let result: &RawValue = serde_json::from_slice(&result)
+        .map_err(|_| Refused::Unknown("what is stored has no blocks".to_owned()))?;
+    let blocks = Found::parse(form, result).map(|found| found.blocks);
+    let blocks = blocks.unwrap_or_default();
+    let Some(block) = blocks.get(at) else {
+        let total = blocks.len();
+        let why = format!(
+            "there are {total} blocks in `{}`, counted from 0",
+            form.list()
+        );
+        return Err(Refused::Unknown(why));
+    };
+    Ok(contents(uri, handle, block))
+}
+
+fn whole(artifact: &Artifact) -> Result<Vec<u8>, Refused> {
+    let (bytes, handle) = (artifact.raw().len(), artifact.manifest().handle);
+    if bytes > MOST_SERVED {
+        return Err(Refused::Failed(format!(
+            "the result has {bytes} bytes, of which no block is served; \
+             `spillgate cat --raw {handle}` gives them all"
+        )));
+    }
+    let read = artifact.raw().bytes(0, u64::MAX);
+    read.map_err(|error| Refused::Failed(error.to_string()))
+}
+
+/// The block as an element of `contents`: base64 and MIME type are the JSON
+/// strings that the server sent.
+fn contents(uri: &str, handle: Handle, block: &Block<'_>) -> String {
+    let uri = json!(uri);
+    match &block.kind {
+        Kind::Binary(binary) => {
+            let mime = binary.mime;
+            let mime = mime.map_or_else(String::new, |mime| format!("\"mimeType\":{mime},"));
+            format!("{{\"uri\":{uri},{mime}\"blob\":{}}}", binary.data)
+        }
+        _ if block.raw.get().len() <= MOST_TEXT => {
+            let text = json!(block.raw.get());
+            format!("{{\"uri\":{uri},\"mimeType\":\"application/json\",\"text\":{text}}}")
+        }
+        _ => {
+            let text = format!("[spillgate] this block is text: {READ}(handle=\"{handle}\")");
+            json!({"uri": uri, "mimeType": "text/plain", "text": text}).to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use spillgate_artifact::{Clock, Origin, SystemClock};
+    use spillgate_store::Gone;
+    use spillgate_testkit::log;
+    use spillgate_wire::messages;
+
+    use super::*;
+    use crate::fixture::{offloader, stored, without_handles};
+    use crate::intercept::{Case, intercept};
+
+    fn answer(offloader: &Offloader, uri: &str, era: Era) -> Value {
+        let members = read(offloader, TokenBudget::new(300), uri, era);
+        serde_json::from_str(&format!("{{{members}}}")).unwrap()
+    }
+
+    /// The result as the client gets it.
+    fn passed_on(offloader: &Offloader, form: Form, result: &str) -> Value {
+        let frame = format!("{{\"id\":1,\"result\":{result}}}");
+        let case = Case {
+            form,
+            links: true,
+            origin: Origin::tool("shoot"),
+        };
+        let raw = messages(frame.as_bytes())[0].result.unwrap();
+        let (splice, _) = intercept(offloader, case, frame.as_bytes(), raw);
+        let frame = splice.apply(frame.as_bytes());
+        serde_json::from_slice::<Value>(&frame).unwrap()["result"].clone()
+    }
+
+    #[test]
+    fn what_was_linked_is_served_as_it_was() {
+        let offloader = offloader();
+        // As PHP spells it, not even base64, and without a type.
+        let blobs = [
+            format!("\"{}\"", "iVBO\\/w0=".repeat(1000)),
+            format!("\"{}\"", "no base64 at all! ".repeat(1000)),
+            format!("\"{}\"", "AAAA".repeat(2000)),
+        ];
+        let mimes = [Some("\"audio\\/x\""), Some("\"a b\""), None];
+        let blocks: Vec<String> = blobs
+            .iter()
+            .zip(mimes)
+            .map(|(blob, mime)| {
+                let mime = mime.map_or_else(String::new, |mime| format!(",\"mimeType\":{mime}"));
+                format!("{{\"type\":\"audio\",\"data\":{blob}{mime}}}")
+            })
+            .collect();
+        let result = format!("{{\"content\":[{}]}}", blocks.join(","));
+        let shown = passed_on(&offloader, Form::Call, &result);
+        for ((at, blob), mime) in blobs.iter().enumerate().zip(mimes) {
+            let link = &shown["content"][at];
+            assert_eq!(link["type"], "resource_link");
+            let uri = link["uri"].as_str().unwrap();
+            let served = read(&offloader, TokenBudget::new(300), uri, Era::Legacy);
+            // The very bytes of the JSON strings.
+            assert!(served.contains(&format!("\"blob\":{blob}}}")), "{at}");
+            let says = mime.is_none_or(|mime| served.contains(&format!("\"mimeType\":{mime},")));
+            assert!(says, "{at}");
+        }
+    }
+
+    #[test]
+    fn what_is_served() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &log(600));
+        let uri = format!("spillgate://artifact/{handle}");
+        let page = answer(&offloader, &uri, Era::Modern);
+        let text = page["result"]["contents"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("[lines 1-"), "{text}");
+        assert!(text.contains(&format!("\nnext: {READ}(handle=\"{handle}\", start=")));
+        let mut rest = page["result"].clone();
+        rest.as_object_mut().unwrap().remove("contents");
+        let lists = [
+            "resources/list",
+            "resources/templates/list",
+            "resources/read",
+        ];
+        let lists = lists.map(|method| format!("{:?}", empty_list(method, Era::Modern)));
+        assert_snapshot!(format!("{rest}\n{}", lists.join("\n")), @r#"
+        {"_meta":{"spillgate/retrieval":true},"cacheScope":"private","resultType":"complete","ttlMs":60000}
+        Some("{\"cacheScope\":\"private\",\"resources\":[],\"resultType\":\"complete\",\"ttlMs\":0}")
+        Some("{\"cacheScope\":\"private\",\"resourceTemplates\":[],\"resultType\":\"complete\",\"ttlMs\":0}")
+        None
+        "#);
+        assert_eq!(
+            empty_list("resources/list", Era::Legacy).unwrap(),
+            r#"{"resources":[]}"#
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let offloader = offloader();
+        let text = stored(&offloader, &log(600));
+        let gone = stored(&offloader, &log(700));
+        let store = offloader.store();
+        store
+            .remove(gone, Gone::Evicted, SystemClock.now())
+            .unwrap();
+        let never = text.to_string().replace(['a', 'b', 'c'], "0");
+        let image = "{\"content\":[{\"type\":\"image\",\"data\":\"";
+        let result = format!("{image}{}\"}}]}}", "A".repeat(3 << 20));
+        let shown = passed_on(&offloader, Form::Call, &result);
+        let link = shown["content"][0]["uri"].as_str().unwrap().to_owned();
+        let all = [
+            format!("spillgate://artifact/{never}"),
+            format!("spillgate://artifact/{gone}/content/0"),
+            format!("spillgate://artifact/{text}/content/0"),
+            link.replace("/content/0", "/content/1"),
+            link.replace("/content/0", "/messages/0"),
+            link.replace("/content/0", "#content/0"),
+            "spillgate://artifact/../../etc/passwd".to_owned(),
+            format!("spillgate://{}", "x".repeat(10_000)),
+        ];
+        let told = all.map(|uri| {
+            let legacy = answer(&offloader, &uri, Era::Legacy)["error"].clone();
+            let modern = answer(&offloader, &uri, Era::Modern)["error"].clone();
+            assert_eq!(legacy["message"], modern["message"]);
+            assert_eq!(
+                (&legacy["code"], &modern["code"]),
+                (&json!(-32002), &json!(-32602))
+            );
+            assert!(uri.starts_with(legacy["data"]["uri"].as_str().unwrap()));
+            legacy["message"].as_str().unwrap().to_owned()
+        });
+        assert_snapshot!(without_handles(&told.join("\n")), @"
+        no such resource: It was never stored here.
+        no such resource: It was evicted to stay under the storage quota; call cat again to recreate it.
+        no such resource: what is stored has no blocks
+        no such resource: there are 1 blocks in `content`, counted from 0
+        no such resource: there are 0 blocks in `messages`, counted from 0
+        no such resource: it is no name that spillgate gave
+        no such resource: it is no name that spillgate gave
+        no such resource: it is no name that spillgate gave
+        ");
+    }
+
+    #[test]
+    fn of_two_gateways_the_one_that_has_it_answers() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &log(600));
+        let ours = format!("spillgate://artifact/{handle}");
+        for (uri, behind_us, want) in [
+            ("file:///x", false, false),
+            (&*ours, false, true),
+            (&*ours, true, true),
+            ("spillgate://artifact/x", false, true),
+            ("spillgate://artifact/x", true, false),
+        ] {
+            assert_eq!(is_ours(&offloader, uri, behind_us), want, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_request_says_its_era() {
+        for (params, era) in [
+            (r#"{"uri":"x"}"#, Era::Legacy),
+            (r#"{"_meta":{}}"#, Era::Legacy),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
+                Era::Modern,
+            ),
+            ("[]", Era::Legacy),
+        ] {
+            let params: &RawValue = serde_json::from_str(params).unwrap();
+            assert_eq!(Era::of(Some(params)), era, "{params}");
+        }
+        assert_eq!(Era::of(None), Era::Legacy);
+    }
+}

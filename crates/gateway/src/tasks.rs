@@ -1,0 +1,116 @@
+//! Whose result is a task's?
+//!
+//! A call may be answered with a task, and its result comes later, by
+//! `tasks/result` or within `tasks/get`. It is treated as the call's.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use serde_json::value::RawValue;
+use spillgate_artifact::Origin;
+
+use crate::locked;
+use crate::members::Members;
+
+/// Tasks that are remembered, the last ones: of an older one only the task is
+/// known, not the call.
+const MOST: usize = 1000;
+
+/// The calls that became tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks(Mutex<VecDeque<(String, Origin)>>);
+
+impl Tasks {
+    /// Notes the task that a call was answered with, if it was.
+    pub(crate) fn note(&self, result: &RawValue, origin: &Origin) {
+        let Some(id) = created(result) else {
+            return;
+        };
+        let mut tasks = locked(&self.0);
+        if tasks.len() == MOST {
+            tasks.pop_front();
+        }
+        tasks.push_back((id, origin.clone()));
+    }
+
+    /// The call that became this task.
+    pub(crate) fn origin(&self, id: &str) -> Option<Origin> {
+        let tasks = locked(&self.0);
+        let mut last = tasks.iter().rev();
+        last.find(|(task, _)| task == id)
+            .map(|(_, origin)| origin.clone())
+    }
+}
+
+/// The id of a new task: in `task` until 2025-11-25, in the result itself since.
+fn created(result: &RawValue) -> Option<String> {
+    let members = Members::of(result)?;
+    let is_task = members.text("resultType").as_deref() == Some("task");
+    match members.get("task").and_then(Members::of) {
+        Some(task) => task.text("taskId"),
+        None => members.text("taskId").filter(|_| is_task),
+    }
+}
+
+/// Whether a frame may be about a task: a look that costs little.
+pub(crate) fn may_be(frame: &[u8]) -> bool {
+    // Only a small frame is an answer that creates one.
+    const LARGEST: usize = 16 << 10;
+    let name = b"taskId";
+    frame.len() <= LARGEST && frame.windows(name.len()).any(|bytes| bytes == name)
+}
+
+/// The task that a request is about.
+pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
+    Members::of(params?)?.text("taskId")
+}
+
+/// The call's result in the answer to `tasks/get`, once it is there.
+pub(crate) fn finished(result: &RawValue) -> Option<&RawValue> {
+    let inner = Members::of(result)?.get("result")?;
+    inner.get().starts_with('{').then_some(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_its_calls() {
+        let tasks = Tasks::default();
+        let results = [
+            (r#"{"task":{"taskId":"a"}}"#, "old"),
+            (r#"{"resultType":"task","taskId":"b"}"#, "new"),
+            (r#"{"taskId":"c"}"#, "none"),
+            (r#"{"content":[]}"#, "none"),
+            (r#"{"task":{"taskId":"a"}}"#, "again"),
+        ];
+        for (result, tool) in results {
+            let result: &RawValue = serde_json::from_str(result).unwrap();
+            tasks.note(result, &Origin::tool(tool));
+        }
+        let tool = |id| tasks.origin(id).map(|origin| origin.tool);
+        assert_eq!(tool("a").as_deref(), Some("again"));
+        assert_eq!(tool("b").as_deref(), Some("new"));
+        assert_eq!(tool("c"), None);
+        for at in 0..=MOST {
+            let result = format!("{{\"task\":{{\"taskId\":\"{at}\"}}}}");
+            let result: &RawValue = serde_json::from_str(&result).unwrap();
+            tasks.note(result, &Origin::tool("many"));
+        }
+        assert_eq!((tool("a"), tool("0")), (None, None));
+        assert!(tool("1").is_some());
+    }
+
+    #[test]
+    fn a_result_within_a_task() {
+        for (result, want) in [
+            (r#"{"taskId":"a","status":"working"}"#, None),
+            (r#"{"result": {"content":[]}}"#, Some(r#"{"content":[]}"#)),
+            (r#"{"result":7}"#, None),
+        ] {
+            let raw: &RawValue = serde_json::from_str(result).unwrap();
+            assert_eq!(finished(raw).map(RawValue::get), want, "{result}");
+        }
+    }
+}
