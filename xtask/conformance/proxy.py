@@ -1,6 +1,9 @@
-"""Stands in for the gateway, to see that the comparison sees.
+"""Stands in for the gateway, to see that what looks for its mistakes finds some.
 
-proxy.py straight|crooked --url URL: passes HTTP on as it is; `crooked` loses every progress notification.
+proxy.py WAY --url URL, where WAY is
+  straight  passes HTTP on as it is
+  crooked   loses every progress notification
+  crossed   gives every twentieth client the reply of the one before
 """
 
 import http.client
@@ -12,6 +15,17 @@ import urllib.parse
 
 WAY, URL = sys.argv[1], urllib.parse.urlsplit(sys.argv[-1])
 HOP = {"connection", "transfer-encoding", "content-length", "keep-alive"}
+
+
+LOCK, BEFORE, COUNT = threading.Lock(), b"", 0
+
+
+def crossed(body):
+    global BEFORE, COUNT
+    with LOCK:
+        COUNT += 1
+        given, BEFORE = (BEFORE if COUNT % 20 == 0 and COUNT > 100 else body), body
+    return given
 
 
 class Proxy(http.server.BaseHTTPRequestHandler):
@@ -39,6 +53,9 @@ class Proxy(http.server.BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("connection", "close")
         self.end_headers()
+        if WAY == "crossed":
+            self.wfile.write(crossed(response.read()))
+            return
         while line := response.readline():
             if WAY == "crooked" and b"notifications/progress" in line:
                 continue

@@ -21,7 +21,7 @@ struct Plan {
     front: Option<String>,
 }
 
-const USAGE: &str = "usage: cargo xtask load [--minutes N | --seconds N] [--clients N] [--release] [--stand-in straight|crooked] [--no-build]";
+const USAGE: &str = "usage: cargo xtask load [--minutes N | --seconds N] [--clients N] [--release] [--stand-in straight|crossed] [--no-build]";
 
 /// Runs what `arguments` ask for.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
@@ -68,7 +68,7 @@ impl Plan {
                 ("--minutes", Ok(minutes), _) => plan.seconds = 60 * u64::from(minutes),
                 ("--seconds", Ok(seconds), _) => plan.seconds = u64::from(seconds),
                 ("--clients", Ok(clients), _) => plan.clients = clients,
-                ("--stand-in", _, "straight" | "crooked") => plan.front = Some(value.to_owned()),
+                ("--stand-in", _, "straight" | "crossed") => plan.front = Some(value.to_owned()),
                 _ => bail!(USAGE),
             }
         }

@@ -130,6 +130,11 @@ impl Plan {
             }
             words.next();
         }
+        let is_whole = plan.clients && plan.servers.len() == 2 && plan.front.is_gateway();
+        ensure!(
+            is_whole || !plan.save,
+            "only a whole run with the gateway is saved"
+        );
         Ok(plan)
     }
 

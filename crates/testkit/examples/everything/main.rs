@@ -20,6 +20,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use axum::serve::ListenerExt;
 use rmcp::ServiceExt;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -56,6 +57,10 @@ async fn http() -> Result<()> {
     );
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
+    // Or what is written in two parts waits 40 ms for the client's kernel to confirm the first.
+    let listener = listener.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "listening on http://{address}/mcp")?;
     stdout.flush()?;
