@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lab::{GATEWAY, Lab, shown};
+use lab::{GATEWAY, Lab};
 use serde_json::{Value, json};
 
 /// What hosts cut or divert is longer than this: SPEC 4.1.

@@ -16,7 +16,7 @@ const DRIVER_LIMIT: Duration = Duration::from_mins(5);
 /// The installed peers, and a fresh directory for one test.
 pub(crate) struct Lab {
     pub(crate) peers: PathBuf,
-    pub(crate) drivers: PathBuf,
+    drivers: PathBuf,
     pub(crate) work: PathBuf,
     pub(crate) store: PathBuf,
 }

@@ -36,8 +36,9 @@ from frames import Peer
 from model import Call, Model
 from replay import QUIET, run, title
 
-# Seconds after which a request counts as one that the server does not answer.
+# Seconds after which a request counts as one that the server does not answer; a browser is slow.
 PATIENCE = 8.0
+PATIENCE_WITH_A_BROWSER = 60.0
 
 # What a client is told to call: a small and a large result of each server.
 TOURS: dict[str, list[tuple[str, dict[str, Any]]]] = {
@@ -175,7 +176,8 @@ def once(setup: Setup, session: Session) -> Any:
     place = setup.work / "varies" / f"{session.server} {session.name}".replace(" ", "-") / "place"
     places.fresh(server, place)
     peer = Peer(server.command(setup.peers, place), place.with_name("stderr.txt"), places.variables(place, server))
-    return run(session, peer, place, PATIENCE)
+    patience = PATIENCE_WITH_A_BROWSER if session.server == "playwright" else PATIENCE
+    return run(session, peer, place, patience)
 
 
 def find_what_varies(setup: Setup, session: Session, verdict: Verdict) -> None:

@@ -20,10 +20,13 @@ import common
 import places
 from common import OUR_TOOLS, Setup, Verdict
 from corpus import Session, Step, load, same_lines, spans
-from frames import WAIT, Peer
+from frames import Peer
 from http_peer import HttpPeer
 from identity import compare_tools
 from model import HANDLES
+
+# Seconds until a reply counts as missing: servers that are being started wait for each other.
+WAIT = 90.0
 
 # Seconds in which a frame that nobody answers may still bring something.
 QUIET = 0.4
@@ -58,7 +61,8 @@ def run(session: Session, peer: Peer, place: Path, wait: float = WAIT) -> Record
                 if step.reply is None:
                     peer.quiet(QUIET)
                 elif not step.later:
-                    made.replies[number] = peer.reply(step.reply, wait).raw
+                    # The first reply takes as long as the server takes to start.
+                    made.replies[number] = peer.reply(step.reply, wait if number else WAIT).raw
             for number, step in enumerate(session.steps):
                 if step.later:
                     made.replies[number] = peer.reply(step.reply, wait).raw
@@ -114,6 +118,8 @@ class Judge:
 
     def reply(self, name: str, step: Step, got: bytes, wanted: bytes) -> None:
         """One reply."""
+        if not got:
+            return self.verdict.check(name, False, "no reply")
         if got == wanted:
             self.exact += 1
             large = b"tools/call" in step.frame and texts(wanted) > SURELY_LARGE
@@ -194,7 +200,7 @@ def scenario(setup: Setup, verdict: Verdict) -> None:
     verdict.check("there are sessions", bool(sessions), setup.only)
     if setup.gateway:
         verdict.check("some replies were too large", stored > 0)
-    verdict.check("most replies are the same without a mask", exact > 4 * masked, (exact, masked))
+    verdict.check("most replies are the same without a mask", exact > 2 * masked, (exact, masked))
 
 
 if __name__ == "__main__":
