@@ -69,20 +69,17 @@ impl Attempt {
             false => request.scopes.clone(),
         };
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let config = match request.registered.clone() {
-            Some((id, secret)) => {
-                let mut config = OAuthClientConfig::new(id, &request.redirect);
-                config.client_secret = secret;
-                let configured = manager.configure_client(config.clone());
-                configured.map_err(failed("setting up the client"))?;
-                config
-            }
-            None => {
-                let registered = manager.register_client("Spillgate", &request.redirect, &scopes);
-                registered
-                    .await
-                    .map_err(failed("registering as a client"))?
-            }
+        let config = if let Some((id, secret)) = request.registered.clone() {
+            let mut config = OAuthClientConfig::new(id, &request.redirect);
+            config.client_secret = secret;
+            let configured = manager.configure_client(config.clone());
+            configured.map_err(failed("setting up the client"))?;
+            config
+        } else {
+            let registered = manager.register_client("Spillgate", &request.redirect, &scopes);
+            registered
+                .await
+                .map_err(failed("registering as a client"))?
         };
         let page = manager.get_authorization_url(&scopes).await;
         let page = page.map_err(failed("preparing the login"))?;

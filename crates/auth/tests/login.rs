@@ -207,7 +207,7 @@ async fn a_login_is_kept_and_renewed_by_one_of_many() {
     let url = format!("{origin}/mcp");
     assert!(!vault.has(&url).unwrap());
     log_in(&origin, &vault).await;
-    assert_eq!(vault.servers().unwrap(), [url.clone()]);
+    assert_eq!(vault.servers().unwrap(), std::slice::from_ref(&url));
 
     for entry in std::fs::read_dir(directory.path().join("auth")).unwrap() {
         let mode = entry.unwrap().metadata().unwrap().permissions().mode();

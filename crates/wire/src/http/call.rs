@@ -230,7 +230,10 @@ pub(crate) fn not_mcp(response: &Response) -> LinkError {
     let status = response.status().as_u16();
     let kind = text_of(response.headers(), &CONTENT_TYPE);
     let kind = match &kind {
-        Some(kind) => format!("content of type {}", kind.escape_debug()),
+        Some(kind) => {
+            let kind: String = kind.chars().take(100).collect();
+            format!("content of type {}", kind.escape_debug())
+        }
         None => "content of no type".to_owned(),
     };
     LinkError::NotMcp(format!("{kind} (HTTP status {status})"))

@@ -13,6 +13,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
+/// The same for what was sent and never acknowledged. Longer, as a server that is
+/// busy may leave a large request in its buffers for a while.
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(120);
 /// An unused connection is kept for less than the 5 s after which Node and
 /// uvicorn close it: a request that crosses with the closing would be lost, and
 /// a call cannot simply be sent again.
@@ -23,6 +27,8 @@ const IDLE: Duration = Duration::from_secs(4);
 /// connections noticed, and no redirect followed by itself. Proxy and TLS are
 /// the caller's.
 pub fn http_client(builder: ClientBuilder) -> ClientBuilder {
+    #[cfg(target_os = "linux")]
+    let builder = builder.tcp_user_timeout(UNACKNOWLEDGED);
     builder
         .connect_timeout(CONNECT)
         .tcp_keepalive(KEEPALIVE)
