@@ -240,92 +240,14 @@ async fn status_of(front: &Running, token: &str) -> (u16, String) {
     (response.status().as_u16(), challenge.to_owned())
 }
 
-#[tokio::test]
-async fn access_tokens_are_verified() {
-    let (issuer, other) = (Issuer::new(), Issuer::new());
-    // Once for all tokens: that nobody has a key does not make it asked for again.
+/// What becomes of tokens, whose keys are fetched once for all of them.
+async fn check(tokens: impl FnOnce(&Issuer) -> Vec<(&'static str, String, u16)>) {
+    let issuer = Issuer::new();
+    // Also one that nobody has a key for does not make them be fetched again.
     let keys = keys_of(&issuer, 1).await;
     let jwks = format!("{}/jwks", keys.uri());
     let front = oauth(oauth_settings("https://issuer.example", Some(&jwks))).await;
-    let ed = json!({"alg": "EdDSA", "kid": "ed", "typ": "at+jwt"});
-    let good = issuer.sign(&ed, &claims(&json!({})));
-    let with = |change: Value| issuer.sign(&ed, &claims(&change));
-    let header = |header: Value| issuer.sign(&header, &claims(&json!({})));
-    let mut tampered = good.clone();
-    let at = good.find('.').unwrap() + 5;
-    tampered.replace_range(at..=at, if &good[at..=at] == "A" { "B" } else { "A" });
-    let cases = [
-        ("good", good.clone(), 200),
-        ("P-256", header(json!({"alg": "ES256", "kid": "ec"})), 200),
-        ("RSA", include_str!("rsa_token.txt").trim().to_owned(), 200),
-        (
-            "among audiences",
-            with(json!({"aud": ["x", RESOURCE]})),
-            200,
-        ),
-        ("within leeway", with(json!({"exp": NOW - 30})), 200),
-        (
-            "scopes as a list",
-            with(json!({"scope": null, "scp": ["mcp:use"]})),
-            200,
-        ),
-        ("expired", with(json!({"exp": NOW - 61})), 401),
-        ("never expires", with(json!({"exp": null})), 401),
-        ("expires as a text", with(json!({"exp": "2099"})), 401),
-        ("not yet", with(json!({"nbf": NOW + 61})), 401),
-        ("not yet, as a text", with(json!({"nbf": "now"})), 401),
-        (
-            "other audience",
-            with(json!({"aud": "https://other.example/mcp"})),
-            401,
-        ),
-        ("no audience", with(json!({"aud": null})), 401),
-        (
-            "other issuer",
-            with(json!({"iss": "https://issuer.example.evil"})),
-            401,
-        ),
-        ("no issuer", with(json!({"iss": null})), 401),
-        ("nobody", with(json!({"sub": null})), 401),
-        ("no scope", with(json!({"scope": "profile"})), 403),
-        ("part of a scope", with(json!({"scope": "mcp:user"})), 403),
-        ("alg none", header(json!({"alg": "none", "kid": "ed"})), 401),
-        (
-            "alg HS256",
-            header(json!({"alg": "HS256", "kid": "ed"})),
-            401,
-        ),
-        ("wrong key", other.sign(&ed, &claims(&json!({}))), 401),
-        (
-            "key of another kind",
-            header(json!({"alg": "EdDSA", "kid": "ec"})),
-            401,
-        ),
-        (
-            "unknown key",
-            header(json!({"alg": "EdDSA", "kid": "new"})),
-            401,
-        ),
-        (
-            "encryption key",
-            header(json!({"alg": "EdDSA", "kid": "for encryption"})),
-            401,
-        ),
-        (
-            "critical extension",
-            header(json!({"alg": "EdDSA", "kid": "ed", "crit": ["x"]})),
-            401,
-        ),
-        (
-            "other kind of token",
-            header(json!({"alg": "EdDSA", "kid": "ed", "typ": "dpop+jwt"})),
-            401,
-        ),
-        ("tampered", tampered, 401),
-        ("no JWT", "abc".to_owned(), 401),
-        ("too long", "a".repeat(20_000), 401),
-    ];
-    for (what, token, status) in cases {
+    for (what, token, status) in tokens(&issuer) {
         let (got, challenge) = status_of(&front, &token).await;
         assert_eq!(got, status, "{what}");
         let error = match status {
@@ -335,6 +257,63 @@ async fn access_tokens_are_verified() {
         };
         assert!(challenge.contains(error), "{what}: {challenge}");
     }
+}
+
+#[tokio::test]
+#[rustfmt::skip]
+async fn claims_are_checked() {
+    check(|issuer| {
+        let ed = json!({"alg": "EdDSA", "kid": "ed", "typ": "at+jwt"});
+        let with = |change: Value| issuer.sign(&ed, &claims(&change));
+        vec![
+            ("good", with(json!({})), 200),
+            ("among audiences", with(json!({"aud": ["x", RESOURCE]})), 200),
+            ("within leeway", with(json!({"exp": NOW - 30})), 200),
+            ("scopes as a list", with(json!({"scope": null, "scp": ["mcp:use"]})), 200),
+            ("expired", with(json!({"exp": NOW - 61})), 401),
+            ("never expires", with(json!({"exp": null})), 401),
+            ("expires as a text", with(json!({"exp": "2099"})), 401),
+            ("not yet", with(json!({"nbf": NOW + 61})), 401),
+            ("not yet, as a text", with(json!({"nbf": "now"})), 401),
+            ("other audience", with(json!({"aud": "https://other.example/mcp"})), 401),
+            ("no audience", with(json!({"aud": null})), 401),
+            ("other issuer", with(json!({"iss": "https://issuer.example.evil"})), 401),
+            ("no issuer", with(json!({"iss": null})), 401),
+            ("nobody", with(json!({"sub": null})), 401),
+            ("no scope", with(json!({"scope": "profile"})), 403),
+            ("part of a scope", with(json!({"scope": "mcp:user"})), 403),
+        ]
+    })
+    .await;
+}
+
+#[tokio::test]
+#[rustfmt::skip]
+async fn signatures_are_checked() {
+    check(|issuer| {
+        let ed = json!({"alg": "EdDSA", "kid": "ed"});
+        let header = |header: Value| issuer.sign(&header, &claims(&json!({})));
+        let mut tampered = header(ed.clone());
+        let at = tampered.find('.').unwrap() + 5;
+        let other = if &tampered[at..=at] == "A" { "B" } else { "A" };
+        tampered.replace_range(at..=at, other);
+        vec![
+            ("P-256", header(json!({"alg": "ES256", "kid": "ec"})), 200),
+            ("RSA", include_str!("rsa_token.txt").trim().to_owned(), 200),
+            ("alg none", header(json!({"alg": "none", "kid": "ed"})), 401),
+            ("alg HS256", header(json!({"alg": "HS256", "kid": "ed"})), 401),
+            ("wrong key", Issuer::new().sign(&ed, &claims(&json!({}))), 401),
+            ("key of another kind", header(json!({"alg": "EdDSA", "kid": "ec"})), 401),
+            ("unknown key", header(json!({"alg": "EdDSA", "kid": "new"})), 401),
+            ("encryption key", header(json!({"alg": "EdDSA", "kid": "for encryption"})), 401),
+            ("extension", header(json!({"alg": "EdDSA", "kid": "ed", "crit": ["x"]})), 401),
+            ("other kind", header(json!({"alg": "EdDSA", "kid": "ed", "typ": "dpop+jwt"})), 401),
+            ("tampered", tampered, 401),
+            ("no JWT", "abc".to_owned(), 401),
+            ("too long", "a".repeat(20_000), 401),
+        ]
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -6,130 +6,87 @@ use spillgate_front::FrontSettings;
 use crate::fake::{Event, message, note};
 use crate::running::{Reader, Running, call, modern, request};
 
-#[tokio::test]
-async fn headers_must_say_what_the_body_says() {
+type Header = (&'static str, &'static str);
+type Case = (&'static str, Value, &'static [Header], u16, i64);
+
+const VERSION: Header = ("mcp-protocol-version", "2026-07-28");
+const LEGACY: Header = ("mcp-protocol-version", "2025-11-25");
+const CALL: Header = ("mcp-method", "tools/call");
+const PING: Header = ("mcp-method", "ping");
+const CANCEL: Header = ("mcp-method", "notifications/cancelled");
+const ECHO: Header = ("mcp-name", "echo");
+const ENCODED: Header = ("mcp-name", "=?base64?ZWNobw==?=");
+const BROKEN: Header = ("mcp-name", "=?base64?!?=");
+const OTHER: Header = ("mcp-name", "regional");
+const EU: Header = ("mcp-param-region", "eu");
+const US: Header = ("mcp-param-region", "us");
+
+async fn check(cases: Vec<Case>) {
     let front = Running::new(FrontSettings::default()).await;
-    let body = modern(&json!(1), "echo", &json!({"text": "hi"}));
-    let mut no_capabilities = body.clone();
-    let meta = no_capabilities["params"]["_meta"].as_object_mut().unwrap();
-    meta.remove("io.modelcontextprotocol/clientCapabilities");
-    let mut no_version = body.clone();
-    let meta = no_version["params"]["_meta"].as_object_mut().unwrap();
-    meta.remove("io.modelcontextprotocol/protocolVersion");
-    let regional = modern(&json!(1), "regional", &json!({"region": "eu"}));
-    let version = ("mcp-protocol-version", "2026-07-28");
-    let call = ("mcp-method", "tools/call");
-    let echo = ("mcp-name", "echo");
-    let named = ("mcp-name", "regional");
-    let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}});
-    let discover = request(1, "server/discover", &json!({}));
-    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
-    let batch = json!([body]);
-    type Case<'a> = (&'a str, &'a Value, Vec<(&'a str, &'a str)>, u16, i64);
-    let cases: Vec<Case<'_>> = vec![
-        ("all there", &body, vec![version, call, echo], 200, 0),
-        (
-            "base64",
-            &body,
-            vec![version, call, ("mcp-name", "=?base64?ZWNobw==?=")],
-            200,
-            0,
-        ),
-        (
-            "bad base64",
-            &body,
-            vec![version, call, ("mcp-name", "=?base64?!?=")],
-            400,
-            -32020,
-        ),
-        ("no version", &body, vec![call, echo], 400, -32020),
-        (
-            "other version",
-            &body,
-            vec![("mcp-protocol-version", "2025-11-25"), call, echo],
-            400,
-            -32020,
-        ),
-        ("no method", &body, vec![version, echo], 400, -32020),
-        (
-            "other method",
-            &body,
-            vec![version, ("mcp-method", "ping"), echo],
-            400,
-            -32020,
-        ),
-        (
-            "two methods",
-            &body,
-            vec![version, call, call, echo],
-            400,
-            -32020,
-        ),
-        ("no name", &body, vec![version, call], 400, -32020),
-        ("other name", &body, vec![version, call, named], 400, -32020),
-        (
-            "no version in the body",
-            &no_version,
-            vec![version, call, echo],
-            400,
-            -32602,
-        ),
-        (
-            "no capabilities",
-            &no_capabilities,
-            vec![version, call, echo],
-            200,
-            0,
-        ),
-        ("bare discover", &discover, vec![], 400, -32602),
-        (
-            "argument",
-            &regional,
-            vec![version, call, named, ("mcp-param-region", "eu")],
-            200,
-            0,
-        ),
-        (
-            "other argument",
-            &regional,
-            vec![version, call, named, ("mcp-param-region", "us")],
-            400,
-            -32020,
-        ),
-        (
-            "missing argument",
-            &regional,
-            vec![version, call, named],
-            400,
-            -32020,
-        ),
-        (
-            "notification",
-            &note,
-            vec![version, ("mcp-method", "notifications/cancelled")],
-            202,
-            0,
-        ),
-        ("bare notification", &note, vec![version], 400, -32020),
-        ("response", &answer, vec![version], 400, -32600),
-        ("batch", &batch, vec![version, call, echo], 400, -32600),
-    ];
     for (what, body, headers, status, code) in cases {
-        let mut post = front.post(body);
+        let mut post = front.post(&body);
         for (name, value) in headers {
-            post = post.header(name, value);
+            post = post.header(*name, *value);
         }
         let response = post.send().await.unwrap();
         assert_eq!(response.status(), status, "{what}");
-        assert!(response.headers().get("mcp-session-id").is_none(), "{what}");
+        let session = response.headers().get("mcp-session-id");
+        assert!(session.is_none(), "{what}");
         let text = response.text().await.unwrap();
         let body: Value = serde_json::from_str(&text).unwrap_or_default();
-        assert_eq!(
-            body["error"]["code"].as_i64().unwrap_or_default(),
-            code,
-            "{what}: {text}"
-        );
+        let got = body["error"]["code"].as_i64().unwrap_or_default();
+        assert_eq!(got, code, "{what}: {text}");
     }
+}
+
+fn echo() -> Value {
+    modern(&json!(1), "echo", &json!({"text": "hi"}))
+}
+
+#[tokio::test]
+#[rustfmt::skip]
+async fn headers_must_say_what_the_body_says() {
+    let regional = || modern(&json!(1), "regional", &json!({"region": "eu"}));
+    check(vec![
+        ("all there", echo(), &[VERSION, CALL, ECHO], 200, 0),
+        ("base64", echo(), &[VERSION, CALL, ENCODED], 200, 0),
+        ("bad base64", echo(), &[VERSION, CALL, BROKEN], 400, -32020),
+        ("no version", echo(), &[CALL, ECHO], 400, -32020),
+        ("other version", echo(), &[LEGACY, CALL, ECHO], 400, -32020),
+        ("no method", echo(), &[VERSION, ECHO], 400, -32020),
+        ("other method", echo(), &[VERSION, PING, ECHO], 400, -32020),
+        ("two methods", echo(), &[VERSION, CALL, CALL, ECHO], 400, -32020),
+        ("no name", echo(), &[VERSION, CALL], 400, -32020),
+        ("other name", echo(), &[VERSION, CALL, OTHER], 400, -32020),
+        ("argument", regional(), &[VERSION, CALL, OTHER, EU], 200, 0),
+        ("other argument", regional(), &[VERSION, CALL, OTHER, US], 400, -32020),
+        ("missing argument", regional(), &[VERSION, CALL, OTHER], 400, -32020),
+    ])
+    .await;
+}
+
+#[tokio::test]
+#[rustfmt::skip]
+async fn bodies_must_be_whole() {
+    let without = |name: &str| {
+        let mut body = echo();
+        let meta = body["params"]["_meta"].as_object_mut().unwrap();
+        meta.remove(&format!("io.modelcontextprotocol/{name}")).unwrap();
+        body
+    };
+    let note = || json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}});
+    let discover = request(1, "server/discover", &json!({}));
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    check(vec![
+        ("no version", without("protocolVersion"), &[VERSION, CALL, ECHO], 400, -32602),
+        ("no capabilities", without("clientCapabilities"), &[VERSION, CALL, ECHO], 200, 0),
+        ("bare discover", discover, &[], 400, -32602),
+        ("notification", note(), &[VERSION, CANCEL], 202, 0),
+        ("bare notification", note(), &[VERSION], 400, -32020),
+        ("response", answer, &[VERSION], 400, -32600),
+        ("batch", json!([echo()]), &[VERSION, CALL, ECHO], 400, -32600),
+    ])
+    .await;
 }
 
 #[tokio::test]

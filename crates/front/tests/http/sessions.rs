@@ -9,111 +9,60 @@ use crate::fake::{Event, message, note};
 use crate::running::{Reader, Running, call, initialize, request};
 
 #[tokio::test]
-async fn each_refusal_has_its_status_and_code() {
-    let settings = FrontSettings {
-        max_body_bytes: 2000,
-        ..FrontSettings::default()
-    };
+#[rustfmt::skip]
+async fn each_header_that_is_refused_has_its_status() {
+    let front = Running::new(FrontSettings::default()).await;
+    let session = front.begin().await;
+    let both = "application/json, text/event-stream";
+    for (accept, kind, session, version, status) in [
+        (both, "application/json", session.as_str(), "2025-11-25", 200),
+        ("text/*, application/json;q=0.1", "application/json; charset=utf-8", &session, "2025-03-26", 200),
+        (both, "application/json", "x", "2025-11-25", 404),
+        ("application/json", "application/json", &session, "2025-11-25", 406),
+        ("text/event-stream, text/html", "application/json", &session, "2025-11-25", 406),
+        ("application/json, text/event-stream;q=0", "application/json", &session, "2025-11-25", 406),
+        (both, "text/plain", &session, "2025-11-25", 415),
+        (both, "application/json", &session, "2031-01-01", 400),
+    ] {
+        let post = front.http.post(front.url()).header("accept", accept).header("content-type", kind);
+        let post = post.header("mcp-session-id", session).header("mcp-protocol-version", version);
+        let post = post.body(request(1, "ping", &json!({})).to_string());
+        assert_eq!(post.send().await.unwrap().status(), status, "{accept} {kind} {version}");
+    }
+}
+
+#[tokio::test]
+#[rustfmt::skip]
+async fn each_body_that_is_refused_has_its_status_and_code() {
+    let settings = FrontSettings { max_body_bytes: 2000, ..FrontSettings::default() };
     let front = Running::new(settings).await;
     let session = front.begin().await;
-    let ping = request(1, "ping", &json!({}));
-    let post = || front.post_in(&session, &ping);
-    let raw = |body: &str| front.post_in(&session, &ping).body(body.to_owned());
-    let without = |name: &'static str| {
-        let mut request = post().build().unwrap();
-        request.headers_mut().remove(name);
-        request
-    };
-    let mut plain = post().build().unwrap();
-    plain
-        .headers_mut()
-        .insert("content-type", "text/plain".parse().unwrap());
-    let mut only_json = post().build().unwrap();
-    only_json
-        .headers_mut()
-        .insert("accept", "application/json".parse().unwrap());
-    let mut only_events = post().build().unwrap();
-    let events = "text/event-stream, text/html";
-    only_events
-        .headers_mut()
-        .insert("accept", events.parse().unwrap());
-    let mut refused = post().build().unwrap();
-    let accept = "application/json, text/event-stream;q=0";
-    refused
-        .headers_mut()
-        .insert("accept", accept.parse().unwrap());
-    let cases = [
-        (
-            "no session",
-            front.post(&ping).build().unwrap(),
-            400,
-            -32000,
-        ),
-        (
-            "unknown session",
-            front.post_in("x", &ping).build().unwrap(),
-            404,
-            -32000,
-        ),
-        ("only events", only_events, 406, -32000),
-        ("only json", only_json, 406, -32000),
-        ("refused events", refused, 406, -32000),
-        ("no type", without("content-type"), 415, -32000),
-        ("text", plain, 415, -32000),
-        ("no json", raw("{").build().unwrap(), 400, -32700),
-        ("two in one", raw("{}{}").build().unwrap(), 400, -32700),
-        ("no message", raw("[]").build().unwrap(), 400, -32600),
-        (
-            "no method",
-            raw("{\"jsonrpc\":\"2.0\"}").build().unwrap(),
-            400,
-            -32600,
-        ),
-        (
-            "odd id",
-            raw("{\"id\":{},\"method\":\"ping\"}").build().unwrap(),
-            400,
-            -32600,
-        ),
-        (
-            "initialize in a batch",
-            raw(&format!("[{}]", initialize())).build().unwrap(),
-            400,
-            -32600,
-        ),
-        (
-            "too large",
-            raw(&"x".repeat(2001)).build().unwrap(),
-            413,
-            -32000,
-        ),
-        (
-            "unknown version",
-            post()
-                .header("mcp-protocol-version", "2031-01-01")
-                .build()
-                .unwrap(),
-            400,
-            -32600,
-        ),
-        (
-            "another version than in the body",
-            front
-                .post(&initialize())
-                .header("mcp-protocol-version", "2025-06-18")
-                .build()
-                .unwrap(),
-            400,
-            -32600,
-        ),
-    ];
-    for (what, request, status, code) in cases {
-        let response = front.http.execute(request).await.unwrap();
-        assert_eq!(response.status(), status, "{what}");
-        let body: serde_json::Value =
-            serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
-        assert_eq!(body["error"]["code"], code, "{what}");
+    let initialize = initialize().to_string();
+    for (session, body, status, code) in [
+        (None, "{\"id\":1,\"method\":\"ping\"}", 400, -32000),
+        (Some(&session), "{", 400, -32700),
+        (Some(&session), "{}{}", 400, -32700),
+        (Some(&session), "\u{0}", 400, -32700),
+        (Some(&session), "[]", 400, -32600),
+        (Some(&session), "7", 400, -32600),
+        (Some(&session), "{\"jsonrpc\":\"2.0\"}", 400, -32600),
+        (Some(&session), "{\"id\":{},\"method\":\"ping\"}", 400, -32600),
+        (Some(&session), "{\"id\":1,\"id\":2,\"method\":\"ping\"}", 400, -32600),
+        (None, &format!("[{initialize}]"), 400, -32600),
+        (Some(&session), &"x".repeat(2001), 413, -32000),
+    ] {
+        let mut post = front.post(&json!({})).body(body.to_owned());
+        if let Some(session) = session {
+            post = post.header("mcp-session-id", session);
+        }
+        let response = post.send().await.unwrap();
+        assert_eq!(response.status(), status, "{body}");
+        let body: serde_json::Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+        assert_eq!(body["error"]["code"], code);
     }
+    let other = front.post(&crate::running::initialize());
+    let other = other.header("mcp-protocol-version", "2025-06-18").send().await.unwrap();
+    assert_eq!(other.status(), 400);
 }
 
 #[tokio::test]
