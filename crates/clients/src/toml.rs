@@ -165,13 +165,22 @@ fn edit_front(array: &mut Array, new: &Array) -> bool {
             for _ in 0..count {
                 array.remove(0);
             }
-            if let (Some(decor), Some(first)) = (decor, array.get_mut(0)) {
+            // On one line what is first now stands where the first one stood; on
+            // lines of their own each keeps what is above it.
+            let first = array.get_mut(0).zip(decor);
+            if let Some((first, decor)) = first.filter(|(first, _)| on_its_line(first)) {
                 *first.decor_mut() = decor;
             }
             true
         }
         None => false,
     }
+}
+
+/// Whether it stands behind another one or the bracket.
+fn on_its_line(value: &Toml) -> bool {
+    let before = value.decor().prefix().and_then(RawString::as_str);
+    before.is_none_or(|before| !before.contains('\n'))
 }
 
 fn add_front(array: &mut Array, added: &[Value]) -> bool {

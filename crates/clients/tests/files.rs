@@ -100,3 +100,15 @@ fn a_directory_that_cannot_be_written_changes_nothing() {
     assert_eq!(plan.carry_out(&records).unwrap_err().kind(), "io");
     assert_eq!(fs::read_to_string(&file).unwrap(), TEXT);
 }
+
+#[test]
+fn a_protected_file_is_left_to_its_owner() {
+    let (_home, file, records) = home();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+    let plan = plan(&file, &records).unwrap();
+    // A superuser may write it all the same.
+    let may = fs::File::options().write(true).open(&file).is_ok();
+    assert_eq!(plan.carry_out(&records).is_ok(), may);
+    assert_eq!(fs::read_to_string(&file).unwrap() != TEXT, may);
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o444);
+}

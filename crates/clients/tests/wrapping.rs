@@ -803,4 +803,47 @@ proptest! {
         prop_assert!(house.unwrap(&[]).exact);
         prop_assert_eq!(house.text(), text);
     }
+
+    /// Lines of comments and empty ones anywhere, comments behind values, any indentation.
+    #[test]
+    fn lines_and_comments_survive(
+        gaps in prop::collection::vec("( *# [a-z]{0,4}\n|\n){0,2}", 9),
+        behind in prop::collection::vec("( {1,3}# [a-z]{0,4})?", 9),
+        indent in 1usize..5,
+        dash in 0usize..4,
+        toml in any::<bool>(),
+        windows in any::<bool>(),
+    ) {
+        let yaml = [
+            (0, "a: 1"), (0, "extensions:"), (1, "s:"), (2, "type: stdio"), (2, "cmd: 'it'"),
+            (2, "args:"), (2, "- \"x # y\""), (2, "- z"), (2, "timeout: 3"),
+        ];
+        let tables = [
+            (0, "a = 1"), (0, "[mcp_servers.s]"), (1, "command = 'it'"), (1, "args = ["), (1, "  \"x # y\","),
+            (1, "  'z',"), (1, "]"), (1, "timeout = 3"), (0, "[mcp_servers.s.env]"),
+        ];
+        let lines = if toml { tables } else { yaml };
+        let mut text = String::new();
+        for ((depth, line), (gap, behind)) in lines.iter().zip(gaps.iter().zip(&behind)) {
+            let more = if line.starts_with('-') { dash } else { 0 };
+            text += &format!("{gap}{}{line}{behind}\n", " ".repeat(depth * indent + more));
+        }
+        if windows {
+            text = text.replace('\n', "\r\n");
+        }
+        let house = House::new(if toml { Client::Codex } else { Client::Goose }, Scope::User, &text);
+        house.wrap(&[]);
+        let wrapped = house.text();
+        prop_assert!(wrapped.contains("/bin/spillgate"));
+        prop_assert_eq!(wrapped.matches('#').count(), text.matches('#').count());
+        prop_assert_eq!(wrapped.matches('\r').count() > 0, windows);
+        fs::remove_dir_all(house.home.path().join("state")).unwrap();
+        house.unwrap(&[]);
+        // But for the quotes it is what it was.
+        prop_assert_eq!(house.text().replace(['\'', '"'], ""), text.replace(['\'', '"'], ""));
+        fs::write(&house.file, &text).unwrap();
+        house.wrap(&[]);
+        prop_assert!(house.unwrap(&[]).exact);
+        prop_assert_eq!(house.text(), text);
+    }
 }
