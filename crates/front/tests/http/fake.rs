@@ -292,6 +292,7 @@ async fn call(to: Arc<dyn Sink>, id: &Value, params: &Value) {
 
 fn refusal() -> Refusal {
     Refusal {
+        session_lost: false,
         status: 403,
         content_type: Some("text/plain".to_owned()),
         challenge: Some("Bearer realm=\"there\"".to_owned()),
