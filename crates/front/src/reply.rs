@@ -177,6 +177,7 @@ fn events(letter: Letter) -> VecDeque<Bytes> {
     let event = letter.parcel.event.as_deref();
     match letter.parcel.item {
         Item::Message(frame) => sse::message(event, frame::whole(&frame)).into(),
+        Item::Mark { retry: None } if event.is_none() => VecDeque::from([sse::COMMENT]),
         Item::Mark { retry } => VecDeque::from([sse::mark(event, retry)]),
         Item::Refused(refusal) => {
             let why = format!("the server answered with HTTP {}", refusal.status);
