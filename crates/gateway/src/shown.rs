@@ -5,7 +5,7 @@
 
 use serde_json::json;
 use spillgate_artifact::Handle;
-use spillgate_offload::Profile;
+use spillgate_offload::{Profile, middle_cut};
 use spillgate_wire::{Splice, span_in};
 
 use crate::binary::Moved;
@@ -195,10 +195,13 @@ pub(crate) fn within(preview: &str, found: &Found<'_>, profile: &Profile) -> Str
     }
     let copies = if found.structured.is_some() { 2 } else { 1 };
     let room = (MOST_SHOWN - MOST_OTHERS - FRAME) / copies;
-    let fits = |lines: &[&str]| json!(lines.join("\n")).to_string().len() as u64 <= room;
+    let fits = |text: &str| json!(text).to_string().len() as u64 <= room;
+    if let Some(ends) = cut_further(preview, &fits) {
+        return ends;
+    }
     let mut lines: Vec<&str> = preview.split('\n').collect();
     let is_way = |line: &&str| line.starts_with("next: ");
-    while !fits(&lines) {
+    while !fits(&lines.join("\n")) {
         let ways = lines.iter().rev().take_while(|line| is_way(line)).count();
         // The last line before the ways on; the first line always stands.
         let last = lines.len().checked_sub(ways + 1);
@@ -208,6 +211,28 @@ pub(crate) fn within(preview: &str, found: &Found<'_>, profile: &Profile) -> Str
         lines.remove(last);
     }
     lines.join("\n")
+}
+
+/// The two ends of a text that could not be stored, with more of the middle cut
+/// out until it fits.
+fn cut_further(preview: &str, fits: &dyn Fn(&str) -> bool) -> Option<String> {
+    let (notice, rest) = preview.split_once("[TRUNCATED IN THE MIDDLE BY ~")?;
+    let (bytes, rest) = rest.split_once(" BYTES]\n")?;
+    let gap = format!("[···TRUNCATED {bytes} bytes···]\n");
+    let (mut head, mut tail) = rest.split_once(&gap)?;
+    let mut bytes: u64 = bytes.parse().ok()?;
+    loop {
+        let text = format!("{notice}{}", middle_cut(head, tail, bytes));
+        let kept = head.len() + tail.len();
+        if kept == 0 || fits(&text) {
+            return Some(text);
+        }
+        match head.len() > tail.len() {
+            true => head = &head[..head.floor_char_boundary(head.len() * 7 / 8)],
+            false => tail = &tail[tail.ceil_char_boundary(tail.len().div_ceil(8))..],
+        }
+        bytes += (kept - head.len() - tail.len()) as u64;
+    }
 }
 
 #[cfg(test)]
