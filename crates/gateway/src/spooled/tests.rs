@@ -117,7 +117,7 @@ fn same_both_ways(kind: Asked, rule: &Rule, frame: &str, spool_at: usize, step: 
         short(&memory)
     );
     assert_eq!(is_stored, was_stored);
-    assert!(kept(&one) == kept(&other), "{}", short(frame));
+    assert!(kept(&one) == kept(&other), "stored: {}", short(frame));
 }
 
 /// The start of a frame.
@@ -154,6 +154,7 @@ fn results_of_every_kind_become_the_same() {
         json!({"content": many, "structuredContent": {"lines": lines}}),
         json!({"structuredContent": value}),
         json!({"content": [image]}),
+        json!({"content": [{"type": "audio", "data": "A".repeat(20_000)}]}),
         json!({"content": null, "structuredContent": value}),
         json!({"content": log}),
         json!(log),
