@@ -61,8 +61,13 @@ pub(crate) fn intercept_spooled(
         splice.merge(edits);
         stored |= is_stored;
     }
+    let is_answer = messages(&stand_in.frame).iter().any(Envelope::is_response);
     let made = splice.apply(&stand_in.frame);
-    Ok((large.fill(&stand_in, made)?, stored))
+    let pieces = large.fill(&stand_in, made)?;
+    Ok(match is_answer {
+        true => (pieces, stored),
+        false => (pieces.aside(), stored),
+    })
 }
 
 /// The large value of a frame.
