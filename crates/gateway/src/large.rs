@@ -59,7 +59,12 @@ impl Session {
                     if session.own.take_announcement() {
                         session.to_client(LIST_CHANGED.to_vec()).await;
                     }
-                    let item = Item::Message(Frame::Pieces(pieces));
+                    // A preview is small.
+                    let frame = match pieces.in_memory() {
+                        Ok(bytes) => Frame::Memory(bytes),
+                        Err(pieces) => Frame::Pieces(pieces),
+                    };
+                    let item = Item::Message(frame);
                     session.to.take(Parcel { of, event, item }).await;
                 }
                 lost => {

@@ -35,6 +35,7 @@ mod notes;
 mod own;
 mod own_calls;
 mod pending;
+mod place;
 mod progress;
 mod questions;
 mod references;

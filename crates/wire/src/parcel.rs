@@ -45,7 +45,7 @@ impl Frame {
         match self {
             Self::Memory(bytes) => is_answer(bytes),
             Self::Spooled(spooled) => is_answer(spooled.stand_in()),
-            Self::Pieces(_) => false,
+            Self::Pieces(pieces) => pieces.is_answer(),
         }
     }
 
