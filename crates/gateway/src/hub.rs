@@ -41,8 +41,7 @@ impl Hub {
     /// A hub that serves by these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
-        let servers: Vec<Arc<Server>> =
-            gateway.servers.iter().cloned().map(Arc::new).collect();
+        let servers: Vec<Arc<Server>> = gateway.servers.iter().cloned().map(Arc::new).collect();
         let eras = Arc::new(Eras::default());
         eras.adopt(&servers);
         Arc::new(Self {

@@ -58,10 +58,7 @@ enum ForServer {
 pub(super) fn config(server: &ServerSpec, declare: Declare) -> Config {
     Config {
         server: server.name.clone(),
-        ourselves: (
-            "spillgate".to_owned(),
-            env!("CARGO_PKG_VERSION").to_owned(),
-        ),
+        ourselves: ("spillgate".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         declare,
         streams: matches!(server.via, Via::Http(_)),
         tokens: Tokens::new(|| {

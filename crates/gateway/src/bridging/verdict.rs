@@ -88,22 +88,66 @@ mod tests {
     #[test]
     fn answers() {
         let cases = [
-            ("initialize", r#""result":{"protocolVersion":"2025-11-25"}"#, Verdict::Legacy),
+            (
+                "initialize",
+                r#""result":{"protocolVersion":"2025-11-25"}"#,
+                Verdict::Legacy,
+            ),
             ("initialize", r#""result":{}"#, Verdict::Legacy),
-            ("initialize", r#""result":{"protocolVersion":"2026-07-28"}"#, Verdict::Modern),
-            ("initialize", r#""error":{"code":-32601,"message":""}"#, Verdict::Modern),
-            ("initialize", r#""error":{"code":-32022,"message":"","data":{"supported":["2026-07-28"]}}"#, Verdict::Modern),
-            ("initialize", r#""error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}"#, Verdict::Legacy),
-            ("initialize", r#""error":{"code":-32602,"message":""}"#, Verdict::Unclear),
-            ("server/discover", r#""error":{"code":-32601,"message":""}"#, Verdict::Legacy),
-            ("server/discover", r#""error":{"code":-32602,"message":""}"#, Verdict::Legacy),
-            ("server/discover", r#""error":{"code":-32021,"message":""}"#, Verdict::Modern),
-            ("server/discover", r#""result":{"supportedVersions":["2026-07-28"]}"#, Verdict::Modern),
+            (
+                "initialize",
+                r#""result":{"protocolVersion":"2026-07-28"}"#,
+                Verdict::Modern,
+            ),
+            (
+                "initialize",
+                r#""error":{"code":-32601,"message":""}"#,
+                Verdict::Modern,
+            ),
+            (
+                "initialize",
+                r#""error":{"code":-32022,"message":"","data":{"supported":["2026-07-28"]}}"#,
+                Verdict::Modern,
+            ),
+            (
+                "initialize",
+                r#""error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}"#,
+                Verdict::Legacy,
+            ),
+            (
+                "initialize",
+                r#""error":{"code":-32602,"message":""}"#,
+                Verdict::Unclear,
+            ),
+            (
+                "server/discover",
+                r#""error":{"code":-32601,"message":""}"#,
+                Verdict::Legacy,
+            ),
+            (
+                "server/discover",
+                r#""error":{"code":-32602,"message":""}"#,
+                Verdict::Legacy,
+            ),
+            (
+                "server/discover",
+                r#""error":{"code":-32021,"message":""}"#,
+                Verdict::Modern,
+            ),
+            (
+                "server/discover",
+                r#""result":{"supportedVersions":["2026-07-28"]}"#,
+                Verdict::Modern,
+            ),
             ("server/discover", r#""result":{}"#, Verdict::Unclear),
         ];
         for (asked, said, want) in cases {
             let parcel = Parcel::message(format!(r#"{{"jsonrpc":"2.0","id":1,{said}}}"#));
-            assert_eq!(verdict(asked, &key(), &parcel), Some(want), "{asked} {said}");
+            assert_eq!(
+                verdict(asked, &key(), &parcel),
+                Some(want),
+                "{asked} {said}"
+            );
             assert_eq!(verdict(asked, &Key::number(2), &parcel), None);
         }
     }
@@ -133,12 +177,19 @@ mod tests {
         ];
         for (asked, status, body, want) in cases {
             let parcel = refused(status, body);
-            assert_eq!(verdict(asked, &key(), &parcel), Some(want), "{asked} {status}");
+            assert_eq!(
+                verdict(asked, &key(), &parcel),
+                Some(want),
+                "{asked} {status}"
+            );
         }
         let failed = Parcel {
             item: Item::Failed(LinkError::Unreachable(String::new())),
             ..refused(0, "")
         };
-        assert_eq!(verdict("initialize", &key(), &failed), Some(Verdict::Failed));
+        assert_eq!(
+            verdict("initialize", &key(), &failed),
+            Some(Verdict::Failed)
+        );
     }
 }

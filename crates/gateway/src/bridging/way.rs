@@ -67,7 +67,10 @@ enum State {
         refusal: Option<Parcel>,
     },
     /// What was held goes to the server as it is.
-    Releasing { held: VecDeque<Message>, pass: bool },
+    Releasing {
+        held: VecDeque<Message>,
+        pass: bool,
+    },
     /// What was held goes to a bridge.
     Turning {
         held: VecDeque<Message>,
@@ -503,8 +506,7 @@ impl Way {
     }
 
     fn note(&self, legacy: Option<bool>, modern: Option<bool>) {
-        self.eras
-            .note(&self.server.name, Speaks { legacy, modern });
+        self.eras.note(&self.server.name, Speaks { legacy, modern });
     }
 
     /// What was held goes to the server, and everything after it.
