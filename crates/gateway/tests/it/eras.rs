@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_gateway::{Bridging, Server};
+use spillgate_wire::{HttpServer, ServerSpec, Via};
 
-use crate::fake::{Client, Servers};
+use crate::fake::{Client, Servers, the_end};
 
 /// A server of 2025-11-25, which refuses what comes before `initialize`. Its tool
 /// `ask` asks the client for a name first.
-fn legacy(name: &'static str) -> impl Fn(&Value) -> Vec<Value> {
+fn legacy(name: &'static str) -> impl Fn(&Value) -> Vec<Value> + Clone {
     let asked: Arc<Mutex<BTreeMap<String, Value>>> = Arc::default();
     let is_open = Arc::new(Mutex::new(false));
     move |frame| {
@@ -372,4 +373,105 @@ async fn several_legacy_servers_are_a_legacy_one() {
     assert_snapshot!(refusal, @r#"{"error":{"code":-32601,"data":{"fault":"client"},"message":"no server behind this gateway has the method `server/discover`"},"id":1,"jsonrpc":"2.0"}"#);
     let greeted = client.ask(2, "initialize", &greeting()).await;
     assert_eq!(greeted["result"]["protocolVersion"], "2025-11-25");
+}
+
+/// Reached by HTTP.
+fn by_http(server: Server) -> Server {
+    let http = HttpServer {
+        url: "http://127.0.0.1:1/".to_owned(),
+        headers: BTreeMap::new(),
+    };
+    let spec = ServerSpec {
+        via: Via::Http(http),
+        ..server.spec
+    };
+    Server { spec, ..server }
+}
+
+#[tokio::test]
+async fn exchanges_share_one_session_over_http() {
+    let servers = Servers::default().with("s", legacy("s"));
+    let mut one = Client::of(servers, by_http).another();
+    let mut other = one.another();
+    let call = of_today(json!({"name": "x", "arguments": {}}));
+    assert_eq!(called(&mut one, 1, &call).await, "s did {}");
+    assert_eq!(called(&mut other, 1, &call).await, "s did {}");
+    let sent = one.sent();
+    assert_eq!(sent.matches("initialize\"").count(), 1, "{sent}");
+    assert_eq!(sent.matches("s: opened").count(), 3, "{sent}");
+}
+
+#[tokio::test]
+async fn a_bridged_server_that_ends_fails_what_waits_and_is_bridged_again() {
+    let answers = legacy("s");
+    let dies = move |frame: &Value| match frame["params"]["name"] == "die" {
+        true => vec![the_end()],
+        false => answers(frame),
+    };
+    for is_exchange in [false, true] {
+        let client = Client::of(Servers::default().with("s", dies.clone()), as_is);
+        let mut client = if is_exchange {
+            client.another()
+        } else {
+            client
+        };
+        for (id, name) in [(1, "ask"), (2, "die")] {
+            let call = of_today(json!({"name": name, "arguments": {}}));
+            client
+                .send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}))
+                .await;
+        }
+        // The question came before the end, as the answer to the first.
+        let told = [client.next().await, client.next().await];
+        let told: BTreeMap<String, &Value> = told
+            .iter()
+            .map(|frame| (frame["id"].to_string(), frame))
+            .collect();
+        let message = told["2"]["error"]["message"].as_str();
+        assert_eq!(
+            message,
+            Some("the upstream server `s` exited with status 7 before it answered")
+        );
+        let call = of_today(json!({"name": "x", "arguments": {}}));
+        assert_eq!(called(&mut client, 3, &call).await, "s did {}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ignores_what_it_does_not_know_is_a_legacy_one() {
+    let answers = legacy("s");
+    let ignores = move |frame: &Value| match frame["method"] == "server/discover" {
+        true => vec![],
+        false => answers(frame),
+    };
+    let servers = || Servers::default().with("s", ignores.clone());
+    let call = of_today(json!({"name": "x", "arguments": {}}));
+    let mut client = Client::of(servers(), as_is);
+    assert_eq!(called(&mut client, 1, &call).await, "s did {}");
+    // What is taken back meanwhile never reaches the server.
+    let mut client = Client::of(servers(), as_is);
+    for id in [1, 2] {
+        client
+            .send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}))
+            .await;
+    }
+    client
+        .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}))
+        .await;
+    assert_eq!(client.next().await["id"], 2);
+    assert_eq!(client.sent().matches("tools/call").count(), 1);
+}
+
+#[tokio::test]
+async fn what_waits_when_the_client_leaves_is_still_served() {
+    let mut client = Client::of(Servers::default().with("s", legacy("s")), as_is);
+    let call = of_today(json!({"name": "x", "arguments": {}}));
+    client
+        .send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}))
+        .await;
+    client.session.close(false).await;
+    let answer = client.next().await;
+    assert_eq!(answer["id"], 1, "{answer}");
+    let sent = client.sent();
+    assert!(sent.contains("tools/call"), "{sent}");
 }
