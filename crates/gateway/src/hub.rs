@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use spillgate_wire::{Opener, Sink};
+use spillgate_wire::Sink;
 use tokio::sync::Semaphore;
 
+use crate::bridging::{Bridged, Eras};
 use crate::catalogue::Catalogue;
 use crate::gateway::{Gateway, Server};
 use crate::locked;
@@ -30,6 +31,8 @@ pub struct Hub {
     memory: Memory,
     /// Our tools as all stateless requests see them.
     own: Arc<OwnTools>,
+    /// Which generation of the protocol each server speaks.
+    pub(crate) eras: Arc<Eras>,
     pub(crate) catalogue: Catalogue,
     pub(crate) at_once: Arc<Semaphore>,
 }
@@ -38,7 +41,9 @@ impl Hub {
     /// A hub that serves by these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
-        let servers = gateway.servers.iter().cloned().map(Arc::new).collect();
+        let servers: Vec<Arc<Server>> = gateway.servers.iter().cloned().map(Arc::new).collect();
+        let eras = Arc::new(Eras::default());
+        eras.adopt(&servers);
         Arc::new(Self {
             servers: Mutex::new(servers),
             sessions: Mutex::default(),
@@ -46,6 +51,7 @@ impl Hub {
             memory: Memory::default(),
             own: Arc::new(own_tools_of(&gateway)),
             gateway: Mutex::new(Arc::new(gateway)),
+            eras,
             catalogue: Catalogue::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
         })
@@ -58,7 +64,7 @@ impl Hub {
         let own = Arc::new(own_tools_of(&gateway));
         let session = Session::new(
             Arc::clone(self),
-            Arc::clone(&gateway.ways),
+            Bridged::session(Arc::clone(&gateway.ways), Arc::clone(&self.eras)),
             to,
             own,
             Memory::default(),
@@ -73,7 +79,7 @@ impl Hub {
     /// servers that are processes.
     #[must_use]
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
-        let ways = Arc::clone(&self.shared) as Arc<dyn Opener>;
+        let ways = Bridged::exchange(&self.shared, Arc::clone(&self.eras));
         Session::new(
             Arc::clone(self),
             ways,
@@ -95,6 +101,7 @@ impl Hub {
         };
         locked(&self.servers).clone_from(&servers);
         *locked(&self.gateway) = Arc::new(gateway);
+        self.eras.adopt(&servers);
         self.catalogue.forget_all();
         self.shared.keep_only(&servers).await;
         let sessions: Vec<Arc<Session>> = {

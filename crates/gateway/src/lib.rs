@@ -18,6 +18,7 @@ mod answers;
 mod arguments;
 mod binary;
 mod blocks;
+mod bridging;
 mod calls;
 mod capabilities;
 mod catalogue;
@@ -60,7 +61,7 @@ mod watchdog;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use error::GatewayError;
-pub use gateway::{DEFAULT_TIMEOUT, Gateway, Server, ToolFilter};
+pub use gateway::{Bridging, DEFAULT_TIMEOUT, Gateway, Server, ToolFilter};
 pub use hub::Hub;
 pub use incoming::Incoming;
 pub use own::{ListTools, own_tools};

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod ends;
+mod eras;
 mod fake;
 mod several;
 mod shared;
