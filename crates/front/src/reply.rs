@@ -192,11 +192,6 @@ fn events(letter: Letter) -> VecDeque<Chunk> {
     let event = letter.parcel.event.as_deref();
     let in_memory = |bytes: [Bytes; 3]| bytes.map(Chunk::Bytes);
     match letter.parcel.item {
-<<<<<<< HEAD
-        Item::Message(frame) => sse::message(event, frame::whole(&frame)).into(),
-        Item::Mark { retry: None } if event.is_none() => VecDeque::from([sse::COMMENT]),
-        Item::Mark { retry } => VecDeque::from([sse::mark(event, retry)]),
-=======
         Item::Message(frame) => match frame::whole(frame) {
             Chunk::Bytes(frame) => in_memory(sse::message(event, frame)).into(),
             Chunk::Pieces(pieces) => {
@@ -204,8 +199,10 @@ fn events(letter: Letter) -> VecDeque<Chunk> {
                 VecDeque::from([head, Chunk::Pieces(pieces.one_line()), end])
             }
         },
+        Item::Mark { retry: None } if event.is_none() => {
+            VecDeque::from([Chunk::Bytes(sse::COMMENT)])
+        }
         Item::Mark { retry } => VecDeque::from([Chunk::Bytes(sse::mark(event, retry))]),
->>>>>>> w2spool
         Item::Refused(refusal) => {
             let why = format!("the server answered with HTTP {}", refusal.status);
             let error = |key| Bytes::from(error_frame(Some(key), REFUSED, &why));
