@@ -31,6 +31,8 @@ mod intercept;
 mod large;
 mod listing;
 mod members;
+mod meter;
+mod metrics;
 mod notes;
 mod own;
 mod own_calls;
@@ -43,6 +45,7 @@ mod rest;
 mod results;
 mod rewrite;
 mod roster;
+mod seen;
 mod session;
 mod several;
 mod shared;
@@ -55,6 +58,7 @@ mod twins;
 mod upstream;
 mod uri;
 mod watchdog;
+mod watched;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -62,7 +66,9 @@ pub use error::GatewayError;
 pub use gateway::{DEFAULT_TIMEOUT, Gateway, Server, ToolFilter};
 pub use hub::Hub;
 pub use incoming::Incoming;
+pub use metrics::{Metrics, ServerState};
 pub use own::{ListTools, own_tools};
+pub use seen::Traces;
 pub use session::Session;
 pub use standard::run;
 

@@ -116,7 +116,8 @@ fn settle(
     let limits = offloader.limits(&case.origin);
     let bulky = large.found.bulky(&limits);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&large.found, bytes)) {
-        offloader.ledger().inline(bytes);
+        let server = case.origin.server.as_deref();
+        offloader.ledger().inline_of(server, bytes);
         return unchanged(value);
     }
     let parts = match &value.kept {
@@ -124,6 +125,7 @@ fn settle(
         Err(_) => large.texts(),
     };
     let (tool, is_error) = (case.origin.tool.clone(), large.found.is_error());
+    let _store = tracing::info_span!("store", bytes).entered();
     let (stored, preview) =
         match offloader.spooled_result(case.origin, is_error, raw_of(value), parts) {
             Outcome::Inline(fits) if bulky.is_empty() => {
