@@ -32,7 +32,7 @@ use crate::{FrontError, FrontSettings, serve};
 
 /// Says how the servers are.
 type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
-/// Writes the metrics, in Prometheus' text format.
+/// Writes the metrics, in the text format of OpenMetrics.
 type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// The HTTP front of a gateway.
@@ -259,7 +259,10 @@ async fn metrics(State(inner): State<Arc<Inner>>) -> Response {
     let Some(metrics) = &inner.metrics else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    let kind = [(
+        CONTENT_TYPE,
+        "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    )];
     (kind, metrics()).into_response()
 }
 

@@ -218,6 +218,10 @@ impl Client {
         self.hub.reload(gateway).await;
     }
 
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
     pub(crate) async fn send(&self, frame: &Value) {
         self.session.take(Incoming::new(frame.to_string())).await;
     }

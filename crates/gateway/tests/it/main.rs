@@ -4,5 +4,6 @@
 
 mod ends;
 mod fake;
+mod seen;
 mod several;
 mod shared;

@@ -1,0 +1,94 @@
+//! What is counted of a conversation.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use spillgate_gateway::ServerState;
+use spillgate_testkit::log;
+
+use crate::fake::{Client, Servers, the_end};
+
+/// Answers a call as the name of its tool says.
+fn obedient(frame: &Value) -> Vec<Value> {
+    let Some(id) = frame.get("id").cloned() else {
+        return vec![];
+    };
+    let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+    let result = |result: Value| vec![json!({"jsonrpc": "2.0", "id": id, "result": result})];
+    match frame["params"]["name"].as_str() {
+        Some("small") => result(text("a word")),
+        Some("large") => result(text(&log(600))),
+        Some("fails") => result(json!({"content": [], "isError": true})),
+        Some("refuses") => {
+            let error = json!({"code": -32602, "message": "no"});
+            vec![json!({"jsonrpc": "2.0", "id": id, "error": error})]
+        }
+        Some("ends") => vec![the_end()],
+        Some("waits") => vec![],
+        _ => result(json!({"tools": []})),
+    }
+}
+
+/// The figures but for times, which differ: of those, how many there are.
+fn figures(client: &Client) -> String {
+    let text = client.hub().metrics().text();
+    let is_told = |line: &&str| {
+        !line.starts_with('#') && !line.contains("_bucket{") && !line.contains("_seconds_sum{")
+    };
+    text.lines().filter(is_told).collect::<Vec<_>>().join("\n")
+}
+
+async fn conversation(client: &mut Client) {
+    client.ask(1, "tools/list", &json!({})).await;
+    let names = ["small", "large", "fails", "refuses", "ends"];
+    for (id, name) in (2..).zip(names) {
+        client.ask(id, "tools/call", &json!({"name": name})).await;
+    }
+    let method = "something/unheard-of";
+    client.ask(7, method, &json!({"name": "small"})).await;
+    let own = json!({"name": "spillgate_read", "arguments": {}});
+    client.ask(8, "tools/call", &own).await;
+    let call =
+        json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "waits"}});
+    client.send(&call).await;
+}
+
+#[tokio::test]
+async fn a_conversation_in_figures() {
+    let mut client = Client::of(Servers::default().with("s", obedient), |server| server);
+    let before = client.hub().health();
+    assert_eq!(
+        before.into_values().collect::<Vec<_>>(),
+        [ServerState::Idle]
+    );
+    conversation(&mut client).await;
+    let health = client.hub().health();
+    assert_eq!(health.into_values().collect::<Vec<_>>(), [ServerState::Up]);
+    assert!(client.hub().metrics().text().ends_with("# EOF\n"));
+    assert_snapshot!(figures(&client), @"");
+}
+
+#[tokio::test]
+async fn a_cancelled_request_is_over() {
+    let mut client = Client::of(Servers::default().with("s", obedient), |server| server);
+    client.ask(1, "tools/list", &json!({})).await;
+    let call =
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "waits"}});
+    client.send(&call).await;
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+    client.send(&cancelled).await;
+    let told = figures(&client);
+    let of_requests = told.lines().filter(|line| line.contains("_requests_"));
+    assert_snapshot!(of_requests.collect::<Vec<_>>().join("\n"), @"");
+}
+
+#[tokio::test]
+async fn stateless_requests_share_one_start() {
+    let mut one = Client::stateless(Servers::default().with("s", obedient));
+    one.ask(1, "tools/list", &json!({})).await;
+    let mut other = one.another();
+    other.ask(1, "tools/list", &json!({})).await;
+    let told = figures(&one);
+    let of_servers = told.lines().filter(|line| line.contains("_server_"));
+    assert_snapshot!(of_servers.collect::<Vec<_>>().join("\n"), @"");
+}
