@@ -34,7 +34,9 @@ fn figures(client: &Client) -> String {
     let is_told = |line: &&str| {
         !line.starts_with('#') && !line.contains("_bucket{") && !line.contains("_seconds_sum{")
     };
-    text.lines().filter(is_told).collect::<Vec<_>>().join("\n")
+    let mut lines: Vec<&str> = text.lines().filter(is_told).collect();
+    lines.sort_unstable(); // they come in any order
+    lines.join("\n")
 }
 
 async fn conversation(client: &mut Client) {
@@ -64,7 +66,31 @@ async fn a_conversation_in_figures() {
     let health = client.hub().health();
     assert_eq!(health.into_values().collect::<Vec<_>>(), [ServerState::Up]);
     assert!(client.hub().metrics().text().ends_with("# EOF\n"));
-    assert_snapshot!(figures(&client), @"");
+    assert_snapshot!(figures(&client), @r#"
+    spillgate_added_seconds_count{server="s"} 6
+    spillgate_own_tool_calls_total{tool="spillgate_read"} 1
+    spillgate_request_bytes_total{server="s"} 501
+    spillgate_requests_in_flight{server="s"} 1
+    spillgate_requests_total{server="s",method="other",outcome="ok"} 1
+    spillgate_requests_total{server="s",method="tools/call",outcome="error"} 2
+    spillgate_requests_total{server="s",method="tools/call",outcome="ok"} 2
+    spillgate_requests_total{server="s",method="tools/call",outcome="upstream_gone"} 1
+    spillgate_requests_total{server="s",method="tools/list",outcome="ok"} 1
+    spillgate_response_bytes_total{server="s"} 38995
+    spillgate_results_total{server="s",exit="inline"} 1
+    spillgate_results_total{server="s",exit="offloaded"} 1
+    spillgate_server_ends_total{server="s"} 1
+    spillgate_server_failed_starts_total{server="s"} 0
+    spillgate_server_links{server="s"} 1
+    spillgate_server_starts_total{server="s"} 2
+    spillgate_sessions 1
+    spillgate_stored_bytes_total{server="s"} 37992
+    spillgate_tokens_given_back_total{server="s"} 379
+    spillgate_tokens_kept_out_total{server="s"} 9033
+    spillgate_upstream_seconds_count{server="s",method="other"} 1
+    spillgate_upstream_seconds_count{server="s",method="tools/call"} 4
+    spillgate_upstream_seconds_count{server="s",method="tools/list"} 1
+    "#);
 }
 
 #[tokio::test]
@@ -79,7 +105,11 @@ async fn a_cancelled_request_is_over() {
     client.send(&cancelled).await;
     let told = figures(&client);
     let of_requests = told.lines().filter(|line| line.contains("_requests_"));
-    assert_snapshot!(of_requests.collect::<Vec<_>>().join("\n"), @"");
+    assert_snapshot!(of_requests.collect::<Vec<_>>().join("\n"), @r#"
+    spillgate_requests_in_flight{server="s"} 0
+    spillgate_requests_total{server="s",method="tools/call",outcome="cancelled"} 1
+    spillgate_requests_total{server="s",method="tools/list",outcome="ok"} 1
+    "#);
 }
 
 #[tokio::test]
@@ -90,5 +120,10 @@ async fn stateless_requests_share_one_start() {
     other.ask(1, "tools/list", &json!({})).await;
     let told = figures(&one);
     let of_servers = told.lines().filter(|line| line.contains("_server_"));
-    assert_snapshot!(of_servers.collect::<Vec<_>>().join("\n"), @"");
+    assert_snapshot!(of_servers.collect::<Vec<_>>().join("\n"), @r#"
+    spillgate_server_ends_total{server="s"} 0
+    spillgate_server_failed_starts_total{server="s"} 0
+    spillgate_server_links{server="s"} 1
+    spillgate_server_starts_total{server="s"} 1
+    "#);
 }
