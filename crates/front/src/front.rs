@@ -77,10 +77,13 @@ impl fmt::Debug for Front {
 }
 
 impl Front {
-    /// A front for a hub.
+    /// A front for a hub, whose health and figures it tells.
     #[must_use]
     pub fn new(hub: Arc<Hub>, settings: FrontSettings) -> Self {
+        let (watched, counted) = (Arc::clone(&hub), Arc::clone(hub.metrics()));
         Self::of(Arc::new(Gate(hub)), settings)
+            .health(move || Health::of(&watched))
+            .metrics(move || counted.text())
     }
 
     /// A front for anything that behaves like a hub.

@@ -225,7 +225,7 @@ fn request_span(server: &str, key: &Key, method: Method, tool: Option<&str>) -> 
         otel.kind = "server",
         otel.name = name_of(method, tool),
         otel.status_code = field::Empty,
-        error.r#type = field::Empty,
+        "error.type" = field::Empty,
         server,
         mcp.method.name = method.word(),
         gen_ai.tool.name = tool.map(clipped),

@@ -192,8 +192,8 @@ impl Session {
 
     /// Tells what is known of a request that is sent now.
     fn trace(&self, upstream: &Upstream, envelope: Option<&Envelope<'_>>, message: &mut Message) {
-        let (Some(envelope), Some(key)) = (envelope, message.id.clone()) else {
-            return;
+        let (Some(envelope), Some(key)) = (envelope, message.id.take()) else {
+            return; // no request: there was no id to take
         };
         let (server, traces) = (&upstream.server, self.hub.traces());
         self.pending.look(&key, |waiting| {
@@ -201,6 +201,7 @@ impl Session {
                 seen.sent(traces, server, envelope.params, message);
             }
         });
+        message.id = Some(key);
     }
 
     pub(crate) async fn fail(&self, upstream: &Upstream, id: &str, error: &LinkError) {

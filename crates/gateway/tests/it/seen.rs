@@ -1,9 +1,12 @@
 //! What is counted of a conversation.
 
+use std::sync::{Arc, Mutex};
+
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spillgate_gateway::ServerState;
+use spillgate_gateway::{Incoming, ServerState, Traces};
 use spillgate_testkit::log;
+use tracing::Span;
 
 use crate::fake::{Client, Servers, the_end};
 
@@ -91,6 +94,70 @@ async fn a_conversation_in_figures() {
     spillgate_upstream_seconds_count{server="s",method="tools/call"} 4
     spillgate_upstream_seconds_count{server="s",method="tools/list"} 1
     "#);
+}
+
+/// Remembers what clients said, and always says the same.
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Traces for Heard {
+    fn join(&self, _: &Span, client: &[(String, String)]) {
+        let said = client.iter().map(|(name, value)| format!("{name}={value}"));
+        self.0
+            .lock()
+            .unwrap()
+            .push(said.collect::<Vec<_>>().join(" "));
+    }
+
+    fn headers(&self, _: &Span) -> Vec<(String, String)> {
+        vec![("traceparent".to_owned(), "ours".to_owned())]
+    }
+}
+
+#[tokio::test]
+async fn servers_are_told_our_span_and_meta_stays() {
+    let mut client = Client::of(Servers::default().with("s", obedient), |server| server);
+    let heard = Arc::new(Heard::default());
+    client.hub().trace_by(Arc::clone(&heard) as Arc<dyn Traces>);
+    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    for meta in [
+        json!({"traceparent": "of-mcp", "tracestate": "a=b"}),
+        json!({}),
+    ] {
+        let frame = json!({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"_meta": meta}});
+        let headers = vec![header("traceparent", "of-http"), header("mcp-x", "y")];
+        let incoming = Incoming {
+            frame: frame.to_string().into(),
+            headers,
+        };
+        client.session.take(incoming).await;
+        client.next().await;
+    }
+    assert_snapshot!(heard.0.lock().unwrap().join("\n"), @r#"
+    traceparent=of-mcp tracestate=a=b
+    traceparent=of-http
+    "#);
+    assert_snapshot!(client.sent(), @r#"
+    s: mcp-x: y
+    s: mcp-x: y
+    s: opened
+    s: traceparent: ours
+    s: traceparent: ours
+    s: {"id":1,"jsonrpc":"2.0","method":"x","params":{"_meta":{"traceparent":"of-mcp","tracestate":"a=b"}}}
+    s: {"id":1,"jsonrpc":"2.0","method":"x","params":{"_meta":{}}}
+    "#);
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_ending_rests() {
+    let servers = Servers::default().with("s", |_| vec![the_end()]);
+    let mut client = Client::of(servers, |server| server);
+    let mut states = Vec::new();
+    for id in 1..=2 {
+        client.ask(id, "x", &json!({})).await;
+        states.extend(client.hub().health().into_values());
+    }
+    assert_eq!(states, [ServerState::Idle, ServerState::Resting]);
 }
 
 #[tokio::test]
