@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::TracerProvider;
@@ -33,6 +34,10 @@ const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 /// Switches all of it off.
 const DISABLED: &str = "OTEL_SDK_DISABLED";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
+
+/// How long a collector may take for a batch: as long as OpenTelemetry waits at
+/// the end.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The crate whose spans are sent.
 const GATEWAY: &str = "spillgate_gateway";
@@ -104,6 +109,7 @@ impl Exporting {
             .with_tracer(self.provider.tracer("spillgate"))
             .with_location(false)
             .with_threads(false)
+            .with_tracked_inactivity(false)
             .with_level(false)
             .with_target(false);
         layer.with_filter(filter_fn(|metadata| {
@@ -185,10 +191,6 @@ impl HttpClient for Poster {
         })
     }
 }
-
-/// How long a collector may take for a batch: what OpenTelemetry waits at the
-/// end.
-const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
