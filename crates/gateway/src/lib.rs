@@ -70,7 +70,7 @@ pub use metrics::{Metrics, ServerState};
 pub use own::{ListTools, own_tools};
 pub use seen::Traces;
 pub use session::Session;
-pub use standard::run;
+pub use standard::{Signals, run};
 
 /// Each change under these locks is one call, so a panic elsewhere leaves what
 /// they guard whole.
