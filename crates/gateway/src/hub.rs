@@ -1,7 +1,9 @@
 //! What do all clients of a gateway share?
 
-use std::sync::{Arc, Mutex, Weak};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use spillgate_offload::Ledger;
 use spillgate_wire::Sink;
 use tokio::sync::Semaphore;
 
@@ -9,10 +11,13 @@ use crate::bridging::{Bridged, Eras};
 use crate::catalogue::Catalogue;
 use crate::gateway::{Gateway, Server};
 use crate::locked;
+use crate::metrics::{Metrics, ServerState};
 use crate::own::OwnTools;
 use crate::roster::Memory;
+use crate::seen::Traces;
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::watched::{WatchedLedger, WatchedWays};
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
 const AT_ONCE: usize = 4;
@@ -33,6 +38,8 @@ pub struct Hub {
     own: Arc<OwnTools>,
     /// Which generation of the protocol each server speaks.
     pub(crate) eras: Arc<Eras>,
+    metrics: Arc<Metrics>,
+    traces: OnceLock<Arc<dyn Traces>>,
     pub(crate) catalogue: Catalogue,
     pub(crate) at_once: Arc<Semaphore>,
 }
@@ -41,6 +48,8 @@ impl Hub {
     /// A hub that serves by these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
+        let metrics = Arc::new(Metrics::default());
+        let gateway = watched(gateway, &metrics);
         let servers: Vec<Arc<Server>> = gateway.servers.iter().cloned().map(Arc::new).collect();
         let eras = Arc::new(Eras::default());
         eras.adopt(&servers);
@@ -52,6 +61,8 @@ impl Hub {
             own: Arc::new(own_tools_of(&gateway)),
             gateway: Mutex::new(Arc::new(gateway)),
             eras,
+            metrics,
+            traces: OnceLock::new(),
             catalogue: Catalogue::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
         })
@@ -91,6 +102,7 @@ impl Hub {
 
     /// Takes over other settings: limits at once, servers as clients can bear it.
     pub async fn reload(&self, gateway: Gateway) {
+        let gateway = watched(gateway, &self.metrics);
         let servers: Vec<Arc<Server>> = {
             let known = self.servers();
             // What stays as it is keeps its links.
@@ -119,6 +131,30 @@ impl Hub {
         self.shared.close(hurried).await;
     }
 
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Joins the spans of all requests to their clients' traces. To be said
+    /// before there are any; a second time is ignored.
+    pub fn trace_by(&self, traces: Arc<dyn Traces>) {
+        drop(self.traces.set(traces));
+    }
+
+    /// How each server is, by its name.
+    #[must_use]
+    pub fn health(&self) -> BTreeMap<String, ServerState> {
+        let name = |server: &Arc<Server>| server.spec.name.clone();
+        let names: Vec<String> = self.servers().iter().map(name).collect();
+        self.metrics.states(&names)
+    }
+
+    pub(crate) fn traces(&self) -> Option<&dyn Traces> {
+        self.traces.get().map(|traces| &**traces)
+    }
+
     /// The settings in force.
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&locked(&self.gateway))
@@ -127,6 +163,25 @@ impl Hub {
     /// The servers for a new client.
     pub(crate) fn servers(&self) -> Vec<Arc<Server>> {
         locked(&self.servers).clone()
+    }
+}
+
+/// The same, with what it does counted.
+fn watched(gateway: Gateway, metrics: &Arc<Metrics>) -> Gateway {
+    let ledger: Arc<dyn Ledger> = Arc::new(WatchedLedger {
+        ledger: Arc::clone(gateway.offloader.ledger()),
+        metrics: Arc::clone(metrics),
+    });
+    let ways = Arc::new(WatchedWays {
+        ways: gateway.ways,
+        metrics: Arc::clone(metrics),
+    });
+    let extractor = gateway.extractor;
+    Gateway {
+        offloader: gateway.offloader.with_ledger(Arc::clone(&ledger)),
+        extractor: extractor.map(|extractor| extractor.with_ledger(ledger)),
+        ways,
+        ..gateway
     }
 }
 

@@ -32,6 +32,8 @@ mod intercept;
 mod large;
 mod listing;
 mod members;
+mod meter;
+mod metrics;
 mod notes;
 mod own;
 mod own_calls;
@@ -45,6 +47,7 @@ mod rest;
 mod results;
 mod rewrite;
 mod roster;
+mod seen;
 mod session;
 mod several;
 mod shared;
@@ -57,6 +60,7 @@ mod twins;
 mod upstream;
 mod uri;
 mod watchdog;
+mod watched;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -64,7 +68,9 @@ pub use error::GatewayError;
 pub use gateway::{Bridging, DEFAULT_TIMEOUT, Gateway, Server, ToolFilter};
 pub use hub::Hub;
 pub use incoming::Incoming;
+pub use metrics::{Metrics, ServerState};
 pub use own::{ListTools, own_tools};
+pub use seen::Traces;
 pub use session::Session;
 pub use standard::{Signals, run};
 

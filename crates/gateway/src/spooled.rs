@@ -129,7 +129,8 @@ fn settle(
     let limits = offloader.limits(&case.origin);
     let bulky = found.bulky(&limits);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
-        offloader.ledger().inline(bytes);
+        let server = case.origin.server.as_deref();
+        offloader.ledger().inline_of(server, bytes);
         return unchanged(value);
     }
     let is_twin = |structured: &_, strings: &[_], texts: &[_]| match &source {
@@ -138,6 +139,7 @@ fn settle(
     };
     let parts = found.parts(is_twin)?;
     let (tool, is_error) = (case.origin.tool.clone(), found.is_error());
+    let _store = tracing::info_span!("store", bytes).entered();
     let (stored, preview) =
         match offloader.spooled_result(case.origin, is_error, raw_of(value), parts) {
             Outcome::Inline(fits) if bulky.is_empty() => {

@@ -5,5 +5,6 @@
 mod ends;
 mod eras;
 mod fake;
+mod seen;
 mod several;
 mod shared;

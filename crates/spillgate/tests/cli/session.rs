@@ -1,7 +1,7 @@
 //! A gateway under way, spoken to as a client speaks: a frame a line.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -30,13 +30,26 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn start(tool: &Tool, options: &[&str], server: &str) -> Self {
         let args = [&["mcp"], options, &["--", "sh", "-c", server]].concat();
-        let mut child = tool
-            .command(&args)
-            .env("MOCK_KEY", "sk-mock-0123456789abcdef")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = tool.command(&args);
+        let command = command.env("MOCK_KEY", "sk-mock-0123456789abcdef");
+        Self::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()))
+    }
+
+    /// With these variables, and another place for what it logs.
+    pub(crate) fn start_with(
+        tool: &Tool,
+        variables: &[(&str, &str)],
+        stderr: Stdio,
+        server: &str,
+    ) -> Self {
+        let mut command = tool.command(&["mcp", "--", "sh", "-c", server]);
+        let command = command.envs(variables.iter().copied());
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Self::of(command.stderr(stderr))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let to = child.stdin.take().unwrap();
         let from = BufReader::new(child.stdout.take().unwrap());
         Self { child, to, from }
