@@ -1,7 +1,7 @@
 //! A gateway under way, spoken to as a client speaks: a frame a line.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -30,9 +30,14 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn start(tool: &Tool, options: &[&str], server: &str) -> Self {
         let args = [&["mcp"], options, &["--", "sh", "-c", server]].concat();
-        let mut child = tool
-            .command(&args)
-            .env("MOCK_KEY", "sk-mock-0123456789abcdef")
+        let mut command = tool.command(&args);
+        command.env("MOCK_KEY", "sk-mock-0123456789abcdef");
+        Self::of(command)
+    }
+
+    /// The gateway that a command starts.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -81,9 +86,14 @@ impl Session {
         }
     }
 
-    pub(crate) fn end(mut self) {
+    pub(crate) fn end(self) {
+        self.end_with(0);
+    }
+
+    /// The client goes, and the gateway exits with this code.
+    pub(crate) fn end_with(mut self, code: i32) {
         drop(self.to);
-        assert!(self.child.wait().unwrap().success());
+        assert_eq!(self.child.wait().unwrap().code(), Some(code));
     }
 }
 
