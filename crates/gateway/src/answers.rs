@@ -29,6 +29,14 @@ impl Session {
         let Some(upstream) = self.roster.get(slot) else {
             return;
         };
+        let parcel = match self.only() {
+            Some(_) => parcel,
+            // The ids of events are one server's.
+            None => Parcel {
+                event: None,
+                ..parcel
+            },
+        };
         match parcel.item {
             Item::Message(Frame::Memory(frame)) => {
                 self.message(&upstream, parcel.of, parcel.event, frame)

@@ -64,7 +64,7 @@ pub use hub::Hub;
 pub use incoming::Incoming;
 pub use own::{ListTools, own_tools};
 pub use session::Session;
-pub use standard::run;
+pub use standard::{Signals, run};
 
 /// Each change under these locks is one call, so a panic elsewhere leaves what
 /// they guard whole.

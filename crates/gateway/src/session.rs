@@ -214,7 +214,8 @@ impl Session {
     /// Opens the stream for what belongs to no request, or takes up a broken one
     /// after the event `after`.
     pub async fn listen(self: &Arc<Self>, after: Option<String>) {
-        for upstream in self.roster.all().iter() {
+        // Links to several servers look after their streams themselves.
+        if let Some(upstream) = self.only() {
             if let Some(link) = upstream.link()
                 && let Err(error) = link.listen(after.clone()).await
             {

@@ -53,14 +53,16 @@ async fn finish(session: &Arc<Session>, signals: &mut Signals) {
 }
 
 /// The signals that end a gateway.
-struct Signals {
+#[derive(Debug)]
+pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    /// Catches them from now on.
+    pub fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -69,7 +71,7 @@ impl Signals {
     }
 
     /// The exit code for the next signal.
-    async fn next(&mut self) -> u8 {
+    pub async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.terminate.recv() => 128 + 15,
             _ = self.interrupt.recv() => 128 + 2,

@@ -1,5 +1,6 @@
 //! What was typed?
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
@@ -393,6 +394,22 @@ pub(crate) struct Mcp {
     /// A header for it whose value is in a variable of the environment, "Name=VARIABLE"
     #[arg(long, value_name = "HEADER", requires = "url")]
     pub(crate) header_env: Vec<String>,
+    /// Serve many clients by Streamable HTTP instead of one on standard streams, such as
+    /// 127.0.0.1:8790; port 0 takes a free one. The address is printed on standard error
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+    /// A name that clients may call this host by, besides localhost and the address
+    #[arg(long, value_name = "HOST", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+    /// An origin from which web pages may come
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub(crate) allow_origin: Vec<String>,
+    /// A file with tokens, one a line; clients must send one of them as bearer token
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "http")]
+    pub(crate) token_file: Vec<String>,
+    /// Let anyone in who can connect, even from other machines
+    #[arg(long, requires = "http")]
+    pub(crate) insecure_no_auth: bool,
     /// Only these servers of the configuration [default: all that have a command or a url]
     #[arg(long = "server", value_name = "NAME", conflicts_with_all = ["command", "url"])]
     pub(crate) servers: Vec<String>,
@@ -411,7 +428,8 @@ Examples:
   spillgate mcp -- npx -y @modelcontextprotocol/server-filesystem /some/dir
   spillgate mcp --url https://mcp.example.com/mcp --header-env Authorization=EXAMPLE_TOKEN
   spillgate mcp --config .mcp.json          all servers of a client's list behind one
-  spillgate mcp --server git --server files  two servers of spillgate.toml";
+  spillgate mcp --server git --server files  two servers of spillgate.toml
+  spillgate mcp --http 127.0.0.1:8790 --config .mcp.json   the same for many clients";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FsMcp {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use reqwest::{Client, Url};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
-use spillgate_wire::http_client;
+use spillgate_auth::{Keeper, Vault};
+use spillgate_wire::{Access, AccessTo, HttpServer, http_client};
 
 use crate::failure::{Failure, Fault};
+use crate::settings::login_directory;
 
 /// A client for the server at `url`: with the proxy that the environment names,
 /// but for servers on this machine, and the machine's certificates.
@@ -52,4 +54,19 @@ fn tls(url: &Url) -> Result<ClientConfig, Failure> {
 
 fn failure(what: &str) -> Failure {
     Failure::new("http", Fault::Us, what)
+}
+
+/// How servers are reached: a client, and the login that `spillgate auth` keeps.
+pub(crate) fn access() -> Result<AccessTo, Failure> {
+    let logins = login_directory()?;
+    Ok(Arc::new(move |server: &HttpServer| {
+        let url = Url::parse(&server.url).map_err(|error| format!("its url is wrong: {error}"))?;
+        let client = client(&url).map_err(|failure| failure.text().to_owned())?;
+        let command = format!("spillgate auth {}", spillgate_auth::origin_of(&server.url));
+        let keeper = Keeper::new(Vault::new(&logins), &server.url, &command, client.clone());
+        Ok(Access {
+            client,
+            authority: Some(Arc::new(keeper)),
+        })
+    }))
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Deserializer, Serialize};
+use spillgate_front::FrontSettings;
 use spillgate_gateway::ListTools;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
@@ -81,6 +82,9 @@ pub(crate) struct Settings {
     /// Models, by `provider/model`.
     #[serde(default)]
     pub(crate) models: BTreeMap<String, ModelConfig>,
+    /// The HTTP front of `mcp --http`.
+    #[serde(default)]
+    pub(crate) http: FrontSettings,
     /// Where the file says what it says.
     #[serde(skip)]
     pub(crate) places: Places,
@@ -229,6 +233,7 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         tool_output: ToolOutput::default(),
         providers: BTreeMap::new(),
         models: BTreeMap::new(),
+        http: FrontSettings::default(),
         places: Places::default(),
     })
 }

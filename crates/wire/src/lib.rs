@@ -37,4 +37,4 @@ pub use skeleton::{Filled, Skeleton};
 pub use splice::Splice;
 pub use spooled::{LostValue, Spooled, SpooledValue, StandIn};
 pub use stdio::{Frames, Input, Output, input, one_line, output};
-pub use ways::{Opener, Ways};
+pub use ways::{Access, AccessTo, Opener, Ways};

@@ -1,12 +1,17 @@
 //! Which way leads to a server?
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use reqwest::Client;
 
-use crate::{ChildLink, Intake, Link, LinkError, ServerSpec, Sink, Via};
+use crate::{
+    Authority, ChildLink, HttpLink, HttpOptions, HttpServer, Intake, Link, LinkError, ParamHeaders,
+    ServerSpec, Sink, SseLink, Via,
+};
 
 /// Opens the way to a server.
 pub trait Opener: Send + Sync + fmt::Debug {
@@ -18,11 +23,63 @@ pub trait Opener: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>>;
 }
 
-/// The ways that there are.
+/// What a server behind HTTP is reached with.
 #[derive(Debug, Clone)]
+pub struct Access {
+    /// Made with [`http_client`](crate::http_client).
+    pub client: Client,
+    /// Who gives credentials.
+    pub authority: Option<Arc<dyn Authority>>,
+}
+
+/// Says what a server is reached with; an error says why it cannot be.
+pub type AccessTo = Arc<dyn Fn(&HttpServer) -> Result<Access, String> + Send + Sync>;
+
+/// The ways that there are.
 pub struct Ways {
-    /// How messages come in.
-    pub intake: Intake,
+    intake: Intake,
+    access: AccessTo,
+    resume: bool,
+    /// What is known of servers behind HTTP, by their names: connections are
+    /// kept open between clients, and all profit from what one learns.
+    known: Mutex<HashMap<String, (HttpServer, Access, ParamHeaders)>>,
+}
+
+impl fmt::Debug for Ways {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ways")
+            .field("resume", &self.resume)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ways {
+    /// Ways on which messages come in by `intake`. With `resume` a link itself
+    /// takes up streams that broke, else the client does.
+    #[must_use]
+    pub fn new(intake: Intake, access: AccessTo, resume: bool) -> Self {
+        Self {
+            intake,
+            access,
+            resume,
+            known: Mutex::default(),
+        }
+    }
+
+    fn reach(&self, name: &str, server: &HttpServer) -> Result<(Access, ParamHeaders), LinkError> {
+        // Each change is one call on the map, so a panic elsewhere leaves it whole.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((same, access, params)) = known.get(name)
+            && same == server
+        {
+            return Ok((access.clone(), params.clone()));
+        }
+        let access = (self.access)(server).map_err(LinkError::Settings)?;
+        let params = ParamHeaders::default();
+        let entry = (server.clone(), access.clone(), params.clone());
+        known.insert(name.to_owned(), entry);
+        Ok((access, params))
+    }
 }
 
 impl Opener for Ways {
@@ -35,8 +92,18 @@ impl Opener for Ways {
         async move {
             let link: Arc<dyn Link> = match &server.via {
                 Via::Command(command) => Arc::new(ChildLink::start(command, intake, sink)?),
-                Via::Http(_) | Via::Sse(_) => {
-                    return Err(LinkError::Start("HTTP is not there yet".to_owned()));
+                Via::Http(http) => {
+                    let (Access { client, authority }, params) = self.reach(&server.name, http)?;
+                    let options = HttpOptions {
+                        resume: self.resume,
+                        authority,
+                        params,
+                    };
+                    Arc::new(HttpLink::open_with(http, client, options, intake, sink)?)
+                }
+                Via::Sse(http) => {
+                    let (Access { client, authority }, _) = self.reach(&server.name, http)?;
+                    Arc::new(SseLink::open(http, client, authority, intake, sink)?)
                 }
             };
             Ok(link)

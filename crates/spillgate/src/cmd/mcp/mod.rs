@@ -1,5 +1,6 @@
 //! `spillgate mcp`: between an MCP client and its servers.
 
+mod http;
 mod reload;
 
 use std::collections::BTreeMap;
@@ -12,11 +13,12 @@ use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Hub, Server, own_tools};
 use spillgate_offload::{Door, Offloader};
 use spillgate_wire::{HttpServer, Intake, ServerCommand, ServerSpec, Via, Ways};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Common, Mcp};
 use crate::failure::{Failure, Fault};
-use crate::servers;
 use crate::wiring::{House, SWEEP_EVERY, log_to_stderr};
+use crate::{net, servers};
 
 /// Programs that only start another one, whose name says more.
 const LAUNCHERS: [&str; 12] = [
@@ -26,10 +28,8 @@ const LAUNCHERS: [&str; 12] = [
 pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     log_to_stderr("warn");
     let house = House::for_offloading(common, &mcp.limits)?;
-    let gateway = gateway(&house, servers(&house, mcp)?)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let gateway = gateway(&house, mcp)?;
+    let runtime = runtime(mcp)?;
     let code = std::thread::scope(|scope| {
         let (ended, wait) = std::sync::mpsc::channel::<()>();
         let house = &house;
@@ -40,13 +40,13 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
         });
         let code = runtime.block_on(async {
             let hub = Hub::new(gateway);
-            tokio::spawn(reload::watch(
-                Arc::clone(&hub),
-                house.files(),
-                common.clone(),
-                mcp.clone(),
-            ));
-            spillgate_gateway::run(hub).await
+            let watched =
+                reload::watch(Arc::clone(&hub), house.files(), common.clone(), mcp.clone());
+            tokio::spawn(watched);
+            match mcp.http {
+                Some(address) => http::serve(house, mcp, address, hub).await,
+                None => Ok(spillgate_gateway::run(hub).await?),
+            }
         });
         drop(ended);
         code
@@ -55,23 +55,37 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     runtime.shutdown_background();
     house.ledger.flush_inline(SystemClock.now());
     house.tidy(None);
-    Ok(code?)
+    code
+}
+
+/// One client is served by one thread, which saves hand-overs; many by all.
+fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
+    let mut builder = match mcp.http {
+        Some(_) => Builder::new_multi_thread(),
+        None => Builder::new_current_thread(),
+    };
+    builder.enable_all().build()
 }
 
 /// The gateway by the configuration as it is now.
 fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
     let house = House::for_offloading(common, &mcp.limits)?;
-    gateway(&house, servers(&house, mcp)?)
+    gateway(&house, mcp)
 }
 
-fn gateway(house: &House, servers: Vec<Server>) -> Result<Gateway, Failure> {
+fn gateway(house: &House, mcp: &Mcp) -> Result<Gateway, Failure> {
+    let servers = servers(house, mcp)?;
+    // A client by HTTP takes up its streams itself, where they are one server's.
+    let resume = mcp.http.is_none() || servers.len() > 1;
     let extractor = extractor(house)?;
     Ok(Gateway {
         offloader: behind_the_gateway(house, extractor.as_ref())?,
         extractor,
-        ways: Arc::new(Ways {
-            intake: Intake::new(house.offloader.store().clone()),
-        }),
+        ways: Arc::new(Ways::new(
+            Intake::new(house.offloader.store().clone()),
+            net::access()?,
+            resume,
+        )),
         servers,
         page: house.gateway_page(),
         list_tools: house.settings.list_tools,
