@@ -204,7 +204,7 @@ fn some_servers_are_chosen_by_name() {
     1 there is no server `rihgt` with a `command` or a `url`
       did you mean `right`?
     1 there is no server `rules_only` with a `command` or a `url`
-      did you mean `rules_only`?
+      there are left, off, right
     ");
 }
 
@@ -227,7 +227,7 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
     assert_snapshot!(said.join("\n"), @r#"
     1 spillgate.toml:3: `servers.a.command`: the variable `NO_SUCH_VARIABLE` is not set in the environment
       docs/servers.md lists what a server can have
-    1 spillgate.toml:3: `servers.a.env`: the variable `NO_SUCH_VARIABLE` is not set in the environment
+    1 spillgate.toml:3: `servers.a.env`: `KEY`: the variable `NO_SUCH_VARIABLE` is not set in the environment
       docs/servers.md lists what a server can have
     1 spillgate.toml:3: `servers.a.url`: stands beside `command`, and a server is reached in one way
       docs/servers.md lists what a server can have
@@ -237,7 +237,7 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
       docs/servers.md lists what a server can have
     1 spillgate.toml:2: `servers.a.comand`: there is no such setting
       did you mean `command`?
-    1 there is no server to put the gateway in front of
+    2 there is no server to put the gateway in front of
       give its command after `--`, its address with --url, a client's list with --config .mcp.json, or [servers.NAME] with a `command` or a `url` in spillgate.toml
     "#);
     let place = Place::new("list.json", "{}");
@@ -255,13 +255,13 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
       the file is JSON with a member `mcpServers`, as MCP clients have it
     1 list.json: invalid type: integer `3`, expected a string at line 1 column 34
       the file is JSON with a member `mcpServers`, as MCP clients have it
-    1 `servers.a.command`: the variable `NO_SUCH_VARIABLE` is not set in the environment
+    1 list.json: `servers.a.command`: the variable `NO_SUCH_VARIABLE` is not set in the environment
       docs/servers.md lists what a server can have
     ");
     // Neither a command nor a file.
     let (error, code) = Tool::new().error(&["mcp"]);
     assert_snapshot!(format!("{code} {error:#}"), @r#"
-    1 {
+    2 {
       "fault": "caller",
       "hint": "give its command after `--`, its address with --url, a client's list with --config .mcp.json, or [servers.NAME] with a `command` or a `url` in spillgate.toml",
       "kind": "usage",
@@ -348,5 +348,8 @@ fn a_server_that_died_is_started_again() {
         .rfind("again in ")
         .map_or(0, |at| at + "again in ".len());
     rest.truncate(seconds);
-    assert_snapshot!(format!("{died}\n{rest}"), @"");
+    assert_snapshot!(format!("{died}\n{rest}"), @"
+    the upstream server `right` exited with status 3 before it answered
+    the upstream server `right` exited with status 3 and is started again in
+    ");
 }
