@@ -82,7 +82,10 @@ pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Era,
         });
     };
     let params = params(message);
-    if method == "initialize" {
+    // A request that says of itself that it is modern is one: the server says that
+    // there is no such method any more.
+    let says_modern = |version: &str| is_modern(version) && is_known(version);
+    if method == "initialize" && !params.said().version.as_deref().is_some_and(says_modern) {
         check_initialize(named, params.asked_version().as_deref(), key)?;
         return Ok(Era::Legacy);
     }

@@ -30,7 +30,11 @@ impl Session {
             false => Some(incoming.frame.clone()),
         };
         let Some(frame) = resolved else { return };
-        let headers = incoming.headers.clone();
+        let mut headers = incoming.headers.clone();
+        if frame != incoming.frame {
+            // They say what the arguments were; the link says what they are.
+            headers.retain(|(name, _)| !name.starts_with("mcp-") || name == "mcp-protocol-version");
+        }
         let incoming = Incoming { frame, headers };
         self.pass(upstream, &incoming, Some(envelope)).await;
     }

@@ -211,14 +211,17 @@ fn standard(
     if method != "tools/call" {
         return;
     }
-    let derived = name.and_then(|name| known.of(&name, params.arguments));
+    // What a client said by HTTP is for the server to check.
+    let is_said = given(message, &METHOD).is_some();
+    let derived = name.filter(|_| !is_said);
+    let derived = derived.and_then(|name| known.of(&name, params.arguments));
     match derived {
         Some(derived) => {
             for (name, value) in derived {
                 put(headers, &name, &encoded(&value));
             }
         }
-        // The client knows the tool if we do not.
+        // Also where the client knows the tool and we do not.
         None => {
             for (name, value) in &message.headers {
                 if name.starts_with(PARAM) {
