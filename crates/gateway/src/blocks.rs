@@ -197,10 +197,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn kinds() {
+    /// Blocks of every type, well formed and not.
+    fn every_kind() -> [(Form, &'static str); 20] {
         use Form::{Call, Prompt, Read};
-        let all = [
+        [
             (Call, r#"{"type":"text","text":"a"}"#),
             (Call, r#"{"type":"text","text":null}"#),
             (
@@ -236,8 +236,12 @@ mod tests {
             (Read, r#"{"uri":"x:1","text":"a"}"#),
             (Read, r#"{"uri":"x:1","blob":"AAAA"}"#),
             (Read, r#"{"uri":"x:1"}"#),
-        ];
-        let all = all.map(|(form, json)| told(form, json));
+        ]
+    }
+
+    #[test]
+    fn kinds() {
+        let all = every_kind().map(|(form, json)| told(form, json));
         assert_snapshot!(all.join("\n"), @r#"
         text "a"
         other

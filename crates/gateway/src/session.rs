@@ -233,12 +233,11 @@ impl Session {
     /// after the event `after`.
     pub async fn listen(self: &Arc<Self>, after: Option<String>) {
         // Links to several servers look after their streams themselves.
-        if let Some(upstream) = self.only() {
-            if let Some(link) = upstream.link()
-                && let Err(error) = link.listen(after.clone()).await
-            {
-                tracing::warn!(server = upstream.name(), %error, "does not let itself be listened to");
-            }
+        if let Some(upstream) = self.only()
+            && let Some(link) = upstream.link()
+            && let Err(error) = link.listen(after.clone()).await
+        {
+            tracing::warn!(server = upstream.name(), %error, "does not let itself be listened to");
         }
     }
 

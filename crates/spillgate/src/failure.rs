@@ -78,12 +78,12 @@ impl Failure {
         Self { code, ..self }
     }
 
-    /// The `error` member of `--json` output.
     /// What could not be done.
     pub(crate) fn text(&self) -> &str {
         &self.message
     }
 
+    /// The `error` member of `--json` output.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         json!({
             "kind": self.kind,

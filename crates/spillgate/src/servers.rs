@@ -133,9 +133,10 @@ impl ServerSettings {
     fn via(&self) -> Result<Option<Via>, (&'static str, String)> {
         let expand = |member, text: &String| expand(text).map_err(|what| (member, what));
         let all = |member, map: &BTreeMap<String, String>| {
-            let pairs = map
-                .iter()
-                .map(|(name, value)| Ok((name.clone(), expand(member, value)?)));
+            let pairs = map.iter().map(|(name, value)| {
+                let named = |(member, what)| (member, format!("`{name}`: {what}"));
+                Ok((name.clone(), expand(member, value).map_err(named)?))
+            });
             pairs.collect::<Result<BTreeMap<_, _>, (&'static str, String)>>()
         };
         Ok(Some(match (&self.command, &self.url) {
@@ -225,10 +226,15 @@ pub(crate) fn configured(settings: &Settings, only: &[String]) -> Result<Vec<Ser
     match missing {
         None => Ok(servers),
         Some(name) => {
-            let known: Vec<&str> = settings.servers.keys().map(String::as_str).collect();
+            let known = settings.servers.iter();
+            let known = known.filter(|(_, of)| of.command.is_some() || of.url.is_some());
+            let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
             let what = format!("there is no server `{name}` with a `command` or a `url`");
-            Err(Failure::new("config", Fault::Caller, what)
-                .hint(crate::tool_output::nearest(name, known.into_iter())))
+            let hint = match &*known {
+                [] => "none has one".to_owned(),
+                some => crate::tool_output::nearest(name, some.iter().copied()),
+            };
+            Err(Failure::new("config", Fault::Caller, what).hint(hint))
         }
     }
 }

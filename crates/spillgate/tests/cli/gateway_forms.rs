@@ -80,6 +80,19 @@ fn a_sound_is_served_as_it_was() {
     assert_eq!(raw["content"][1]["data"], contents["blob"]);
 }
 
+/// What a call with such arguments gives: `sent`, or the error.
+fn written(session: &mut Session, arguments: &Value) -> String {
+    let params = json!({"name": "write_file", "arguments": arguments});
+    let result = asked(session, 3, "tools/call", &params)["result"].clone();
+    let text = result["content"][0]["text"].as_str().unwrap_or("sent");
+    let fault = if result["isError"] == true {
+        "error: "
+    } else {
+        ""
+    };
+    format!("{fault}{text}")
+}
+
 #[test]
 fn arguments_by_reference_reach_the_server() {
     let tool = Tool::new();
@@ -96,19 +109,7 @@ fn arguments_by_reference_reach_the_server() {
     Any value may be {"$spill":HANDLE} for a stored output, with "lines":"A-B", "bytes":"A..B" or "query":JQ for a part.
     "#);
     assert_eq!(tools[1].get("description"), None);
-    let mut call = |arguments: Value| {
-        let params = json!({"name": "write_file", "arguments": arguments});
-        let result = asked(&mut session, 3, "tools/call", &params)["result"].clone();
-        let text = result["content"][0]["text"].as_str().unwrap_or("sent");
-        format!(
-            "{}{text}",
-            if result["isError"] == true {
-                "error: "
-            } else {
-                ""
-            }
-        )
-    };
+    let mut call = |arguments: Value| written(&mut session, &arguments);
     let answers = [
         call(json!({"text": {"$spill": handle, "query": ".items[4711].name"}})),
         call(json!({"ids": {"$spill": handle, "query": ".items[:3][].id"}})),

@@ -19,6 +19,7 @@ mod query;
 mod retrieval;
 mod run;
 mod seen;
+mod servers;
 mod session;
 mod settings;
 mod shapes;

@@ -31,8 +31,8 @@ impl Session {
     pub(crate) fn start(tool: &Tool, options: &[&str], server: &str) -> Self {
         let args = [&["mcp"], options, &["--", "sh", "-c", server]].concat();
         let mut command = tool.command(&args);
-        let command = command.env("MOCK_KEY", "sk-mock-0123456789abcdef");
-        Self::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()))
+        command.env("MOCK_KEY", "sk-mock-0123456789abcdef");
+        Self::of(command)
     }
 
     /// With these variables, and another place for what it logs.
@@ -43,13 +43,17 @@ impl Session {
         server: &str,
     ) -> Self {
         let mut command = tool.command(&["mcp", "--", "sh", "-c", server]);
-        let command = command.envs(variables.iter().copied());
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        Self::of(command.stderr(stderr))
+        command.envs(variables.iter().copied()).stderr(stderr);
+        Self::of(command)
     }
 
-    fn of(command: &mut Command) -> Self {
-        let mut child = command.spawn().unwrap();
+    /// The gateway that a command starts.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let to = child.stdin.take().unwrap();
         let from = BufReader::new(child.stdout.take().unwrap());
         Self { child, to, from }
@@ -94,9 +98,14 @@ impl Session {
         }
     }
 
-    pub(crate) fn end(mut self) {
+    pub(crate) fn end(self) {
+        self.end_with(0);
+    }
+
+    /// The client goes, and the gateway exits with this code.
+    pub(crate) fn end_with(mut self, code: i32) {
         drop(self.to);
-        assert!(self.child.wait().unwrap().success());
+        assert_eq!(self.child.wait().unwrap().code(), Some(code));
     }
 }
 

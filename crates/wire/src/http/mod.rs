@@ -132,25 +132,21 @@ impl HttpLink {
 impl Link for HttpLink {
     fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
         let inner = Arc::clone(&self.inner);
-        match message.id.clone() {
-            Some(of) => {
-                let sent = inner.request(message, of);
-                std::future::ready(sent).boxed()
-            }
-            None => {
-                let is_begin = message.method.as_deref() == Some("notifications/initialized");
-                async move {
-                    Arc::clone(&inner).note(message).await?;
-                    if is_begin && inner.resume {
-                        // Whoever takes up streams also opens the one for what
-                        // belongs to no request. Servers need not have it.
-                        tokio::spawn(async move { drop(inner.listen(None).await) });
-                    }
-                    Ok(())
-                }
-                .boxed()
-            }
+        if let Some(of) = message.id.clone() {
+            let sent = inner.request(message, of);
+            return std::future::ready(sent).boxed();
         }
+        let is_begin = message.method.as_deref() == Some("notifications/initialized");
+        async move {
+            Arc::clone(&inner).note(message).await?;
+            if is_begin && inner.resume {
+                // Whoever takes up streams also opens the one for what
+                // belongs to no request. Servers need not have it.
+                tokio::spawn(async move { drop(inner.listen(None).await) });
+            }
+            Ok(())
+        }
+        .boxed()
     }
 
     fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {

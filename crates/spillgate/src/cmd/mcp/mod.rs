@@ -135,21 +135,34 @@ fn of_configuration(house: &House, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
     if let Some(file) = house.client_file() {
         servers::add_client_file(&mut settings, &file)?;
     }
-    let servers = servers::configured(&settings, &mcp.servers)?;
+    let servers = servers::configured(&settings, &mcp.servers).map_err(|failure| {
+        // What stands in a client's file has no place in ours.
+        match house.client_file() {
+            Some(file) if failure.text().starts_with('`') => {
+                let what = format!("{}: {}", file.display(), failure.text());
+                failure.message(&what)
+            }
+            _ => failure,
+        }
+    })?;
     if !servers.is_empty() {
         return Ok(servers);
     }
     let what = "there is no server to put the gateway in front of";
     let hint = "give its command after `--`, its address with --url, a client's list with --config \
                 .mcp.json, or [servers.NAME] with a `command` or a `url` in spillgate.toml";
-    Err(Failure::new("usage", Fault::Caller, what.to_owned()).hint(hint))
+    Err(Failure::new("usage", Fault::Caller, what.to_owned())
+        .hint(hint)
+        .code(2))
 }
 
 /// The headers of the options.
 fn headers(mcp: &Mcp) -> Result<BTreeMap<String, String>, Failure> {
     let wrong = |what: String| {
         let hint = "write --header 'Name: value' or --header-env 'Name=VARIABLE'";
-        Failure::new("usage", Fault::Caller, what).hint(hint)
+        Failure::new("usage", Fault::Caller, what)
+            .hint(hint)
+            .code(2)
     };
     let mut headers = BTreeMap::new();
     for header in &mcp.header {
