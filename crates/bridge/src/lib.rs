@@ -132,7 +132,43 @@ impl Bridge {
     }
 }
 
-/// The bytes of a frame that came from the server.
+/// What is known of a message that is too large for the memory: its bytes are
+/// not read here.
+#[derive(Debug)]
+struct Large {
+    bytes: u64,
+    /// The requests that it answers.
+    answered: Vec<Key>,
+    /// The ids (JSON) of the requests that it makes.
+    asks: Vec<String>,
+}
+
+impl Large {
+    /// `None` for a frame that is in memory. What nothing is known of answers the
+    /// request `of`, on whose stream it came.
+    fn of(frame: &Frame, of: Option<&Key>) -> Option<Self> {
+        let (bytes, envelopes) = match frame {
+            Frame::Memory(_) => return None,
+            Frame::Spooled(spooled) => (spooled.len(), spooled.messages()),
+            Frame::Pieces(pieces) => (pieces.len(), Vec::new()),
+        };
+        let (answers, others): (Vec<_>, Vec<_>) =
+            envelopes.iter().partition(|one| one.is_response());
+        let mut answered: Vec<Key> = answers.iter().filter_map(|one| one.key()).collect();
+        if envelopes.is_empty() {
+            answered.extend(of.cloned());
+        }
+        let ids = others.iter().filter_map(|one| one.id);
+        let asks = ids.map(|id| id.get().to_owned()).collect();
+        Some(Self {
+            bytes,
+            answered,
+            asks,
+        })
+    }
+}
+
+/// The bytes of a frame that came from the server, and is in memory.
 fn in_memory(frame: &Frame) -> Bytes {
     frame.in_memory().cloned().unwrap_or_default()
 }

@@ -140,6 +140,20 @@ pub(crate) fn too_large(size: usize) -> Refuse {
     )
 }
 
+pub(crate) fn unbridged(server: &str, bytes: u64) -> Refuse {
+    Refuse::new(
+        code::SERVER,
+        "gateway",
+        format!(
+            "a message of {bytes} bytes of the server `{server}` is too large to be brought over \
+             from its generation of MCP to the client's"
+        ),
+        "call again for less of it, or use a client of the server's generation",
+    )
+    .with("server", Value::from(server))
+    .with("bytes", Value::from(bytes))
+}
+
 pub(crate) fn gone(server: &str, how: &str) -> Refuse {
     Refuse::new(
         code::SERVER,

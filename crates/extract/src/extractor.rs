@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_llm::{ChatModel, Dollars, Usage};
 use spillgate_lookup::Artifact;
-use spillgate_offload::{Offloader, RetrieveError, Spent};
+use spillgate_offload::{Ledger, Offloader, RetrieveError, Spent};
 use spillgate_turns::{Nonces, RandomNonces};
 use tokio::task::spawn_blocking;
 
@@ -81,6 +81,13 @@ impl Extractor {
     #[must_use]
     pub fn with_nonces(self, nonces: Arc<dyn Nonces>) -> Self {
         Self { nonces, ..self }
+    }
+
+    /// The same with another account.
+    #[must_use]
+    pub fn with_ledger(self, ledger: Arc<dyn Ledger>) -> Self {
+        let offloader = self.offloader.with_ledger(ledger);
+        Self { offloader, ..self }
     }
 
     /// Whether there is a model to ask.

@@ -2,9 +2,13 @@
 //!
 //! The only place that knows how a frame is kept.
 
-use bytes::Bytes;
-use spillgate_wire::Frame;
+use std::collections::VecDeque;
+use std::io;
 
+use bytes::Bytes;
+use spillgate_wire::{Envelope, Frame, Pieces, messages};
+
+use crate::problem::{REFUSED, error_frame};
 use crate::sse;
 
 /// As much of it as its envelope needs.
@@ -16,7 +20,59 @@ pub(crate) fn head(frame: &Frame) -> &[u8] {
     }
 }
 
-/// All of it, without the line end of the standard streams.
-pub(crate) fn whole(frame: &Frame) -> Bytes {
-    sse::bare(&frame.in_memory().cloned().unwrap_or_default())
+/// A part of a response.
+#[derive(Debug)]
+pub(crate) enum Chunk {
+    /// It is in memory.
+    Bytes(Bytes),
+    /// It is read while it is written.
+    Pieces(Pieces),
+}
+
+/// All of a frame, without the line end of the standard streams where it is in
+/// memory.
+pub(crate) fn whole(frame: Frame) -> Chunk {
+    if let Frame::Memory(bytes) = &frame {
+        return Chunk::Bytes(sse::bare(bytes));
+    }
+    let envelopes = messages(head(&frame));
+    let key = envelopes.iter().filter(|one| one.is_response());
+    let key = key.filter_map(Envelope::key).next();
+    match frame.into_pieces() {
+        Ok(pieces) => Chunk::Pieces(pieces),
+        Err(error) => {
+            tracing::warn!(%error, "a large message could not be kept and is lost");
+            let what = "the answer was too large for the memory and could not be kept on disk";
+            Chunk::Bytes(error_frame(key.as_ref(), REFUSED, what).into())
+        }
+    }
+}
+
+/// The chunks as one, if all are in memory.
+pub(crate) fn joined(chunks: VecDeque<Chunk>) -> Result<Bytes, VecDeque<Chunk>> {
+    let bytes = chunks.iter().map(|chunk| match chunk {
+        Chunk::Bytes(bytes) => Some(bytes.clone()),
+        Chunk::Pieces(_) => None,
+    });
+    let bytes: Option<Vec<Bytes>> = bytes.collect();
+    match bytes {
+        Some(bytes) => Ok(bytes.into_iter().flatten().collect()),
+        None => Err(chunks),
+    }
+}
+
+/// The next bytes of some chunks; `None` at their end.
+pub(crate) async fn next(chunks: &mut VecDeque<Chunk>) -> io::Result<Option<Bytes>> {
+    while let Some(chunk) = chunks.pop_front() {
+        match chunk {
+            Chunk::Bytes(bytes) => return Ok(Some(bytes)),
+            Chunk::Pieces(mut pieces) => {
+                if let Some(block) = pieces.next().await? {
+                    chunks.push_front(Chunk::Pieces(pieces));
+                    return Ok(Some(block));
+                }
+            }
+        }
+    }
+    Ok(None)
 }

@@ -32,7 +32,7 @@ use crate::{FrontError, FrontSettings, serve};
 
 /// Says how the servers are.
 type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
-/// Writes the metrics, in Prometheus' text format.
+/// Writes the metrics, in the text format of OpenMetrics.
 type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// The HTTP front of a gateway.
@@ -77,10 +77,13 @@ impl fmt::Debug for Front {
 }
 
 impl Front {
-    /// A front for a hub.
+    /// A front for a hub, whose health and figures it tells.
     #[must_use]
     pub fn new(hub: Arc<Hub>, settings: FrontSettings) -> Self {
+        let (watched, counted) = (Arc::clone(&hub), Arc::clone(hub.metrics()));
         Self::of(Arc::new(Gate(hub)), settings)
+            .health(move || Health::of(&watched))
+            .metrics(move || counted.text())
     }
 
     /// A front for anything that behaves like a hub.
@@ -259,7 +262,10 @@ async fn metrics(State(inner): State<Arc<Inner>>) -> Response {
     let Some(metrics) = &inner.metrics else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    let kind = [(
+        CONTENT_TYPE,
+        "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    )];
     (kind, metrics()).into_response()
 }
 

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+use spillgate_gateway::{Hub, ServerState};
 
 /// How the gateway is. Anyone who can connect may read it, so it names no
 /// server.
@@ -18,6 +19,17 @@ pub struct Health {
 }
 
 impl Health {
+    /// That of a hub. A server that rests does not answer for a while.
+    pub(crate) fn of(hub: &Hub) -> Self {
+        let states = hub.health();
+        let is_up = |state: &&ServerState| **state != ServerState::Resting;
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            servers_up: states.values().filter(is_up).count(),
+            servers: states.len(),
+        }
+    }
+
     /// Whether any request can be served.
     fn is_well(&self) -> bool {
         self.servers == 0 || self.servers_up > 0

@@ -1,7 +1,6 @@
 //! How does a stream of parcels become an HTTP response?
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::backend::Peer;
 use crate::desk::Desk;
-use crate::frame;
+use crate::frame::{self, Chunk};
 use crate::inlet::{Inlet, Letter};
 use crate::limits::Seat;
 use crate::problem::{
@@ -98,20 +97,24 @@ impl Reading {
             ));
         };
         match letter.parcel.item {
-            Item::Message(frame) if letter.is_last => {
-                let frame = frame::whole(&frame);
-                let status = self.status(&frame);
-                typed(status, "application/json", Body::from(frame))
-            }
+            Item::Message(frame) if letter.is_last => match frame::whole(frame) {
+                Chunk::Bytes(frame) => {
+                    let status = self.status(&frame);
+                    typed(status, "application/json", Body::from(frame))
+                }
+                // An error is never so large.
+                pieces @ Chunk::Pieces(_) => {
+                    let body = self.body(VecDeque::from([pieces]), true);
+                    typed(StatusCode::OK, "application/json", body)
+                }
+            },
             Item::Refused(refusal) => relay(refusal),
             _ => {
                 let is_last = letter.is_last;
-                let chunks = events(letter);
-                match is_last {
-                    true => {
-                        event_stream(Body::from(chunks.into_iter().flatten().collect::<Bytes>()))
-                    }
-                    false => self.events(chunks),
+                match frame::joined(events(letter)) {
+                    Ok(all) if is_last => event_stream(Body::from(all)),
+                    Ok(all) => self.events(VecDeque::from([all])),
+                    Err(chunks) => event_stream(self.body(chunks, is_last)),
                 }
             }
         }
@@ -119,29 +122,41 @@ impl Reading {
 
     /// The response as a stream of events, of which some are there.
     pub(crate) fn events(self, first: VecDeque<Bytes>) -> Response<Body> {
-        let state = Some((self, first));
-        let chunks = stream::unfold(state, |state| async {
-            let (mut reading, mut chunks) = state?;
-            if let Some(chunk) = chunks.pop_front() {
-                return Some((Ok::<_, Infallible>(chunk), Some((reading, chunks))));
-            }
-            let mut is_last = false;
-            let mut chunks = match timeout(reading.keep_alive, reading.inlet.next()).await {
-                Ok(letter) => {
-                    let letter = letter?;
-                    is_last = letter.is_last;
-                    events(letter)
+        let first = first.into_iter().map(Chunk::Bytes).collect();
+        event_stream(self.body(first, false))
+    }
+
+    /// A body that begins with some chunks, and ends with them if they are the
+    /// last. An error amid it ends the connection, so that nobody takes what came
+    /// for all.
+    fn body(self, first: VecDeque<Chunk>, is_last: bool) -> Body {
+        let state = Some((self, first, is_last));
+        Body::from_stream(stream::unfold(state, |state| async {
+            let (mut reading, mut chunks, mut is_last) = state?;
+            loop {
+                match frame::next(&mut chunks).await {
+                    Ok(Some(bytes)) => return Some((Ok(bytes), Some((reading, chunks, is_last)))),
+                    Ok(None) if is_last => return None,
+                    Ok(None) => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "a large message broke off");
+                        return Some((Err(error), None));
+                    }
                 }
-                Err(_) => VecDeque::from([sse::COMMENT]),
-            };
-            if is_last {
-                let all: Bytes = chunks.into_iter().flatten().collect();
-                return Some((Ok(all), None));
+                chunks = match timeout(reading.keep_alive, reading.inlet.next()).await {
+                    Ok(letter) => {
+                        let letter = letter?;
+                        is_last = letter.is_last;
+                        match frame::joined(events(letter)) {
+                            Ok(all) if is_last => return Some((Ok(all), None)),
+                            Ok(all) => VecDeque::from([Chunk::Bytes(all)]),
+                            Err(chunks) => chunks,
+                        }
+                    }
+                    Err(_) => VecDeque::from([Chunk::Bytes(sse::COMMENT)]),
+                };
             }
-            let chunk = chunks.pop_front().unwrap_or_default();
-            Some((Ok(chunk), Some((reading, chunks))))
-        });
-        event_stream(Body::from_stream(chunks))
+        }))
     }
 
     /// 2026-07-28 has some errors repeated by the status.
@@ -173,16 +188,27 @@ impl Reading {
 }
 
 /// A parcel as events.
-fn events(letter: Letter) -> VecDeque<Bytes> {
+fn events(letter: Letter) -> VecDeque<Chunk> {
     let event = letter.parcel.event.as_deref();
+    let in_memory = |bytes: [Bytes; 3]| bytes.map(Chunk::Bytes);
     match letter.parcel.item {
-        Item::Message(frame) => sse::message(event, frame::whole(&frame)).into(),
-        Item::Mark { retry } => VecDeque::from([sse::mark(event, retry)]),
+        Item::Message(frame) => match frame::whole(frame) {
+            Chunk::Bytes(frame) => in_memory(sse::message(event, frame)).into(),
+            Chunk::Pieces(pieces) => {
+                let [head, end] = sse::around_line(event).map(Chunk::Bytes);
+                VecDeque::from([head, Chunk::Pieces(pieces.one_line()), end])
+            }
+        },
+        Item::Mark { retry: None } if event.is_none() => {
+            VecDeque::from([Chunk::Bytes(sse::COMMENT)])
+        }
+        Item::Mark { retry } => VecDeque::from([Chunk::Bytes(sse::mark(event, retry))]),
         Item::Refused(refusal) => {
             let why = format!("the server answered with HTTP {}", refusal.status);
             let error = |key| Bytes::from(error_frame(Some(key), REFUSED, &why));
             let errors = letter.unanswered.iter().map(error);
-            errors.flat_map(|error| sse::message(None, error)).collect()
+            let events = errors.flat_map(|error| in_memory(sse::message(None, error)));
+            events.collect()
         }
         // The desk makes errors of these.
         Item::Ended | Item::Failed(_) | Item::Gone(_) => VecDeque::new(),

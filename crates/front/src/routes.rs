@@ -143,6 +143,10 @@ impl Routes {
             for message in messages(frame::head(frame)) {
                 self.look_at(&message, parcel.of.as_ref(), &mut answered);
             }
+            // Nothing of it is read: only its stream says whose answer it is.
+            let is_opaque = frame::head(frame).is_empty() && frame.is_answer();
+            let key = parcel.of.iter().filter(|_| is_opaque);
+            answered.extend(key.filter(|key| self.waiting.contains_key(key)).cloned());
         }
         let own = parcel
             .of

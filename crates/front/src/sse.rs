@@ -21,6 +21,12 @@ pub(crate) fn message(event: Option<&str>, frame: Bytes) -> [Bytes; 3] {
     [head.freeze(), data, Bytes::from_static(b"\n\n")]
 }
 
+/// What stands before and after a message that is one line with its end.
+pub(crate) fn around_line(event: Option<&str>) -> [Bytes; 2] {
+    let [head, _, _] = message(event, Bytes::new());
+    [head, Bytes::from_static(b"\n")]
+}
+
 /// An event that only names a place in the stream.
 pub(crate) fn mark(event: Option<&str>, retry: Option<Duration>) -> Bytes {
     let mut head = BytesMut::new();

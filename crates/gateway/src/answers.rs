@@ -16,6 +16,7 @@ use crate::gateway::Gateway;
 use crate::own::LIST_CHANGED;
 use crate::pending::{Asked, Waiting};
 use crate::rewrite::Rewriting;
+use crate::seen::Outcome;
 use crate::session::Session;
 use crate::several;
 use crate::upstream::{Slot, Upstream};
@@ -61,10 +62,11 @@ impl Session {
     }
 
     async fn failed(&self, upstream: &Upstream, of: Option<Key>, error: &LinkError) {
-        let Some(waiting) = of.and_then(|key| self.pending.take(&key)) else {
+        let Some(mut waiting) = of.and_then(|key| self.pending.take(&key)) else {
             tracing::warn!(server = upstream.name(), %error, "failed");
             return;
         };
+        waiting.end(Outcome::UpstreamGone);
         match waiting.for_us {
             Some(for_us) => drop(for_us.send(Err(error.to_string()))),
             None => self.fail(upstream, &waiting.id, error).await,
@@ -72,7 +74,10 @@ impl Session {
     }
 
     async fn refused(&self, upstream: &Upstream, of: Option<Key>, refusal: Refusal) {
-        let waiting = of.as_ref().and_then(|key| self.pending.take(key));
+        let mut waiting = of.as_ref().and_then(|key| self.pending.take(key));
+        if let Some(waiting) = &mut waiting {
+            waiting.end(Outcome::Refused);
+        }
         if let Some(Waiting {
             for_us: Some(for_us),
             ..
@@ -118,9 +123,12 @@ impl Session {
                 continue;
             }
             let Some(key) = envelope.key() else { continue };
-            let Some(waiting) = self.pending.take(&key) else {
+            let Some(mut waiting) = self.pending.take(&key) else {
                 continue;
             };
+            if let Some(seen) = &mut waiting.seen {
+                seen.answered(&envelope, frame.len() as u64);
+            }
             if let Some(for_us) = waiting.for_us {
                 // Whoever asked may have given up.
                 drop(for_us.send(Ok(frame)));
@@ -129,6 +137,8 @@ impl Session {
             of.get_or_insert_with(|| key.clone());
             if self.may_change(upstream, &waiting.asked, &frame) {
                 due.insert(key, waiting);
+            } else if let Some(seen) = &waiting.seen {
+                seen.passed(&waiting.asked);
             }
         }
         let frame = match mapped.is_empty() {

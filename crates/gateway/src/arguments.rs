@@ -11,8 +11,10 @@ use tokio::task::spawn_blocking;
 use crate::error::internal;
 use crate::gateway::Gateway;
 use crate::incoming::Incoming;
+use crate::metrics::Reference;
 use crate::references::{self, Resolved};
 use crate::resources::{self, Era};
+use crate::seen::Outcome;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
@@ -62,13 +64,19 @@ impl Session {
         };
         let answer = match spawn_blocking(work).await {
             Ok(Resolved::AsIs) => return Some(frame.clone()),
-            Ok(Resolved::Frame(frame)) => return Some(frame.into()),
+            Ok(Resolved::Frame(frame)) => {
+                self.hub().metrics().reference(Reference::Resolved);
+                return Some(frame.into());
+            }
             Ok(Resolved::Refused(result)) => {
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
             }
             Err(_) => internal(&id),
         };
-        self.pending.take(&key);
+        self.hub().metrics().reference(Reference::Refused);
+        if let Some(mut waiting) = self.pending.take(&key) {
+            waiting.end(Outcome::Invalid);
+        }
         self.to_client(answer).await;
         None
     }

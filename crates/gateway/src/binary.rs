@@ -97,7 +97,7 @@ impl Moved<'_> {
             ("size", size.to_string()),
             ("description", json!(description).to_string()),
         ];
-        if let Some(mime) = self.binary.mime {
+        if let Some(mime) = &self.binary.mime {
             more.push(("mimeType", mime.get().to_owned()));
         }
         members.written(&["data", "resource"], &more)
@@ -148,11 +148,11 @@ impl Moved<'_> {
     }
 
     fn was(&self) -> Option<String> {
-        decoded(self.binary.uri)
+        decoded(self.binary.uri.as_deref())
     }
 
     fn mime(&self) -> String {
-        decoded(self.binary.mime).unwrap_or_else(|| "binary data".to_owned())
+        decoded(self.binary.mime.as_deref()).unwrap_or_else(|| "binary data".to_owned())
     }
 }
 

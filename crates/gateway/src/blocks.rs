@@ -4,7 +4,10 @@
 //! `messages`, and what is read from a resource lies in `contents`, which are
 //! shaped like the inside of an embedded resource.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
+use spillgate_view::decode_json_string;
 
 use crate::members::Members;
 
@@ -61,9 +64,9 @@ pub(crate) struct Binary<'a> {
     pub(crate) data: &'a RawValue,
     /// How many they are.
     pub(crate) bytes: u64,
-    pub(crate) mime: Option<&'a RawValue>,
+    pub(crate) mime: Option<Cow<'a, RawValue>>,
     /// The name of the resource that they are.
-    pub(crate) uri: Option<&'a RawValue>,
+    pub(crate) uri: Option<Cow<'a, RawValue>>,
     pub(crate) is_image: bool,
 }
 
@@ -109,7 +112,7 @@ fn block<'a>(members: &Members<'a>) -> Option<Kind<'a>> {
         kind @ ("image" | "audio") => Some(Kind::Binary(Binary {
             data: members.string("data")?,
             bytes: decoded_bytes(members.string("data")?),
-            mime: members.string("mimeType"),
+            mime: members.string("mimeType").map(Cow::Borrowed),
             uri: None,
             is_image: kind == "image",
         })),
@@ -122,25 +125,54 @@ fn resource<'a>(members: &Members<'a>, wanted: bool) -> Option<Kind<'a>> {
     if let Some(text) = members.string("text") {
         return Some(Kind::Document(text));
     }
-    let is_image = |mime: String| mime.to_ascii_lowercase().starts_with("image/");
     Some(Kind::Binary(Binary {
         data: members.string("blob")?,
         bytes: decoded_bytes(members.string("blob")?),
-        mime: members.string("mimeType"),
-        uri: members.string("uri"),
-        is_image: wanted || members.text("mimeType").is_some_and(is_image),
+        mime: members.string("mimeType").map(Cow::Borrowed),
+        uri: members.string("uri").map(Cow::Borrowed),
+        is_image: wanted || members.string("mimeType").is_some_and(is_image),
     }))
 }
 
-/// The bytes that so much base64 stands for; an escape counts as what it
-/// stands for, and what is no base64 as if it were.
+/// Whether a MIME type, as a JSON string, is an image's.
+pub(crate) fn is_image(mime: &RawValue) -> bool {
+    let mime = decode_json_string(mime.get().as_bytes());
+    mime.is_some_and(|mime| mime.to_ascii_lowercase().starts_with("image/"))
+}
+
 fn decoded_bytes(data: &RawValue) -> u64 {
     let quoted = data.get().as_bytes();
-    let inside = &quoted[1..quoted.len() - 1];
-    let escapes = inside.iter().filter(|&&byte| byte == b'\\').count();
-    let padding = inside.iter().rev().take_while(|&&byte| byte == b'=');
-    let digits = inside.len() - escapes - padding.count();
-    (digits as u64) * 3 / 4
+    let mut base64 = Base64::default();
+    base64.feed(&quoted[1..quoted.len() - 1]);
+    base64.bytes()
+}
+
+/// Base64 that is counted, in whatever blocks it comes.
+#[derive(Debug, Default)]
+pub(crate) struct Base64 {
+    digits: u64,
+    /// Of these the last ones, which may be padding.
+    padding: u64,
+}
+
+impl Base64 {
+    /// Counts the inside of a JSON string: an escape counts as what it stands
+    /// for, and what is no base64 as if it were.
+    pub(crate) fn feed(&mut self, inside: &[u8]) {
+        let escapes = memchr::memchr_iter(b'\\', inside).count();
+        let padding = inside.iter().rev().take_while(|&&byte| byte == b'=');
+        let padding = padding.count();
+        self.padding = match padding == inside.len() {
+            true => self.padding + padding as u64,
+            false => padding as u64,
+        };
+        self.digits += (inside.len() - escapes) as u64;
+    }
+
+    /// The bytes that so much base64 stands for.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.digits - self.padding) * 3 / 4
+    }
 }
 
 #[cfg(test)]
@@ -158,8 +190,8 @@ mod tests {
                 "{} of {} bytes, {}, {}",
                 if binary.is_image { "image" } else { "binary" },
                 binary.bytes,
-                binary.mime.map_or("untyped", RawValue::get),
-                binary.uri.map_or("unnamed", RawValue::get),
+                binary.mime.as_deref().map_or("untyped", RawValue::get),
+                binary.uri.as_deref().map_or("unnamed", RawValue::get),
             ),
             Kind::Other => "other".to_owned(),
         }

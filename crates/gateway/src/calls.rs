@@ -8,11 +8,13 @@ use spillgate_wire::{Envelope, Key, Parcel, object};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError, spawn_blocking};
+use tracing::Instrument;
 
 use crate::error::internal;
 use crate::own_calls::Cancelled;
 use crate::pending::CallParams;
 use crate::progress::{self, Progress};
+use crate::seen::own_call_span;
 use crate::session::Session;
 use crate::tools::{self, TOOL_OUTPUT, Tools};
 
@@ -34,16 +36,24 @@ impl Session {
     }
 
     /// Answers a call of one of our tools.
-    pub(crate) fn call_own(self: &Arc<Self>, key: Key, id: &str, envelope: &Envelope<'_>) {
+    pub(crate) fn call_own(
+        self: &Arc<Self>,
+        key: Key,
+        id: &str,
+        envelope: &Envelope<'_>,
+        headers: &[(String, String)],
+    ) {
         let Some(params) = envelope.params.and_then(object::<CallParams<'_>>) else {
             return;
         };
+        self.hub().metrics().own_call(&params.name, &tools::NAMES);
+        let span = own_call_span(&key, &params.name, &params, self.hub().traces(), headers);
         let cancelled = self.own_calls.begin(&key);
         let session = Arc::clone(self);
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
         let token = progress::token(params.meta);
-        self.own_calls.work(async move {
+        let work = async move {
             let turn = session.own_calls.turn(&tool).await;
             if !session.own_calls.is_awaited(&key) {
                 return; // cancelled while it waited for its turn
@@ -66,7 +76,8 @@ impl Session {
             if session.own_calls.end(&key) {
                 session.to.take(Parcel::message(frame).of(Some(key))).await;
             }
-        });
+        };
+        self.own_calls.work(work.instrument(span));
     }
 
     /// The result of `tool_output`. It looks into files as well as waiting for a
@@ -82,13 +93,15 @@ impl Session {
         let (frames, mut told) = unbounded_channel();
         let progress = Progress::new(token, frames);
         let runtime = Handle::current();
+        let span = tracing::info_span!("extract");
         let call = spawn_blocking(move || {
-            runtime.block_on(async {
+            let extraction = async {
                 tokio::select! {
                     result = tools.tool_output(arguments.as_deref(), &progress) => result,
                     _ = cancelled => String::new(), // nobody reads it
                 }
-            })
+            };
+            runtime.block_on(extraction.instrument(span))
         });
         // Ends with the call, which holds the other end: before its answer.
         while let Some(frame) = told.recv().await {

@@ -46,6 +46,21 @@ pub struct Server {
     pub tools: ToolFilter,
     /// How long it may be silent about a request; `None` is for ever.
     pub timeout: Option<Duration>,
+    /// When its generation of the protocol is translated.
+    pub bridge: Bridging,
+}
+
+/// When a bridge stands before a server whose generation of MCP is not the
+/// client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bridging {
+    /// When a client insists: `server/discover` and its refusal pass.
+    #[default]
+    Auto,
+    /// `server/discover` is answered for a server that does not know it, too.
+    Always,
+    /// Never: everything passes.
+    Never,
 }
 
 impl Server {
@@ -56,6 +71,7 @@ impl Server {
             spec,
             tools: ToolFilter::default(),
             timeout: Some(DEFAULT_TIMEOUT),
+            bridge: Bridging::Auto,
         }
     }
 }

@@ -1,17 +1,23 @@
 //! What do all clients of a gateway share?
 
-use std::sync::{Arc, Mutex, Weak};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use spillgate_wire::{Opener, Sink};
+use spillgate_offload::Ledger;
+use spillgate_wire::Sink;
 use tokio::sync::Semaphore;
 
+use crate::bridging::{Bridged, Eras};
 use crate::catalogue::Catalogue;
 use crate::gateway::{Gateway, Server};
 use crate::locked;
+use crate::metrics::{Metrics, ServerState};
 use crate::own::OwnTools;
 use crate::roster::Memory;
+use crate::seen::Traces;
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::watched::{WatchedLedger, WatchedWays};
 
 /// Oversized results that are worked on at once: each is in memory meanwhile.
 const AT_ONCE: usize = 4;
@@ -30,6 +36,10 @@ pub struct Hub {
     memory: Memory,
     /// Our tools as all stateless requests see them.
     own: Arc<OwnTools>,
+    /// Which generation of the protocol each server speaks.
+    pub(crate) eras: Arc<Eras>,
+    metrics: Arc<Metrics>,
+    traces: OnceLock<Arc<dyn Traces>>,
     pub(crate) catalogue: Catalogue,
     pub(crate) at_once: Arc<Semaphore>,
 }
@@ -38,7 +48,11 @@ impl Hub {
     /// A hub that serves by these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
-        let servers = gateway.servers.iter().cloned().map(Arc::new).collect();
+        let metrics = Arc::new(Metrics::default());
+        let gateway = watched(gateway, &metrics);
+        let servers: Vec<Arc<Server>> = gateway.servers.iter().cloned().map(Arc::new).collect();
+        let eras = Arc::new(Eras::default());
+        eras.adopt(&servers);
         Arc::new(Self {
             servers: Mutex::new(servers),
             sessions: Mutex::default(),
@@ -46,6 +60,9 @@ impl Hub {
             memory: Memory::default(),
             own: Arc::new(own_tools_of(&gateway)),
             gateway: Mutex::new(Arc::new(gateway)),
+            eras,
+            metrics,
+            traces: OnceLock::new(),
             catalogue: Catalogue::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
         })
@@ -58,7 +75,7 @@ impl Hub {
         let own = Arc::new(own_tools_of(&gateway));
         let session = Session::new(
             Arc::clone(self),
-            Arc::clone(&gateway.ways),
+            Bridged::session(Arc::clone(&gateway.ways), Arc::clone(&self.eras)),
             to,
             own,
             Memory::default(),
@@ -73,7 +90,7 @@ impl Hub {
     /// servers that are processes.
     #[must_use]
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
-        let ways = Arc::clone(&self.shared) as Arc<dyn Opener>;
+        let ways = Bridged::exchange(&self.shared, Arc::clone(&self.eras));
         Session::new(
             Arc::clone(self),
             ways,
@@ -85,6 +102,7 @@ impl Hub {
 
     /// Takes over other settings: limits at once, servers as clients can bear it.
     pub async fn reload(&self, gateway: Gateway) {
+        let gateway = watched(gateway, &self.metrics);
         let servers: Vec<Arc<Server>> = {
             let known = self.servers();
             // What stays as it is keeps its links.
@@ -95,6 +113,7 @@ impl Hub {
         };
         locked(&self.servers).clone_from(&servers);
         *locked(&self.gateway) = Arc::new(gateway);
+        self.eras.adopt(&servers);
         self.catalogue.forget_all();
         self.shared.keep_only(&servers).await;
         let sessions: Vec<Arc<Session>> = {
@@ -112,6 +131,30 @@ impl Hub {
         self.shared.close(hurried).await;
     }
 
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Joins the spans of all requests to their clients' traces. To be said
+    /// before there are any; a second time is ignored.
+    pub fn trace_by(&self, traces: Arc<dyn Traces>) {
+        drop(self.traces.set(traces));
+    }
+
+    /// How each server is, by its name.
+    #[must_use]
+    pub fn health(&self) -> BTreeMap<String, ServerState> {
+        let name = |server: &Arc<Server>| server.spec.name.clone();
+        let names: Vec<String> = self.servers().iter().map(name).collect();
+        self.metrics.states(&names)
+    }
+
+    pub(crate) fn traces(&self) -> Option<&dyn Traces> {
+        self.traces.get().map(|traces| &**traces)
+    }
+
     /// The settings in force.
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&locked(&self.gateway))
@@ -120,6 +163,25 @@ impl Hub {
     /// The servers for a new client.
     pub(crate) fn servers(&self) -> Vec<Arc<Server>> {
         locked(&self.servers).clone()
+    }
+}
+
+/// The same, with what it does counted.
+fn watched(gateway: Gateway, metrics: &Arc<Metrics>) -> Gateway {
+    let ledger: Arc<dyn Ledger> = Arc::new(WatchedLedger {
+        ledger: Arc::clone(gateway.offloader.ledger()),
+        metrics: Arc::clone(metrics),
+    });
+    let ways = Arc::new(WatchedWays {
+        ways: gateway.ways,
+        metrics: Arc::clone(metrics),
+    });
+    let extractor = gateway.extractor;
+    Gateway {
+        offloader: gateway.offloader.with_ledger(Arc::clone(&ledger)),
+        extractor: extractor.map(|extractor| extractor.with_ledger(ledger)),
+        ways,
+        ..gateway
     }
 }
 

@@ -55,10 +55,12 @@ pub(crate) fn intercept(
     let bulky = found.bulky(&limits);
     let bytes = found.wire_bytes();
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
-        offloader.ledger().inline(bytes);
+        let server = case.origin.server.as_deref();
+        offloader.ledger().inline_of(server, bytes);
         return unchanged;
     }
     let whole = result.get().as_bytes();
+    let _store = tracing::info_span!("store", bytes).entered();
     let text = found.text(whole);
     let tool = case.origin.tool.clone();
     let outcome = offloader.json_result(

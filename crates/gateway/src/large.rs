@@ -9,6 +9,7 @@ use tokio::task::spawn_blocking;
 use crate::error::internal;
 use crate::intercept::Case;
 use crate::own::LIST_CHANGED;
+use crate::seen::Seen;
 use crate::session::Session;
 use crate::spooled::intercept_spooled;
 use crate::upstream::Upstream;
@@ -19,6 +20,8 @@ struct Answered {
     ids: Vec<String>,
     cases: HashMap<Key, Case>,
     of: Option<Key>,
+    /// Over once the answers are worked on.
+    seen: Vec<Seen>,
     /// The gateway itself asked; nobody else waits.
     is_ours: bool,
 }
@@ -43,15 +46,20 @@ impl Session {
                 ids,
                 cases,
                 of: key,
+                seen,
                 ..
             } = answered;
             let of = of.or(key);
             let offloader = session.hub().gateway().offloader.clone();
+            let span = seen.first().map(|seen| seen.span().clone());
             let rewritten = spawn_blocking(move || {
+                let _entered = span.map(tracing::Span::entered);
                 let case = |envelope: &Envelope<'_>| cases.get(&envelope.key()?).cloned();
                 intercept_spooled(&offloader, spooled, &case)
             });
-            match rewritten.await {
+            let rewritten = rewritten.await;
+            drop(seen);
+            match rewritten {
                 Ok(Ok((pieces, stored))) => {
                     if stored {
                         session.own.note_stored();
@@ -59,7 +67,12 @@ impl Session {
                     if session.own.take_announcement() {
                         session.to_client(LIST_CHANGED.to_vec()).await;
                     }
-                    let item = Item::Message(Frame::Pieces(pieces));
+                    // A preview is small.
+                    let frame = match pieces.in_memory() {
+                        Ok(bytes) => Frame::Memory(bytes),
+                        Err(pieces) => Frame::Pieces(pieces),
+                    };
+                    let item = Item::Message(frame);
                     session.to.take(Parcel { of, event, item }).await;
                 }
                 lost => {
@@ -79,15 +92,19 @@ impl Session {
         let mut answered = Answered::default();
         for envelope in spooled.messages().iter().filter(|one| one.is_response()) {
             let Some(key) = envelope.key() else { continue };
-            let Some(waiting) = self.pending.take(&key) else {
+            let Some(mut waiting) = self.pending.take(&key) else {
                 continue;
             };
+            if let Some(seen) = &mut waiting.seen {
+                seen.answered(envelope, spooled.len());
+            }
             if let Some(for_us) = waiting.for_us {
                 // Lists and greetings are never so large.
                 drop(for_us.send(Err("answered with too much".to_owned())));
                 answered.is_ours = true;
             }
             answered.ids.push(waiting.id);
+            answered.seen.extend(waiting.seen);
             answered.of.get_or_insert_with(|| key.clone());
             let gateway = self.hub().gateway();
             if let Some(case) = self.rewriting(&gateway, upstream).case(&waiting.asked) {

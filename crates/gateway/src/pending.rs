@@ -10,6 +10,7 @@ use spillgate_wire::{Key, object};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::seen::{Outcome, Seen};
 use crate::upstream::Slot;
 use crate::{locked, resources, tasks};
 
@@ -70,9 +71,18 @@ pub(crate) struct Waiting {
     pub(crate) progress: Option<String>,
     /// Who in this gateway asked; `None` for the client.
     pub(crate) for_us: Option<oneshot::Sender<Answered>>,
+    /// What is told of it outside; `None` where no single server was asked.
+    pub(crate) seen: Option<Seen>,
 }
 
 impl Waiting {
+    /// Notes how it ends without an answer.
+    pub(crate) fn end(&mut self, outcome: Outcome) {
+        if let Some(seen) = &mut self.seen {
+            seen.end(outcome);
+        }
+    }
+
     /// A request of the client that the gateway answers for several servers.
     pub(crate) fn of_client(id: &str, method: &str) -> Self {
         Self {
@@ -83,6 +93,7 @@ impl Waiting {
             heard: Instant::now(),
             progress: None,
             for_us: None,
+            seen: None,
         }
     }
 }
@@ -102,6 +113,11 @@ impl Pending {
     /// The request that is answered now.
     pub(crate) fn take(&self, key: &Key) -> Option<Waiting> {
         locked(&self.requests).remove(key)
+    }
+
+    /// Looks at a request that waits.
+    pub(crate) fn look(&self, key: &Key, look: impl FnOnce(&mut Waiting)) {
+        locked(&self.requests).get_mut(key).map(look);
     }
 
     /// The client's request with this progress token, whose server was just

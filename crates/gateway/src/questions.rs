@@ -13,6 +13,7 @@ use crate::incoming::{Incoming, message_of};
 use crate::pending::asked;
 use crate::pending::{Answered, Asked, Waiting};
 use crate::progress;
+use crate::seen::Seen;
 use crate::session::Session;
 use crate::upstream::{Upstream, notice};
 
@@ -21,10 +22,13 @@ impl Session {
     pub(crate) fn expect(&self, upstream: &Upstream, envelope: &Envelope<'_>) {
         if let (Some(method), Some(id), Some(key)) = (&envelope.method, envelope.id, envelope.key())
         {
+            let asked = asked(method, envelope.params);
+            let meter = self.hub().metrics().server(upstream.name());
             let waiting = Waiting {
                 id: id.get().to_owned(),
                 method: method.clone().into_owned(),
-                asked: asked(method, envelope.params),
+                seen: Some(Seen::begin(meter, &key, method, &asked)),
+                asked,
                 slot: upstream.slot,
                 heard: Instant::now(),
                 progress: progress::token_of(envelope.params),

@@ -278,7 +278,7 @@ fn contents(uri: &str, handle: Handle, block: &Block<'_>) -> String {
     let uri = json!(uri);
     match &block.kind {
         Kind::Binary(binary) => {
-            let mime = binary.mime;
+            let mime = binary.mime.as_deref();
             let mime = mime.map_or_else(String::new, |mime| format!("\"mimeType\":{mime},"));
             format!("{{\"uri\":{uri},{mime}\"blob\":{}}}", binary.data)
         }

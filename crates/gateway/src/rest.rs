@@ -38,6 +38,12 @@ impl Rest {
         Ok(())
     }
 
+    /// Whether it may not be opened now.
+    pub(crate) fn is_resting(&self, now: Instant) -> bool {
+        let ended = self.ended.as_ref().map(|(_, at)| now - *at);
+        ended.is_some_and(|ago| ago < rest(self.failures))
+    }
+
     /// Notes that it has ended.
     pub(crate) fn end(&mut self, how: &str, now: Instant) {
         let is_steady = self.opened.is_some_and(|opened| now - opened >= STEADY);

@@ -1,5 +1,8 @@
 //! What is in a result, and where in its bytes?
 
+use std::convert::Infallible;
+use std::ops::Range;
+
 use serde_json::value::RawValue;
 use spillgate_artifact::TextPart;
 use spillgate_offload::Limits;
@@ -8,16 +11,18 @@ use spillgate_view::{JsonLayout, ViewSink, decode_json_string};
 use crate::binary;
 use crate::blocks::{Block, Form, Kind};
 use crate::members::Members;
-use spillgate_wire::span_in;
+use crate::place::Place;
 
 /// Bytes of links and of blocks that nobody knows that stay beside a preview;
 /// more of them count as text. Some thirty links.
-pub(crate) const MOST_OTHERS: usize = 4000;
+pub(crate) const MOST_OTHERS: u64 = 4000;
 
 /// A result, its parts still as they were sent.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
     pub(crate) form: Form,
+    /// What its parts are slices of.
+    pub(crate) place: Place<'a>,
     /// `Some` even for `null`: whatever is there is in the place of a list.
     pub(crate) list: Option<&'a RawValue>,
     pub(crate) blocks: Vec<Block<'a>>,
@@ -27,6 +32,9 @@ pub(crate) struct Found<'a> {
     pub(crate) meta: Option<&'a RawValue>,
     /// Since 2026-07-28.
     result_type: Option<&'a RawValue>,
+    /// Blocks, or other members, so many that not even a skeleton has them: they
+    /// are text as they stand.
+    crowd: Option<&'a RawValue>,
 }
 
 /// The text of a result, decoded, and where it was found.
@@ -37,15 +45,26 @@ pub(crate) struct Text {
 }
 
 impl<'a> Found<'a> {
+    /// What is in a result that is in memory.
     pub(crate) fn parse(form: Form, raw: &'a RawValue) -> Option<Self> {
+        Self::parse_in(form, raw, Place::Memory(raw.get().as_bytes()))
+    }
+
+    /// What is in a result that lies in `place`.
+    pub(crate) fn parse_in(form: Form, raw: &'a RawValue, place: Place<'a>) -> Option<Self> {
         let members = Members::of(raw)?;
         let list = members.get(form.list());
+        let is_hole = |json: &&RawValue| place.is_hole(json.get());
+        let lists = list.filter(|list| list.get().starts_with('['));
+        let crowd = Some(raw).filter(is_hole).or(lists.filter(is_hole));
         let elements: Vec<&RawValue> = list
+            .filter(|_| crowd.is_none())
             .and_then(|list| serde_json::from_str(list.get()).ok())
             .unwrap_or_default();
         let of_call = |name| members.get(name).filter(|_| form == Form::Call);
         Some(Self {
             form,
+            place,
             list,
             blocks: elements
                 .into_iter()
@@ -55,6 +74,7 @@ impl<'a> Found<'a> {
             is_error: of_call("isError"),
             meta: members.get("_meta"),
             result_type: members.get("resultType"),
+            crowd,
         })
     }
 
@@ -73,13 +93,16 @@ impl<'a> Found<'a> {
         binary::bulky(&self.blocks, limits)
     }
 
+    fn bytes(&self, part: &RawValue) -> u64 {
+        self.place.bytes(part.get())
+    }
+
     /// No text of the result is longer than so many bytes: what is on the wire
     /// is never shorter than what it decodes to.
     pub(crate) fn wire_bytes(&self) -> u64 {
-        let of_texts: usize = self.texts().map(|(json, _)| json.get().len()).sum();
-        let of_structured = self.structured.map_or(0, |value| value.get().len());
-        let of_others: usize = self.counted_others().map(|raw| raw.get().len()).sum();
-        (of_texts + of_structured + of_others) as u64
+        let texts = self.texts().map(|(json, _)| json);
+        let others = self.structured.into_iter().chain(self.counted_others());
+        texts.chain(others).map(|json| self.bytes(json)).sum()
     }
 
     /// The texts of blocks, each as JSON, and whether that is a string. Of
@@ -87,17 +110,18 @@ impl<'a> Found<'a> {
     fn texts(&self) -> impl Iterator<Item = (&'a RawValue, bool)> {
         let named = |block: &&Block<'a>| matches!(block.kind, Kind::Document(_));
         let around = |block: &Block<'a>| {
-            let text = block.text().map_or(0, |text| text.get().len());
-            block.raw.get().len() - text
+            let text = block.text().map_or(0, |text| self.bytes(text));
+            self.bytes(block.raw) - text
         };
-        let names: usize = self.blocks.iter().filter(named).map(around).sum();
-        self.blocks.iter().filter_map(move |block| {
+        let names: u64 = self.blocks.iter().filter(named).map(around).sum();
+        let texts = self.blocks.iter().filter_map(move |block| {
             let text = block.text()?;
             Some(match block.kind {
                 Kind::Document(_) if names > MOST_OTHERS => (block.raw, false),
                 _ => (text, true),
             })
-        })
+        });
+        texts.chain(self.crowd.map(|crowd| (crowd, false)))
     }
 
     /// Links and unknown blocks, where they are so many that they count.
@@ -106,41 +130,68 @@ impl<'a> Found<'a> {
             let of_kind = |block: &&Block<'a>| matches!(block.kind, Kind::Other);
             self.blocks.iter().filter(of_kind).map(|block| block.raw)
         };
-        let bytes: usize = others().map(|raw| raw.get().len()).sum();
+        let bytes: u64 = others().map(|raw| self.bytes(raw)).sum();
         others().filter(move |_| bytes > MOST_OTHERS)
     }
 
-    /// All text of the result: that of its blocks and, unless it says the same
-    /// again, `structuredContent`. Positions are in the bytes `whole`.
-    pub(crate) fn text(&self, whole: &[u8]) -> Text {
-        let mut texts = Vec::new();
-        let mut parts = Vec::new();
-        let mut add = |json: &RawValue, is_string: bool| {
-            let span = span_in(whole, json.get());
-            let text = match is_string {
-                true => decode_json_string(&whole[span.clone()])?,
-                false => json.get().to_owned(),
-            };
-            let quote = usize::from(is_string);
-            parts.push(TextPart {
-                start: (span.start + quote) as u64,
-                end: (span.end - quote) as u64,
+    /// Where in the result its text lies: that of its blocks and, unless it says
+    /// the same again, `structuredContent`. `is_twin` is asked for that, with
+    /// where `structuredContent` lies, the strings of the blocks, with their
+    /// quotes, and the text so far.
+    pub(crate) fn parts<E>(
+        &self,
+        is_twin: impl FnOnce(&Range<u64>, &[Range<u64>], &[TextPart]) -> Result<bool, E>,
+    ) -> Result<Vec<TextPart>, E> {
+        let part = |(json, is_string): (&RawValue, bool)| {
+            let Range { start, end } = self.place.span(json.get());
+            let quote = u64::from(is_string);
+            TextPart {
+                start: start + quote,
+                end: end - quote,
                 is_string,
-            });
-            Some(text)
+            }
         };
-        texts.extend(
-            self.texts()
-                .filter_map(|(json, is_string)| add(json, is_string)),
-        );
-        let structured = self.structured;
-        let structured = structured.filter(|value| !is_twin(value, &self.blocks, &texts));
-        let others = structured.into_iter().chain(self.counted_others());
-        texts.extend(others.filter_map(|json| add(json, false)));
+        let mut parts: Vec<TextPart> = self.texts().map(part).collect();
+        if let Some(structured) = self.structured {
+            let strings = self.blocks.iter().filter_map(Block::text);
+            let strings: Vec<_> = strings.map(|text| self.place.span(text.get())).collect();
+            let span = self.place.span(structured.get());
+            if !is_twin(&span, &strings, &parts)? {
+                parts.push(part((structured, false)));
+            }
+        }
+        parts.extend(self.counted_others().map(|raw| part((raw, false))));
+        Ok(parts)
+    }
+
+    /// All text of a result that is in memory as `whole`.
+    pub(crate) fn text(&self, whole: &[u8]) -> Text {
+        let decoded = |part: &TextPart| decoded(whole, part);
+        let mut texts: Vec<String> = Vec::new();
+        let is_twin = |_: &Range<u64>, _: &[Range<u64>], parts: &[TextPart]| {
+            texts.extend(parts.iter().map(decoded));
+            let structured = self.structured;
+            Ok(structured.is_some_and(|value| is_twin(value, &self.blocks, &texts)))
+        };
+        let parts = self.parts::<Infallible>(is_twin);
+        let parts = parts.unwrap_or_else(|never| match never {});
+        let rest = texts.len();
+        texts.extend(parts[rest..].iter().map(decoded));
         Text {
             text: texts.join("\n"),
             parts,
         }
+    }
+}
+
+/// The text of a part.
+fn decoded(whole: &[u8], part: &TextPart) -> String {
+    let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
+    let quote = usize::from(part.is_string);
+    let json = &whole[at(part.start) - quote..at(part.end) + quote];
+    match part.is_string {
+        true => decode_json_string(json).unwrap_or_default(),
+        false => String::from_utf8_lossy(json).into_owned(),
     }
 }
 

@@ -104,9 +104,10 @@ impl Rewriting<'_> {
         let mut whole = Splice::default();
         for envelope in messages(frame) {
             let asked = envelope.key().and_then(|key| answers.get(&key));
-            let (Some(Waiting { asked, .. }), Some(result)) = (asked, envelope.result) else {
+            let (Some(Waiting { asked, seen, .. }), Some(result)) = (asked, envelope.result) else {
                 continue;
             };
+            let _entered = seen.as_ref().map(|seen| seen.span().enter());
             whole.merge(match (self.case(asked), asked) {
                 (Some(case), asked) => self.replaced(frame, result, case, asked),
                 (None, Asked::Capabilities) => {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, LinkError, Opener, Parcel, Sink, messages, object};
+use spillgate_wire::{Envelope, Key, LinkError, Message, Opener, Parcel, Sink, messages, object};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -21,6 +21,7 @@ use crate::own_calls::OwnCalls;
 use crate::pending::CallParams;
 use crate::pending::Pending;
 use crate::roster::{Memory, Roster};
+use crate::seen::Outcome;
 use crate::upstream::{Slot, Upstream, notice};
 use crate::{GatewayError, locked, several, watchdog};
 
@@ -79,6 +80,7 @@ impl Session {
             questions: AtomicU64::default(),
             me: Weak::clone(me),
         });
+        session.hub.metrics().session_opened();
         watchdog::watch(&session);
         session
     }
@@ -140,7 +142,7 @@ impl Session {
             (Some("tools/call"), key) if self.is_own_call(envelope) => {
                 // A call without an id wants no answer.
                 if let (Some(key), Some(id)) = (key, envelope.id) {
-                    self.call_own(key, id.get(), envelope);
+                    self.call_own(key, id.get(), envelope, &incoming.headers);
                 }
             }
             _ if self.answers_itself(envelope) => {}
@@ -171,7 +173,8 @@ impl Session {
         incoming: &Incoming,
         envelope: Option<&Envelope<'_>>,
     ) {
-        let message = message_of(incoming, envelope);
+        let mut message = message_of(incoming, envelope);
+        self.trace(upstream, envelope, &mut message);
         let Err(error) = upstream.send(self, message).await else {
             return;
         };
@@ -180,10 +183,25 @@ impl Session {
             .filter_map(Envelope::key)
             .collect::<Vec<_>>();
         for key in keys {
-            if let Some(waiting) = self.pending.take(&key) {
+            if let Some(mut waiting) = self.pending.take(&key) {
+                waiting.end(Outcome::UpstreamGone);
                 self.fail(upstream, &waiting.id, &error).await;
             }
         }
+    }
+
+    /// Tells what is known of a request that is sent now.
+    fn trace(&self, upstream: &Upstream, envelope: Option<&Envelope<'_>>, message: &mut Message) {
+        let (Some(envelope), Some(key)) = (envelope, message.id.take()) else {
+            return; // no request: there was no id to take
+        };
+        let (server, traces) = (&upstream.server, self.hub.traces());
+        self.pending.look(&key, |waiting| {
+            if let Some(seen) = &mut waiting.seen {
+                seen.sent(traces, server, envelope.params, message);
+            }
+        });
+        message.id = Some(key);
     }
 
     pub(crate) async fn fail(&self, upstream: &Upstream, id: &str, error: &LinkError) {
@@ -295,7 +313,8 @@ impl Session {
     /// Answers every request that a server will not answer any more.
     pub(crate) async fn fail_all(&self, upstream: &Upstream, how: &str) {
         let slot: Slot = upstream.slot;
-        for (_, waiting) in self.pending.drain(|waiting| waiting.slot == slot) {
+        for (_, mut waiting) in self.pending.drain(|waiting| waiting.slot == slot) {
+            waiting.end(Outcome::UpstreamGone);
             if let Some(for_us) = waiting.for_us {
                 // Whoever asked may have given up.
                 drop(for_us.send(Err(how.to_owned())));
@@ -321,6 +340,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Whoever looks after it can stop.
         self.asked.notify_one();
+        self.hub.metrics().session_closed();
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -21,6 +21,7 @@ use spillgate_wire::{
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
+use crate::bridging::Live;
 use crate::gateway::Server;
 use crate::locked;
 use crate::rest::Rest;
@@ -37,13 +38,52 @@ pub(crate) struct Shared {
     processes: AsyncMutex<HashMap<String, Process>>,
 }
 
-/// A server's process, while it runs, and how it fared.
+/// A server's process or its one connection, while it runs, and how it fared.
 #[derive(Debug, Default)]
 struct Process {
-    running: Option<(Arc<dyn Link>, Arc<Routes>)>,
+    running: Option<Running>,
     /// How it was reached.
     spec: Option<ServerSpec>,
     rest: Rest,
+}
+
+#[derive(Debug, Clone)]
+struct Running {
+    link: Arc<dyn Link>,
+    switch: Arc<Switch>,
+}
+
+/// What comes from a shared server: to whom it goes, and how that server ended.
+#[derive(Debug, Default)]
+struct Switch {
+    routes: Arc<Routes>,
+    /// The bridge, where clients are of another generation than the server.
+    bridge: OnceLock<Arc<Live>>,
+}
+
+impl Switch {
+    fn ended(&self) -> Option<String> {
+        let bridge = self.bridge.get().and_then(|bridge| bridge.ended());
+        bridge.or_else(|| self.routes.ended())
+    }
+}
+
+impl Sink for Switch {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        async move {
+            let Some(bridge) = self.bridge.get() else {
+                return self.routes.take(parcel).await;
+            };
+            if let Item::Gone(how) = &parcel.item {
+                let gone = Item::Gone(how.clone());
+                self.routes.ends(gone).await;
+            } else if self.routes.waits_for(&parcel) {
+                return self.routes.take(parcel).await;
+            }
+            bridge.take(parcel).await;
+        }
+        .boxed()
+    }
 }
 
 impl Shared {
@@ -57,29 +97,55 @@ impl Shared {
     async fn share(&self, server: &ServerSpec, sink: Arc<dyn Sink>) -> Result<Handle, LinkError> {
         let mut processes = self.processes.lock().await;
         let process = processes.entry(server.name.clone()).or_default();
-        let ended = process
-            .running
-            .as_ref()
-            .and_then(|(_, routes)| routes.ended());
-        if let Some(how) = ended {
+        let Running { link, switch } = self.running(process, server, None).await?;
+        let routes = Arc::clone(&switch.routes);
+        locked(&routes.clients).push(Arc::downgrade(&sink));
+        Ok(Handle { link, routes, sink })
+    }
+
+    /// The bridge to a legacy server, which all exchanges share: over the process
+    /// that runs, or a connection of its own.
+    pub(crate) async fn bridge(&self, server: &ServerSpec) -> Result<Arc<Live>, LinkError> {
+        let mut processes = self.processes.lock().await;
+        let process = processes.entry(server.name.clone()).or_default();
+        let first = match server.via {
+            Via::Command(_) => None,
+            Via::Http(_) | Via::Sse(_) => Some(Live::for_many(server)),
+        };
+        let Running { link, switch } = self.running(process, server, first).await?;
+        let bridge = switch.bridge.get_or_init(|| Live::for_many(server));
+        bridge.connect(&link);
+        Ok(Arc::clone(bridge))
+    }
+
+    /// The server as it runs, opened if need be; then with this bridge from the
+    /// start.
+    async fn running(
+        &self,
+        process: &mut Process,
+        server: &ServerSpec,
+        bridge: Option<Arc<Live>>,
+    ) -> Result<Running, LinkError> {
+        let running = process.running.as_ref();
+        if let Some(how) = running.and_then(|running| running.switch.ended()) {
             process.running = None;
             process.rest.end(&how, Instant::now());
         }
-        let (link, routes) = if let Some(running) = &process.running {
-            running.clone()
-        } else {
-            process.rest.open(Instant::now())?;
-            let routes = Arc::new(Routes::default());
-            let to = Arc::clone(&routes) as Arc<dyn Sink>;
-            let opened = self.ways.open(server, to).await;
-            let link = opened.inspect_err(|error| {
-                process.rest.end(&error.to_string(), Instant::now());
-            })?;
-            process.spec = Some(server.clone());
-            process.running.insert((link, routes)).clone()
-        };
-        locked(&routes.clients).push(Arc::downgrade(&sink));
-        Ok(Handle { link, routes, sink })
+        if let Some(running) = &process.running {
+            return Ok(running.clone());
+        }
+        process.rest.open(Instant::now())?;
+        let switch = Arc::new(Switch {
+            bridge: bridge.map(OnceLock::from).unwrap_or_default(),
+            ..Switch::default()
+        });
+        let to = Arc::clone(&switch) as Arc<dyn Sink>;
+        let opened = self.ways.open(server, to).await;
+        let link = opened.inspect_err(|error| {
+            process.rest.end(&error.to_string(), Instant::now());
+        })?;
+        process.spec = Some(server.clone());
+        Ok(process.running.insert(Running { link, switch }).clone())
     }
 
     /// Ends the processes of servers that are not among these any more.
@@ -95,7 +161,7 @@ impl Shared {
             }
             stays
         });
-        join_all(gone.iter().map(|(link, _)| link.close(false))).await;
+        join_all(gone.iter().map(|running| running.link.close(false))).await;
     }
 
     pub(crate) async fn close(&self, hurried: bool) {
@@ -109,7 +175,7 @@ impl Shared {
         let links = processes
             .iter()
             .filter_map(|process| process.running.as_ref());
-        join_all(links.map(|(link, _)| link.close(hurried))).await;
+        join_all(links.map(|running| running.link.close(hurried))).await;
     }
 }
 
@@ -142,12 +208,26 @@ struct Route {
 }
 
 /// Where what comes from a process goes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Routes {
     waiting: Mutex<HashMap<Key, Route>>,
     clients: Mutex<Vec<Weak<dyn Sink>>>,
     numbers: AtomicU64,
     ended: Mutex<Option<String>>,
+}
+
+/// Requests past a bridge get numbers from here on; those of a bridge are small.
+const FIRST_NUMBER: u64 = 1 << 32;
+
+impl Default for Routes {
+    fn default() -> Self {
+        Self {
+            waiting: Mutex::default(),
+            clients: Mutex::default(),
+            numbers: AtomicU64::new(FIRST_NUMBER),
+            ended: Mutex::default(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -207,7 +287,7 @@ impl Sink for Routes {
     fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
         async move {
             let Item::Message(Frame::Memory(frame)) = &parcel.item else {
-                return self.ends(parcel).await;
+                return self.ends(parcel.item).await;
             };
             for envelope in messages(frame) {
                 let Some((route, frame)) = self.route(frame, &envelope) else {
@@ -223,8 +303,20 @@ impl Sink for Routes {
 }
 
 impl Routes {
-    async fn ends(&self, parcel: Parcel) {
-        let Item::Gone(how) = parcel.item else { return };
+    /// Whether it answers what a client asked past the bridge.
+    fn waits_for(&self, parcel: &Parcel) -> bool {
+        let waiting = locked(&self.waiting);
+        let Item::Message(Frame::Memory(frame)) = &parcel.item else {
+            return false;
+        };
+        let is_asked = |one: &Envelope<'_>| {
+            one.is_response() && one.key().is_some_and(|key| waiting.contains_key(&key))
+        };
+        !waiting.is_empty() && messages(frame).iter().any(is_asked)
+    }
+
+    async fn ends(&self, item: Item) {
+        let Item::Gone(how) = item else { return };
         *locked(&self.ended) = Some(how.clone());
         locked(&self.waiting).clear();
         let clients = std::mem::take(&mut *locked(&self.clients));

@@ -5,19 +5,23 @@
 
 use serde_json::json;
 use spillgate_artifact::Handle;
-use spillgate_offload::Profile;
+use spillgate_offload::{Profile, middle_cut};
 use spillgate_wire::{Splice, span_in};
 
 use crate::binary::Moved;
 use crate::blocks::{Block, Form, Kind};
+use crate::place::Place;
 use crate::results::{Found, MOST_OTHERS};
 use crate::uri::Uri;
 
 /// Codex cuts the middle of results beyond this (deps.md).
-const MOST_SHOWN: usize = 10_000;
+const MOST_SHOWN: u64 = 10_000;
 
 /// Of that, for names and braces around what is shown.
-const FRAME: usize = 600;
+const FRAME: u64 = 600;
+
+/// Stands for a text that is neither shown nor stored.
+const LOST: &str = "[spillgate] left out: it could not be stored";
 
 /// What is known of a result once it is stored, or could not be.
 #[derive(Debug)]
@@ -34,11 +38,12 @@ pub(crate) struct Stored<'a> {
 }
 
 /// The list of blocks, rewritten.
-struct Rewritten {
+struct Rewritten<'a> {
+    place: Place<'a>,
     /// What stands in it now.
     elements: Vec<String>,
     /// Bytes that links and others may still take.
-    room: usize,
+    room: u64,
     /// Blocks that found no room.
     dropped: usize,
 }
@@ -46,6 +51,7 @@ struct Rewritten {
 /// The blocks as the client gets them.
 pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
     let mut list = Rewritten {
+        place: found.place,
         elements: Vec::new(),
         room: MOST_OTHERS,
         dropped: 0,
@@ -55,15 +61,17 @@ pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
         list.elements.extend(new_text(found.form, stored, preview));
     }
     for (at, block) in found.blocks.iter().enumerate() {
+        let is_lost = found.place.is_lost(block.raw.get());
         match &block.kind {
             Kind::Text(_) | Kind::Document(_) => match stored.preview {
                 Some(preview) if place == Some(at) => {
                     list.elements.push(with_text(block, preview));
                 }
                 Some(_) => list.other_text(found.form, block),
+                None if is_lost => list.elements.push(with_text(block, LOST)),
                 None => list.elements.push(block.raw.get().to_owned()),
             },
-            Kind::Binary(binary) if stored.bulky.contains(&at) => {
+            Kind::Binary(binary) if is_lost || stored.bulky.contains(&at) => {
                 let moved = Moved {
                     form: found.form,
                     tool: stored.tool,
@@ -76,17 +84,18 @@ pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
                 list.add(in_place(block, &moved.replacement()));
             }
             Kind::Binary(_) => list.elements.push(block.raw.get().to_owned()),
+            Kind::Other if is_lost => list.dropped += 1,
             Kind::Other => list.add(block.raw.get().to_owned()),
         }
     }
     list.finish(found.form, stored)
 }
 
-impl Rewritten {
+impl Rewritten<'_> {
     /// Adds an element if there is room.
     fn add(&mut self, element: String) {
         // With its comma.
-        match self.room.checked_sub(element.len() + 1) {
+        match self.room.checked_sub(self.place.bytes(&element) + 1) {
             Some(room) => {
                 self.room = room;
                 self.elements.push(element);
@@ -102,7 +111,9 @@ impl Rewritten {
         match (form, &block.kind) {
             (Form::Call, Kind::Text(_)) => {}
             (Form::Call, _) => self.add(with_text(block, ELSEWHERE)),
-            _ if block.raw.get().len() <= self.room => self.add(block.raw.get().to_owned()),
+            _ if self.place.bytes(block.raw.get()) <= self.room => {
+                self.add(block.raw.get().to_owned())
+            }
             _ => self.add(with_text(block, ELSEWHERE)),
         }
     }
@@ -131,7 +142,8 @@ impl Rewritten {
 /// contents the largest, for the others may stay.
 fn preview_place(found: &Found<'_>) -> Option<usize> {
     let texts = found.blocks.iter().enumerate();
-    let mut texts = texts.filter_map(|(at, block)| Some((at, block.text()?.get().len())));
+    let mut texts =
+        texts.filter_map(|(at, block)| Some((at, found.place.bytes(block.text()?.get()))));
     match found.form {
         Form::Call => texts.next(),
         Form::Prompt | Form::Read => {
@@ -183,10 +195,13 @@ pub(crate) fn within(preview: &str, found: &Found<'_>, profile: &Profile) -> Str
     }
     let copies = if found.structured.is_some() { 2 } else { 1 };
     let room = (MOST_SHOWN - MOST_OTHERS - FRAME) / copies;
-    let fits = |lines: &[&str]| json!(lines.join("\n")).to_string().len() <= room;
+    let fits = |text: &str| json!(text).to_string().len() as u64 <= room;
+    if let Some(ends) = cut_further(preview, &fits) {
+        return ends;
+    }
     let mut lines: Vec<&str> = preview.split('\n').collect();
     let is_way = |line: &&str| line.starts_with("next: ");
-    while !fits(&lines) {
+    while !fits(&lines.join("\n")) {
         let ways = lines.iter().rev().take_while(|line| is_way(line)).count();
         // The last line before the ways on; the first line always stands.
         let last = lines.len().checked_sub(ways + 1);
@@ -196,6 +211,28 @@ pub(crate) fn within(preview: &str, found: &Found<'_>, profile: &Profile) -> Str
         lines.remove(last);
     }
     lines.join("\n")
+}
+
+/// The two ends of a text that could not be stored, with more of the middle cut
+/// out until it fits.
+fn cut_further(preview: &str, fits: &dyn Fn(&str) -> bool) -> Option<String> {
+    let (notice, rest) = preview.split_once("[TRUNCATED IN THE MIDDLE BY ~")?;
+    let (bytes, rest) = rest.split_once(" BYTES]\n")?;
+    let gap = format!("[···TRUNCATED {bytes} bytes···]\n");
+    let (mut head, mut tail) = rest.split_once(&gap)?;
+    let mut bytes: u64 = bytes.parse().ok()?;
+    loop {
+        let text = format!("{notice}{}", middle_cut(head, tail, bytes));
+        let kept = head.len() + tail.len();
+        if kept == 0 || fits(&text) {
+            return Some(text);
+        }
+        match head.len() > tail.len() {
+            true => head = &head[..head.floor_char_boundary(head.len() * 7 / 8)],
+            false => tail = &tail[tail.ceil_char_boundary(tail.len().div_ceil(8))..],
+        }
+        bytes += (kept - head.len() - tail.len()) as u64;
+    }
 }
 
 #[cfg(test)]

@@ -4,23 +4,31 @@
 //! of its bytes; its text and its large parts stay where they are, in a draft of
 //! the store, and are read from there.
 
+use std::borrow::Cow;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteSource, TextPart};
-use spillgate_offload::{Limits, LostRaw, Offloader, Outcome, SpooledRaw};
+use spillgate_offload::{LostRaw, Offloader, Outcome, SpooledRaw};
 use spillgate_store::{Draft, Part, Receipt, StoreError};
+use spillgate_view::Decoded;
 use spillgate_wire::{
     Envelope, Filled, LostValue, Pieces, Splice, Spooled, SpooledValue, StandIn, messages, span_in,
 };
 
-use crate::blocks::{Block, Kind};
+use crate::blocks::{Base64, Binary, Form, Kind, is_image};
 use crate::intercept::{Case, changes, intercept, is_retrieval, log};
-use crate::results::Found;
+use crate::place::Place;
+use crate::results::{Found, MOST_OTHERS};
 use crate::shown::{self, Stored};
 use crate::twins::is_twin;
+
+/// Bytes read at a time.
+const BLOCK: u64 = 256 << 10;
 
 /// The frame as the client gets it, and whether one of its results was stored.
 /// `case` says what result an envelope brings, for those that may be replaced. An
@@ -53,8 +61,13 @@ pub(crate) fn intercept_spooled(
         splice.merge(edits);
         stored |= is_stored;
     }
+    let is_answer = messages(&stand_in.frame).iter().any(Envelope::is_response);
     let made = splice.apply(&stand_in.frame);
-    Ok((large.fill(&stand_in, made)?, stored))
+    let pieces = large.fill(&stand_in, made)?;
+    Ok(match is_answer {
+        true => (pieces, stored),
+        false => (pieces.aside(), stored),
+    })
 }
 
 /// The large value of a frame.
@@ -107,23 +120,26 @@ fn settle(
     result: &RawValue,
 ) -> Result<(Splice, Large), StoreError> {
     let unchanged = |value| Ok((Splice::default(), Large::Waits(value)));
-    let found = Found::parse(case.form, result).filter(|found| !found.asks());
-    let Some(found) = found else {
+    let source = value.kept.as_ref().ok();
+    let source = source.map(|draft| draft.read(Part::Raw)).transpose()?;
+    let Some(mut found) = found(case.form, result, stand_in, source.as_ref())? else {
         return unchanged(value);
     };
-    let mut large = LargeResult::new(stand_in, result, found);
-    let bytes = large.wire_bytes();
+    let bytes = found.wire_bytes();
     let limits = offloader.limits(&case.origin);
-    let bulky = large.found.bulky(&limits);
-    if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&large.found, bytes)) {
-        offloader.ledger().inline(bytes);
+    let bulky = found.bulky(&limits);
+    if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
+        let server = case.origin.server.as_deref();
+        offloader.ledger().inline_of(server, bytes);
         return unchanged(value);
     }
-    let parts = match &value.kept {
-        Ok(draft) => large.parts(&draft.read(Part::Raw)?)?,
-        Err(_) => large.texts(),
+    let is_twin = |structured: &_, strings: &[_], texts: &[_]| match &source {
+        Some(source) => is_twin(source, structured, strings, texts).map_err(damaged),
+        None => Ok(true), // whose ends would not be known
     };
-    let (tool, is_error) = (case.origin.tool.clone(), large.found.is_error());
+    let parts = found.parts(is_twin)?;
+    let (tool, is_error) = (case.origin.tool.clone(), found.is_error());
+    let _store = tracing::info_span!("store", bytes).entered();
     let (stored, preview) =
         match offloader.spooled_result(case.origin, is_error, raw_of(value), parts) {
             Outcome::Inline(fits) if bulky.is_empty() => {
@@ -140,11 +156,9 @@ fn settle(
         Some(handle) => Large::Stored(offloader.store().open(handle)?.raw),
         None => Large::Lost,
     };
-    if matches!(settled, Large::Lost) {
-        large.forget_holes();
-    }
-    let profile = &limits.profile;
-    let preview = preview.map(|shown| shown::within(shown.text(), &large.found, profile));
+    let is_lost = handle.is_none();
+    found.place = Place::Large { stand_in, is_lost };
+    let preview = preview.map(|shown| shown::within(shown.text(), &found, &limits.profile));
     let shown = Stored {
         tool: &tool,
         handle,
@@ -152,7 +166,113 @@ fn settle(
         bulky: &bulky,
         links: case.links,
     };
-    Ok((large.changes(&stand_in.frame, &shown, &limits), settled))
+    let splice = match stand_in.skeleton.is_hole(result.get()) {
+        // Nothing is known of it but that it is an object.
+        true => {
+            let mut splice = Splice::default();
+            let (list, blocks) = (case.form.list(), shown::blocks(&found, &shown));
+            splice.replace(stand_in.span.clone(), format!("{{\"{list}\":{blocks}}}"));
+            splice
+        }
+        false => changes(&stand_in.frame, result, &found, &shown, &limits),
+    };
+    Ok((splice, settled))
+}
+
+/// What is in the large result, if it may be replaced.
+fn found<'a>(
+    form: Form,
+    result: &'a RawValue,
+    stand_in: &'a StandIn,
+    source: Option<&Arc<dyn ByteSource>>,
+) -> Result<Option<Found<'a>>, StoreError> {
+    let place = Place::Large {
+        stand_in,
+        is_lost: false,
+    };
+    let found = Found::parse_in(form, result, place).filter(|found| !found.asks());
+    let Some(mut found) = found else {
+        return Ok(None);
+    };
+    for block in &mut found.blocks {
+        if let Kind::Binary(binary) = &mut block.kind {
+            complete(binary, form, place, source).map_err(damaged)?;
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Learns of a binary block what is not in the skeleton: how large it is, and
+/// what it says of itself.
+fn complete(
+    binary: &mut Binary<'_>,
+    form: Form,
+    place: Place<'_>,
+    source: Option<&Arc<dyn ByteSource>>,
+) -> io::Result<()> {
+    if place.is_hole(binary.data.get()) {
+        let span = place.span(binary.data.get());
+        let inside = span.start + 1..span.end - 1;
+        binary.bytes = match source {
+            Some(source) => decoded_bytes(&**source, inside)?,
+            None => (inside.end - inside.start) * 3 / 4,
+        };
+    }
+    for word in [&mut binary.mime, &mut binary.uri] {
+        let json = word.as_ref().map(|json| json.get());
+        if let Some(json) = json.filter(|json| place.is_hole(json)) {
+            *word = match source {
+                Some(source) => Some(Cow::Owned(long_word(source, place.span(json))?)),
+                None => None,
+            };
+        }
+    }
+    if let (Some(Cow::Owned(mime)), Form::Call | Form::Prompt) = (&binary.mime, form) {
+        binary.is_image |= is_image(mime);
+    }
+    Ok(())
+}
+
+/// The bytes that base64 in the source stands for.
+fn decoded_bytes(source: &dyn ByteSource, range: Range<u64>) -> io::Result<u64> {
+    let (mut base64, mut at) = (Base64::default(), range.start);
+    while at < range.end {
+        let block = source.bytes(at, range.end.min(at + BLOCK))?;
+        if block.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        at += block.len() as u64;
+        base64.feed(&block);
+    }
+    Ok(base64.bytes())
+}
+
+/// A JSON string that is far too long for what it is; of the longest only so much
+/// that it does not fit in any place either.
+fn long_word(source: &Arc<dyn ByteSource>, span: Range<u64>) -> io::Result<Box<RawValue>> {
+    /// Each character takes up to 12 bytes, escaped.
+    const LONGEST: u64 = 12 * 2 * MOST_OTHERS;
+    if span.end - span.start <= LONGEST {
+        let json = String::from_utf8(source.bytes(span.start, span.end)?);
+        return Ok(RawValue::from_string(json.map_err(io::Error::other)?)?);
+    }
+    let inside = TextPart {
+        start: span.start + 1,
+        end: span.end - 1,
+        is_string: true,
+    };
+    let text = Decoded::new(Arc::clone(source), &[inside], &mut |_| {})?;
+    let start = text.bytes(0, 2 * MOST_OTHERS)?;
+    let start = String::from_utf8_lossy(&start);
+    Ok(RawValue::from_string(json!(start).to_string())?)
+}
+
+/// What could not be read again.
+fn damaged(error: io::Error) -> StoreError {
+    StoreError::Damaged {
+        path: "the draft".into(),
+        what: error.to_string(),
+    }
 }
 
 fn raw_of(value: SpooledValue) -> SpooledRaw {
@@ -165,134 +285,6 @@ fn raw_of(value: SpooledValue) -> SpooledRaw {
         kept: value.kept.map_err(lost),
         bytes: value.bytes,
         sha256: value.sha256,
-    }
-}
-
-/// A result of which only the skeleton is in memory.
-struct LargeResult<'a> {
-    stand_in: &'a StandIn,
-    result: &'a RawValue,
-    found: Found<'a>,
-    /// Blocks, or other members, so many that not even the skeleton has them:
-    /// they are text as they stand.
-    crowd: Option<&'a RawValue>,
-}
-
-impl<'a> LargeResult<'a> {
-    fn new(stand_in: &'a StandIn, result: &'a RawValue, mut found: Found<'a>) -> Self {
-        let is_crowd = |json: &&RawValue| stand_in.skeleton.is_hole(json.get());
-        let crowd = Some(result).filter(is_crowd);
-        let list = found.list.filter(|list| list.get().starts_with('['));
-        let crowd = crowd.or(list.filter(is_crowd));
-        if crowd.is_some() {
-            found.blocks.clear();
-        }
-        let mut large = Self {
-            stand_in,
-            result,
-            found,
-            crowd,
-        };
-        large.measure_holes();
-        large
-    }
-
-    /// Bytes in a block are as many as the base64 that is not in the skeleton
-    /// stands for.
-    fn measure_holes(&mut self) {
-        let skeleton = &self.stand_in.skeleton;
-        let sizes: Vec<Option<u64>> = self
-            .found
-            .blocks
-            .iter()
-            .map(|block| {
-                let data = block.binary()?.data;
-                let span = skeleton.is_hole(data.get()).then(|| self.span(data))?;
-                Some((span.end - span.start) * 3 / 4)
-            })
-            .collect();
-        for (block, size) in self.found.blocks.iter_mut().zip(sizes) {
-            if let (Kind::Binary(binary), Some(size)) = (&mut block.kind, size) {
-                binary.bytes = size;
-            }
-        }
-    }
-
-    /// Where in the large value a part of its skeleton lies.
-    fn span(&self, part: &RawValue) -> Range<u64> {
-        let in_frame = span_in(&self.stand_in.frame, part.get());
-        let start = self.stand_in.span.start;
-        let skeleton = &self.stand_in.skeleton;
-        skeleton.raw_span(in_frame.start - start..in_frame.end - start)
-    }
-
-    /// No text of the result is longer than so many bytes.
-    fn wire_bytes(&self) -> u64 {
-        let texts = self.found.blocks.iter().filter_map(Block::text);
-        let parts = texts.chain(self.found.structured).chain(self.crowd);
-        let lengths = parts.map(|part| self.span(part));
-        lengths.map(|span| span.end - span.start).sum()
-    }
-
-    /// Where its text lies, without what `structuredContent` may say again.
-    fn texts(&self) -> Vec<TextPart> {
-        let strings = self.found.blocks.iter().filter_map(Block::text);
-        // Without their quotes.
-        let strings = strings.map(|text| {
-            let span = self.span(text);
-            (span.start + 1..span.end - 1, true)
-        });
-        let crowd = self.crowd.map(|crowd| (self.span(crowd), false));
-        let part = |(span, is_string): (Range<u64>, bool)| TextPart {
-            start: span.start,
-            end: span.end,
-            is_string,
-        };
-        strings.chain(crowd).map(part).collect()
-    }
-
-    /// Where its text lies.
-    fn parts(&self, source: &Arc<dyn ByteSource>) -> Result<Vec<TextPart>, StoreError> {
-        let mut parts = self.texts();
-        if let Some(structured) = self.found.structured {
-            let span = self.span(structured);
-            let is_twin = is_twin(source, &span, &parts);
-            let is_twin = is_twin.map_err(|error| StoreError::Damaged {
-                path: "the draft".into(),
-                what: error.to_string(),
-            })?;
-            if !is_twin {
-                parts.push(TextPart {
-                    start: span.start,
-                    end: span.end,
-                    is_string: false,
-                });
-            }
-        }
-        Ok(parts)
-    }
-
-    /// Leaves out the blocks that are not whole in the skeleton.
-    fn forget_holes(&mut self) {
-        let skeleton = &self.stand_in.skeleton;
-        let is_whole = |block: &Block<'_>| {
-            let parts = skeleton.fill(block.raw.get().as_bytes());
-            block.text().is_some() || !parts.iter().any(|part| matches!(part, Filled::Raw(_)))
-        };
-        self.found.blocks.retain(is_whole);
-    }
-
-    /// The changes that show it as `shown`.
-    fn changes(&self, frame: &[u8], shown: &Stored<'_>, limits: &Limits) -> Splice {
-        if self.stand_in.skeleton.is_hole(self.result.get()) {
-            // Nothing is known of it but that it is an object.
-            let text = shown.preview.unwrap_or_default();
-            let block = serde_json::json!({"content": [{"type": "text", "text": text}]});
-            let mut splice = Splice::default();
-            splice.replace(self.stand_in.span.clone(), block.to_string());
-            return splice;
-        }
-        changes(frame, self.result, &self.found, shown, limits)
     }
 }
 

@@ -23,20 +23,19 @@ const MOST_PLACES: usize = 64;
 
 /// Whether the JSON at `structured` repeats the texts: as a string in it
 /// (server-filesystem), or because the text is the same JSON (as the SDKs do).
+/// `strings` are those of the blocks, with their quotes.
 pub(crate) fn is_twin(
     source: &Arc<dyn ByteSource>,
     structured: &Range<u64>,
+    strings: &[Range<u64>],
     texts: &[TextPart],
 ) -> io::Result<bool> {
-    let strings = texts.iter().filter(|part| part.is_string);
-    // With their quotes.
-    let strings: Vec<Range<u64>> = strings.map(|part| part.start - 1..part.end + 1).collect();
-    match &*strings {
-        _ if strings.len() != texts.len() => Ok(false),
-        [] => Ok(false),
-        [string] => Ok(is_member(&**source, structured, string)?
-            || is_same_json(source, structured, &texts[0])?),
-        _ => all_in_order(&**source, structured, &strings),
+    match (texts, strings) {
+        (_, []) => Ok(false),
+        ([text], [string, ..]) => Ok(
+            is_member(&**source, structured, string)? || is_same_json(source, structured, text)?
+        ),
+        _ => all_in_order(&**source, structured, strings),
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::too_slow;
 use crate::pending::Waiting;
+use crate::seen::Outcome;
 use crate::session::Session;
 use crate::upstream::notice;
 
@@ -55,7 +56,8 @@ async fn look(session: &Weak<Session>) -> Option<bool> {
     Some(session.pending.is_empty())
 }
 
-async fn give_up(session: &Arc<Session>, key: &Key, waiting: Waiting) {
+async fn give_up(session: &Arc<Session>, key: &Key, mut waiting: Waiting) {
+    waiting.end(Outcome::Timeout);
     let Some(upstream) = session.roster.get(waiting.slot) else {
         return;
     };

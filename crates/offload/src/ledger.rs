@@ -20,6 +20,12 @@ pub trait Ledger: Send + Sync + std::fmt::Debug {
 
     /// Counts a result of `bytes` that passed through as it was.
     fn inline(&self, bytes: u64);
+
+    /// The same, of the server `server`.
+    fn inline_of(&self, server: Option<&str>, bytes: u64) {
+        let _ = server;
+        self.inline(bytes);
+    }
 }
 
 /// One result or retrieval.

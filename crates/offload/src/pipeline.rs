@@ -109,6 +109,12 @@ impl Offloader {
         Self { call_ids, ..self }
     }
 
+    /// The same with another account.
+    #[must_use]
+    pub fn with_ledger(self, ledger: Arc<dyn Ledger>) -> Self {
+        Self { ledger, ..self }
+    }
+
     /// The rules that results are decided by.
     #[must_use]
     pub fn policy(&self) -> &Policy {

@@ -146,7 +146,8 @@ fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError>
     let view = match (&captured.form, &captured.text, &mut captured.raw) {
         (RawForm::Parts(_), Some(Text::Memory(text)), _) => ViewText::Memory(Arc::clone(text)),
         (_, Some(Text::Decoded(text)), Raw::Spooled(draft)) => {
-            let mut failed = None;
+            // Without any, the raw bytes would be the view, even of no text at all.
+            let mut failed = draft.write(Part::View, &[]).err();
             text.each(&mut |block| {
                 failed = failed
                     .take()

@@ -8,6 +8,7 @@ mod cmd;
 mod config_file;
 mod failure;
 mod layers;
+mod logs;
 mod models;
 mod net;
 mod output;
@@ -15,6 +16,7 @@ mod progress;
 mod servers;
 mod settings;
 mod tool_output;
+mod traces;
 mod wiring;
 
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize, Serializer};
-use spillgate_gateway::{DEFAULT_TIMEOUT, Server, ToolFilter};
+use spillgate_gateway::{Bridging, DEFAULT_TIMEOUT, Server, ToolFilter};
 use spillgate_offload::{Profile, Rule};
 use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, Via};
 
@@ -72,6 +72,31 @@ pub(crate) struct ServerSettings {
     /// How long it may be silent about a request, such as "10m"; "0s" is for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<String>,
+    /// When its generation of the protocol is translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bridge: Option<Bridge>,
+}
+
+/// When a bridge stands before a server of another generation of MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Bridge {
+    /// When a client insists.
+    Auto,
+    /// `server/discover` is answered, too.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<Bridge> for Bridging {
+    fn from(bridge: Bridge) -> Self {
+        match bridge {
+            Bridge::Auto => Self::Auto,
+            Bridge::Always => Self::Always,
+            Bridge::Never => Self::Never,
+        }
+    }
 }
 
 /// How a server with a `url` is spoken to.
@@ -159,6 +184,7 @@ impl ServerSettings {
         Ok(Server {
             tools,
             timeout,
+            bridge: self.bridge.map(Bridging::from).unwrap_or_default(),
             ..Server::new(spec)
         })
     }

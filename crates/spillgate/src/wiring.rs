@@ -1,6 +1,5 @@
 //! Settings in, working parts out.
 
-use std::io::IsTerminal;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +9,6 @@ use spillgate_artifact::{Clock, SystemClock, Timestamp, TokenBudget};
 use spillgate_llm::{ChatModel, Target};
 use spillgate_offload::{Door, FileLedger, Ledger, Offloader, Policy};
 use spillgate_store::{FileStore, Lifetime, Receipt, Retention, sweep};
-use tracing_subscriber::EnvFilter;
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
@@ -31,20 +29,6 @@ const LEFTOVER: Duration = Duration::from_secs(60);
 
 /// The store is swept at most once in so long.
 pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(300);
-
-/// What there is to say beside a command's output goes to standard error, as
-/// far as `SPILLGATE_LOG` asks for it, else from `level` on; never contents.
-pub(crate) fn log_to_stderr(level: &str) {
-    let filter = EnvFilter::try_from_env("SPILLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    // On finer levels it writes codes and what comes with tokens into the log.
-    let discreet = "rmcp::transport::auth=warn".parse();
-    let filter = filter.add_directive(discreet.expect("invariant: a directive"));
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_env_filter(filter)
-        .init();
-}
 
 /// The working parts of a command.
 #[derive(Debug)]

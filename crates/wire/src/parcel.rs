@@ -45,7 +45,7 @@ impl Frame {
         match self {
             Self::Memory(bytes) => is_answer(bytes),
             Self::Spooled(spooled) => is_answer(spooled.stand_in()),
-            Self::Pieces(_) => false,
+            Self::Pieces(pieces) => pieces.is_answer(),
         }
     }
 
@@ -78,7 +78,8 @@ pub enum Item {
     /// A message.
     Message(Frame),
     /// An event without a message: it only names a place in the stream, and
-    /// says how long to wait before taking it up again.
+    /// says how long to wait before taking it up again. Without either it says
+    /// that there is a stream.
     Mark {
         /// The `retry` of the event.
         retry: Option<Duration>,

@@ -21,6 +21,7 @@ pub struct Pieces {
     /// What the stretches lie in, as long as it is not stored.
     draft: Option<Box<dyn Draft>>,
     is_line: bool,
+    is_aside: bool,
 }
 
 enum Piece {
@@ -60,6 +61,36 @@ impl Pieces {
     pub fn holding(self, draft: Box<dyn Draft>) -> Self {
         let draft = Some(draft);
         Self { draft, ..self }
+    }
+
+    /// The same, which is known to answer no request.
+    #[must_use]
+    pub fn aside(self) -> Self {
+        Self {
+            is_aside: true,
+            ..self
+        }
+    }
+
+    /// Whether it answers the request on whose stream it travels, as far as is
+    /// known.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        !self.is_aside
+    }
+
+    /// All of it, if it is in memory.
+    pub fn in_memory(self) -> Result<Bytes, Self> {
+        let bytes = self.left.iter().map(|piece| match piece {
+            Piece::Bytes(bytes) => Some(bytes.clone()),
+            Piece::Source(..) => None,
+        });
+        let bytes: Option<Vec<Bytes>> = bytes.collect();
+        match bytes.as_deref() {
+            Some([only]) => Ok(only.clone()),
+            Some(all) => Ok(all.concat().into()),
+            None => Err(self),
+        }
     }
 
     /// The same as one line with its end (see [`crate::one_line`]).

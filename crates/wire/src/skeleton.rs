@@ -134,7 +134,9 @@ impl Skeleton {
     #[must_use]
     pub fn is_hole(&self, json: &str) -> bool {
         let inside = json.trim_start_matches(['{', '[', '"']);
-        inside.len() < json.len() && json.len() - inside.len() <= 2 && self.number(inside).is_some()
+        // A list may begin with a placeholder, and is none itself.
+        let hole = self.number(inside).map(|number| &self.holes[number]);
+        inside.len() < json.len() && hole.is_some_and(|hole| hole.at.len() == json.len())
     }
 
     /// The number of the hole whose mark `text` begins with.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 use spillgate_store::{Draft, Part, StoreError};
 
+use crate::frame::is_answer;
 use crate::skeleton::Skeleton;
 use crate::{Envelope, Pieces, messages};
 
@@ -161,6 +162,7 @@ impl Spooled {
 
     /// The message as it came, to be written; the store's error if it is lost.
     pub fn into_pieces(self) -> Result<Pieces, StoreError> {
+        let is_aside = self.is_sound() && !is_answer(&self.stand_in);
         let draft = self.value.kept.map_err(|lost| lost.error)?;
         let source = draft.read(Part::Raw)?;
         let mut pieces = Pieces::default();
@@ -169,7 +171,11 @@ impl Spooled {
         pieces.push(self.after);
         let surplus = self.value.bytes..self.value.bytes + self.value.surplus;
         pieces.push_source(&source, surplus);
-        Ok(pieces.holding(draft))
+        let pieces = pieces.holding(draft);
+        Ok(match is_aside {
+            true => pieces.aside(),
+            false => pieces,
+        })
     }
 }
 

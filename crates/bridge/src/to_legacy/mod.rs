@@ -27,7 +27,7 @@ use self::request::Request;
 use crate::json::{Members, parts, put_for};
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Step, Version, in_memory};
+use crate::{Caller, Config, Heard, Large, Step, Version, in_memory};
 
 /// The bridge of a legacy server's session.
 #[derive(Debug)]
@@ -241,6 +241,9 @@ impl ToLegacy {
         let of = parcel.of;
         match parcel.item {
             Item::Message(frame) => {
+                if let Some(large) = Large::of(&frame, of.as_ref()) {
+                    self.large(large, &mut steps);
+                }
                 for part in parts(&in_memory(&frame)) {
                     self.heed(&part, of.as_ref(), now, &mut steps);
                 }
@@ -251,6 +254,26 @@ impl ToLegacy {
             item => self.failed(of, item, &mut steps),
         }
         steps.0
+    }
+
+    /// A message that is too large to be changed on its way: whoever waits for
+    /// it is told.
+    fn large(&mut self, large: Large, steps: &mut Steps) {
+        let why = words::unbridged(&self.config.server, large.bytes);
+        for id in large.asks {
+            steps.tell_server(why.frame(&id), None, &self.headers());
+        }
+        for key in large.answered {
+            let Some(call) = self.calls.get_mut(&key) else {
+                self.failed(Some(key), Item::Ended, steps);
+                continue;
+            };
+            if call.asking {
+                call.finished = Some(why.frame("0").into());
+            } else if let Some(call) = self.calls.remove(&key) {
+                call.request.refuse(&why, steps);
+            }
+        }
     }
 
     fn heed(&mut self, frame: &Bytes, of: Option<&Key>, now: Instant, steps: &mut Steps) {

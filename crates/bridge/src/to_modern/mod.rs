@@ -22,7 +22,7 @@ use crate::json::{Members, parts, put_for};
 use crate::names::{PROTOCOL_VERSION, level};
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Step, Version, in_memory};
+use crate::{Caller, Config, Heard, Large, Step, Version, in_memory};
 
 /// The bridge of a legacy client's session.
 #[derive(Debug)]
@@ -233,6 +233,9 @@ impl ToModern {
         let mut steps = Steps::default();
         match parcel.item {
             Item::Message(frame) => {
+                if let Some(large) = Large::of(&frame, parcel.of.as_ref()) {
+                    self.large(large, &mut steps);
+                }
                 for part in parts(&in_memory(&frame)) {
                     self.heed(&part, parcel.of.as_ref(), now, &mut steps);
                 }
@@ -242,6 +245,21 @@ impl ToModern {
             item => self.failed(parcel.of, item, &mut steps),
         }
         steps.0
+    }
+
+    /// A message that is too large to be changed on its way: whoever waits for
+    /// it is told.
+    fn large(&mut self, large: Large, steps: &mut Steps) {
+        let why = words::unbridged(&self.config.server, large.bytes);
+        for id in large.asks {
+            steps.tell_server(why.frame(&id), None, &headers());
+        }
+        for key in large.answered {
+            match self.calls.remove(&key) {
+                Some(call) => steps.refuse(self.at, Some(call.key), &call.id, &why),
+                None => self.failed(Some(key), Item::Ended, steps),
+            }
+        }
     }
 
     fn heed(&mut self, frame: &Bytes, of: Option<&Key>, now: Instant, steps: &mut Steps) {

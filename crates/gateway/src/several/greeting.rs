@@ -2,19 +2,30 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
-use spillgate_wire::messages;
+use spillgate_wire::{LinkError, messages};
 
 use super::{Question, all, result_frame};
-use crate::error::nobody_answered;
+use crate::error::{method_not_found, nobody_answered};
 use crate::session::Session;
+use crate::upstream::Upstream;
+
+/// The greeting of the modern generation.
+const DISCOVER: &str = "server/discover";
+/// Where that has who the server is.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The greeting of all servers that answer: what any of them can do, in the
 /// oldest protocol version that one of them speaks.
 pub(super) async fn greet(session: &Arc<Session>, question: &Question) -> Vec<u8> {
-    let mut greetings = Vec::new();
-    let mut refused = Vec::new();
-    for (upstream, answer) in all(session, question).await {
+    let (mut greetings, mut refused) = (Vec::new(), Vec::new());
+    let answers = asked(session, question).await;
+    let is_any_legacy = answers
+        .iter()
+        .any(|(upstream, _)| is_legacy(session, upstream));
+    for (upstream, answer) in answers {
         let frame = match answer {
             Ok(frame) => frame,
             Err(error) => {
@@ -31,9 +42,42 @@ pub(super) async fn greet(session: &Arc<Session>, question: &Question) -> Vec<u8
         }
     }
     match greetings.is_empty() {
+        // As each of them says: clients that speak both generations fall back.
+        true if question.method == DISCOVER && is_any_legacy => {
+            method_not_found(&question.id, &question.method)
+        }
         true => nobody_answered(&question.id, &question.method, &refused.join("; ")),
         false => result_frame(&question.id, &merged(greetings).to_string()),
     }
+}
+
+/// What each server says. If any of them is modern, the gateway is: then those
+/// that do not know `server/discover` are asked again, and bridges answer.
+async fn asked(
+    session: &Arc<Session>,
+    question: &Question,
+) -> Vec<(Arc<Upstream>, Result<Bytes, LinkError>)> {
+    let mut answers = all(session, question).await;
+    let greets = |answer: &Result<Bytes, LinkError>| match answer {
+        Ok(frame) => messages(frame)
+            .first()
+            .is_some_and(|one| one.result.is_some()),
+        Err(_) => false,
+    };
+    if question.method == DISCOVER && answers.iter().any(|(_, answer)| greets(answer)) {
+        let again = answers.iter_mut().map(|(upstream, answer)| async {
+            if !greets(answer) && is_legacy(session, upstream) {
+                let (method, params) = (&question.method, &question.params);
+                *answer = session.ask(upstream, method, params).await;
+            }
+        });
+        join_all(again).await;
+    }
+    answers
+}
+
+fn is_legacy(session: &Session, upstream: &Upstream) -> bool {
+    session.hub().eras.of(upstream.name()).modern == Some(false)
 }
 
 fn merged(greetings: Vec<(String, Map<String, Value>)>) -> Value {
@@ -69,10 +113,12 @@ fn merged(greetings: Vec<(String, Map<String, Value>)>) -> Value {
             }
         }
     }
-    whole.insert(
-        "serverInfo".to_owned(),
-        json!({"name": "spillgate", "version": env!("CARGO_PKG_VERSION")}),
-    );
+    let ourselves = json!({"name": "spillgate", "version": env!("CARGO_PKG_VERSION")});
+    // The modern generation has it in `_meta`.
+    match whole.contains_key("supportedVersions") {
+        true => drop(whole.insert("_meta".to_owned(), json!({SERVER_INFO: ourselves}))),
+        false => drop(whole.insert("serverInfo".to_owned(), ourselves)),
+    }
     if !instructions.is_empty() {
         whole.insert("instructions".to_owned(), instructions.join("\n\n").into());
     }

@@ -16,6 +16,9 @@ pub(crate) const CONTINUE: &str = "get_continuation";
 /// Seeds 000's and 001's tool.
 pub(crate) const TOOL_OUTPUT: &str = "tool_output";
 
+/// All of them.
+pub(crate) const NAMES: [&str; 6] = [READ, GREP, QUERY, SEARCH, CONTINUE, TOOL_OUTPUT];
+
 /// How `tool_output` is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extraction {

@@ -13,7 +13,9 @@ use spillgate_query::{Engine, Query, QueryNext};
 use spillgate_search::SearchQuery;
 
 use arguments::{Arguments, quoted};
-pub(crate) use definitions::{CONTINUE, Extraction, QUERY, READ, TOOL_OUTPUT, definitions, listed};
+pub(crate) use definitions::{
+    CONTINUE, Extraction, NAMES, QUERY, READ, TOOL_OUTPUT, definitions, listed,
+};
 use definitions::{GREP, SEARCH};
 
 /// Marks results of ours, so that a Spillgate in front of this one does not

@@ -98,6 +98,9 @@ impl Link for FakeLink {
     fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
         let frame: Value = serde_json::from_slice(&message.frame).unwrap();
         self.note(&frame.to_string());
+        for (name, value) in &message.headers {
+            self.note(&format!("{name}: {value}"));
+        }
         for said in (self.answer)(&frame) {
             let sink = Arc::clone(&self.sink);
             let parcel = match said == the_end() {
@@ -216,6 +219,10 @@ impl Client {
             .servers
             .retain(|server| names.contains(&&*server.spec.name));
         self.hub.reload(gateway).await;
+    }
+
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     pub(crate) async fn send(&self, frame: &Value) {

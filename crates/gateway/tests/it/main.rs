@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod ends;
+mod eras;
 mod fake;
+mod seen;
 mod several;
 mod shared;

@@ -78,7 +78,7 @@ async fn they_look_like_one() {
     let greeting = client
         .ask(1, "initialize", &json!({"protocolVersion": "2025-11-25"}))
         .await;
-    assert_snapshot!(greeting, @r##"{"id":1,"jsonrpc":"2.0","result":{"capabilities":{"tools":{"listChanged":true}},"instructions":"# git\nuse git\n\n# web hub\nuse web hub","protocolVersion":"2025-06-18","serverInfo":{"name":"spillgate","version":"0.1.0"}}}"##);
+    assert_snapshot!(greeting, @r##"{"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{"listChanged":true}},"instructions":"# git\nuse git\n\n# web hub\nuse web hub","protocolVersion":"2025-06-18","serverInfo":{"name":"spillgate","version":"0.1.0"}}}"##);
     let list = client.ask(2, "tools/list", &json!({})).await;
     assert_snapshot!(names(&list).join(" "), @"log git_search web_hub_search fetch spillgate_read spillgate_grep spillgate_query spillgate_search");
     assert_eq!(list["result"]["tools"][0]["x"], "git");

@@ -46,8 +46,8 @@ async fn clients_with_the_same_ids_get_their_own_answers() {
     "#);
     assert_snapshot!(one.sent(), @r#"
     s: opened
-    s: {"id":0,"jsonrpc":"2.0","method":"x","params":{"_meta":{"progressToken":0},"is":"one's"}}
-    s: {"id":1,"jsonrpc":"2.0","method":"x","params":{"_meta":{"progressToken":1},"is":"the other's"}}
+    s: {"id":4294967296,"jsonrpc":"2.0","method":"x","params":{"_meta":{"progressToken":4294967296},"is":"one's"}}
+    s: {"id":4294967297,"jsonrpc":"2.0","method":"x","params":{"_meta":{"progressToken":4294967297},"is":"the other's"}}
     "#);
 }
 

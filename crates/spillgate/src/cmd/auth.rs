@@ -9,10 +9,10 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::args::Auth;
 use crate::failure::{Failure, Fault};
+use crate::logs::log_to_stderr;
 use crate::net;
 use crate::output::Output;
 use crate::settings::login_directory;
-use crate::wiring::log_to_stderr;
 
 /// The secret of a client that is registered already. On the command line
 /// everybody on the machine could read it.

@@ -13,9 +13,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::trace;
 use crate::args::Extract;
 use crate::failure::{Failure, Fault};
+use crate::logs::log_to_stderr;
 use crate::output::Output;
 use crate::progress::ExtractProgress;
-use crate::wiring::{House, log_to_stderr};
+use crate::wiring::House;
 
 pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<u8, Failure> {
     // What there is to warn of stands in the answer.

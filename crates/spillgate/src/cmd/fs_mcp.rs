@@ -7,7 +7,8 @@ use spillgate_tools::serve_stdio;
 use crate::args::{Common, FsMcp, LimitArgs};
 use crate::failure::{Failure, Fault};
 use crate::layers::Layers;
-use crate::wiring::{GATEWAY_PAGE, log_to_stderr};
+use crate::logs::log_to_stderr;
+use crate::wiring::GATEWAY_PAGE;
 
 pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
     log_to_stderr("warn");

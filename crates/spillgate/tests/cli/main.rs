@@ -18,6 +18,7 @@ mod provider;
 mod query;
 mod retrieval;
 mod run;
+mod seen;
 mod servers;
 mod session;
 mod settings;

@@ -35,6 +35,18 @@ impl Session {
         Self::of(command)
     }
 
+    /// With these variables, and another place for what it logs.
+    pub(crate) fn start_with(
+        tool: &Tool,
+        variables: &[(&str, &str)],
+        stderr: Stdio,
+        server: &str,
+    ) -> Self {
+        let mut command = tool.command(&["mcp", "--", "sh", "-c", server]);
+        command.envs(variables.iter().copied()).stderr(stderr);
+        Self::of(command)
+    }
+
     /// The gateway that a command starts.
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command

@@ -100,7 +100,13 @@ impl Inner {
                 ))),
                 Err(error) => Some(Item::Failed(error)),
             },
-            Content::Events => self.follow(posted.response, message, of).await,
+            Content::Events => {
+                if !self.resume {
+                    // So that the client gets a stream, too, whatever comes first.
+                    self.tell(Some(of), None, Item::Mark { retry: None }).await;
+                }
+                self.follow(posted.response, message, of).await
+            }
             Content::Refusal => Some(Item::Refused(self.refused(posted).await)),
             Content::Nothing => {
                 let status = posted.response.status().as_u16();

@@ -17,7 +17,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Common, Mcp};
 use crate::failure::{Failure, Fault};
-use crate::wiring::{House, SWEEP_EVERY, log_to_stderr};
+use crate::logs::log_and_trace;
+use crate::traces::Joined;
+use crate::wiring::{House, SWEEP_EVERY};
 use crate::{net, servers};
 
 /// Programs that only start another one, whose name says more.
@@ -26,7 +28,7 @@ const LAUNCHERS: [&str; 12] = [
 ];
 
 pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
-    log_to_stderr("warn");
+    let exporting = log_and_trace("warn")?;
     let house = House::for_offloading(common, &mcp.limits)?;
     let gateway = gateway(&house, mcp)?;
     let runtime = runtime(mcp)?;
@@ -40,6 +42,9 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
         });
         let code = runtime.block_on(async {
             let hub = Hub::new(gateway);
+            if exporting.is_some() {
+                hub.trace_by(Arc::new(Joined::default()));
+            }
             let watched =
                 reload::watch(Arc::clone(&hub), house.files(), common.clone(), mcp.clone());
             tokio::spawn(watched);
@@ -55,6 +60,7 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     runtime.shutdown_background();
     house.ledger.flush_inline(SystemClock.now());
     house.tidy(None);
+    drop(exporting); // sends what is left
     code
 }
 

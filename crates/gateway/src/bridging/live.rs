@@ -1,0 +1,412 @@
+//! A bridge that is in force: who does what it says?
+//!
+//! The bridge itself is behind a lock that is held for no I/O. What it wants
+//! done is queued under that lock, so that the order holds, and done by whoever
+//! comes; what the server must be told because of what it said is done aside,
+//! so that reading from it never waits for writing to it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
+use spillgate_wire::{
+    Envelope, Frame, Item, Key, Link, LinkError, Message, Parcel, ServerSpec, Sink, Via, messages,
+};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::time::{Instant, sleep_until};
+
+use crate::locked;
+
+/// A bridge, its server and its clients.
+#[derive(Debug)]
+pub(crate) struct Live {
+    state: Mutex<State>,
+    link: OnceLock<Weak<dyn Link>>,
+    /// Held by whoever tells the server what is queued.
+    to_server: AsyncMutex<()>,
+    /// Held by whoever gives clients what is queued.
+    to_clients: AsyncMutex<()>,
+    /// Told when the bridge's deadline may be another.
+    due: Arc<Notify>,
+    /// Told when the server has greeted.
+    greeted: Notify,
+    me: Weak<Live>,
+}
+
+#[derive(Debug)]
+struct State {
+    bridge: Bridge,
+    clients: HashMap<Caller, Arc<dyn Sink>>,
+    callers: u64,
+    for_server: VecDeque<ForServer>,
+    for_clients: VecDeque<(Arc<dyn Sink>, Parcel)>,
+    /// The bridge's own `initialize` or `server/discover`, unanswered.
+    greeting: Option<Key>,
+    ended: Option<String>,
+}
+
+#[derive(Debug)]
+enum ForServer {
+    Send(Message),
+    Abandon(Key),
+    Listen,
+}
+
+/// What a bridge for this server is told of its surroundings.
+pub(super) fn config(server: &ServerSpec, declare: Declare) -> Config {
+    Config {
+        server: server.name.clone(),
+        ourselves: ("spillgate".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        declare,
+        streams: matches!(server.via, Via::Http(_)),
+        tokens: Tokens::new(|| {
+            let mut bytes = [0; 16];
+            getrandom::fill(&mut bytes).expect("invariant: the system has random bytes");
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        }),
+        limits: Limits::default(),
+    }
+}
+
+impl Live {
+    /// Puts a bridge in force. Its server's parcels have to be given to
+    /// [`Sink::take`], and [`Live::connect`] has to say where the server is.
+    pub(super) fn new(bridge: Bridge) -> Arc<Self> {
+        let live = Arc::new_cyclic(|me| Self {
+            state: Mutex::new(State {
+                bridge,
+                clients: HashMap::new(),
+                callers: 0,
+                for_server: VecDeque::new(),
+                for_clients: VecDeque::new(),
+                greeting: None,
+                ended: None,
+            }),
+            link: OnceLock::new(),
+            to_server: AsyncMutex::default(),
+            to_clients: AsyncMutex::default(),
+            due: Arc::default(),
+            greeted: Notify::new(),
+            me: Weak::clone(me),
+        });
+        tokio::spawn(keep_time(Weak::clone(&live.me), Arc::clone(&live.due)));
+        live
+    }
+
+    /// The bridge of a legacy server that many clients share.
+    pub(crate) fn for_many(server: &ServerSpec) -> Arc<Self> {
+        let config = config(server, Declare::Everything);
+        Self::new(Bridge::modern_client_legacy_server(config))
+    }
+
+    /// Says where the server is; whoever opened the link keeps it.
+    pub(crate) fn connect(&self, link: &Arc<dyn Link>) {
+        // The first link is the only one.
+        let _ = self.link.set(Arc::downgrade(link));
+    }
+
+    /// How the server ended, if it did.
+    pub(crate) fn ended(&self) -> Option<String> {
+        locked(&self.state).ended.clone()
+    }
+
+    /// A client that is served from now on.
+    pub(super) fn join(&self, to: Arc<dyn Sink>) -> Caller {
+        let mut state = locked(&self.state);
+        let caller = Caller(state.callers);
+        state.callers += 1;
+        state.clients.insert(caller, to);
+        caller
+    }
+
+    /// A client is gone: what it waits for is cancelled.
+    pub(super) fn leave(&self, caller: Caller) {
+        let is_told = {
+            let mut state = locked(&self.state);
+            state.clients.remove(&caller);
+            let steps = state.bridge.left(caller);
+            state.queue(steps);
+            !state.for_server.is_empty()
+        };
+        // Without a runtime there is no server either.
+        if let (true, Some(me)) = (is_told, self.me.upgrade())
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(async move { me.flush().await });
+        }
+    }
+
+    /// Takes a message of a client; an error where the server has ended.
+    pub(super) async fn hear(&self, from: Caller, message: &Message) -> Result<(), LinkError> {
+        {
+            let mut state = locked(&self.state);
+            if let Some(how) = &state.ended {
+                return Err(LinkError::Gone(how.clone()));
+            }
+            let steps = state.bridge.from_client(Heard {
+                from,
+                frame: &message.frame,
+                headers: &message.headers,
+                now: now(),
+            });
+            state.queue(steps);
+        }
+        self.flush().await;
+        Ok(())
+    }
+
+    /// A client closed the response to its request.
+    pub(super) async fn abandon(&self, by: Caller, of: &Key) {
+        {
+            let mut state = locked(&self.state);
+            let steps = state.bridge.abandoned(by, of);
+            state.queue(steps);
+        }
+        self.flush().await;
+    }
+
+    /// Waits until the server has greeted, if it is asked to: until then requests
+    /// wait here.
+    pub(super) async fn settled(&self) {
+        loop {
+            let greeted = self.greeted.notified();
+            let is_settled = {
+                let state = locked(&self.state);
+                state.greeting.is_none() || state.ended.is_some()
+            };
+            if is_settled {
+                break;
+            }
+            greeted.await;
+        }
+        self.flush().await;
+    }
+
+    /// Does what is queued.
+    async fn flush(&self) {
+        self.due.notify_one();
+        self.tell_server().await;
+        self.give_clients().await;
+    }
+
+    async fn tell_server(&self) {
+        let _turn = self.to_server.lock().await;
+        loop {
+            let Some(next) = locked(&self.state).for_server.pop_front() else {
+                return;
+            };
+            let link = self.link.get().and_then(Weak::upgrade);
+            match (next, link) {
+                (ForServer::Send(message), Some(link)) => {
+                    let key = message.id.clone();
+                    if let Err(error) = link.send(message).await {
+                        self.not_sent(key, error);
+                    }
+                }
+                (ForServer::Send(message), None) => {
+                    self.not_sent(message.id, LinkError::Gone("has ended".to_owned()));
+                }
+                (ForServer::Abandon(key), Some(link)) => link.abandon(&key).await,
+                (ForServer::Listen, Some(link)) => {
+                    tokio::spawn(async move {
+                        // Servers need not have such a stream.
+                        if let Err(error) = link.listen(None).await {
+                            tracing::debug!(%error, "does not let itself be listened to");
+                        }
+                    });
+                }
+                (ForServer::Abandon(_) | ForServer::Listen, None) => {}
+            }
+        }
+    }
+
+    fn not_sent(&self, key: Option<Key>, error: LinkError) {
+        let Some(key) = key else {
+            tracing::warn!(%error, "could not be told");
+            return;
+        };
+        self.absorb(Parcel {
+            of: Some(key),
+            event: None,
+            item: Item::Failed(error),
+        });
+    }
+
+    async fn give_clients(&self) {
+        let _turn = self.to_clients.lock().await;
+        loop {
+            let Some((to, parcel)) = locked(&self.state).for_clients.pop_front() else {
+                return;
+            };
+            to.take(parcel).await;
+        }
+    }
+
+    /// Tells the bridge what came. Whether there is something for the server.
+    fn absorb(&self, parcel: Parcel) -> bool {
+        let mut state = locked(&self.state);
+        if state.ended.is_some() {
+            return false;
+        }
+        let is_lost = matches!(&parcel.item, Item::Refused(refusal) if refusal.session_lost);
+        let gone = match &parcel.item {
+            Item::Gone(how) => Some(how.clone()),
+            // Only another `initialize` leads on.
+            _ if is_lost => Some("does not know our session any more".to_owned()),
+            _ => None,
+        };
+        let is_greeting = state
+            .greeting
+            .as_ref()
+            .is_some_and(|key| answers(&parcel, key));
+        if is_greeting || gone.is_some() {
+            state.greeting = None;
+            self.greeted.notify_waiters();
+        }
+        let steps = state.bridge.from_server(bearable(parcel), now());
+        state.queue(steps);
+        if let Some(how) = gone {
+            if is_lost {
+                let told = gone_parcel(&how);
+                let steps = state.bridge.from_server(told, now());
+                state.queue(steps);
+            }
+            state.end(how);
+        }
+        !state.for_server.is_empty()
+    }
+
+    fn tick(&self) -> Option<std::time::Instant> {
+        let mut state = locked(&self.state);
+        let now = now();
+        if state.bridge.deadline().is_some_and(|at| at <= now) {
+            let steps = state.bridge.tick(now);
+            state.queue(steps);
+        }
+        state.bridge.deadline()
+    }
+}
+
+impl Sink for Live {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        async move {
+            if self.absorb(parcel)
+                && let Some(me) = self.me.upgrade()
+            {
+                tokio::spawn(async move { me.flush().await });
+            }
+            self.due.notify_one();
+            self.give_clients().await;
+        }
+        .boxed()
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // Whoever keeps its time can stop.
+        self.due.notify_one();
+    }
+}
+
+impl State {
+    fn queue(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            match step {
+                Step::ToServer(message) => {
+                    let greets = matches!(
+                        message.method.as_deref(),
+                        Some("initialize" | "server/discover")
+                    );
+                    if greets {
+                        self.greeting.clone_from(&message.id);
+                    }
+                    self.for_server.push_back(ForServer::Send(message));
+                }
+                Step::ToClient { to, parcel } => {
+                    if let Some(client) = self.clients.get(&to) {
+                        self.for_clients.push_back((Arc::clone(client), parcel));
+                    }
+                }
+                Step::Abandon(key) => self.for_server.push_back(ForServer::Abandon(key)),
+                Step::Listen => self.for_server.push_back(ForServer::Listen),
+            }
+        }
+    }
+
+    /// The server is gone: each client hears of it once, after its answers.
+    fn end(&mut self, how: String) {
+        self.for_server.clear();
+        for (_, client) in self.clients.drain() {
+            self.for_clients.push_back((client, gone_parcel(&how)));
+        }
+        self.ended = Some(how);
+    }
+}
+
+fn gone_parcel(how: &str) -> Parcel {
+    Parcel {
+        of: None,
+        event: None,
+        item: Item::Gone(how.to_owned()),
+    }
+}
+
+/// Whether a parcel answers the request `key`, or says that nothing will.
+fn answers(parcel: &Parcel, key: &Key) -> bool {
+    match &parcel.item {
+        Item::Message(Frame::Memory(frame)) => {
+            let is_it = |one: &Envelope<'_>| one.is_response() && one.key().as_ref() == Some(key);
+            messages(frame).iter().any(is_it)
+        }
+        Item::Refused(_) | Item::Failed(_) => parcel.of.as_ref() == Some(key),
+        _ => false,
+    }
+}
+
+/// A message that is too large for the memory as a bridge can bear it: an error
+/// for the request that it answers.
+fn bearable(parcel: Parcel) -> Parcel {
+    let Item::Message(Frame::Spooled(spooled)) = &parcel.item else {
+        return parcel;
+    };
+    let all = spooled.messages();
+    let answered = all.iter().find(|one| one.is_response());
+    let of = answered.and_then(Envelope::key).or(parcel.of);
+    let what = format!(
+        "a message of {} bytes, which is too large to be translated between two generations of MCP",
+        spooled.len()
+    );
+    tracing::warn!(bytes = spooled.len(), "too large to be bridged");
+    Parcel {
+        of,
+        event: None,
+        item: Item::Failed(LinkError::NotMcp(what)),
+    }
+}
+
+/// Wakes a bridge when something is due.
+async fn keep_time(live: Weak<Live>, due: Arc<Notify>) {
+    loop {
+        let Some(here) = live.upgrade() else { return };
+        let next = here.tick();
+        here.tell_server().await;
+        here.give_clients().await;
+        drop(here);
+        match next {
+            Some(at) => {
+                tokio::select! {
+                    () = sleep_until(Instant::from_std(at)) => {}
+                    () = due.notified() => {}
+                }
+            }
+            None => due.notified().await,
+        }
+    }
+}
+
+fn now() -> std::time::Instant {
+    Instant::now().into_std()
+}

@@ -1,0 +1,185 @@
+//! Where does a bridge between two generations of MCP stand?
+//!
+//! Between a session and the way to a server, so that neither knows of it: an
+//! [`Opener`] that opens the way and watches the first messages. As long as both
+//! ends speak the same generation, frames pass as they are; once that is
+//! certain, nothing is looked at any more. A bridge begins when a client
+//! insists (ADR 11).
+//!
+//! ```text
+//! Session ──▶ Gate ─▶ (passes) ──────────────▶ Link ──▶ server
+//!                 └─▶ Live (a bridge) ───────────┘
+//! ```
+
+mod eras;
+mod live;
+mod verdict;
+mod way;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_wire::{Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink};
+use tokio::time::timeout;
+
+use self::way::{Verb, Way};
+use crate::gateway::Bridging;
+use crate::shared::Shared;
+
+pub(crate) use eras::{Eras, Speaks};
+pub(crate) use live::Live;
+
+/// How long a server may take to say which generation it speaks; then it is
+/// taken for a legacy one. Some never answer what they do not know, others are
+/// still being downloaded.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Opens ways that a bridge may come to stand in.
+#[derive(Debug)]
+pub(crate) struct Bridged {
+    ways: Arc<dyn Opener>,
+    eras: Arc<Eras>,
+    /// Where the bridges of stateless exchanges are; a session has its own.
+    shared: Option<Arc<Shared>>,
+}
+
+impl Bridged {
+    /// For one client's session.
+    pub(crate) fn session(ways: Arc<dyn Opener>, eras: Arc<Eras>) -> Arc<dyn Opener> {
+        Arc::new(Self {
+            ways,
+            eras,
+            shared: None,
+        })
+    }
+
+    /// For a stateless exchange.
+    pub(crate) fn exchange(shared: &Arc<Shared>, eras: Arc<Eras>) -> Arc<dyn Opener> {
+        Arc::new(Self {
+            ways: Arc::clone(shared) as Arc<dyn Opener>,
+            eras,
+            shared: Some(Arc::clone(shared)),
+        })
+    }
+}
+
+impl Opener for Bridged {
+    fn open<'a>(
+        &'a self,
+        server: &'a ServerSpec,
+        sink: Arc<dyn Sink>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
+        let rule = self.eras.rule(&server.name);
+        if rule == Bridging::Never {
+            return self.ways.open(server, sink);
+        }
+        async move {
+            let eras = Arc::clone(&self.eras);
+            let way = Way::new(server.clone(), rule, eras, self.shared.clone(), sink);
+            let link = self.ways.open(server, way.clone() as Arc<dyn Sink>).await?;
+            way.connect(&link);
+            let is_exchange = self.shared.is_some();
+            Ok(Arc::new(Gate {
+                way,
+                link,
+                is_exchange,
+            }) as Arc<dyn Link>)
+        }
+        .boxed()
+    }
+}
+
+/// A way that a bridge may come to stand in, as the session sees it.
+#[derive(Debug)]
+struct Gate {
+    way: Arc<Way>,
+    link: Arc<dyn Link>,
+    /// What it waits for has to be taken back when it ends: the server goes on.
+    is_exchange: bool,
+}
+
+impl Link for Gate {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+        if self.way.is_passing() {
+            return self.link.send(message);
+        }
+        async move {
+            match self.way.decide(message) {
+                Verb::Pass(message) => self.link.send(message).await,
+                Verb::Hear(live, caller, message) => live.hear(caller, &message).await,
+                Verb::Tell(parcel) => {
+                    self.way.to_client(parcel).await;
+                    Ok(())
+                }
+                Verb::Probe => {
+                    let sent = self.link.send(way::probe()).await;
+                    sent.inspect_err(|_| self.way.forget_probe())
+                }
+                Verb::Turn => {
+                    Arc::clone(&self.way).turn().await;
+                    Ok(())
+                }
+                Verb::Wait => Ok(()),
+            }
+        }
+        .boxed()
+    }
+
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+        match self.way.bridge() {
+            // The bridge listens by itself.
+            Some(_) => std::future::ready(Ok(())).boxed(),
+            None => self.link.listen(after),
+        }
+    }
+
+    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()> {
+        if self.way.withdraw(of) {
+            return std::future::ready(()).boxed();
+        }
+        match self.way.bridge() {
+            Some((live, caller)) => {
+                let of = of.clone();
+                async move { live.abandon(caller, &of).await }.boxed()
+            }
+            None => self.link.abandon(of),
+        }
+    }
+
+    fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
+        async move {
+            if !hurried {
+                // What still waits to be sent is to be sent.
+                drop(timeout(PATIENCE, self.way.settled()).await);
+            }
+            if self.is_exchange {
+                self.way.leave();
+            }
+            self.link.close(hurried).await;
+        }
+        .boxed()
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.way.leave();
+    }
+}
+
+/// The same parcel for another request, of what can be told to several.
+fn for_request(parcel: &Parcel, key: &Key) -> Option<Parcel> {
+    use spillgate_wire::Item;
+    let item = match &parcel.item {
+        Item::Refused(refusal) => Item::Refused(refusal.clone()),
+        Item::Failed(error) => Item::Failed(error.clone()),
+        _ => return None,
+    };
+    Some(Parcel {
+        of: Some(key.clone()),
+        event: None,
+        item,
+    })
+}

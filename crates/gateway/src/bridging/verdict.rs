@@ -1,0 +1,195 @@
+//! What does an answer say of the generation of the server that gave it?
+
+use serde::Deserialize;
+use spillgate_bridge::{Era, era_of_server};
+use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, messages};
+
+/// A method that is not there (JSON-RPC).
+const NO_METHOD: i64 = -32601;
+
+/// What an answer to `initialize` or `server/discover` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The server speaks 2025-11-25 or older.
+    Legacy,
+    /// It speaks 2026-07-28; as an answer to `initialize`, nothing older.
+    Modern,
+    /// It refused, which may have any reason.
+    Unclear,
+    /// It was not reached, or lets nobody in.
+    Failed,
+}
+
+/// The verdict of a parcel, if it answers the request `key`, which was `asked`.
+pub(super) fn verdict(asked: &str, key: &Key, parcel: &Parcel) -> Option<Verdict> {
+    match &parcel.item {
+        Item::Message(Frame::Memory(frame)) => {
+            let all = messages(frame);
+            let [one] = &*all else { return None };
+            let is_it = one.is_response() && one.key().as_ref() == Some(key);
+            is_it.then(|| of_answer(asked, frame))
+        }
+        Item::Refused(refusal) if parcel.of.as_ref() == Some(key) => Some(match refusal.status {
+            400..=499 if matches!(refusal.status, 401 | 403 | 407 | 408 | 429) => Verdict::Failed,
+            400..=499 => {
+                let said = messages(&refusal.body);
+                match said.first().is_some_and(is_error) {
+                    true => of_answer(asked, &refusal.body),
+                    false if asked == "initialize" => Verdict::Unclear,
+                    // A session is wanted, or such a method is not known.
+                    false => Verdict::Legacy,
+                }
+            }
+            _ => Verdict::Failed,
+        }),
+        Item::Failed(_) if parcel.of.as_ref() == Some(key) => Some(Verdict::Failed),
+        _ => None,
+    }
+}
+
+/// An answer that has no result. Its id may be `null` where the server did not
+/// read the request.
+fn is_error(envelope: &Envelope<'_>) -> bool {
+    envelope.method.is_none() && envelope.result.is_none()
+}
+
+fn of_answer(asked: &str, answer: &[u8]) -> Verdict {
+    #[derive(Deserialize)]
+    struct Answer {
+        error: Option<Failure>,
+    }
+    #[derive(Deserialize)]
+    struct Failure {
+        code: i64,
+    }
+    let said: Option<Answer> = serde_json::from_slice(answer).ok();
+    let code = said.and_then(|said| said.error).map(|error| error.code);
+    match (era_of_server(asked, answer), code) {
+        (Some(Era::Modern), _) => Verdict::Modern,
+        (Some(Era::Legacy), _) => Verdict::Legacy,
+        // All legacy servers have `initialize`.
+        (None, Some(NO_METHOD)) => Verdict::Modern,
+        // A result is a result.
+        (None, None) if asked == "initialize" => Verdict::Legacy,
+        (None, _) => Verdict::Unclear,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spillgate_wire::{LinkError, Refusal};
+
+    use super::*;
+
+    fn key() -> Key {
+        Key::number(1)
+    }
+
+    #[test]
+    fn answers() {
+        let cases = [
+            (
+                "initialize",
+                r#""result":{"protocolVersion":"2025-11-25"}"#,
+                Verdict::Legacy,
+            ),
+            ("initialize", r#""result":{}"#, Verdict::Legacy),
+            (
+                "initialize",
+                r#""result":{"protocolVersion":"2026-07-28"}"#,
+                Verdict::Modern,
+            ),
+            (
+                "initialize",
+                r#""error":{"code":-32601,"message":""}"#,
+                Verdict::Modern,
+            ),
+            (
+                "initialize",
+                r#""error":{"code":-32022,"message":"","data":{"supported":["2026-07-28"]}}"#,
+                Verdict::Modern,
+            ),
+            (
+                "initialize",
+                r#""error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}"#,
+                Verdict::Legacy,
+            ),
+            (
+                "initialize",
+                r#""error":{"code":-32602,"message":""}"#,
+                Verdict::Unclear,
+            ),
+            (
+                "server/discover",
+                r#""error":{"code":-32601,"message":""}"#,
+                Verdict::Legacy,
+            ),
+            (
+                "server/discover",
+                r#""error":{"code":-32602,"message":""}"#,
+                Verdict::Legacy,
+            ),
+            (
+                "server/discover",
+                r#""error":{"code":-32021,"message":""}"#,
+                Verdict::Modern,
+            ),
+            (
+                "server/discover",
+                r#""result":{"supportedVersions":["2026-07-28"]}"#,
+                Verdict::Modern,
+            ),
+            ("server/discover", r#""result":{}"#, Verdict::Unclear),
+        ];
+        for (asked, said, want) in cases {
+            let parcel = Parcel::message(format!(r#"{{"jsonrpc":"2.0","id":1,{said}}}"#));
+            assert_eq!(
+                verdict(asked, &key(), &parcel),
+                Some(want),
+                "{asked} {said}"
+            );
+            assert_eq!(verdict(asked, &Key::number(2), &parcel), None);
+        }
+    }
+
+    #[test]
+    fn refusals() {
+        let refused = |status, body: &'static str| Parcel {
+            of: Some(key()),
+            event: None,
+            item: Item::Refused(Refusal {
+                status,
+                content_type: None,
+                challenge: None,
+                session_lost: false,
+                body: body.into(),
+            }),
+        };
+        const MODERN: &str = r#"{"id":null,"error":{"code":-32020,"message":""}}"#;
+        let cases = [
+            ("server/discover", 400, "Missing session", Verdict::Legacy),
+            ("server/discover", 404, "", Verdict::Legacy),
+            ("server/discover", 401, "", Verdict::Failed),
+            ("server/discover", 503, "", Verdict::Failed),
+            ("server/discover", 400, MODERN, Verdict::Modern),
+            ("initialize", 400, MODERN, Verdict::Modern),
+            ("initialize", 400, "", Verdict::Unclear),
+        ];
+        for (asked, status, body, want) in cases {
+            let parcel = refused(status, body);
+            assert_eq!(
+                verdict(asked, &key(), &parcel),
+                Some(want),
+                "{asked} {status}"
+            );
+        }
+        let failed = Parcel {
+            item: Item::Failed(LinkError::Unreachable(String::new())),
+            ..refused(0, "")
+        };
+        assert_eq!(
+            verdict("initialize", &key(), &failed),
+            Some(Verdict::Failed)
+        );
+    }
+}

@@ -1,0 +1,769 @@
+//! Does a message pass, wait, or go to a bridge?
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use spillgate_bridge::{Bridge, Caller, Declare, Era, era_of_client};
+use spillgate_wire::{
+    Item, Key, Link, LinkError, Message, Parcel, ServerSpec, Sink, Via, messages, object,
+};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::live::config;
+use super::verdict::{Verdict, verdict};
+use super::{Eras, Live, PATIENCE, Speaks, for_request};
+use crate::gateway::Bridging;
+use crate::locked;
+use crate::shared::Shared;
+
+/// A method that is not there (JSON-RPC).
+const NO_METHOD: i64 = -32601;
+/// The id of the gateway's own `server/discover`: those of its other questions
+/// are numbered.
+const PROBE: &str = "\"spillgate:era\"";
+
+/// One client's way to one server.
+#[derive(Debug)]
+pub(super) struct Way {
+    server: ServerSpec,
+    rule: Bridging,
+    eras: Arc<Eras>,
+    shared: Option<Arc<Shared>>,
+    to: Arc<dyn Sink>,
+    link: OnceLock<Weak<dyn Link>>,
+    /// Both ends speak the same: nothing is looked at any more.
+    passes: AtomicBool,
+    state: Mutex<State>,
+    /// Told when nothing waits any more.
+    settled: Notify,
+    /// The client is gone.
+    left: AtomicBool,
+    me: Weak<Way>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Everything passes; what greets is looked at.
+    Watching,
+    /// The client's `initialize` or `server/discover` is not answered yet.
+    Greeting {
+        greeting: Message,
+        key: Key,
+        /// Modern requests that came meanwhile.
+        held: VecDeque<Message>,
+    },
+    /// The gateway asked by itself which generation the server speaks.
+    Probing {
+        held: VecDeque<Message>,
+        /// What the server said to `initialize`.
+        refusal: Option<Parcel>,
+    },
+    /// What was held goes to the server as it is.
+    Releasing {
+        held: VecDeque<Message>,
+        pass: bool,
+    },
+    /// What was held goes to a bridge.
+    Turning {
+        held: VecDeque<Message>,
+        bridge: Option<(Arc<Live>, Caller)>,
+    },
+    Bridged(Arc<Live>, Caller),
+}
+
+/// What is to be done with a message of the client.
+#[derive(Debug)]
+pub(super) enum Verb {
+    /// Send it.
+    Pass(Message),
+    /// Give it to the bridge.
+    Hear(Arc<Live>, Caller, Message),
+    /// Give this to the client instead.
+    Tell(Parcel),
+    /// It waits until the server has said what it speaks: ask it.
+    Probe,
+    /// It waits for a bridge: bring it there.
+    Turn,
+    /// It waits; somebody else will see to it.
+    Wait,
+}
+
+/// What is to be done with a parcel of the server.
+enum Turn {
+    Give(Parcel),
+    Bridge(Arc<Live>, Parcel),
+    /// Then somebody has to do what the new state says.
+    Act(Vec<Parcel>, Act),
+    Drop,
+}
+
+enum Act {
+    Nothing,
+    Release,
+    Turn,
+    Probe,
+}
+
+/// The gateway's own `server/discover`.
+pub(super) fn probe() -> Message {
+    let params = json!({"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "spillgate", "version": env!("CARGO_PKG_VERSION")},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }});
+    let frame = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{PROBE},\"method\":\"server/discover\",\"params\":{params}}}\n"
+    );
+    Message {
+        id: Some(probe_key()),
+        frame: frame.into(),
+        method: Some("server/discover".to_owned()),
+        name: None,
+        headers: vec![("mcp-protocol-version".to_owned(), "2026-07-28".to_owned())],
+    }
+}
+
+fn probe_key() -> Key {
+    let id: &RawValue = serde_json::from_str(PROBE).expect("invariant: a constant");
+    Key::of(id).expect("invariant: a text is an id")
+}
+
+impl Way {
+    pub(super) fn new(
+        server: ServerSpec,
+        rule: Bridging,
+        eras: Arc<Eras>,
+        shared: Option<Arc<Shared>>,
+        to: Arc<dyn Sink>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            server,
+            rule,
+            eras,
+            shared,
+            to,
+            link: OnceLock::new(),
+            passes: AtomicBool::new(false),
+            state: Mutex::new(State::Watching),
+            settled: Notify::new(),
+            left: AtomicBool::new(false),
+            me: Weak::clone(me),
+        })
+    }
+
+    pub(super) fn connect(&self, link: &Arc<dyn Link>) {
+        // It is opened once.
+        let _ = self.link.set(Arc::downgrade(link));
+    }
+
+    pub(super) fn is_passing(&self) -> bool {
+        self.passes.load(Ordering::Acquire)
+    }
+
+    /// The bridge, where there is one.
+    pub(super) fn bridge(&self) -> Option<(Arc<Live>, Caller)> {
+        match &*locked(&self.state) {
+            State::Bridged(live, caller) => Some((Arc::clone(live), *caller)),
+            State::Turning { bridge, .. } => bridge.clone(),
+            _ => None,
+        }
+    }
+
+    /// The client is gone.
+    pub(super) fn leave(&self) {
+        self.left.store(true, Ordering::Release);
+        if let Some((live, caller)) = self.bridge() {
+            live.leave(caller);
+        }
+    }
+
+    pub(super) async fn to_client(&self, parcel: Parcel) {
+        self.to.take(parcel).await;
+    }
+
+    /// What becomes of a message of the client.
+    pub(super) fn decide(&self, message: Message) -> Verb {
+        let era = era_of(&message);
+        let mut state = locked(&self.state);
+        match &mut *state {
+            State::Bridged(live, caller) => {
+                return Verb::Hear(Arc::clone(live), *caller, message);
+            }
+            State::Releasing { held, .. } | State::Turning { held, .. } => {
+                held.push_back(message);
+                return Verb::Wait;
+            }
+            _ => {}
+        }
+        if withdrawn(&message).is_some_and(|key| state.withdraw(&key)) {
+            return Verb::Wait;
+        }
+        let (Some(key), Some(era)) = (message.id.clone(), era) else {
+            return Verb::Pass(message);
+        };
+        let speaks = self.eras.of(&self.server.name);
+        match (message.method.as_deref(), era) {
+            (Some("initialize"), _) => self.initialize(&mut state, key, message, speaks),
+            (Some("server/discover"), _) => self.discover(&mut state, key, message, speaks),
+            (_, Era::Modern) => self.modern(&mut state, message, speaks),
+            (_, Era::Legacy) => Verb::Pass(message),
+        }
+    }
+
+    fn initialize(&self, state: &mut State, key: Key, message: Message, speaks: Speaks) -> Verb {
+        // An exchange is no session: such a client is told so by the server.
+        if matches!(state, State::Probing { .. }) || self.shared.is_some() {
+            return Verb::Pass(message);
+        }
+        if speaks.legacy == Some(false) && speaks.modern == Some(true) {
+            return turning(state, message);
+        }
+        greeting(state, key, message)
+    }
+
+    fn discover(&self, state: &mut State, key: Key, message: Message, speaks: Speaks) -> Verb {
+        if !matches!(state, State::Watching) {
+            return Verb::Pass(message);
+        }
+        match speaks.modern {
+            Some(true) => self.passing(message),
+            Some(false) if self.insists() => turning(state, message),
+            // A process that many share may be a session by now.
+            Some(false) if self.shares_a_process() => Verb::Tell(no_discover(&key)),
+            _ => greeting(state, key, message),
+        }
+    }
+
+    /// A modern request that is no greeting: the client insists.
+    fn modern(&self, state: &mut State, message: Message, speaks: Speaks) -> Verb {
+        match (state, speaks.modern) {
+            (State::Greeting { greeting, held, .. }, _) => {
+                if greeting.method.as_deref() == Some("initialize") {
+                    return Verb::Pass(message);
+                }
+                held.push_back(message);
+                if held.len() == 1 {
+                    self.give_up_later();
+                }
+                Verb::Wait
+            }
+            (State::Probing { held, refusal }, _) => {
+                if refusal.is_some() {
+                    return Verb::Pass(message);
+                }
+                held.push_back(message);
+                Verb::Wait
+            }
+            (_, Some(true)) => self.passing(message),
+            (state, Some(false)) => turning(state, message),
+            (state, None) => {
+                *state = State::Probing {
+                    held: VecDeque::from([message]),
+                    refusal: None,
+                };
+                self.give_up_later();
+                Verb::Probe
+            }
+        }
+    }
+
+    /// Both ends speak the same.
+    fn passing(&self, message: Message) -> Verb {
+        self.passes.store(true, Ordering::Release);
+        Verb::Pass(message)
+    }
+
+    /// Whether `server/discover` is answered for a legacy server: by its rule, or
+    /// because the gateway as a whole is modern.
+    fn insists(&self) -> bool {
+        self.rule == Bridging::Always || self.eras.another_is_modern(&self.server.name)
+    }
+
+    fn shares_a_process(&self) -> bool {
+        self.shared.is_some() && matches!(self.server.via, Via::Command(_))
+    }
+
+    /// The probe could not be sent, which whoever sent it is told.
+    pub(super) fn forget_probe(&self) {
+        let mut state = locked(&self.state);
+        if matches!(&*state, State::Probing { .. }) {
+            *state = State::Watching;
+        }
+        drop(state);
+        self.settled.notify_waiters();
+    }
+
+    /// The client closed the response to a request that was held.
+    pub(super) fn withdraw(&self, of: &Key) -> bool {
+        !self.is_passing() && locked(&self.state).withdraw(of)
+    }
+
+    /// A server that does not answer is taken for a legacy one, for now.
+    fn give_up_later(&self) {
+        let way = Weak::clone(&self.me);
+        tokio::spawn(async move {
+            sleep(PATIENCE).await;
+            let Some(way) = way.upgrade() else { return };
+            let act = {
+                let mut state = locked(&way.state);
+                match &mut *state {
+                    State::Greeting { held, .. } if !held.is_empty() => {
+                        let held = mem::take(held);
+                        *state = State::Turning { held, bridge: None };
+                        Act::Turn
+                    }
+                    State::Probing {
+                        held,
+                        refusal: None,
+                    } => {
+                        let held = mem::take(held);
+                        *state = State::Turning { held, bridge: None };
+                        Act::Turn
+                    }
+                    _ => Act::Nothing,
+                }
+            };
+            way.act(act).await;
+        });
+    }
+
+    /// Waits until nothing is held any more.
+    pub(super) async fn settled(&self) {
+        loop {
+            let settled = self.settled.notified();
+            let bridge = {
+                let state = locked(&self.state);
+                match &*state {
+                    State::Watching => return,
+                    State::Greeting { held, .. } if held.is_empty() => return,
+                    State::Bridged(live, _) if self.shared.is_none() => Some(Arc::clone(live)),
+                    State::Bridged(..) => return,
+                    _ => None,
+                }
+            };
+            match bridge {
+                Some(live) => return live.settled().await,
+                None => settled.await,
+            }
+        }
+    }
+
+    /// What becomes of a parcel of the server.
+    fn judge(&self, parcel: Parcel) -> Turn {
+        let mut state = locked(&self.state);
+        match &mut *state {
+            State::Watching | State::Releasing { .. } => Turn::Give(parcel),
+            State::Bridged(live, _)
+            | State::Turning {
+                bridge: Some((live, _)),
+                ..
+            } => match &self.shared {
+                // That bridge has a way of its own.
+                Some(_) => Turn::Drop,
+                None => Turn::Bridge(Arc::clone(live), parcel),
+            },
+            State::Turning { bridge: None, .. } => match parcel.item {
+                // Whoever waits is told by the bridge.
+                Item::Gone(_) if self.shared.is_some() => Turn::Drop,
+                _ => Turn::Give(parcel),
+            },
+            State::Greeting { .. } | State::Probing { .. } => {
+                let turn = self.greeted(&mut state, parcel);
+                drop(state);
+                self.settled.notify_waiters();
+                turn
+            }
+        }
+    }
+
+    fn greeted(&self, state: &mut State, parcel: Parcel) -> Turn {
+        if matches!(parcel.item, Item::Gone(_)) {
+            *state = State::Watching; // whatever waits fails
+            return Turn::Give(parcel);
+        }
+        let (asked, key) = match state {
+            State::Greeting { greeting, key, .. } => {
+                (greeting.method.clone().unwrap_or_default(), key.clone())
+            }
+            _ => ("server/discover".to_owned(), probe_key()),
+        };
+        let Some(verdict) = verdict(&asked, &key, &parcel) else {
+            return Turn::Give(parcel);
+        };
+        match mem::replace(state, State::Watching) {
+            State::Greeting { greeting, held, .. } if asked == "initialize" => {
+                self.initialized(state, verdict, greeting, held, parcel)
+            }
+            State::Greeting { greeting, held, .. } => {
+                self.discovered(state, verdict, greeting, held, parcel)
+            }
+            State::Probing { held, refusal } => self.probed(state, verdict, held, refusal, parcel),
+            other => {
+                *state = other;
+                Turn::Give(parcel)
+            }
+        }
+    }
+
+    fn initialized(
+        &self,
+        state: &mut State,
+        verdict: Verdict,
+        greeting: Message,
+        mut held: VecDeque<Message>,
+        parcel: Parcel,
+    ) -> Turn {
+        match verdict {
+            Verdict::Legacy => {
+                self.note(Some(true), None);
+                self.release(state, vec![parcel], held, true)
+            }
+            Verdict::Modern => {
+                self.note(Some(false), Some(true));
+                held.push_front(greeting);
+                *state = State::Turning { held, bridge: None };
+                Turn::Act(Vec::new(), Act::Turn)
+            }
+            Verdict::Unclear => {
+                held.push_front(greeting);
+                let refusal = Some(parcel);
+                *state = State::Probing { held, refusal };
+                Turn::Act(Vec::new(), Act::Probe)
+            }
+            Verdict::Failed => self.release(state, vec![parcel], held, false),
+        }
+    }
+
+    fn discovered(
+        &self,
+        state: &mut State,
+        verdict: Verdict,
+        greeting: Message,
+        mut held: VecDeque<Message>,
+        parcel: Parcel,
+    ) -> Turn {
+        match verdict {
+            Verdict::Modern => {
+                self.note(None, Some(true));
+                self.release(state, vec![parcel], held, true)
+            }
+            Verdict::Legacy => {
+                self.note(None, Some(false));
+                let is_hidden = self.insists();
+                if is_hidden {
+                    held.push_front(greeting);
+                }
+                if held.is_empty() {
+                    return Turn::Give(parcel);
+                }
+                *state = State::Turning { held, bridge: None };
+                let told = if is_hidden { None } else { Some(parcel) };
+                Turn::Act(told.into_iter().collect(), Act::Turn)
+            }
+            Verdict::Unclear | Verdict::Failed => self.release(state, vec![parcel], held, false),
+        }
+    }
+
+    fn probed(
+        &self,
+        state: &mut State,
+        verdict: Verdict,
+        held: VecDeque<Message>,
+        refusal: Option<Parcel>,
+        parcel: Parcel,
+    ) -> Turn {
+        match (verdict, refusal) {
+            (Verdict::Modern, Some(_)) => {
+                self.note(Some(false), Some(true));
+                *state = State::Turning { held, bridge: None };
+                Turn::Act(Vec::new(), Act::Turn)
+            }
+            (_, Some(refusal)) => Turn::Give(refusal),
+            (Verdict::Modern, None) => {
+                self.note(None, Some(true));
+                self.release(state, Vec::new(), held, true)
+            }
+            (Verdict::Legacy, None) => {
+                self.note(None, Some(false));
+                *state = State::Turning { held, bridge: None };
+                Turn::Act(Vec::new(), Act::Turn)
+            }
+            (Verdict::Unclear, None) => self.release(state, Vec::new(), held, false),
+            (Verdict::Failed, None) => {
+                let keys = held.iter().filter_map(|message| message.id.as_ref());
+                let told = keys.filter_map(|key| for_request(&parcel, key));
+                Turn::Act(told.collect(), Act::Nothing)
+            }
+        }
+    }
+
+    fn note(&self, legacy: Option<bool>, modern: Option<bool>) {
+        self.eras.note(&self.server.name, Speaks { legacy, modern });
+    }
+
+    /// What was held goes to the server, and everything after it.
+    fn release(
+        &self,
+        state: &mut State,
+        told: Vec<Parcel>,
+        held: VecDeque<Message>,
+        pass: bool,
+    ) -> Turn {
+        if !held.is_empty() {
+            *state = State::Releasing { held, pass };
+            return Turn::Act(told, Act::Release);
+        }
+        *state = State::Watching;
+        self.passes.store(pass, Ordering::Release);
+        Turn::Act(told, Act::Nothing)
+    }
+
+    async fn act(self: &Arc<Self>, act: Act) {
+        match act {
+            Act::Nothing => {}
+            Act::Release => drop(tokio::spawn(Arc::clone(self).let_go())),
+            Act::Turn => drop(tokio::spawn(Arc::clone(self).turn())),
+            Act::Probe => {
+                let way = Arc::clone(self);
+                tokio::spawn(async move {
+                    let link = way.link.get().and_then(Weak::upgrade);
+                    let sent = match link {
+                        Some(link) => link.send(probe()).await,
+                        None => Err(LinkError::Gone("has ended".to_owned())),
+                    };
+                    if let Err(error) = sent {
+                        way.take(failed(&probe_key(), error)).await;
+                    }
+                });
+            }
+        }
+    }
+
+    /// Sends what was held.
+    async fn let_go(self: Arc<Self>) {
+        loop {
+            let next = {
+                let mut state = locked(&self.state);
+                let State::Releasing { held, pass } = &mut *state else {
+                    break;
+                };
+                match held.pop_front() {
+                    Some(next) => next,
+                    None => {
+                        self.passes.store(*pass, Ordering::Release);
+                        *state = State::Watching;
+                        break;
+                    }
+                }
+            };
+            let key = next.id.clone();
+            let sent = match self.link.get().and_then(Weak::upgrade) {
+                Some(link) => link.send(next).await,
+                None => Err(LinkError::Gone("has ended".to_owned())),
+            };
+            if let (Err(error), Some(key)) = (sent, key) {
+                self.to.take(failed(&key, error)).await;
+            }
+        }
+        self.settled.notify_waiters();
+    }
+
+    /// Gives what was held to a bridge.
+    pub(super) async fn turn(self: Arc<Self>) {
+        let (live, caller) = match self.cross().await {
+            Ok(joined) => joined,
+            Err(error) => return self.fail_held(&error).await,
+        };
+        loop {
+            let next = {
+                let mut state = locked(&self.state);
+                let State::Turning { held, .. } = &mut *state else {
+                    break;
+                };
+                match held.pop_front() {
+                    Some(next) => next,
+                    None => {
+                        *state = State::Bridged(Arc::clone(&live), caller);
+                        break;
+                    }
+                }
+            };
+            let heard = live.hear(caller, &next).await;
+            if let (Err(error), Some(key)) = (heard, &next.id) {
+                self.to.take(failed(key, error)).await;
+            }
+        }
+        if self.left.load(Ordering::Acquire) {
+            live.leave(caller);
+        }
+        self.settled.notify_waiters();
+    }
+
+    /// Opens the bridge that the first message wants.
+    async fn cross(&self) -> Result<(Arc<Live>, Caller), LinkError> {
+        let is_legacy_client = match &*locked(&self.state) {
+            State::Turning { held, .. } => held
+                .front()
+                .is_some_and(|first| first.method.as_deref() == Some("initialize")),
+            _ => false,
+        };
+        let (live, caller) = match (&self.shared, is_legacy_client) {
+            (Some(shared), false) => {
+                let live = shared.bridge(&self.server).await?;
+                let caller = live.join(Arc::clone(&self.to));
+                (live, caller)
+            }
+            (_, is_legacy_client) => {
+                let config = config(&self.server, Declare::FirstRequest);
+                let live = Live::new(match is_legacy_client {
+                    true => Bridge::legacy_client_modern_server(config),
+                    false => Bridge::modern_client_legacy_server(config),
+                });
+                if let Some(link) = self.link.get().and_then(Weak::upgrade) {
+                    live.connect(&link);
+                }
+                let caller = live.join(Arc::clone(&self.to));
+                (live, caller)
+            }
+        };
+        tracing::info!(
+            server = self.server.name,
+            client = if is_legacy_client { "legacy" } else { "modern" },
+            "bridged: client and server speak different generations of MCP"
+        );
+        if let State::Turning { bridge, .. } = &mut *locked(&self.state) {
+            *bridge = Some((Arc::clone(&live), caller));
+        }
+        Ok((live, caller))
+    }
+
+    async fn fail_held(&self, error: &LinkError) {
+        let held = match mem::replace(&mut *locked(&self.state), State::Watching) {
+            State::Turning { held, .. } => held,
+            _ => VecDeque::new(),
+        };
+        for key in held.into_iter().filter_map(|message| message.id) {
+            self.to.take(failed(&key, error.clone())).await;
+        }
+        self.settled.notify_waiters();
+    }
+}
+
+impl Sink for Way {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        if self.is_passing() {
+            return self.to.take(parcel);
+        }
+        async move {
+            match self.judge(parcel) {
+                Turn::Give(parcel) => self.to.take(parcel).await,
+                Turn::Bridge(live, parcel) => live.take(parcel).await,
+                Turn::Act(told, act) => {
+                    for parcel in told {
+                        self.to.take(parcel).await;
+                    }
+                    if let Some(me) = self.me.upgrade() {
+                        me.act(act).await;
+                    }
+                }
+                Turn::Drop => {}
+            }
+        }
+        .boxed()
+    }
+}
+
+impl State {
+    /// Lets go of a request that is held. Whether it was.
+    fn withdraw(&mut self, key: &Key) -> bool {
+        let (Self::Greeting { held, .. }
+        | Self::Probing {
+            held,
+            refusal: None,
+        }
+        | Self::Releasing { held, .. }
+        | Self::Turning { held, .. }) = self
+        else {
+            return false;
+        };
+        let before = held.len();
+        held.retain(|message| message.id.as_ref() != Some(key));
+        held.len() < before
+    }
+}
+
+fn turning(state: &mut State, message: Message) -> Verb {
+    let mut held = match state {
+        State::Greeting { held, .. } => mem::take(held),
+        _ => VecDeque::new(),
+    };
+    held.push_back(message);
+    *state = State::Turning { held, bridge: None };
+    Verb::Turn
+}
+
+fn greeting(state: &mut State, key: Key, message: Message) -> Verb {
+    let held = match state {
+        State::Greeting { held, .. } => mem::take(held),
+        _ => VecDeque::new(),
+    };
+    *state = State::Greeting {
+        greeting: message.clone(),
+        key,
+        held,
+    };
+    Verb::Pass(message)
+}
+
+/// What the sender of a request speaks.
+fn era_of(message: &Message) -> Option<Era> {
+    let all = messages(&message.frame);
+    let [one] = &*all else { return None };
+    era_of_client(one)
+}
+
+/// The request that a message takes back.
+fn withdrawn(message: &Message) -> Option<Key> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "requestId")]
+        request: &'a RawValue,
+    }
+    if message.method.as_deref() != Some("notifications/cancelled") {
+        return None;
+    }
+    let all = messages(&message.frame);
+    let params = all.first()?.params.and_then(object::<Params<'_>>)?;
+    Key::of(params.request)
+}
+
+fn failed(key: &Key, error: LinkError) -> Parcel {
+    Parcel {
+        of: Some(key.clone()),
+        event: None,
+        item: Item::Failed(error),
+    }
+}
+
+/// The answer to `server/discover` where there is no such thing: clients then
+/// fall back to `initialize`.
+fn no_discover(key: &Key) -> Parcel {
+    let error = json!({
+        "code": NO_METHOD,
+        "message": "the server speaks MCP 2025-11-25 or older: `server/discover` is not part of it",
+        "data": {"fault": "client", "hint": Value::from("begin with `initialize`")},
+    });
+    let frame = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{error}}}\n",
+        key.as_json()
+    );
+    Parcel::message(frame).of(Some(key.clone()))
+}

@@ -1,0 +1,157 @@
+//! Servers and the account, with what they do counted on the way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_offload::{Exit, Ledger, LedgerEntry};
+use spillgate_wire::{Item, Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink};
+
+use crate::meter::Meter;
+use crate::metrics::{self, Metrics};
+
+/// Opens ways, and counts them.
+#[derive(Debug)]
+pub(crate) struct WatchedWays {
+    pub(crate) ways: Arc<dyn Opener>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Opener for WatchedWays {
+    fn open<'a>(
+        &'a self,
+        server: &'a ServerSpec,
+        sink: Arc<dyn Sink>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
+        let up = Arc::new(Up {
+            meter: self.metrics.server(&server.name),
+            is_open: AtomicBool::new(false),
+        });
+        let inbox = Arc::new(WatchedSink {
+            sink,
+            up: Arc::clone(&up),
+        });
+        async move {
+            up.meter.opening();
+            // Before it is open, for it may end while it is being opened.
+            up.begin();
+            match self.ways.open(server, inbox).await {
+                Ok(link) => Ok(Arc::new(WatchedLink { link, up }) as Arc<dyn Link>),
+                Err(error) => {
+                    up.end();
+                    up.meter.not_opened(&error.to_string());
+                    Err(error)
+                }
+            }
+        }
+        .boxed()
+    }
+}
+
+/// A way that is open until it ends or is let go, whatever comes first.
+#[derive(Debug)]
+struct Up {
+    meter: Arc<Meter>,
+    is_open: AtomicBool,
+}
+
+impl Up {
+    fn begin(&self) {
+        self.is_open.store(true, Ordering::Relaxed);
+        self.meter.opened();
+    }
+
+    /// Whether it was open until now.
+    fn end(&self) -> bool {
+        let was_open = self.is_open.swap(false, Ordering::Relaxed);
+        if was_open {
+            self.meter.let_go();
+        }
+        was_open
+    }
+}
+
+#[derive(Debug)]
+struct WatchedSink {
+    sink: Arc<dyn Sink>,
+    up: Arc<Up>,
+}
+
+impl Sink for WatchedSink {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        if let Item::Gone(how) = &parcel.item
+            && self.up.end()
+        {
+            self.up.meter.ended(how);
+        }
+        self.sink.take(parcel)
+    }
+}
+
+#[derive(Debug)]
+struct WatchedLink {
+    link: Arc<dyn Link>,
+    up: Arc<Up>,
+}
+
+impl Link for WatchedLink {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+        self.link.send(message)
+    }
+
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+        self.link.listen(after)
+    }
+
+    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()> {
+        self.link.abandon(of)
+    }
+
+    fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
+        // What ends now was told to.
+        self.up.end();
+        self.link.close(hurried)
+    }
+}
+
+impl Drop for WatchedLink {
+    fn drop(&mut self) {
+        self.up.end();
+    }
+}
+
+/// Enters results into the account, and counts them.
+#[derive(Debug)]
+pub(crate) struct WatchedLedger {
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Ledger for WatchedLedger {
+    fn record(&self, entry: LedgerEntry) {
+        let meter = self.metrics.server(entry.server.as_deref().unwrap_or(""));
+        let (came, shown) = (entry.tokens_in.count, entry.tokens_shown.count);
+        match entry.exit {
+            Exit::Offloaded => {
+                meter.result(metrics::Exit::Offloaded);
+                meter.stored(entry.bytes_in);
+                meter.tokens(came.saturating_sub(shown), 0);
+            }
+            Exit::NotStored => meter.result(metrics::Exit::NotStored),
+            Exit::Retrieved | Exit::Extracted | Exit::Listed => meter.tokens(0, shown),
+            Exit::Inline => {}
+        }
+        self.ledger.record(entry);
+    }
+
+    fn inline(&self, bytes: u64) {
+        self.ledger.inline(bytes);
+    }
+
+    fn inline_of(&self, server: Option<&str>, bytes: u64) {
+        let meter = self.metrics.server(server.unwrap_or(""));
+        meter.result(metrics::Exit::Inline);
+        self.ledger.inline(bytes);
+    }
+}

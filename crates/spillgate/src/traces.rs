@@ -1,0 +1,216 @@
+//! Where do the gateway's spans go, and how do they join a client's trace?
+//!
+//! To a collector, by OTLP over HTTP with protobuf, if the standard variables of
+//! OpenTelemetry name one. They are sent in batches by a thread of their own.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use opentelemetry::propagation::TextMapPropagator;
+use opentelemetry::trace::TracerProvider;
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use spillgate_gateway::Traces;
+use tracing::{Span, Subscriber};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::failure::Failure;
+use crate::logs::wrong;
+use crate::net;
+
+/// The collector of all signals; its path is one below it.
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// The collector of traces, with its path.
+const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+/// Switches all of it off.
+const DISABLED: &str = "OTEL_SDK_DISABLED";
+const SERVICE: &str = "OTEL_SERVICE_NAME";
+
+/// How long a collector may take for a batch: as long as OpenTelemetry waits at
+/// the end.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The crate whose spans are sent.
+const GATEWAY: &str = "spillgate_gateway";
+
+/// Where spans are sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Collector {
+    endpoint: String,
+    service: String,
+}
+
+impl Collector {
+    /// The one that the environment names.
+    pub(crate) fn of_environment() -> Option<Self> {
+        Self::of(&|name| std::env::var(name).ok())
+    }
+
+    fn of(variable: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        if set(DISABLED).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return None;
+        }
+        let of_all = || {
+            let endpoint = set(ENDPOINT)?;
+            Some(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+        };
+        Some(Self {
+            endpoint: set(TRACES_ENDPOINT).or_else(of_all)?,
+            service: set(SERVICE).unwrap_or_else(|| "spillgate".to_owned()),
+        })
+    }
+}
+
+/// Sends spans, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Exporting {
+    provider: SdkTracerProvider,
+}
+
+impl Exporting {
+    pub(crate) fn to(collector: &Collector) -> Result<Self, Failure> {
+        let url = collector.endpoint.parse();
+        let url = url.map_err(|error| wrong(&format!("the collector's address: {error}")))?;
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(&collector.endpoint)
+            .with_http_client(Poster::new(net::client(&url)?)?)
+            .build()
+            .map_err(|error| wrong(&format!("no traces can be sent: {error}")))?;
+        let resource = Resource::builder()
+            .with_service_name(collector.service.clone())
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .build();
+        let provider = SdkTracerProvider::builder()
+            .with_batch_exporter(exporter)
+            .with_resource(resource)
+            .build();
+        Ok(Self { provider })
+    }
+
+    /// What takes the gateway's spans; events are no part of them, for logs have
+    /// their own place.
+    pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        let layer = tracing_opentelemetry::layer()
+            .with_tracer(self.provider.tracer("spillgate"))
+            .with_location(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_level(false)
+            .with_target(false);
+        layer.with_filter(filter_fn(|metadata| {
+            metadata.is_span() && metadata.target().starts_with(GATEWAY)
+        }))
+    }
+}
+
+impl Drop for Exporting {
+    fn drop(&mut self) {
+        // A collector that is down must not keep the gateway from its end: the
+        // provider waits for seconds only.
+        if let Err(error) = self.provider.shutdown() {
+            tracing::debug!(%error, "the last spans could not be sent");
+        }
+    }
+}
+
+/// Joins spans to traces by W3C Trace Context.
+#[derive(Debug, Default)]
+pub(crate) struct Joined(TraceContextPropagator);
+
+impl Traces for Joined {
+    fn join(&self, span: &Span, client: &[(String, String)]) {
+        let said: HashMap<String, String> = client.iter().cloned().collect();
+        let context = self.0.extract_with_context(&Context::new(), &said);
+        // A span that nobody takes has no parent.
+        drop(span.set_parent(context));
+    }
+
+    fn headers(&self, span: &Span) -> Vec<(String, String)> {
+        let mut headers = HashMap::new();
+        self.0.inject_context(&span.context(), &mut headers);
+        headers.retain(|_, value| !value.is_empty());
+        headers.into_iter().collect()
+    }
+}
+
+/// Sends requests from the thread of the batches, on which no runtime is.
+struct Poster {
+    client: reqwest::Client,
+    runtime: Mutex<tokio::runtime::Runtime>,
+}
+
+impl Poster {
+    fn new(client: reqwest::Client) -> Result<Self, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let runtime = Mutex::new(runtime);
+        Ok(Self { client, runtime })
+    }
+}
+
+impl fmt::Debug for Poster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Poster")
+    }
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Poster {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (head, body) = request.into_parts();
+        let request = self
+            .client
+            .request(head.method, head.uri.to_string())
+            .headers(head.headers)
+            .body(body)
+            .timeout(TIMEOUT);
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        runtime.block_on(async {
+            let response = request.send().await.map_err(reqwest::Error::without_url)?;
+            let mut answer = Response::new(Bytes::new());
+            *answer.status_mut() = response.status();
+            *answer.headers_mut() = response.headers().clone();
+            *answer.body_mut() = response.bytes().await?;
+            Ok(answer)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collectors_by_the_standard_variables() {
+        let of = |set: &[(&str, &str)]| {
+            let value = |name: &str| {
+                let found = set.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            Collector::of(&value).map(|found| format!("{} {}", found.endpoint, found.service))
+        };
+        let all = (ENDPOINT, "http://c:4318/");
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[(ENDPOINT, "")]), None);
+        assert_eq!(of(&[all, (DISABLED, "true")]), None);
+        assert_eq!(of(&[all]).unwrap(), "http://c:4318/v1/traces spillgate");
+        let own = (TRACES_ENDPOINT, "http://t:1/x");
+        assert_eq!(of(&[all, own, (SERVICE, "g")]).unwrap(), "http://t:1/x g");
+    }
+}

@@ -1,0 +1,141 @@
+//! What is seen of a gateway from outside: its logs and its traces.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use wiremock::matchers::{header, method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use super::session::{LARGE, Session};
+use super::tool::Tool;
+
+/// Must be seen nowhere.
+const CANARY: &str = "canary-4711";
+
+/// The trace and the span that the client is in.
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const SPAN: &str = "b7ad6b7169203331";
+
+/// A server with one tool whose result has the canary in it, many times.
+fn server() -> String {
+    LARGE.replace("$(seq -s, 1 20000)", &format!("{CANARY}$(seq -s, 1 20000)"))
+}
+
+/// What a client asks for.
+fn converse(session: &mut Session) {
+    session.send(1, "initialize", &json!({}));
+    session.receive();
+    session.notify("notifications/initialized", &json!({}));
+    let meta = json!({"traceparent": format!("00-{TRACE}-{SPAN}-01")});
+    let arguments = json!({"password": CANARY});
+    let call = json!({"name": "big", "arguments": arguments, "_meta": meta});
+    session.send(3, "tools/call", &call);
+    let answer = session.receive().to_string();
+    assert!(answer.contains(CANARY), "the preview has it: {answer}");
+}
+
+#[test]
+fn logs_tell_of_requests_but_not_of_contents() {
+    let tool = Tool::new();
+    let log = tool.home().join("log");
+    let stderr = Stdio::from(std::fs::File::create(&log).unwrap());
+    let all = [("SPILLGATE_LOG", "trace"), ("SPILLGATE_LOG_FORMAT", "json")];
+    let mut session = Session::start_with(&tool, &all, stderr, &server());
+    converse(&mut session);
+    session.end();
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(!log.contains(CANARY), "{log}");
+    let lines = log.lines();
+    let entries: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let is_over = |entry: &&Value| entry["fields"]["message"] == "a request is over";
+    let over = entries.iter().filter(is_over).map(|entry| {
+        let fields = &entry["fields"];
+        let names = |value: &Value| {
+            let members = value.as_object().unwrap();
+            members.keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        let (told, span) = (names(fields), &entry["span"]);
+        let of = [
+            &span["server"],
+            &span["mcp.method.name"],
+            &span["gen_ai.tool.name"],
+        ];
+        format!(
+            "{} {of:?} {}\n  {told}\n  {}\n",
+            fields["outcome"],
+            span["name"],
+            names(span)
+        )
+    });
+    assert_snapshot!(over.collect::<String>(), @"");
+}
+
+/// Two collectors' worth of runtime: the mock server has its own threads.
+fn collector(runtime: &tokio::runtime::Runtime) -> MockServer {
+    runtime.block_on(async {
+        let collector = MockServer::start().await;
+        Mock::given(method("POST"))
+            .and(path("/v1/traces"))
+            .and(header("content-type", "application/x-protobuf"))
+            .respond_with(ResponseTemplate::new(200))
+            .mount(&collector)
+            .await;
+        collector
+    })
+}
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    (0..hex.len()).step_by(2).map(byte).collect()
+}
+
+fn has(body: &[u8], part: &[u8]) -> bool {
+    body.windows(part.len()).any(|window| window == part)
+}
+
+#[test]
+fn spans_join_the_clients_trace() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let collector = collector(&runtime);
+    let tool = Tool::new();
+    let (endpoint, headers) = (collector.uri(), format!("x-key={CANARY}-key"));
+    let all = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
+        ("OTEL_EXPORTER_OTLP_HEADERS", &*headers),
+        ("OTEL_SERVICE_NAME", "the-gateway"),
+        ("SPILLGATE_LOG", "trace"),
+    ];
+    let log = tool.home().join("log");
+    let stderr = Stdio::from(std::fs::File::create(&log).unwrap());
+    let mut session = Session::start_with(&tool, &all, stderr, &server());
+    converse(&mut session);
+    session.end();
+    let mut told = String::new();
+    let mut file = std::fs::File::open(log).unwrap();
+    file.read_to_string(&mut told).unwrap();
+    assert!(!told.contains(CANARY), "{told}");
+    let requests = runtime.block_on(collector.received_requests()).unwrap();
+    let key = requests[0].headers.get("x-key").unwrap();
+    assert_eq!(key.to_str().unwrap(), format!("{CANARY}-key"));
+    let body: Vec<u8> = requests.iter().flat_map(|one| one.body.clone()).collect();
+    assert!(!has(&body, CANARY.as_bytes()));
+    for word in [
+        "the-gateway",
+        "tools/call big",
+        "mcp.method.name",
+        "gen_ai.tool.name",
+        "network.transport",
+        "upstream",
+        "store",
+    ] {
+        assert!(has(&body, word.as_bytes()), "{word}");
+    }
+    // A span's trace is its field 1, its parent field 4: 16 and 8 bytes.
+    let joined = [&[0x0a, 16][..], &bytes_of(TRACE)].concat();
+    let child = [&[0x22, 8][..], &bytes_of(SPAN)].concat();
+    assert!(has(&body, &joined) && has(&body, &child));
+}
