@@ -77,7 +77,7 @@ fn log_out(vault: &Vault, url: &Url, out: &Output) -> Result<u8, Failure> {
     let server = origin_of(url.as_str());
     match out.json {
         true => {
-            out.object(&json!({"server": server, "logged_in": false, "was_logged_in": was_in}))?
+            out.object(&json!({"server": server, "logged_in": false, "was_logged_in": was_in}))?;
         }
         false if was_in => out.note(&format!("logged out at {server}")),
         false => out.note(&format!("nobody was logged in at {server}")),

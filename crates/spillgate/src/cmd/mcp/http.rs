@@ -1,5 +1,6 @@
 //! `spillgate mcp --http`: many clients at once.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -29,9 +30,14 @@ pub(super) async fn serve(
         Failure::new("listen", Fault::Caller, what).hint("choose another address for --http")
     })?;
     let bound = listener.local_addr()?;
-    let front = front(Arc::clone(&hub), settings.clone())?;
-    settings.check(bound).map_err(failure)?;
-    eprintln!("spillgate: listening on http://{bound}{}", settings.path);
+    let front = front(Arc::clone(&hub), &settings)?;
+    settings.check(bound).map_err(|error| failure(&error))?;
+    // Whoever waits for it may have gone; that is no reason not to serve.
+    drop(writeln!(
+        std::io::stderr(),
+        "spillgate: listening on http://{bound}{}",
+        settings.path
+    ));
     let (stop, stopped) = oneshot::channel::<()>();
     let served = front.serve(listener, async {
         drop(stopped.await);
@@ -40,14 +46,14 @@ pub(super) async fn serve(
     let code = tokio::select! {
         code = signals.next() => code,
         ended = &mut served => {
-            ended.map_err(failure)?;
+            ended.map_err(|error| failure(&error))?;
             return Ok(0);
         }
     };
     drop(stop);
     // What is under way may finish, unless a second signal comes.
     tokio::select! {
-        ended = &mut served => ended.map_err(failure)?,
+        ended = &mut served => ended.map_err(|error| failure(&error))?,
         _ = signals.next() => {}
     }
     hub.close(true).await;
@@ -72,7 +78,7 @@ fn settings(house: &House, mcp: &Mcp, address: SocketAddr) -> FrontSettings {
     settings
 }
 
-fn front(hub: Arc<Hub>, settings: FrontSettings) -> Result<Front, Failure> {
+fn front(hub: Arc<Hub>, settings: &FrontSettings) -> Result<Front, Failure> {
     let front = Front::new(hub, settings.clone());
     Ok(match &settings.auth {
         Auth::None => front,
@@ -114,7 +120,7 @@ fn tokens(files: &[String], variables: &[String]) -> Result<Vec<Token>, Failure>
     }
 }
 
-fn failure(error: FrontError) -> Failure {
+fn failure(error: &FrontError) -> Failure {
     let hint = "docs/http.md tells what the front needs";
     Failure::new("http", Fault::Caller, error.to_string()).hint(hint)
 }
