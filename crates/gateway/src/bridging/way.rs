@@ -331,7 +331,7 @@ impl Way {
                     _ => Act::Nothing,
                 }
             };
-            way.act(act).await;
+            way.act(act);
         });
     }
 
@@ -526,7 +526,7 @@ impl Way {
         Turn::Act(told, Act::Nothing)
     }
 
-    async fn act(self: &Arc<Self>, act: Act) {
+    fn act(self: &Arc<Self>, act: Act) {
         match act {
             Act::Nothing => {}
             Act::Release => drop(tokio::spawn(Arc::clone(self).let_go())),
@@ -671,7 +671,7 @@ impl Sink for Way {
                         self.to.take(parcel).await;
                     }
                     if let Some(me) = self.me.upgrade() {
-                        me.act(act).await;
+                        me.act(act);
                     }
                 }
                 Turn::Drop => {}
