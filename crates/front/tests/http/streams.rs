@@ -1,9 +1,16 @@
 //! Streams: what comes on which, and what becomes of broken ones.
 
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::StreamExt;
+
 use reqwest::Method;
 use serde_json::json;
+use spillgate_artifact::ByteSource;
 use spillgate_front::FrontSettings;
-use spillgate_wire::{Item, Parcel};
+use spillgate_wire::{Frame, Item, Parcel, Pieces};
 
 use crate::fake::{Event, answer, key, message, note, parcel};
 use crate::running::{Reader, Running, call};
@@ -275,4 +282,119 @@ async fn a_quiet_stream_is_kept_open_with_comments() {
         all.ends_with("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1.0}\n\n"),
         "{all}"
     );
+}
+
+/// A text of so many bytes, of which the last read so far is noted; it breaks
+/// off where it is told to.
+#[derive(Debug)]
+struct Text {
+    read: Arc<AtomicU64>,
+    breaks_at: u64,
+}
+
+const TEXT: u64 = 200 << 20;
+
+impl ByteSource for Text {
+    fn len(&self) -> u64 {
+        TEXT
+    }
+
+    fn read_at(&self, block: &mut [u8], at: u64) -> io::Result<usize> {
+        let end = TEXT.min(at + block.len() as u64);
+        if end > self.breaks_at {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.read.fetch_max(end, Ordering::SeqCst);
+        let n = usize::try_from(end - at).unwrap();
+        block[..n].fill(b'x');
+        Ok(n)
+    }
+}
+
+/// The answer to request 1, which is not in memory, and how much of it was read.
+fn large(breaks_at: u64) -> (Parcel, Arc<AtomicU64>) {
+    let read = Arc::new(AtomicU64::new(0));
+    let text = Text {
+        read: Arc::clone(&read),
+        breaks_at,
+    };
+    let text: Arc<dyn ByteSource> = Arc::new(text);
+    let mut pieces = Pieces::default();
+    pieces.push("{\"id\":1,\n\"result\":\"");
+    pieces.push_source(&text, 0..TEXT);
+    pieces.push("\"}\n");
+    let item = Item::Message(Frame::Pieces(pieces));
+    (parcel(Some(&json!(1)), item), read)
+}
+
+/// The response to request 1, which gets these parcels.
+async fn answered_with(front: &Running, parcels: Vec<Parcel>) -> reqwest::Response {
+    let session = front.begin().await;
+    let never = front.post_in(&session, &call(1, "never", &json!({})));
+    let pending = tokio::spawn(never.send());
+    front
+        .log
+        .until(|event| matches!(event, Event::Took(0, text) if text.contains("never")))
+        .await;
+    for parcel in parcels {
+        front.log.sink(0).take(parcel).await;
+    }
+    pending.await.unwrap().unwrap()
+}
+
+/// What a body begins and ends with, and its bytes; an error if it breaks off.
+async fn ends(response: reqwest::Response) -> reqwest::Result<(String, String, u64)> {
+    let (mut head, mut tail, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut body = response.bytes_stream();
+    while let Some(part) = body.next().await {
+        let part = part?;
+        bytes += part.len() as u64;
+        let room = 100usize.saturating_sub(head.len()).min(part.len());
+        head.extend_from_slice(&part[..room]);
+        tail.extend_from_slice(&part);
+        tail.drain(..tail.len().saturating_sub(6));
+    }
+    let head = String::from_utf8(head).unwrap().replace('x', "");
+    Ok((head, String::from_utf8(tail).unwrap(), bytes))
+}
+
+#[tokio::test]
+async fn what_is_too_large_for_the_memory_is_written_piece_by_piece() {
+    for is_stream in [false, true] {
+        let front = Running::new(FrontSettings::default()).await;
+        let (answer, read) = large(u64::MAX);
+        let mut parcels = vec![answer];
+        if is_stream {
+            parcels.insert(0, message(Some(&json!(1)), &note("first")));
+        }
+        let response = answered_with(&front, parcels).await;
+        // Nobody reads yet: it waits, with what fits into the sockets.
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        assert!(read.load(Ordering::SeqCst) < TEXT / 2);
+        let kind = response.headers()["content-type"].clone();
+        let (head, tail, bytes) = ends(response).await.unwrap();
+        let around = "{\"id\":1,\n\"result\":\"\"}\n".len() as u64;
+        if is_stream {
+            assert_eq!(kind, "text/event-stream");
+            assert!(head.starts_with("event: message\ndata: {"), "{head}");
+            assert_eq!(tail, "xx\"}\n\n");
+            assert!(bytes > TEXT + around);
+        } else {
+            assert_eq!(kind, "application/json");
+            assert_eq!((&*head, &*tail), ("{\"id\":1,\n\"result\":\"", "xxx\"}\n"));
+            assert_eq!(bytes, TEXT + around);
+        }
+        assert_eq!(read.load(Ordering::SeqCst), TEXT);
+    }
+}
+
+#[tokio::test]
+async fn an_error_amid_a_large_answer_ends_the_connection() {
+    let front = Running::new(FrontSettings::default()).await;
+    let (answer, _) = large(TEXT / 100);
+    let response = answered_with(&front, vec![answer]).await;
+    assert_eq!(response.status(), 200);
+    assert!(ends(response).await.is_err());
 }
