@@ -37,7 +37,7 @@ pub(crate) fn whole(frame: Frame) -> Chunk {
     }
     let envelopes = messages(head(&frame));
     let key = envelopes.iter().filter(|one| one.is_response());
-    let key = key.filter_map(Envelope::key).next();
+    let key = key.find_map(Envelope::key);
     match frame.into_pieces() {
         Ok(pieces) => Chunk::Pieces(pieces),
         Err(error) => {

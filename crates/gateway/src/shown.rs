@@ -112,7 +112,7 @@ impl Rewritten<'_> {
             (Form::Call, Kind::Text(_)) => {}
             (Form::Call, _) => self.add(with_text(block, ELSEWHERE)),
             _ if self.place.bytes(block.raw.get()) <= self.room => {
-                self.add(block.raw.get().to_owned())
+                self.add(block.raw.get().to_owned());
             }
             _ => self.add(with_text(block, ELSEWHERE)),
         }

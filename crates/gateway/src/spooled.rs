@@ -134,7 +134,9 @@ fn settle(
         return unchanged(value);
     }
     let is_twin = |structured: &_, strings: &[_], texts: &[_]| match &source {
-        Some(source) => is_twin(source, structured, strings, texts).map_err(damaged),
+        Some(source) => {
+            is_twin(source, structured, strings, texts).map_err(|error| damaged(&error))
+        }
         None => Ok(true), // whose ends would not be known
     };
     let parts = found.parts(is_twin)?;
@@ -166,17 +168,20 @@ fn settle(
         bulky: &bulky,
         links: case.links,
     };
-    let splice = match stand_in.skeleton.is_hole(result.get()) {
-        // Nothing is known of it but that it is an object.
-        true => {
-            let mut splice = Splice::default();
-            let (list, blocks) = (case.form.list(), shown::blocks(&found, &shown));
-            splice.replace(stand_in.span.clone(), format!("{{\"{list}\":{blocks}}}"));
-            splice
-        }
-        false => changes(&stand_in.frame, result, &found, &shown, &limits),
-    };
-    Ok((splice, settled))
+    if !stand_in.skeleton.is_hole(result.get()) {
+        let splice = changes(&stand_in.frame, result, &found, &shown, &limits);
+        return Ok((splice, settled));
+    }
+    Ok((instead(stand_in, &found, &shown), settled))
+}
+
+/// What stands in the place of a result of which nothing is known but that it is
+/// an object.
+fn instead(stand_in: &StandIn, found: &Found<'_>, shown: &Stored<'_>) -> Splice {
+    let mut splice = Splice::default();
+    let (list, blocks) = (found.form.list(), shown::blocks(found, shown));
+    splice.replace(stand_in.span.clone(), format!("{{\"{list}\":{blocks}}}"));
+    splice
 }
 
 /// What is in the large result, if it may be replaced.
@@ -196,7 +201,7 @@ fn found<'a>(
     };
     for block in &mut found.blocks {
         if let Kind::Binary(binary) = &mut block.kind {
-            complete(binary, form, place, source).map_err(damaged)?;
+            complete(binary, form, place, source).map_err(|error| damaged(&error))?;
         }
     }
     Ok(Some(found))
@@ -268,7 +273,7 @@ fn long_word(source: &Arc<dyn ByteSource>, span: Range<u64>) -> io::Result<Box<R
 }
 
 /// What could not be read again.
-fn damaged(error: io::Error) -> StoreError {
+fn damaged(error: &io::Error) -> StoreError {
     StoreError::Damaged {
         path: "the draft".into(),
         what: error.to_string(),

@@ -35,6 +35,7 @@
 mod call_ids;
 mod capture;
 mod capture_spooled;
+mod fits;
 mod hash;
 mod kept;
 mod ledger;

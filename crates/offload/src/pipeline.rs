@@ -7,12 +7,12 @@
 //! Each station takes the type that the one before it made, so none can be
 //! skipped; this file is the only one that names them all.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use spillgate_artifact::{
-    Clock, Facts, FileName, Handle, Origin, ReadRange, Reason, Stats, TextPart, Timestamp,
-    TokenBudget, Tokens, ViewFacts,
+    Clock, Facts, FileName, Handle, Origin, Reason, Stats, TextPart, Timestamp, TokenBudget,
+    Tokens, ViewFacts,
 };
 use spillgate_lookup::{Artifact, LookupError, slice};
 use spillgate_measure::TokenCounter;
@@ -421,55 +421,6 @@ fn drafted(store: &dyn ArtifactStore, raw: &[u8]) -> Result<Box<dyn Draft>, Stor
     let mut draft = store.draft()?;
     draft.write(Part::Raw, raw)?;
     Ok(draft)
-}
-
-impl Fits {
-    /// Who made it.
-    #[must_use]
-    pub fn origin(&self) -> &Origin {
-        &self.measured.sanitized.captured.origin
-    }
-
-    /// Its figures.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        self.measured.stats()
-    }
-
-    /// SHA-256 of its raw bytes, in hex.
-    #[must_use]
-    pub fn sha256(&self) -> &str {
-        self.measured.sha256()
-    }
-
-    /// Whether it is over a limit and shown whole only because a preview would
-    /// not be clearly smaller.
-    #[must_use]
-    pub fn is_never_worse(&self) -> bool {
-        self.never_worse
-    }
-
-    /// The draft with the raw bytes of a result that was too large for the memory,
-    /// so that it can be passed on.
-    #[must_use]
-    pub fn into_draft(self) -> Option<Box<dyn Draft>> {
-        match self.measured.sanitized.captured.raw {
-            Raw::Spooled(draft) => Some(draft),
-            Raw::Memory(_) | Raw::Lost { .. } => None,
-        }
-    }
-
-    /// Writes the raw bytes, untouched.
-    pub fn write_raw(&self, out: &mut dyn Write) -> io::Result<()> {
-        match &self.measured.sanitized.captured.raw {
-            Raw::Memory(bytes) => out.write_all(bytes),
-            Raw::Spooled(draft) => {
-                let raw = draft.read(Part::Raw).map_err(io::Error::other)?;
-                io::copy(&mut ReadRange::whole(&*raw), out).map(drop)
-            }
-            Raw::Lost { .. } => Ok(()),
-        }
-    }
 }
 
 /// The two ends of a result, readable, as far as a truncation may show them.

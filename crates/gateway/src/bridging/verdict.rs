@@ -65,10 +65,9 @@ fn of_answer(asked: &str, answer: &[u8]) -> Verdict {
     let said: Option<Answer> = serde_json::from_slice(answer).ok();
     let code = said.and_then(|said| said.error).map(|error| error.code);
     match (era_of_server(asked, answer), code) {
-        (Some(Era::Modern), _) => Verdict::Modern,
         (Some(Era::Legacy), _) => Verdict::Legacy,
         // All legacy servers have `initialize`.
-        (None, Some(NO_METHOD)) => Verdict::Modern,
+        (Some(Era::Modern), _) | (None, Some(NO_METHOD)) => Verdict::Modern,
         // A result is a result.
         (None, None) if asked == "initialize" => Verdict::Legacy,
         (None, _) => Verdict::Unclear,
@@ -85,63 +84,64 @@ mod tests {
         Key::number(1)
     }
 
+    const CASES: [(&str, &str, Verdict); 12] = [
+        (
+            "initialize",
+            r#""result":{"protocolVersion":"2025-11-25"}"#,
+            Verdict::Legacy,
+        ),
+        ("initialize", r#""result":{}"#, Verdict::Legacy),
+        (
+            "initialize",
+            r#""result":{"protocolVersion":"2026-07-28"}"#,
+            Verdict::Modern,
+        ),
+        (
+            "initialize",
+            r#""error":{"code":-32601,"message":""}"#,
+            Verdict::Modern,
+        ),
+        (
+            "initialize",
+            r#""error":{"code":-32022,"message":"","data":{"supported":["2026-07-28"]}}"#,
+            Verdict::Modern,
+        ),
+        (
+            "initialize",
+            r#""error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}"#,
+            Verdict::Legacy,
+        ),
+        (
+            "initialize",
+            r#""error":{"code":-32602,"message":""}"#,
+            Verdict::Unclear,
+        ),
+        (
+            "server/discover",
+            r#""error":{"code":-32601,"message":""}"#,
+            Verdict::Legacy,
+        ),
+        (
+            "server/discover",
+            r#""error":{"code":-32602,"message":""}"#,
+            Verdict::Legacy,
+        ),
+        (
+            "server/discover",
+            r#""error":{"code":-32021,"message":""}"#,
+            Verdict::Modern,
+        ),
+        (
+            "server/discover",
+            r#""result":{"supportedVersions":["2026-07-28"]}"#,
+            Verdict::Modern,
+        ),
+        ("server/discover", r#""result":{}"#, Verdict::Unclear),
+    ];
+
     #[test]
     fn answers() {
-        let cases = [
-            (
-                "initialize",
-                r#""result":{"protocolVersion":"2025-11-25"}"#,
-                Verdict::Legacy,
-            ),
-            ("initialize", r#""result":{}"#, Verdict::Legacy),
-            (
-                "initialize",
-                r#""result":{"protocolVersion":"2026-07-28"}"#,
-                Verdict::Modern,
-            ),
-            (
-                "initialize",
-                r#""error":{"code":-32601,"message":""}"#,
-                Verdict::Modern,
-            ),
-            (
-                "initialize",
-                r#""error":{"code":-32022,"message":"","data":{"supported":["2026-07-28"]}}"#,
-                Verdict::Modern,
-            ),
-            (
-                "initialize",
-                r#""error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}"#,
-                Verdict::Legacy,
-            ),
-            (
-                "initialize",
-                r#""error":{"code":-32602,"message":""}"#,
-                Verdict::Unclear,
-            ),
-            (
-                "server/discover",
-                r#""error":{"code":-32601,"message":""}"#,
-                Verdict::Legacy,
-            ),
-            (
-                "server/discover",
-                r#""error":{"code":-32602,"message":""}"#,
-                Verdict::Legacy,
-            ),
-            (
-                "server/discover",
-                r#""error":{"code":-32021,"message":""}"#,
-                Verdict::Modern,
-            ),
-            (
-                "server/discover",
-                r#""result":{"supportedVersions":["2026-07-28"]}"#,
-                Verdict::Modern,
-            ),
-            ("server/discover", r#""result":{}"#, Verdict::Unclear),
-        ];
-        for (asked, said, want) in cases {
+        for (asked, said, want) in CASES {
             let parcel = Parcel::message(format!(r#"{{"jsonrpc":"2.0","id":1,{said}}}"#));
             assert_eq!(
                 verdict(asked, &key(), &parcel),
@@ -151,6 +151,8 @@ mod tests {
             assert_eq!(verdict(asked, &Key::number(2), &parcel), None);
         }
     }
+
+    const MODERN: &str = r#"{"id":null,"error":{"code":-32020,"message":""}}"#;
 
     #[test]
     fn refusals() {
@@ -165,7 +167,6 @@ mod tests {
                 body: body.into(),
             }),
         };
-        const MODERN: &str = r#"{"id":null,"error":{"code":-32020,"message":""}}"#;
         let cases = [
             ("server/discover", 400, "Missing session", Verdict::Legacy),
             ("server/discover", 404, "", Verdict::Legacy),

@@ -10,16 +10,17 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use spillgate_bridge::{Bridge, Caller, Declare, Era, era_of_client};
+use spillgate_bridge::{Caller, Era, era_of_client};
 use spillgate_wire::{
     Item, Key, Link, LinkError, Message, Parcel, ServerSpec, Sink, Via, messages, object,
 };
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::live::config;
-use super::verdict::{Verdict, verdict};
-use super::{Eras, Live, PATIENCE, Speaks, for_request};
+mod doing;
+mod judging;
+
+use super::{Eras, Live, PATIENCE, Speaks};
 use crate::gateway::Bridging;
 use crate::locked;
 use crate::shared::Shared;
@@ -105,6 +106,7 @@ enum Turn {
     Drop,
 }
 
+#[derive(Clone, Copy)]
 enum Act {
     Nothing,
     Release,
@@ -342,10 +344,9 @@ impl Way {
             let bridge = {
                 let state = locked(&self.state);
                 match &*state {
-                    State::Watching => return,
                     State::Greeting { held, .. } if held.is_empty() => return,
                     State::Bridged(live, _) if self.shared.is_none() => Some(Arc::clone(live)),
-                    State::Bridged(..) => return,
+                    State::Watching | State::Bridged(..) => return,
                     _ => None,
                 }
             };
@@ -354,306 +355,6 @@ impl Way {
                 None => settled.await,
             }
         }
-    }
-
-    /// What becomes of a parcel of the server.
-    fn judge(&self, parcel: Parcel) -> Turn {
-        let mut state = locked(&self.state);
-        match &mut *state {
-            State::Watching | State::Releasing { .. } => Turn::Give(parcel),
-            State::Bridged(live, _)
-            | State::Turning {
-                bridge: Some((live, _)),
-                ..
-            } => match &self.shared {
-                // That bridge has a way of its own.
-                Some(_) => Turn::Drop,
-                None => Turn::Bridge(Arc::clone(live), parcel),
-            },
-            State::Turning { bridge: None, .. } => match parcel.item {
-                // Whoever waits is told by the bridge.
-                Item::Gone(_) if self.shared.is_some() => Turn::Drop,
-                _ => Turn::Give(parcel),
-            },
-            State::Greeting { .. } | State::Probing { .. } => {
-                let turn = self.greeted(&mut state, parcel);
-                drop(state);
-                self.settled.notify_waiters();
-                turn
-            }
-        }
-    }
-
-    fn greeted(&self, state: &mut State, parcel: Parcel) -> Turn {
-        if matches!(parcel.item, Item::Gone(_)) {
-            *state = State::Watching; // whatever waits fails
-            return Turn::Give(parcel);
-        }
-        let (asked, key) = match state {
-            State::Greeting { greeting, key, .. } => {
-                (greeting.method.clone().unwrap_or_default(), key.clone())
-            }
-            _ => ("server/discover".to_owned(), probe_key()),
-        };
-        let Some(verdict) = verdict(&asked, &key, &parcel) else {
-            return Turn::Give(parcel);
-        };
-        match mem::replace(state, State::Watching) {
-            State::Greeting { greeting, held, .. } if asked == "initialize" => {
-                self.initialized(state, verdict, greeting, held, parcel)
-            }
-            State::Greeting { greeting, held, .. } => {
-                self.discovered(state, verdict, greeting, held, parcel)
-            }
-            State::Probing { held, refusal } => self.probed(state, verdict, held, refusal, parcel),
-            other => {
-                *state = other;
-                Turn::Give(parcel)
-            }
-        }
-    }
-
-    fn initialized(
-        &self,
-        state: &mut State,
-        verdict: Verdict,
-        greeting: Message,
-        mut held: VecDeque<Message>,
-        parcel: Parcel,
-    ) -> Turn {
-        match verdict {
-            Verdict::Legacy => {
-                self.note(Some(true), None);
-                self.release(state, vec![parcel], held, true)
-            }
-            Verdict::Modern => {
-                self.note(Some(false), Some(true));
-                held.push_front(greeting);
-                *state = State::Turning { held, bridge: None };
-                Turn::Act(Vec::new(), Act::Turn)
-            }
-            Verdict::Unclear => {
-                held.push_front(greeting);
-                let refusal = Some(parcel);
-                *state = State::Probing { held, refusal };
-                Turn::Act(Vec::new(), Act::Probe)
-            }
-            Verdict::Failed => self.release(state, vec![parcel], held, false),
-        }
-    }
-
-    fn discovered(
-        &self,
-        state: &mut State,
-        verdict: Verdict,
-        greeting: Message,
-        mut held: VecDeque<Message>,
-        parcel: Parcel,
-    ) -> Turn {
-        match verdict {
-            Verdict::Modern => {
-                self.note(None, Some(true));
-                self.release(state, vec![parcel], held, true)
-            }
-            Verdict::Legacy => {
-                self.note(None, Some(false));
-                let is_hidden = self.insists();
-                if is_hidden {
-                    held.push_front(greeting);
-                }
-                if held.is_empty() {
-                    return Turn::Give(parcel);
-                }
-                *state = State::Turning { held, bridge: None };
-                let told = if is_hidden { None } else { Some(parcel) };
-                Turn::Act(told.into_iter().collect(), Act::Turn)
-            }
-            Verdict::Unclear | Verdict::Failed => self.release(state, vec![parcel], held, false),
-        }
-    }
-
-    fn probed(
-        &self,
-        state: &mut State,
-        verdict: Verdict,
-        held: VecDeque<Message>,
-        refusal: Option<Parcel>,
-        parcel: Parcel,
-    ) -> Turn {
-        match (verdict, refusal) {
-            (Verdict::Modern, Some(_)) => {
-                self.note(Some(false), Some(true));
-                *state = State::Turning { held, bridge: None };
-                Turn::Act(Vec::new(), Act::Turn)
-            }
-            (_, Some(refusal)) => Turn::Give(refusal),
-            (Verdict::Modern, None) => {
-                self.note(None, Some(true));
-                self.release(state, Vec::new(), held, true)
-            }
-            (Verdict::Legacy, None) => {
-                self.note(None, Some(false));
-                *state = State::Turning { held, bridge: None };
-                Turn::Act(Vec::new(), Act::Turn)
-            }
-            (Verdict::Unclear, None) => self.release(state, Vec::new(), held, false),
-            (Verdict::Failed, None) => {
-                let keys = held.iter().filter_map(|message| message.id.as_ref());
-                let told = keys.filter_map(|key| for_request(&parcel, key));
-                Turn::Act(told.collect(), Act::Nothing)
-            }
-        }
-    }
-
-    fn note(&self, legacy: Option<bool>, modern: Option<bool>) {
-        self.eras.note(&self.server.name, Speaks { legacy, modern });
-    }
-
-    /// What was held goes to the server, and everything after it.
-    fn release(
-        &self,
-        state: &mut State,
-        told: Vec<Parcel>,
-        held: VecDeque<Message>,
-        pass: bool,
-    ) -> Turn {
-        if !held.is_empty() {
-            *state = State::Releasing { held, pass };
-            return Turn::Act(told, Act::Release);
-        }
-        *state = State::Watching;
-        self.passes.store(pass, Ordering::Release);
-        Turn::Act(told, Act::Nothing)
-    }
-
-    fn act(self: &Arc<Self>, act: Act) {
-        match act {
-            Act::Nothing => {}
-            Act::Release => drop(tokio::spawn(Arc::clone(self).let_go())),
-            Act::Turn => drop(tokio::spawn(Arc::clone(self).turn())),
-            Act::Probe => {
-                let way = Arc::clone(self);
-                tokio::spawn(async move {
-                    let link = way.link.get().and_then(Weak::upgrade);
-                    let sent = match link {
-                        Some(link) => link.send(probe()).await,
-                        None => Err(LinkError::Gone("has ended".to_owned())),
-                    };
-                    if let Err(error) = sent {
-                        way.take(failed(&probe_key(), error)).await;
-                    }
-                });
-            }
-        }
-    }
-
-    /// Sends what was held.
-    async fn let_go(self: Arc<Self>) {
-        loop {
-            let next = {
-                let mut state = locked(&self.state);
-                let State::Releasing { held, pass } = &mut *state else {
-                    break;
-                };
-                match held.pop_front() {
-                    Some(next) => next,
-                    None => {
-                        self.passes.store(*pass, Ordering::Release);
-                        *state = State::Watching;
-                        break;
-                    }
-                }
-            };
-            let key = next.id.clone();
-            let sent = match self.link.get().and_then(Weak::upgrade) {
-                Some(link) => link.send(next).await,
-                None => Err(LinkError::Gone("has ended".to_owned())),
-            };
-            if let (Err(error), Some(key)) = (sent, key) {
-                self.to.take(failed(&key, error)).await;
-            }
-        }
-        self.settled.notify_waiters();
-    }
-
-    /// Gives what was held to a bridge.
-    pub(super) async fn turn(self: Arc<Self>) {
-        let (live, caller) = match self.cross().await {
-            Ok(joined) => joined,
-            Err(error) => return self.fail_held(&error).await,
-        };
-        loop {
-            let next = {
-                let mut state = locked(&self.state);
-                let State::Turning { held, .. } = &mut *state else {
-                    break;
-                };
-                match held.pop_front() {
-                    Some(next) => next,
-                    None => {
-                        *state = State::Bridged(Arc::clone(&live), caller);
-                        break;
-                    }
-                }
-            };
-            let heard = live.hear(caller, &next).await;
-            if let (Err(error), Some(key)) = (heard, &next.id) {
-                self.to.take(failed(key, error)).await;
-            }
-        }
-        if self.left.load(Ordering::Acquire) {
-            live.leave(caller);
-        }
-        self.settled.notify_waiters();
-    }
-
-    /// Opens the bridge that the first message wants.
-    async fn cross(&self) -> Result<(Arc<Live>, Caller), LinkError> {
-        let is_legacy_client = match &*locked(&self.state) {
-            State::Turning { held, .. } => held
-                .front()
-                .is_some_and(|first| first.method.as_deref() == Some("initialize")),
-            _ => false,
-        };
-        let (live, caller) = match (&self.shared, is_legacy_client) {
-            (Some(shared), false) => {
-                let live = shared.bridge(&self.server).await?;
-                let caller = live.join(Arc::clone(&self.to));
-                (live, caller)
-            }
-            (_, is_legacy_client) => {
-                let config = config(&self.server, Declare::FirstRequest);
-                let live = Live::new(match is_legacy_client {
-                    true => Bridge::legacy_client_modern_server(config),
-                    false => Bridge::modern_client_legacy_server(config),
-                });
-                if let Some(link) = self.link.get().and_then(Weak::upgrade) {
-                    live.connect(&link);
-                }
-                let caller = live.join(Arc::clone(&self.to));
-                (live, caller)
-            }
-        };
-        tracing::info!(
-            server = self.server.name,
-            client = if is_legacy_client { "legacy" } else { "modern" },
-            "bridged: client and server speak different generations of MCP"
-        );
-        if let State::Turning { bridge, .. } = &mut *locked(&self.state) {
-            *bridge = Some((Arc::clone(&live), caller));
-        }
-        Ok((live, caller))
-    }
-
-    async fn fail_held(&self, error: &LinkError) {
-        let held = match mem::replace(&mut *locked(&self.state), State::Watching) {
-            State::Turning { held, .. } => held,
-            _ => VecDeque::new(),
-        };
-        for key in held.into_iter().filter_map(|message| message.id) {
-            self.to.take(failed(&key, error.clone())).await;
-        }
-        self.settled.notify_waiters();
     }
 }
 

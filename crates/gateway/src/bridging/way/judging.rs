@@ -1,0 +1,185 @@
+//! What does an answer of the server change?
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use spillgate_wire::{Item, Message, Parcel};
+
+use super::super::verdict::{Verdict, verdict};
+use super::super::{Speaks, for_request};
+use super::{Act, State, Turn, Way, probe_key};
+use crate::locked;
+
+impl Way {
+    /// What becomes of a parcel of the server.
+    pub(super) fn judge(&self, parcel: Parcel) -> Turn {
+        let mut state = locked(&self.state);
+        match &mut *state {
+            State::Watching | State::Releasing { .. } => Turn::Give(parcel),
+            State::Bridged(live, _)
+            | State::Turning {
+                bridge: Some((live, _)),
+                ..
+            } => match &self.shared {
+                // That bridge has a way of its own.
+                Some(_) => Turn::Drop,
+                None => Turn::Bridge(Arc::clone(live), parcel),
+            },
+            State::Turning { bridge: None, .. } => match parcel.item {
+                // Whoever waits is told by the bridge.
+                Item::Gone(_) if self.shared.is_some() => Turn::Drop,
+                _ => Turn::Give(parcel),
+            },
+            State::Greeting { .. } | State::Probing { .. } => {
+                let turn = self.greeted(&mut state, parcel);
+                drop(state);
+                self.settled.notify_waiters();
+                turn
+            }
+        }
+    }
+
+    pub(super) fn greeted(&self, state: &mut State, parcel: Parcel) -> Turn {
+        if matches!(parcel.item, Item::Gone(_)) {
+            *state = State::Watching; // whatever waits fails
+            return Turn::Give(parcel);
+        }
+        let (asked, key) = match state {
+            State::Greeting { greeting, key, .. } => {
+                (greeting.method.clone().unwrap_or_default(), key.clone())
+            }
+            _ => ("server/discover".to_owned(), probe_key()),
+        };
+        let Some(verdict) = verdict(&asked, &key, &parcel) else {
+            return Turn::Give(parcel);
+        };
+        match mem::replace(state, State::Watching) {
+            State::Greeting { greeting, held, .. } if asked == "initialize" => {
+                self.initialized(state, verdict, greeting, held, parcel)
+            }
+            State::Greeting { greeting, held, .. } => {
+                self.discovered(state, verdict, greeting, held, parcel)
+            }
+            State::Probing { held, refusal } => self.probed(state, verdict, held, refusal, &parcel),
+            other => {
+                *state = other;
+                Turn::Give(parcel)
+            }
+        }
+    }
+
+    pub(super) fn initialized(
+        &self,
+        state: &mut State,
+        verdict: Verdict,
+        greeting: Message,
+        mut held: VecDeque<Message>,
+        parcel: Parcel,
+    ) -> Turn {
+        match verdict {
+            Verdict::Legacy => {
+                self.note(Some(true), None);
+                self.release(state, vec![parcel], held, true)
+            }
+            Verdict::Modern => {
+                self.note(Some(false), Some(true));
+                held.push_front(greeting);
+                *state = State::Turning { held, bridge: None };
+                Turn::Act(Vec::new(), Act::Turn)
+            }
+            Verdict::Unclear => {
+                held.push_front(greeting);
+                let refusal = Some(parcel);
+                *state = State::Probing { held, refusal };
+                Turn::Act(Vec::new(), Act::Probe)
+            }
+            Verdict::Failed => self.release(state, vec![parcel], held, false),
+        }
+    }
+
+    pub(super) fn discovered(
+        &self,
+        state: &mut State,
+        verdict: Verdict,
+        greeting: Message,
+        mut held: VecDeque<Message>,
+        parcel: Parcel,
+    ) -> Turn {
+        match verdict {
+            Verdict::Modern => {
+                self.note(None, Some(true));
+                self.release(state, vec![parcel], held, true)
+            }
+            Verdict::Legacy => {
+                self.note(None, Some(false));
+                let is_hidden = self.insists();
+                if is_hidden {
+                    held.push_front(greeting);
+                }
+                if held.is_empty() {
+                    return Turn::Give(parcel);
+                }
+                *state = State::Turning { held, bridge: None };
+                let told = if is_hidden { None } else { Some(parcel) };
+                Turn::Act(told.into_iter().collect(), Act::Turn)
+            }
+            Verdict::Unclear | Verdict::Failed => self.release(state, vec![parcel], held, false),
+        }
+    }
+
+    pub(super) fn probed(
+        &self,
+        state: &mut State,
+        verdict: Verdict,
+        held: VecDeque<Message>,
+        refusal: Option<Parcel>,
+        parcel: &Parcel,
+    ) -> Turn {
+        match (verdict, refusal) {
+            (Verdict::Modern, Some(_)) => {
+                self.note(Some(false), Some(true));
+                *state = State::Turning { held, bridge: None };
+                Turn::Act(Vec::new(), Act::Turn)
+            }
+            (_, Some(refusal)) => Turn::Give(refusal),
+            (Verdict::Modern, None) => {
+                self.note(None, Some(true));
+                self.release(state, Vec::new(), held, true)
+            }
+            (Verdict::Legacy, None) => {
+                self.note(None, Some(false));
+                *state = State::Turning { held, bridge: None };
+                Turn::Act(Vec::new(), Act::Turn)
+            }
+            (Verdict::Unclear, None) => self.release(state, Vec::new(), held, false),
+            (Verdict::Failed, None) => {
+                let keys = held.iter().filter_map(|message| message.id.as_ref());
+                let told = keys.filter_map(|key| for_request(parcel, key));
+                Turn::Act(told.collect(), Act::Nothing)
+            }
+        }
+    }
+
+    pub(super) fn note(&self, legacy: Option<bool>, modern: Option<bool>) {
+        self.eras.note(&self.server.name, Speaks { legacy, modern });
+    }
+
+    /// What was held goes to the server, and everything after it.
+    pub(super) fn release(
+        &self,
+        state: &mut State,
+        told: Vec<Parcel>,
+        held: VecDeque<Message>,
+        pass: bool,
+    ) -> Turn {
+        if !held.is_empty() {
+            *state = State::Releasing { held, pass };
+            return Turn::Act(told, Act::Release);
+        }
+        *state = State::Watching;
+        self.passes.store(pass, Ordering::Release);
+        Turn::Act(told, Act::Nothing)
+    }
+}
