@@ -36,7 +36,7 @@ pub(crate) fn whole(frame: Frame) -> Chunk {
         return Chunk::Bytes(sse::bare(bytes));
     }
     let envelopes = messages(head(&frame));
-    let key = envelopes.iter().filter(|one| one.is_response());
+    let mut key = envelopes.iter().filter(|one| one.is_response());
     let key = key.find_map(Envelope::key);
     match frame.into_pieces() {
         Ok(pieces) => Chunk::Pieces(pieces),

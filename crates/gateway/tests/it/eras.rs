@@ -212,6 +212,8 @@ async fn a_modern_client_that_insists_is_served_by_a_legacy_server() {
     let call = of_today(json!({"name": "x", "arguments": {"a": 1}}));
     assert_eq!(called(&mut client, 2, &call).await, r#"s did {"a":1}"#);
     assert_snapshot!(client.sent(), @r#"
+    s: mcp-protocol-version: 2025-11-25
+    s: mcp-protocol-version: 2025-11-25
     s: opened
     s: {"id":1,"jsonrpc":"2.0","method":"initialize","params":{"capabilities":{"elicitation":{"form":{}}},"clientInfo":{"name":"c","version":"1"},"protocolVersion":"2025-11-25"}}
     s: {"id":1,"jsonrpc":"2.0","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}
@@ -236,6 +238,10 @@ async fn a_modern_client_may_begin_with_a_call() {
     told.sort_by_key(|frame| frame["id"].to_string());
     assert_snapshot!(json!(told), @r#"[{"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"s did {\"n\":2}","type":"text"}],"resultType":"complete"}},{"id":2,"jsonrpc":"2.0","result":{"content":[{"text":"s did {\"n\":3}","type":"text"}],"resultType":"complete"}}]"#);
     assert_snapshot!(client.sent(), @r#"
+    s: mcp-protocol-version: 2025-11-25
+    s: mcp-protocol-version: 2025-11-25
+    s: mcp-protocol-version: 2025-11-25
+    s: mcp-protocol-version: 2026-07-28
     s: opened
     s: {"id":"spillgate:era","jsonrpc":"2.0","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"spillgate","version":"0.1.0"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}
     s: {"id":1,"jsonrpc":"2.0","method":"initialize","params":{"capabilities":{"elicitation":{"form":{}}},"clientInfo":{"name":"c","version":"1"},"protocolVersion":"2025-11-25"}}
@@ -301,6 +307,10 @@ async fn exchanges_share_the_session_of_a_legacy_server() {
         .await;
     assert_snapshot!(refusal, @r#"{"error":{"code":-32601,"data":{"fault":"client","hint":"begin with `initialize`"},"message":"the server speaks MCP 2025-11-25 or older: `server/discover` is not part of it"},"id":8,"jsonrpc":"2.0"}"#);
     assert_snapshot!(one.sent(), @r#"
+    s: mcp-protocol-version: 2025-11-25
+    s: mcp-protocol-version: 2025-11-25
+    s: mcp-protocol-version: 2025-11-25
+    s: mcp-protocol-version: 2026-07-28
     s: opened
     s: {"id":1,"jsonrpc":"2.0","method":"initialize","params":{"capabilities":{"elicitation":{"form":{},"url":{}},"roots":{},"sampling":{"context":{},"tools":{}}},"clientInfo":{"name":"c","version":"1"},"protocolVersion":"2025-11-25"}}
     s: {"id":2,"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{},"arguments":{"of":"one"},"name":"x"}}

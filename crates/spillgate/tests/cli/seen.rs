@@ -27,7 +27,6 @@ fn server() -> String {
 fn converse(session: &mut Session) {
     session.send(1, "initialize", &json!({}));
     session.receive();
-    session.notify("notifications/initialized", &json!({}));
     let meta = json!({"traceparent": format!("00-{TRACE}-{SPAN}-01")});
     let arguments = json!({"password": CANARY});
     let call = json!({"name": "big", "arguments": arguments, "_meta": meta});

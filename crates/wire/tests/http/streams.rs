@@ -57,16 +57,16 @@ async fn or_left_to_the_client() {
     let (link, mut parcels) = open(&url, passing());
     send(&link, CALL).await;
     insta::assert_snapshot!(parcels.many(3).await.join("\n"), @r#"
+    7 - mark None
     7 e1 mark Some(1ms)
     7 e2 {"method":"n"}
-    7 - ended
     "#);
     let refused = link.listen(Some("e2".to_owned())).await.unwrap_err();
     assert_eq!(refused.to_string(), "refused it with HTTP status 503");
     link.listen(Some("e2".to_owned())).await.unwrap();
     insta::assert_snapshot!(parcels.many(2).await.join("\n"), @r#"
+    7 - ended
     - e3 {"method":"m"}
-    - - ended
     "#);
     assert!(
         log.all().ends_with("GET /mcp last-event-id=e2 x-key=hush"),
