@@ -125,18 +125,15 @@ fn settle(
     let Some(mut found) = found(case.form, result, stand_in, source.as_ref())? else {
         return unchanged(value);
     };
-    let bytes = found.wire_bytes();
-    let limits = offloader.limits(&case.origin);
+    let (bytes, limits) = (found.wire_bytes(), offloader.limits(&case.origin));
     let bulky = found.bulky(&limits);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
-        let server = case.origin.server.as_deref();
-        offloader.ledger().inline_of(server, bytes);
+        let ledger = offloader.ledger();
+        ledger.inline_of(case.origin.server.as_deref(), bytes);
         return unchanged(value);
     }
     let is_twin = |structured: &_, strings: &[_], texts: &[_]| match &source {
-        Some(source) => {
-            is_twin(source, structured, strings, texts).map_err(|error| damaged(&error))
-        }
+        Some(source) => is_twin(source, structured, strings, texts).map_err(|e| damaged(&e)),
         None => Ok(true), // whose ends would not be known
     };
     let parts = found.parts(is_twin)?;
@@ -154,10 +151,10 @@ fn settle(
         };
     log(&stored);
     let handle = stored.as_ref().ok().map(Receipt::handle);
-    let settled = match handle {
-        Some(handle) => Large::Stored(offloader.store().open(handle)?.raw),
-        None => Large::Lost,
-    };
+    let raw = handle.map(|handle| offloader.store().open(handle));
+    let settled = raw
+        .transpose()?
+        .map_or(Large::Lost, |stored| Large::Stored(stored.raw));
     let is_lost = handle.is_none();
     found.place = Place::Large { stand_in, is_lost };
     let preview = preview.map(|shown| shown::within(shown.text(), &found, &limits.profile));

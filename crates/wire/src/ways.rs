@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 use reqwest::Client;
 
 use crate::{
-    Authority, ChildLink, HttpLink, HttpOptions, HttpServer, Intake, Link, LinkError, ParamHeaders,
-    ServerSpec, Sink, SseLink, Via,
+    Authority, ChildLink, HttpLink, HttpOptions, HttpServer, Intake, Key, Link, LinkError, Message,
+    ParamHeaders, ServerSpec, Sink, SseLink, Via,
 };
 
 /// Opens the way to a server.
@@ -82,6 +82,39 @@ impl Ways {
     }
 }
 
+/// A link that looks after its streams: it also opens the one for what belongs to
+/// no request, once the session has begun.
+#[derive(Debug)]
+struct Listening(Arc<HttpLink>);
+
+impl Link for Listening {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+        if message.method.as_deref() != Some("notifications/initialized") {
+            return self.0.send(message);
+        }
+        let link = Arc::clone(&self.0);
+        async move {
+            link.send(message).await?;
+            // Servers need not have such a stream.
+            tokio::spawn(async move { drop(link.listen(None).await) });
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+        self.0.listen(after)
+    }
+
+    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()> {
+        self.0.abandon(of)
+    }
+
+    fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
+        self.0.close(hurried)
+    }
+}
+
 impl Opener for Ways {
     fn open<'a>(
         &'a self,
@@ -99,7 +132,11 @@ impl Opener for Ways {
                         authority,
                         params,
                     };
-                    Arc::new(HttpLink::open_with(http, client, options, intake, sink)?)
+                    let link = HttpLink::open_with(http, client, options, intake, sink)?;
+                    match self.resume {
+                        true => Arc::new(Listening(Arc::new(link))),
+                        false => Arc::new(link),
+                    }
                 }
                 Via::Sse(http) => {
                     let (Access { client, authority }, _) = self.reach(&server.name, http)?;

@@ -70,7 +70,14 @@ fn logs_tell_of_requests_but_not_of_contents() {
             names(span)
         )
     });
-    assert_snapshot!(over.collect::<String>(), @"");
+    assert_snapshot!(over.collect::<String>(), @r#"
+    "ok" [String("sh"), String("initialize"), Null] "request"
+      added_us message outcome request_bytes response_bytes upstream_us
+      id mcp.method.name name otel.kind otel.name server
+    "ok" [String("sh"), String("tools/call"), String("big")] "request"
+      added_us message outcome request_bytes response_bytes upstream_us
+      gen_ai.tool.name id mcp.method.name name otel.kind otel.name server
+    "#);
 }
 
 /// Two collectors' worth of runtime: the mock server has its own threads.

@@ -136,17 +136,7 @@ impl Link for HttpLink {
             let sent = inner.request(message, of);
             return std::future::ready(sent).boxed();
         }
-        let is_begin = message.method.as_deref() == Some("notifications/initialized");
-        async move {
-            Arc::clone(&inner).note(message).await?;
-            if is_begin && inner.resume {
-                // Whoever takes up streams also opens the one for what
-                // belongs to no request. Servers need not have it.
-                tokio::spawn(async move { drop(inner.listen(None).await) });
-            }
-            Ok(())
-        }
-        .boxed()
+        inner.note(message).boxed()
     }
 
     fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {

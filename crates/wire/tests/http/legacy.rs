@@ -63,7 +63,6 @@ async fn a_session_from_beginning_to_end() {
     POST /mcp x-key=hush {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
     POST /mcp mcp-protocol-version=2025-06-18 mcp-session-id=s1 x-key=hush {"jsonrpc":"2.0","method":"notifications/initialized"}
     POST /mcp mcp-protocol-version=2025-06-18 mcp-session-id=s1 x-key=hush {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t"}}
-    GET /mcp mcp-session-id=s1 mcp-protocol-version=2025-06-18 x-key=hush
     DELETE /mcp mcp-session-id=s1 mcp-protocol-version=2025-06-18 x-key=hush
     "#);
     assert!(link.send(message(CALL)).await.is_err());

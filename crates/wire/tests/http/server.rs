@@ -89,6 +89,16 @@ pub(crate) fn text(frame: &Frame) -> String {
     String::from_utf8_lossy(frame.in_memory().unwrap()).into_owned()
 }
 
+/// The text of a frame of any size.
+pub(crate) async fn whole(frame: Frame) -> String {
+    let mut pieces = frame.into_pieces().unwrap();
+    let mut text = Vec::new();
+    while let Some(block) = pieces.next().await.unwrap() {
+        text.extend_from_slice(&block);
+    }
+    String::from_utf8(text).unwrap()
+}
+
 pub(crate) fn intake() -> Intake {
     Intake::new(Arc::new(MemoryStore::default()))
 }

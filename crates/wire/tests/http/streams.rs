@@ -12,7 +12,7 @@ use spillgate_wire::{HttpLink, HttpOptions, Item, Key, Link};
 
 use crate::server::{
     Log, answering, at, client, dripping, events, intake, json, open, passing, send, serve, sink,
-    status, text,
+    status, text, whole,
 };
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
@@ -170,7 +170,7 @@ async fn large_answers_come_whole() {
         let Item::Message(frame) = parcels.next().await.item else {
             panic!("no message");
         };
-        let text = text(&frame);
+        let text = whole(frame).await;
         assert!(text.starts_with("{\"id\":7,\"result\":\"x") && text.ends_with("x\"}"));
         assert_eq!(
             text.len(),
