@@ -135,7 +135,7 @@ fn spans_join_the_clients_trace() {
         "mcp.method.name",
         "gen_ai.tool.name",
         "network.transport",
-        "upstream",
+        "pipe",
         "store",
     ] {
         assert!(has(&body, word.as_bytes()), "{word}");
