@@ -18,7 +18,7 @@ from pathlib import Path
 
 import common
 import places
-from common import OUR_TOOLS, Setup, Verdict
+from common import OUR_TOOLS, Setup, Verdict, meant
 from corpus import Session, Step, load, same_lines, spans
 from frames import Peer
 from http_peer import HttpPeer
@@ -120,6 +120,7 @@ class Judge:
         """One reply."""
         if not got:
             return self.verdict.check(name, False, "no reply")
+        got = meant(got, wanted)
         if got == wanted:
             self.exact += 1
             large = b"tools/call" in step.frame and texts(wanted) > SURELY_LARGE
