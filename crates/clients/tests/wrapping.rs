@@ -91,7 +91,7 @@ fn surroundings(home: &Path) -> Surroundings {
     Surroundings {
         home: home.to_owned(),
         config: home.join(".config"),
-        project: PathBuf::from("/work/shop"),
+        project: PathBuf::from("/home/ann/shop"),
         codex_home: None,
         claude_config: None,
         macos: false,
@@ -197,7 +197,7 @@ fn claude_code() {
         "socket": { "type": "ws", "url": "wss://mcp.example.com/" }
       },
       "projects": {
-        "/work/shop": {
+        "/home/ann/shop": {
           "allowedTools": [],
           "mcpServers": {
             "here": {
@@ -206,7 +206,7 @@ fn claude_code() {
             }
           }
         },
-        "/work/other": { "mcpServers": { "there": { "command": "there" } } }
+        "/home/ann/other": { "mcpServers": { "there": { "command": "there" } } }
       }
     }---
     files (user): wrapped

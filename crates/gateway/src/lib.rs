@@ -1,17 +1,14 @@
-//! An MCP proxy in front of one server.
+//! An MCP proxy in front of one server or several.
 //!
-//! Frames pass byte for byte. What changes: `tools/list` gains the gateway's own
-//! tools, the text of an oversized result becomes a preview and its bytes
-//! links, which `resources/read` serves; and a call's argument by reference
-//! becomes what it stands for. Parsing into typed messages and printing them again would
-//! lose unknown fields and respell numbers (deps.md), so only the envelope of a
-//! frame is read, and changes are spliced into its bytes.
+//! Frames pass byte for byte. What changes is spliced: greetings and lists gain
+//! what the gateway serves itself, oversized results become previews and links,
+//! and arguments by reference become what they refer to. Parsing into typed
+//! messages and printing them again would lose unknown fields and respell numbers
+//! (deps.md), so only the envelope of a frame is read.
 //!
 //! ```text
-//!            ┌──────────── relay ────────────┐
-//! client ──▶ │ frame ─▶ tools? ──────▶ server│ ──▶ upstream
-//! client ◀── │ splice ◀─ intercept ◀─ frame  │ ◀── upstream
-//!            └───────────────────────────────┘
+//! client ──▶ Session ─▶ ours? ─▶ several ─▶ Upstream ─▶ Bridged? ─▶ Link ──▶ server
+//! client ◀── Sink ◀─── rewrite ◀── answers ◀──────────── Sink ◀────────────── server
 //! ```
 
 mod answers;
