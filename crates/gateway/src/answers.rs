@@ -25,8 +25,8 @@ use crate::upstream::{Slot, Upstream};
 pub(crate) type Due = HashMap<Key, Waiting>;
 
 impl Session {
-    /// Takes what a server sent.
-    pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, parcel: Parcel) {
+    /// Takes what a server sent in one of its lives.
+    pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, life: u64, parcel: Parcel) {
         let Some(upstream) = self.roster.get(slot) else {
             return;
         };
@@ -49,14 +49,18 @@ impl Session {
             }
             Item::Message(Frame::Pieces(_)) => {} // these go to clients only
             Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
-            Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
-            Item::Gone(how) => {
+            Item::Refused(refusal) => self.refused(&upstream, life, parcel.of, refusal).await,
+            Item::Gone(how) if upstream.lives(life) => {
                 if !self.is_closing() {
                     tracing::warn!(server = upstream.name(), how, "the server ended");
                 }
+                // First, for another life has other requests.
+                let lost = self.pending.drain(|waiting| waiting.slot == slot);
                 drop(upstream.note_end(&how));
-                self.fail_all(&upstream, &how).await;
+                self.fail_these(&upstream, lost, &how).await;
             }
+            // Its end was noted already.
+            Item::Gone(_) => {}
             Item::Mark { .. } | Item::Ended => self.to.take(parcel).await,
         }
     }
@@ -73,8 +77,17 @@ impl Session {
         }
     }
 
-    async fn refused(&self, upstream: &Upstream, of: Option<Key>, refusal: Refusal) {
+    async fn refused(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        life: u64,
+        of: Option<Key>,
+        refusal: Refusal,
+    ) {
         let mut waiting = of.as_ref().and_then(|key| self.pending.take(key));
+        if refusal.session_lost && upstream.lives(life) {
+            self.begin_again(upstream);
+        }
         if let Some(waiting) = &mut waiting {
             waiting.end(Outcome::Refused);
         }
@@ -104,6 +117,22 @@ impl Session {
         self.to.take(parcel).await;
     }
 
+    /// A server does not know our session any more: the next message begins
+    /// another.
+    fn begin_again(self: &Arc<Self>, upstream: &Arc<Upstream>) {
+        let how = "does not know our session any more";
+        tracing::warn!(server = upstream.name(), how, "the session is begun again");
+        let slot = upstream.slot;
+        let lost = self.pending.drain(|waiting| waiting.slot == slot);
+        let link = upstream.note_end(how);
+        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        self.work(async move {
+            session.fail_these(&upstream, lost, how).await;
+            // What came by it has been told by now: without it, that would stop.
+            drop(link);
+        });
+    }
+
     async fn message(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -113,21 +142,26 @@ impl Session {
     ) {
         let mut due = Due::new();
         let mut mapped = Splice::default();
-        for envelope in messages(&frame) {
+        let envelopes = messages(&frame);
+        for envelope in &envelopes {
             if !envelope.is_response() {
                 if self.only().is_none() {
-                    several::note_change(self, &envelope);
-                    mapped.merge(several::mark_request(upstream.slot, &frame, &envelope));
+                    several::note_change(self, envelope);
+                    mapped.merge(several::mark_request(upstream.slot, &frame, envelope));
                 }
-                of = of.or_else(|| self.reported(&envelope));
+                of = of.or_else(|| self.reported(envelope));
                 continue;
             }
             let Some(key) = envelope.key() else { continue };
             let Some(mut waiting) = self.pending.take(&key) else {
+                if envelopes.len() == 1 && self.pending.is_given_up(&key) {
+                    tracing::debug!(server = upstream.name(), "answers too late");
+                    return;
+                }
                 continue;
             };
             if let Some(seen) = &mut waiting.seen {
-                seen.answered(&envelope, frame.len() as u64);
+                seen.answered(envelope, frame.len() as u64);
             }
             if let Some(for_us) = waiting.for_us {
                 // Whoever asked may have given up.

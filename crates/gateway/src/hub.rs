@@ -13,6 +13,7 @@ use crate::gateway::{Gateway, Server};
 use crate::locked;
 use crate::metrics::{Metrics, ServerState};
 use crate::own::OwnTools;
+use crate::own_calls::Turns;
 use crate::roster::Memory;
 use crate::seen::Traces;
 use crate::session::Session;
@@ -42,6 +43,8 @@ pub struct Hub {
     traces: OnceLock<Arc<dyn Traces>>,
     pub(crate) catalogue: Catalogue,
     pub(crate) at_once: Arc<Semaphore>,
+    /// What takes much of the machine is done in turn.
+    pub(crate) turns: Arc<Turns>,
 }
 
 impl Hub {
@@ -65,6 +68,7 @@ impl Hub {
             traces: OnceLock::new(),
             catalogue: Catalogue::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: Arc::default(),
         })
     }
 

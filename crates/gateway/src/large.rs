@@ -22,7 +22,8 @@ struct Answered {
     of: Option<Key>,
     /// Over once the answers are worked on.
     seen: Vec<Seen>,
-    /// The gateway itself asked; nobody else waits.
+    /// The gateway itself asked, or has given the answer itself: nobody else
+    /// waits.
     is_ours: bool,
 }
 
@@ -93,6 +94,7 @@ impl Session {
         for envelope in spooled.messages().iter().filter(|one| one.is_response()) {
             let Some(key) = envelope.key() else { continue };
             let Some(mut waiting) = self.pending.take(&key) else {
+                answered.is_ours |= self.pending.is_given_up(&key);
                 continue;
             };
             if let Some(seen) = &mut waiting.seen {

@@ -19,6 +19,7 @@ mod bridging;
 mod calls;
 mod capabilities;
 mod catalogue;
+mod denial;
 mod error;
 #[cfg(test)]
 mod fixture;

@@ -1,6 +1,6 @@
 //! Which requests wait for an answer of a server?
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
 use bytes::Bytes;
@@ -98,21 +98,46 @@ impl Waiting {
     }
 }
 
+/// Requests that were given up and are remembered, the last ones.
+const MOST_GIVEN_UP: usize = 256;
+
 /// Requests on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     requests: Mutex<HashMap<Key, Waiting>>,
+    /// Those that the gateway answered because the server did not.
+    given_up: Mutex<VecDeque<Key>>,
 }
 
 impl Pending {
     /// Notes a request that is about to be passed on.
     pub(crate) fn add(&self, key: Key, waiting: Waiting) {
+        locked(&self.given_up).retain(|other| *other != key);
         locked(&self.requests).insert(key, waiting);
     }
 
     /// The request that is answered now.
     pub(crate) fn take(&self, key: &Key) -> Option<Waiting> {
         locked(&self.requests).remove(key)
+    }
+
+    /// Whether it waits still.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        locked(&self.requests).contains_key(key)
+    }
+
+    /// Notes a request that is answered in the server's place.
+    pub(crate) fn give_up(&self, key: Key) {
+        let mut given_up = locked(&self.given_up);
+        if given_up.len() == MOST_GIVEN_UP {
+            given_up.pop_front();
+        }
+        given_up.push_back(key);
+    }
+
+    /// Whether an answer that nobody waits for would be the second one.
+    pub(crate) fn is_given_up(&self, key: &Key) -> bool {
+        locked(&self.given_up).contains(key)
     }
 
     /// Looks at a request that waits.

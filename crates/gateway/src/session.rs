@@ -18,12 +18,11 @@ use crate::hub::Hub;
 use crate::incoming::{Incoming, message_of};
 use crate::own::OwnTools;
 use crate::own_calls::OwnCalls;
-use crate::pending::CallParams;
-use crate::pending::Pending;
+use crate::pending::{Pending, Waiting};
 use crate::roster::{Memory, Roster};
 use crate::seen::Outcome;
 use crate::upstream::{Slot, Upstream, notice};
-use crate::{GatewayError, locked, several, watchdog};
+use crate::{GatewayError, denial, locked, several, watchdog};
 
 /// A client and its servers.
 #[derive(Debug)]
@@ -65,12 +64,13 @@ impl Session {
         memory: Memory,
     ) -> Arc<Self> {
         let servers = hub.servers();
+        let turns = Arc::clone(&hub.turns);
         let session = Arc::new_cyclic(|me| Self {
             hub,
             ways,
             to,
             own,
-            own_calls: OwnCalls::default(),
+            own_calls: OwnCalls::new(turns),
             pending: Pending::default(),
             roster: Roster::new(&servers, memory),
             is_solo: servers.len() == 1,
@@ -124,7 +124,17 @@ impl Session {
     /// a batch. What comes back goes to the session's sink.
     pub async fn take(self: &Arc<Self>, incoming: Incoming) {
         let envelopes = messages(&incoming.frame);
-        match (&*envelopes, self.only()) {
+        let only = self.only();
+        if let Some(refusals) = only
+            .as_ref()
+            .and_then(|only| denial::of_many(only, &incoming.frame, &envelopes))
+        {
+            for refusal in refusals {
+                self.to_client(refusal).await;
+            }
+            return;
+        }
+        match (&*envelopes, only) {
             ([one], _) => self.one(one, &incoming).await,
             (many, Some(only)) => {
                 for envelope in many {
@@ -147,12 +157,13 @@ impl Session {
             }
             _ if self.answers_itself(envelope) => {}
             _ => match self.only() {
-                Some(only) => {
-                    if let Some(refusal) = denied(&only, envelope) {
-                        return self.to_client(refusal).await;
+                Some(only) => match (denial::of_one(&only, envelope), envelope.id) {
+                    (Some(what), Some(id)) => {
+                        self.to_client(invalid_params(id.get(), &what)).await;
                     }
-                    self.forward(&only, incoming, envelope).await;
-                }
+                    (Some(_), None) => {} // wants no answer
+                    (None, _) => self.forward(&only, incoming, envelope).await,
+                },
                 None => several::route(self, envelope, incoming).await,
             },
         }
@@ -174,6 +185,13 @@ impl Session {
         envelope: Option<&Envelope<'_>>,
     ) {
         let mut message = message_of(incoming, envelope);
+        if message
+            .id
+            .as_ref()
+            .is_some_and(|key| !self.pending.has(key))
+        {
+            return; // taken back or failed before it was sent
+        }
         self.trace(upstream, envelope, &mut message);
         let Err(error) = upstream.send(self, message).await else {
             return;
@@ -313,7 +331,18 @@ impl Session {
     /// Answers every request that a server will not answer any more.
     pub(crate) async fn fail_all(&self, upstream: &Upstream, how: &str) {
         let slot: Slot = upstream.slot;
-        for (_, mut waiting) in self.pending.drain(|waiting| waiting.slot == slot) {
+        let lost = self.pending.drain(|waiting| waiting.slot == slot);
+        self.fail_these(upstream, lost, how).await;
+    }
+
+    /// Answers these requests of a server.
+    pub(crate) async fn fail_these(
+        &self,
+        upstream: &Upstream,
+        lost: Vec<(Key, Waiting)>,
+        how: &str,
+    ) {
+        for (_, mut waiting) in lost {
             waiting.end(Outcome::UpstreamGone);
             if let Some(for_us) = waiting.for_us {
                 // Whoever asked may have given up.
@@ -342,19 +371,4 @@ impl Drop for Session {
         self.asked.notify_one();
         self.hub.metrics().session_closed();
     }
-}
-
-/// The refusal of a call of a tool that the configuration does not allow.
-fn denied(upstream: &Upstream, envelope: &Envelope<'_>) -> Option<Vec<u8>> {
-    let is_call = envelope.method.as_deref() == Some("tools/call");
-    if !is_call || upstream.server.tools.admits_all() {
-        return None;
-    }
-    let call = envelope.params.and_then(object::<CallParams<'_>>)?;
-    if upstream.server.tools.admits(&call.name) {
-        return None;
-    }
-    let tool = call.name.escape_debug();
-    let what = format!("the configuration of this gateway does not allow the tool `{tool}`");
-    Some(invalid_params(envelope.id?.get(), &what))
 }

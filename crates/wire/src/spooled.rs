@@ -8,7 +8,7 @@ use spillgate_store::{Draft, Part, StoreError};
 
 use crate::frame::is_answer;
 use crate::skeleton::Skeleton;
-use crate::{Envelope, Pieces, messages};
+use crate::{Envelope, Pieces, Splice, messages};
 
 /// A message whose largest member is in a draft of the store.
 pub struct Spooled {
@@ -105,6 +105,25 @@ impl Spooled {
         &self.stand_in
     }
 
+    /// The same with another spelling of what lies at `span` of the stand-in,
+    /// beside the large value.
+    #[must_use]
+    pub fn respelled(mut self, span: Range<usize>, with: &str) -> Self {
+        let value = self.value_span();
+        let mut splice = Splice::default();
+        splice.replace(span.clone(), with);
+        self.stand_in = splice.apply(&self.stand_in);
+        let mut splice = Splice::default();
+        if span.end <= value.start {
+            splice.replace(span, with);
+            self.before = splice.apply(&self.before);
+        } else if let Some(start) = span.start.checked_sub(value.end) {
+            splice.replace(start..span.end - value.end, with);
+            self.after = splice.apply(&self.after);
+        }
+        self
+    }
+
     /// The messages of the stand-in.
     #[must_use]
     pub fn messages(&self) -> Vec<Envelope<'_>> {
@@ -188,4 +207,51 @@ pub struct StandIn {
     pub span: Range<usize>,
     /// The skeleton.
     pub skeleton: Skeleton,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use spillgate_store::MemoryStore;
+
+    use super::*;
+    use crate::{Frame, Intake, span_in};
+
+    #[tokio::test]
+    async fn what_stands_beside_the_value_can_be_respelled() {
+        let text = "x".repeat(1000);
+        for (frame, want) in [
+            (
+                format!("{{\"id\":7,\"result\":\"{text}\"}}\n"),
+                format!("{{\"id\":\"abc\",\"result\":\"{text}\"}}\n"),
+            ),
+            (
+                format!("{{\"result\":\"{text}\",\"id\": 7 }}"),
+                format!("{{\"result\":\"{text}\",\"id\": \"abc\" }}"),
+            ),
+        ] {
+            let store = Arc::new(MemoryStore::default());
+            let mut taking = Intake::new(store).spooling_at(100).begin();
+            for block in frame.as_bytes().chunks(64) {
+                taking.feed(block).await;
+            }
+            let Frame::Spooled(spooled) = taking.finish().await else {
+                panic!("it is not large");
+            };
+            let id = spooled.messages()[0].id.unwrap().get().to_owned();
+            let at = spooled.messages()[0]
+                .id
+                .map(|id| span_in(spooled.stand_in(), id.get()));
+            assert_eq!(id, "7");
+            let spooled = spooled.respelled(at.unwrap(), "\"abc\"");
+            assert_eq!(spooled.messages()[0].id.unwrap().get(), "\"abc\"");
+            let mut pieces = spooled.into_pieces().unwrap();
+            let mut whole = Vec::new();
+            while let Some(block) = pieces.next().await.unwrap() {
+                whole.extend_from_slice(&block);
+            }
+            assert_eq!(String::from_utf8(whole).unwrap(), want);
+        }
+    }
 }

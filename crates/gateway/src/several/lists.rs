@@ -165,6 +165,7 @@ async fn listed(
         .map(|upstream| pages(session, upstream, kind, question));
     let answers = futures_util::future::join_all(asked).await;
     let (mut entries, mut said, mut silent) = (Vec::new(), None, Vec::new());
+    let mut left_out = Vec::new();
     for (upstream, answer) in all.iter().zip(answers) {
         match answer {
             Ok((of_server, rest)) => {
@@ -176,6 +177,7 @@ async fn listed(
             Err(error) => {
                 tracing::warn!(server = upstream.name(), %error, "left out of a list");
                 silent.push(format!("`{}` {error}", upstream.name()));
+                left_out.push(upstream.name());
             }
         }
     }
@@ -190,7 +192,7 @@ async fn listed(
     let shown = shown.collect();
     let owners = entries.into_iter().zip(names);
     let owners = owners.map(|(entry, shown)| (shown, (entry.server, entry.name)));
-    session.hub().catalogue.learn(kind, owners);
+    session.hub().catalogue.learn(kind, owners, &left_out);
     Ok((shown, said.unwrap_or_default()))
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session};
@@ -16,8 +18,8 @@ use spillgate_query::{Child, Engine};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
 use spillgate_wire::{
-    Frame, Item, Key, Link, LinkError, Message, Opener, Parcel, ServerCommand, ServerSpec, Sink,
-    Via,
+    Frame, Intake, Item, Key, Link, LinkError, Message, Opener, Parcel, Refusal, ServerCommand,
+    ServerSpec, Sink, Via,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
@@ -30,10 +32,59 @@ pub(crate) fn the_end() -> Value {
     json!("the end")
 }
 
+/// A word that is too large for the memory.
+pub(crate) fn large(frame: &Value) -> Value {
+    json!({"large": frame})
+}
+
+/// It does not know the session any more, in which this request was sent.
+pub(crate) fn no_session(of: &Value) -> Value {
+    json!({"no session": of})
+}
+
+/// It reads nothing more.
+pub(crate) fn stuck() -> Value {
+    json!("stuck")
+}
+
+async fn parcel_of(said: Value) -> Parcel {
+    let not_message = |of: Option<&Value>, item| Parcel {
+        of: of.map(|id| Key::of(&to_raw_value(id).unwrap()).unwrap()),
+        event: None,
+        item,
+    };
+    if said == the_end() {
+        return not_message(None, Item::Gone("exited with status 7".to_owned()));
+    }
+    if let Some(of) = said.get("no session") {
+        let refusal = Refusal {
+            status: 404,
+            content_type: None,
+            challenge: None,
+            session_lost: true,
+            body: "".into(),
+        };
+        return not_message(Some(of), Item::Refused(refusal));
+    }
+    if let Some(frame) = said.get("large") {
+        let intake = Intake::new(Arc::new(MemoryStore::default())).spooling_at(64);
+        let mut taking = intake.begin();
+        for block in frame.to_string().as_bytes().chunks(64) {
+            taking.feed(block).await;
+        }
+        let frame = taking.finish().await;
+        assert!(matches!(frame, Frame::Spooled(_)));
+        return not_message(None, Item::Message(frame));
+    }
+    Parcel::message(said.to_string())
+}
+
 /// Servers by their names.
 #[derive(Default)]
 pub(crate) struct Servers {
     answers: BTreeMap<String, Answer>,
+    /// How many of the next ones end while they are opened.
+    pub(crate) stillborn: Arc<AtomicUsize>,
     /// What each was sent, and when it was opened.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
@@ -68,7 +119,16 @@ impl Opener for Servers {
             sink,
         };
         link.note("opened");
-        async move { Ok(Arc::new(link) as Arc<dyn Link>) }.boxed()
+        let left = self.stillborn.load(Ordering::Relaxed);
+        self.stillborn
+            .store(left.saturating_sub(1), Ordering::Relaxed);
+        async move {
+            if left > 0 {
+                link.sink.take(parcel_of(the_end()).await).await;
+            }
+            Ok(Arc::new(link) as Arc<dyn Link>)
+        }
+        .boxed()
     }
 }
 
@@ -101,17 +161,13 @@ impl Link for FakeLink {
         for (name, value) in &message.headers {
             self.note(&format!("{name}: {value}"));
         }
-        for said in (self.answer)(&frame) {
+        let all = (self.answer)(&frame);
+        if all.contains(&stuck()) {
+            return std::future::pending().boxed();
+        }
+        for said in all {
             let sink = Arc::clone(&self.sink);
-            let parcel = match said == the_end() {
-                true => Parcel {
-                    of: None,
-                    event: None,
-                    item: Item::Gone("exited with status 7".to_owned()),
-                },
-                false => Parcel::message(said.to_string()),
-            };
-            tokio::spawn(async move { sink.take(parcel).await });
+            tokio::spawn(async move { sink.take(parcel_of(said).await).await });
         }
         async { Ok(()) }.boxed()
     }
@@ -136,8 +192,10 @@ struct Collected(UnboundedSender<Value>);
 
 impl Sink for Collected {
     fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
-        let Item::Message(Frame::Memory(frame)) = parcel.item else {
-            panic!("{parcel:?}");
+        let frame = match parcel.item {
+            Item::Message(Frame::Memory(frame)) => frame,
+            Item::Refused(refusal) => json!({"refused": refusal.status}).to_string().into(),
+            other => panic!("{other:?}"),
         };
         self.0
             .send(serde_json::from_slice(&frame).unwrap())
@@ -157,6 +215,11 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn of(servers: Servers, change: impl Fn(Server) -> Server) -> Self {
+        Self::by(Policy::default(), servers, change)
+    }
+
+    /// The same by other rules.
+    pub(crate) fn by(policy: Policy, servers: Servers, change: impl Fn(Server) -> Server) -> Self {
         let log = Arc::clone(&servers.log);
         let of = |name: &String| {
             change(Server::new(ServerSpec {
@@ -167,7 +230,7 @@ impl Client {
         let gateway = Gateway {
             offloader: Offloader::new(
                 Arc::new(MemoryStore::default()),
-                Policy::default(),
+                policy,
                 Tokenizer::Heuristic.counter(),
                 Door::gateway(),
                 Arc::new(StoppedClock::default()),
@@ -245,7 +308,12 @@ impl Client {
         self.next().await
     }
 
-    /// What the servers were sent since the last look.
+    /// What the servers were sent since the last look, in its order.
+    pub(crate) fn in_order(&self) -> String {
+        std::mem::take(&mut *self.log.lock().unwrap()).join("\n")
+    }
+
+    /// The same, sorted.
     pub(crate) fn sent(&self) -> String {
         let mut log = std::mem::take(&mut *self.log.lock().unwrap());
         log.sort();

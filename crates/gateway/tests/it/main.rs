@@ -5,6 +5,7 @@
 mod ends;
 mod eras;
 mod fake;
+mod odd;
 mod seen;
 mod several;
 mod shared;

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spillgate_gateway::{Server, ToolFilter};
+use spillgate_gateway::{Incoming, Server, ToolFilter};
 
 use crate::fake::{Client, Servers, the_end};
 
@@ -239,4 +239,47 @@ async fn another_configuration_keeps_what_stays() {
     new: {"jsonrpc":"2.0","method":"notifications/initialized"}
     web hub: closed
     "#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_left_out_of_a_list_keeps_its_tools() {
+    let servers = two();
+    let stillborn = std::sync::Arc::clone(&servers.stillborn);
+    let mut client = Client::of(servers, |server| server);
+    client.ask(1, "tools/list", &json!({})).await;
+    client.ask(2, "die", &json!({})).await;
+    stillborn.store(1, std::sync::atomic::Ordering::Relaxed);
+    let list = client.ask(3, "tools/list", &json!({})).await;
+    assert!(!names(&list).contains(&"log"), "{list}");
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let answer = client.ask(4, "tools/call", &json!({"name": "log"})).await;
+    assert_eq!(
+        answer["result"]["content"][0]["text"], "git did \"log\"",
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_denied_is_denied_however_it_is_said() {
+    let call = r#""method":"tools/call","params":{"name":"rm"}"#;
+    let frames = [
+        format!(r#"{{"jsonrpc":"2.0","id":1,{call}}}"#),
+        format!(r#"[{{"jsonrpc":"2.0","id":2,{call}}}]"#),
+        format!(
+            r#"[{{"jsonrpc":"2.0","id":3,{call}}},{{"jsonrpc":"2.0","id":4,"method":"ping"}}]"#
+        ),
+        format!(
+            r#"[{{"jsonrpc":"2.0","id":5,"id":6,{call}}},{{"jsonrpc":"2.0","id":7,"method":"ping"}}]"#
+        ),
+        r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"ok","name":"rm"}}"#
+            .to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","id":9,"method":"ping",{call}}}"#),
+        format!(r#"{{"jsonrpc":"2.0",{call}}}"#),
+    ];
+    for frame in frames {
+        let servers = Servers::default().with("web hub", tools("web hub", &["rm"]));
+        let client = Client::of(servers, without_rm);
+        client.session.take(Incoming::new(frame.clone())).await;
+        assert!(!client.sent().contains("rm"), "{frame}");
+    }
 }
