@@ -215,7 +215,6 @@ mod tests {
 
     use spillgate_store::MemoryStore;
 
-    use super::*;
     use crate::{Frame, Intake, span_in};
 
     #[tokio::test]
