@@ -21,8 +21,7 @@ fn raw(front: &Running, session: Option<&str>, body: &str) -> String {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_holds_up_nobody() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let mut slow = TcpStream::connect(front.at).await.unwrap();
     let flood = call(1, "flood", &json!({"notes": 2000, "text": "end"})).to_string();
     slow.write_all(raw(&front, Some(&session), &flood).as_bytes())
@@ -60,8 +59,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
 
 #[tokio::test]
 async fn a_reader_that_keeps_up_gets_everything() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let flood = call(1, "flood", &json!({"notes": 600, "text": "end"}));
     let response = front.post_in(&session, &flood).send().await.unwrap();
     let text = response.text().await.unwrap();
@@ -74,7 +72,7 @@ async fn a_reader_that_keeps_up_gets_everything() {
 
 #[tokio::test]
 async fn a_client_that_closes_its_connection_is_noticed() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     let mut connection = TcpStream::connect(front.at).await.unwrap();
     let body = modern(&json!(1), "never", &json!({})).to_string();
     let headers = "content-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\n\
@@ -122,8 +120,7 @@ async fn silent_connections_are_closed() {
 
 #[tokio::test]
 async fn one_connection_carries_many_requests_in_http2() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let http = reqwest::Client::builder()
         .no_proxy()
         .http2_prior_knowledge()
@@ -149,7 +146,7 @@ async fn one_connection_carries_many_requests_in_http2() {
 
 #[tokio::test]
 async fn what_is_under_way_is_finished_before_the_end() {
-    let mut front = Running::new(FrontSettings::default()).await;
+    let mut front = Running::usual().await;
     let session = front.begin().await;
     let listening = front.get_in(&session).send().await.unwrap();
     let slow = call(1, "slow", &json!({"text": "done", "wait_us": 300_000}));
