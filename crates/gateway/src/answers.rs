@@ -30,6 +30,9 @@ impl Session {
         let Some(upstream) = self.roster.get(slot) else {
             return;
         };
+        if !upstream.lives(life) {
+            return; // its end was noted, and what waited was told
+        }
         let parcel = match self.only() {
             Some(_) => parcel,
             // The ids of events are one server's.
@@ -49,8 +52,8 @@ impl Session {
             }
             Item::Message(Frame::Pieces(_)) => {} // these go to clients only
             Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
-            Item::Refused(refusal) => self.refused(&upstream, life, parcel.of, refusal).await,
-            Item::Gone(how) if upstream.lives(life) => {
+            Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
+            Item::Gone(how) => {
                 if !self.is_closing() {
                     tracing::warn!(server = upstream.name(), how, "the server ended");
                 }
@@ -59,8 +62,6 @@ impl Session {
                 drop(upstream.note_end(&how));
                 self.fail_these(&upstream, lost, &how).await;
             }
-            // Its end was noted already.
-            Item::Gone(_) => {}
             Item::Mark { .. } | Item::Ended => self.to.take(parcel).await,
         }
     }
@@ -80,22 +81,42 @@ impl Session {
     async fn refused(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
-        life: u64,
         of: Option<Key>,
         refusal: Refusal,
     ) {
         let mut waiting = of.as_ref().and_then(|key| self.pending.take(key));
-        if refusal.session_lost && upstream.lives(life) {
-            self.begin_again(upstream);
+        if !refusal.session_lost {
+            return self
+                .tell_refusal(upstream, of, waiting.as_mut(), refusal)
+                .await;
         }
+        // The next message begins another session.
+        let how = "does not know our session any more";
+        tracing::warn!(server = upstream.name(), how, "the session is begun again");
+        let slot = upstream.slot;
+        let lost = self.pending.drain(|waiting| waiting.slot == slot);
+        let link = upstream.note_end(how);
+        self.tell_refusal(upstream, of, waiting.as_mut(), refusal)
+            .await;
+        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        // Aside: this is a task of the link, and ends with it.
+        self.work(async move {
+            session.fail_these(&upstream, lost, how).await;
+            drop(link);
+        });
+    }
+
+    async fn tell_refusal(
+        &self,
+        upstream: &Upstream,
+        of: Option<Key>,
+        mut waiting: Option<&mut Waiting>,
+        refusal: Refusal,
+    ) {
         if let Some(waiting) = &mut waiting {
             waiting.end(Outcome::Refused);
         }
-        if let Some(Waiting {
-            for_us: Some(for_us),
-            ..
-        }) = waiting
-        {
+        if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us.take()) {
             // The body may be the protocol's own error.
             let how = format!("refused it with HTTP status {}", refusal.status);
             let is_answer = messages(&refusal.body)
@@ -115,22 +136,6 @@ impl Session {
             item: Item::Refused(refusal),
         };
         self.to.take(parcel).await;
-    }
-
-    /// A server does not know our session any more: the next message begins
-    /// another.
-    fn begin_again(self: &Arc<Self>, upstream: &Arc<Upstream>) {
-        let how = "does not know our session any more";
-        tracing::warn!(server = upstream.name(), how, "the session is begun again");
-        let slot = upstream.slot;
-        let lost = self.pending.drain(|waiting| waiting.slot == slot);
-        let link = upstream.note_end(how);
-        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
-        self.work(async move {
-            session.fail_these(&upstream, lost, how).await;
-            // What came by it has been told by now: without it, that would stop.
-            drop(link);
-        });
     }
 
     async fn message(

@@ -112,7 +112,11 @@ async fn a_server_that_does_not_greet_again_is_not_used_ungreeted() {
 
 #[tokio::test]
 async fn a_session_that_a_server_forgot_is_begun_again() {
-    let mut client = client(plain);
+    let mut client = client(|frame| match frame["method"] == "lose" {
+        // Whatever else was sent in that session is refused, too.
+        true => vec![no_session(&frame["id"]), no_session(&json!(1))],
+        false => plain(frame),
+    });
     greet(&mut client).await;
     client.in_order();
     client
