@@ -167,8 +167,15 @@ async fn an_answer_that_comes_too_late_is_no_second_one() {
     assert_eq!(client.ask(1, "x", &json!({})).await, answer(&json!(1)));
 }
 
-#[tokio::test]
-async fn a_call_that_was_taken_back_in_time_is_not_sent() {
+#[test]
+fn a_call_that_was_taken_back_in_time_is_not_sent() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    // References are looked up on such threads.
+    runtime.enable_all().max_blocking_threads(1);
+    runtime.build().unwrap().block_on(taken_back());
+}
+
+async fn taken_back() {
     let all = ["*".to_owned()];
     let rules = ByReference::new(Some(&all), None).unwrap();
     let servers = Servers::default().with("s", |frame: &Value| {
@@ -187,11 +194,15 @@ async fn a_call_that_was_taken_back_in_time_is_not_sent() {
     let arguments = json!({"text": {"$spill": handle}});
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "take", "arguments": arguments}});
     let session = Arc::clone(&client.session);
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let holding = tokio::task::spawn_blocking(move || held.recv());
     let calling = tokio::spawn(async move { session.take(Incoming::new(call.to_string())).await });
     tokio::task::yield_now().await;
     client
         .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}))
         .await;
+    drop(release);
+    assert!(holding.await.unwrap().is_err());
     calling.await.unwrap();
     assert!(!client.in_order().contains("take"));
 }
