@@ -1,5 +1,7 @@
 //! Servers that are processes and do not do what they should.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
