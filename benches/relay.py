@@ -66,7 +66,7 @@ def relay(env, report):
     store = os.path.join(env.scratch, "relay-store")
 
     def series(prefix):
-        return {name: call_series(env, "small", 300, 1000, prefix + command) for name, command in variants(env, store).items()}
+        return {name: call_series(env, "small", *calls(env), prefix + command) for name, command in variants(env, store).items()}
 
     for where, client_cores, prefix in placements(report):
         with on_cores(client_cores):
@@ -80,9 +80,14 @@ def relay_http(env, report):
     store = os.path.join(env.scratch, "relay-http-store")
     for where, client_cores, prefix in placements(report):
         with on_cores(client_cores), sites(env, store, prefix) as found:
-            series = {name: site_series(env, "small", 300, 1000, url) for name, url in found.items()}
+            series = {name: site_series(env, "small", *calls(env), url) for name, url in found.items()}
             report.attempt(f"relay of a 1 KB result, HTTP, {where}", small, env, report, series, "HTTP", where)
     shutil.rmtree(store, ignore_errors=True)
+
+
+def calls(env):
+    """Calls of a series: those that warm up, and those that count."""
+    return (50, 200) if env.quick else (300, 1000)
 
 
 @contextlib.contextmanager

@@ -15,9 +15,9 @@ use crate::login::manager;
 use crate::vault::Login;
 use crate::{LoginError, Vault, origin_of};
 
-/// So long a token that was read is given again without another look at the
-/// file: a look per message costs more than the rest of sending it. One that
-/// somebody replaced meanwhile the server refuses, which is a reason to look.
+/// So long a token that was read is given again: to open and read its file for
+/// each message is needless. One that somebody replaced meanwhile the server
+/// refuses, which is a reason to look.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
 /// Gives the tokens for one server, and renews them when the server refuses one.
