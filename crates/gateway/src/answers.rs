@@ -33,10 +33,10 @@ impl Session {
         if !upstream.lives(life) {
             return; // its end was noted, and what waited was told
         }
-        let parcel = match self.only() {
-            Some(_) => parcel,
+        let parcel = match self.is_solo() {
+            true => parcel,
             // The ids of events are one server's.
-            None => Parcel {
+            false => Parcel {
                 event: None,
                 ..parcel
             },
@@ -150,7 +150,7 @@ impl Session {
         let envelopes = messages(&frame);
         for envelope in &envelopes {
             if !envelope.is_response() {
-                if self.only().is_none() {
+                if !self.is_solo() {
                     several::note_change(self, envelope);
                     mapped.merge(several::mark_request(upstream.slot, &frame, envelope));
                 }
@@ -265,11 +265,10 @@ impl Session {
         gateway: &'a Gateway,
         upstream: &'a Upstream,
     ) -> Rewriting<'a> {
-        let is_solo = self.only().is_some();
         Rewriting {
             offloader: &gateway.offloader,
             server: upstream.name(),
-            filter: is_solo.then_some(&upstream.server.tools),
+            filter: self.is_solo().then_some(&upstream.server.tools),
             own: &self.own,
             learnt: &upstream.learnt,
         }

@@ -12,6 +12,7 @@ use crate::error::internal;
 use crate::gateway::Gateway;
 use crate::incoming::Incoming;
 use crate::metrics::Reference;
+use crate::pending::CallParams;
 use crate::references::{self, Resolved};
 use crate::resources::{self, Era};
 use crate::seen::Outcome;
@@ -25,8 +26,9 @@ impl Session {
         upstream: &Arc<Upstream>,
         incoming: &Incoming,
         envelope: &Envelope<'_>,
+        call: Option<&CallParams<'_>>,
     ) {
-        self.expect(upstream, envelope);
+        self.expect(upstream, envelope, call);
         let resolved = match self.hub().gateway().offloader.policy().allows_references() {
             true => self.resolved(upstream, &incoming.frame).await,
             false => Some(incoming.frame.clone()),
@@ -101,7 +103,7 @@ impl Session {
             });
             return true;
         }
-        let first = self.roster.all().first().cloned();
+        let first = self.roster.first();
         let listed = first.and_then(|first| first.learnt.known.listed(method, envelope.params));
         let Some(result) = listed else { return false };
         self.answer(envelope, id.get(), move |_| format!("\"result\":{result}"));

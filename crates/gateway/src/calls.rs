@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, Parcel, object};
+use spillgate_wire::{Key, Parcel};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError, spawn_blocking};
@@ -19,12 +19,9 @@ use crate::session::Session;
 use crate::tools::{self, TOOL_OUTPUT, Tools};
 
 impl Session {
-    /// Whether a `tools/call` is for a tool of ours.
-    pub(crate) fn is_own_call(&self, envelope: &Envelope<'_>) -> bool {
-        let params = envelope.params.and_then(object::<CallParams<'_>>);
-        params.is_some_and(|params| {
-            self.own.has(&params.name) && !self.is_upstreams(params.arguments)
-        })
+    /// Whether a call is for a tool of ours.
+    pub(crate) fn is_own_call(&self, call: &CallParams<'_>) -> bool {
+        self.own.has(&call.name) && !self.is_upstreams(call.arguments)
     }
 
     /// Whether a call of our tool is for another Spillgate behind this one.
@@ -40,14 +37,11 @@ impl Session {
         self: &Arc<Self>,
         key: Key,
         id: &str,
-        envelope: &Envelope<'_>,
+        params: &CallParams<'_>,
         headers: &[(String, String)],
     ) {
-        let Some(params) = envelope.params.and_then(object::<CallParams<'_>>) else {
-            return;
-        };
         self.hub().metrics().own_call(&params.name, &tools::NAMES);
-        let span = own_call_span(&key, &params.name, &params, self.hub().traces(), headers);
+        let span = own_call_span(&key, &params.name, params, self.hub().traces(), headers);
         let cancelled = self.own_calls.begin(&key);
         let session = Arc::clone(self);
         let (tool, id) = (params.name.clone(), id.to_owned());

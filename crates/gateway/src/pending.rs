@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Key, object};
+use spillgate_wire::{Envelope, Key, object};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -180,14 +180,27 @@ pub(crate) struct CallParams<'a> {
     pub(crate) meta: Option<&'a RawValue>,
 }
 
-/// What a request with these parameters asks for.
-pub(crate) fn asked(method: &str, params: Option<&RawValue>) -> Asked {
+impl<'a> CallParams<'a> {
+    /// Those of a message that calls a tool. To be read once: arguments may be
+    /// large.
+    pub(crate) fn of(envelope: &Envelope<'a>) -> Option<Self> {
+        let is_call = envelope.method.as_deref() == Some("tools/call");
+        object(envelope.params.filter(|_| is_call)?)
+    }
+}
+
+/// What a request with these parameters asks for; `call` are those of a call.
+pub(crate) fn asked(
+    method: &str,
+    params: Option<&RawValue>,
+    call: Option<&CallParams<'_>>,
+) -> Asked {
     match method {
         "initialize" | "server/discover" => Asked::Capabilities,
         "tools/list" => Asked::ToolsList,
-        "tools/call" => match params.and_then(object::<CallParams<'_>>) {
+        "tools/call" => match call {
             Some(call) => Asked::ToolsCall {
-                tool: call.name,
+                tool: call.name.clone(),
                 arguments: call.arguments.map(|raw| raw.get().to_owned()),
             },
             None => Asked::Other,

@@ -98,7 +98,7 @@ impl Known {
     /// The answer to a list of resources that the server does not have.
     pub(crate) fn listed(&self, method: &str, params: Option<&RawValue>) -> Option<String> {
         let answers = self.lists.load(Ordering::Relaxed);
-        answers.then(|| empty_list(method, Era::of(params)))?
+        answers.then(|| empty_list(method, || Era::of(params)))?
     }
 }
 
@@ -130,13 +130,13 @@ pub(crate) fn is_ours(offloader: &Offloader, uri: &str, server_is_one: bool) -> 
 
 /// The empty list that a server without resources would give; `None` for any
 /// other method.
-fn empty_list(method: &str, era: Era) -> Option<String> {
+fn empty_list(method: &str, era: impl FnOnce() -> Era) -> Option<String> {
     let name = match method {
         "resources/list" => "resources",
         "resources/templates/list" => "resourceTemplates",
         _ => return None,
     };
-    Some(era.cached(json!({name: []}), 0).to_string())
+    Some(era().cached(json!({name: []}), 0).to_string())
 }
 
 /// The answer to `resources/read` of one of our names, as the members of a
@@ -371,7 +371,7 @@ mod tests {
             "resources/templates/list",
             "resources/read",
         ];
-        let lists = lists.map(|method| format!("{:?}", empty_list(method, Era::Modern)));
+        let lists = lists.map(|method| format!("{:?}", empty_list(method, || Era::Modern)));
         assert_snapshot!(format!("{rest}\n{}", lists.join("\n")), @r#"
         {"_meta":{"spillgate/retrieval":true},"cacheScope":"private","resultType":"complete","ttlMs":60000}
         Some("{\"cacheScope\":\"private\",\"resources\":[],\"resultType\":\"complete\",\"ttlMs\":0}")
@@ -379,7 +379,7 @@ mod tests {
         None
         "#);
         assert_eq!(
-            empty_list("resources/list", Era::Legacy).unwrap(),
+            empty_list("resources/list", || Era::Legacy).unwrap(),
             r#"{"resources":[]}"#
         );
     }

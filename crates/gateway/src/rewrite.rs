@@ -53,28 +53,28 @@ impl Rewriting<'_> {
     /// Whether the answer in a frame may have to be changed: a look that costs
     /// little.
     pub(crate) fn may_change(&self, asked: &Asked, frame: &[u8]) -> bool {
-        match self.case(asked) {
-            Some(case) => {
-                let limits = self.offloader.limits(&case.origin);
-                !limits.admit_message(frame.len() as u64) || tasks::may_be(frame)
-            }
-            None => matches!(asked, Asked::ToolsList | Asked::Capabilities),
-        }
+        // No rule looks at arguments, which may be large.
+        let origin = match asked {
+            Asked::ToolsCall { tool, .. } => self.named(tool, None),
+            Asked::ResourcesRead { .. } => self.named("resources/read", None),
+            Asked::PromptsGet { .. } => self.named("prompts/get", None),
+            Asked::TasksResult { task } | Asked::TasksGet { task } => self.of_task(task),
+            Asked::ToolsList | Asked::Capabilities => return true,
+            Asked::Other => return false,
+        };
+        let limits = self.offloader.limits(&origin);
+        !limits.admit_message(frame.len() as u64) || tasks::may_be(frame)
     }
 
     /// What the answer to a request is, if it may be oversized.
     pub(crate) fn case(&self, asked: &Asked) -> Option<Case> {
-        let of_task = |task: &String| {
-            let origin = self.learnt.tasks.origin(task);
-            origin.unwrap_or_else(|| {
-                self.named("tasks/result", Some(json!({"taskId": task}).to_string()))
-            })
-        };
         let (form, origin) = match asked {
             Asked::ToolsCall { tool, arguments } => {
                 (Form::Call, self.named(tool, arguments.clone()))
             }
-            Asked::TasksResult { task } | Asked::TasksGet { task } => (Form::Call, of_task(task)),
+            Asked::TasksResult { task } | Asked::TasksGet { task } => {
+                (Form::Call, self.of_task(task))
+            }
             Asked::ResourcesRead { params } => {
                 (Form::Read, self.named("resources/read", params.clone()))
             }
@@ -88,6 +88,14 @@ impl Rewriting<'_> {
             form,
             links,
             origin,
+        })
+    }
+
+    fn of_task(&self, task: &str) -> Origin {
+        let origin = self.learnt.tasks.origin(task);
+        origin.unwrap_or_else(|| {
+            let arguments = json!({"taskId": task}).to_string();
+            self.named("tasks/result", Some(arguments))
         })
     }
 
@@ -227,7 +235,8 @@ mod tests {
         };
         let answer = |(method, params, result): &(&str, Value, String)| {
             let params = serde_json::value::to_raw_value(params).unwrap();
-            let asked = asked(method, Some(&params));
+            let call: Option<CallParams<'_>> = object(&params);
+            let asked = asked(method, Some(&params), call.as_ref());
             let frame = format!("{{\"id\":1,\"result\":{result}}}");
             if !rewriting.may_change(&asked, frame.as_bytes()) {
                 return frame;

@@ -18,7 +18,7 @@ use crate::hub::Hub;
 use crate::incoming::{Incoming, message_of};
 use crate::own::OwnTools;
 use crate::own_calls::OwnCalls;
-use crate::pending::{Pending, Waiting};
+use crate::pending::{CallParams, Pending, Waiting};
 use crate::roster::{Memory, Roster};
 use crate::seen::Outcome;
 use crate::upstream::{Slot, Upstream, notice};
@@ -96,11 +96,15 @@ impl Session {
             .expect("invariant: a session lives in an `Arc`")
     }
 
-    /// The server, where there is only one: nothing is renamed, merged or mapped
+    /// Whether there is only one server: nothing is renamed, merged or mapped
     /// then.
+    pub(crate) fn is_solo(&self) -> bool {
+        self.is_solo
+    }
+
+    /// The server, where there is only one.
     pub(crate) fn only(&self) -> Option<Arc<Upstream>> {
-        let all = self.is_solo.then(|| self.roster.all())?;
-        all.first().cloned()
+        self.is_solo.then(|| self.roster.first())?
     }
 
     /// Opens all servers that are processes, so that they start while the client
@@ -111,7 +115,7 @@ impl Session {
         let opened = all.iter().map(|upstream| upstream.open(self, &nothing));
         for (upstream, opened) in all.iter().zip(join_all(opened).await) {
             let Err(error) = opened else { continue };
-            if self.only().is_some() {
+            if self.is_solo {
                 let server = upstream.name().to_owned();
                 return Err(GatewayError::Open { server, error });
             }
@@ -125,47 +129,51 @@ impl Session {
     pub async fn take(self: &Arc<Self>, incoming: Incoming) {
         let envelopes = messages(&incoming.frame);
         let only = self.only();
-        if let Some(refusals) = only
+        let refusals = only
             .as_ref()
-            .and_then(|only| denial::of_many(only, &incoming.frame, &envelopes))
-        {
+            .and_then(|only| denial::of_many(only, &incoming.frame, &envelopes));
+        if let Some(refusals) = refusals {
             for refusal in refusals {
                 self.to_client(refusal).await;
             }
             return;
         }
-        match (&*envelopes, only) {
-            ([one], _) => self.one(one, &incoming).await,
-            (many, Some(only)) => {
-                for envelope in many {
-                    self.expect(&only, envelope);
-                }
-                self.pass(&only, &incoming, None).await;
-            }
-            (many, None) => self.to_client(several::refuse_batch(many)).await,
+        if let [one] = &*envelopes {
+            return self.one(one, &incoming).await;
         }
+        let Some(only) = only else {
+            return self.to_client(several::refuse_batch(&envelopes)).await;
+        };
+        for envelope in &envelopes {
+            self.expect(&only, envelope, CallParams::of(envelope).as_ref());
+        }
+        self.pass(&only, &incoming, None).await;
     }
 
     async fn one(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
-        match (envelope.method.as_deref(), envelope.key()) {
-            (Some("notifications/cancelled"), _) => self.cancelled(envelope, incoming).await,
-            (Some("tools/call"), key) if self.is_own_call(envelope) => {
+        let call = CallParams::of(envelope);
+        match &call {
+            Some(call) if self.is_own_call(call) => {
                 // A call without an id wants no answer.
-                if let (Some(key), Some(id)) = (key, envelope.id) {
-                    self.call_own(key, id.get(), envelope, &incoming.headers);
+                if let (Some(key), Some(id)) = (envelope.key(), envelope.id) {
+                    self.call_own(key, id.get(), call, &incoming.headers);
                 }
+                return;
             }
-            _ if self.answers_itself(envelope) => {}
-            _ => match self.only() {
-                Some(only) => match (denial::of_one(&only, envelope), envelope.id) {
-                    (Some(what), Some(id)) => {
-                        self.to_client(invalid_params(id.get(), &what)).await;
-                    }
-                    (Some(_), None) => {} // wants no answer
-                    (None, _) => self.forward(&only, incoming, envelope).await,
-                },
-                None => several::route(self, envelope, incoming).await,
-            },
+            Some(_) => {}
+            None if envelope.method.as_deref() == Some("notifications/cancelled") => {
+                return self.cancelled(envelope, incoming).await;
+            }
+            None if self.answers_itself(envelope) => return,
+            None => {}
+        }
+        let Some(only) = self.only() else {
+            return several::route(self, envelope, incoming).await;
+        };
+        match (denial::of_one(&only, envelope), envelope.id) {
+            (Some(what), Some(id)) => self.to_client(invalid_params(id.get(), &what)).await,
+            (Some(_), None) => {} // wants no answer
+            (None, _) => self.forward(&only, incoming, envelope, call.as_ref()).await,
         }
     }
 

@@ -56,8 +56,7 @@ fn created(result: &RawValue) -> Option<String> {
 pub(crate) fn may_be(frame: &[u8]) -> bool {
     // Only a small frame is an answer that creates one.
     const LARGEST: usize = 16 << 10;
-    let name = b"taskId";
-    frame.len() <= LARGEST && frame.windows(name.len()).any(|bytes| bytes == name)
+    frame.len() <= LARGEST && memchr::memmem::find(frame, b"taskId").is_some()
 }
 
 /// The task that a request is about.

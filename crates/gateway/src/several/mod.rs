@@ -21,8 +21,7 @@ use bytes::Bytes;
 
 use crate::error::{batch_refused, invalid_params, method_not_found};
 use crate::incoming::Incoming;
-use crate::pending::Waiting;
-use crate::pending::asked;
+use crate::pending::{CallParams, Waiting, asked};
 use crate::session::Session;
 use crate::upstream::Upstream;
 
@@ -118,11 +117,11 @@ async fn answer(session: &Arc<Session>, question: &Question) {
             None => try_each(session, question).await,
         },
     };
-    let Some(first) = session.roster.all().first().cloned() else {
+    let Some(first) = session.roster.first() else {
         return;
     };
     let waiting = Waiting {
-        asked: asked(&question.method, None),
+        asked: asked(&question.method, None, None),
         ..Waiting::of_client(&question.id, &question.method)
     };
     let parcel = Parcel {
@@ -182,7 +181,9 @@ async fn call(
         headers: without_name(incoming),
     };
     if let [envelope] = &*messages(&frame) {
-        session.forward(&upstream, &incoming, envelope).await;
+        let call = CallParams::of(envelope);
+        let call = call.as_ref();
+        session.forward(&upstream, &incoming, envelope, call).await;
     }
 }
 
