@@ -46,6 +46,8 @@ pub struct Plan {
     pub file: PathBuf,
     /// What becomes of its servers.
     pub outcomes: Vec<Outcome>,
+    /// Whether its servers go behind the gateway, or come out.
+    pub wraps: bool,
     /// Whether it becomes what it was, byte for byte.
     pub exact: bool,
     /// The copy of what it was, where one stays.

@@ -62,6 +62,7 @@ pub fn unwrap(
     Ok(Some(Plan {
         file: file.to_owned(),
         outcomes: undoing.outcomes,
+        wraps: false,
         exact,
         backup: match &then {
             Then::Forget {

@@ -13,7 +13,7 @@ use crate::rewrite::Gateway;
 use crate::unwrap::undo;
 use crate::{Client, ClientsError, Place, dialect};
 
-const NO_LOGIN: &str = "no header of it logs in: if the client has logged in to it by OAuth, that is the client's own and the gateway has to log in anew";
+const NO_LOGIN: &str = "no header of it logs in; if the client has logged in to it by OAuth, that login is the client's own: run `spillgate auth";
 
 /// What becomes of `file` when the servers in `places` go behind `gateway`;
 /// only those called as in `only`, unless that is empty. `None` where there is
@@ -60,6 +60,7 @@ pub fn wrap(
     Ok(Some(Plan {
         file: file.to_owned(),
         outcomes,
+        wraps: true,
         exact: false,
         backup,
         after,
@@ -90,7 +91,8 @@ fn judge(
             (State::Wrapped, None, Some(after))
         }
         Kind::Remote(remote) => {
-            let note = remote.headers.is_empty().then(|| NO_LOGIN.to_owned());
+            let note = (!remote.logs_in())
+                .then(|| format!("{NO_LOGIN} {}` for the gateway's", found.name));
             let after = gateway.instead(client, &dialect, found.name, entry, &remote);
             (State::Wrapped, note, Some(after))
         }
