@@ -135,16 +135,10 @@ pub(crate) fn peeled(
         set_command(dialect, &mut entry, program, arguments);
         return Some(entry);
     }
-    let after = |flag: &str| -> Vec<&String> {
-        let pairs = words.windows(2).filter(|pair| pair[0] == flag);
-        pairs.map(|pair| &pair[1]).collect()
-    };
+    let after = |flag| values_of(words, flag);
     let url = match (after("--url").first(), after("--url-env").first()) {
         (Some(url), _) => json!(url),
-        (None, Some(variable)) => entry
-            .get_mut(dialect.env)?
-            .as_object_mut()?
-            .remove(*variable)?,
+        (None, Some(variable)) => variables(dialect, &mut entry)?.remove(*variable)?,
         (None, None) => return None,
     };
     let sse = words.iter().any(|word| word == "--sse");
@@ -156,7 +150,7 @@ pub(crate) fn peeled(
     let mut outside = Entry::new();
     for pair in after("--header-env") {
         let (name, variable) = pair.split_once('=')?;
-        let variables = entry.get_mut(dialect.env).and_then(Value::as_object_mut);
+        let variables = variables(dialect, &mut entry);
         match variables.and_then(|variables| variables.remove(variable)) {
             Some(value) => drop(headers.insert(name.to_owned(), value)),
             None if client == Client::Codex => {
@@ -184,6 +178,16 @@ pub(crate) fn peeled(
         entry.insert("type".to_owned(), json!(remote_type(client, sse)));
     }
     Some(entry)
+}
+
+/// What stands behind a flag, each time that it stands there.
+fn values_of<'w>(words: &'w [String], flag: &str) -> Vec<&'w String> {
+    let pairs = words.windows(2).filter(|pair| pair[0] == flag);
+    pairs.map(|pair| &pair[1]).collect()
+}
+
+fn variables<'e>(dialect: &Dialect, entry: &'e mut Entry) -> Option<&'e mut Entry> {
+    entry.get_mut(dialect.env)?.as_object_mut()
 }
 
 fn url_field(client: Client, dialect: &Dialect, sse: bool) -> &'static str {

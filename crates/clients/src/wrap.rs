@@ -31,7 +31,9 @@ pub fn wrap(
     };
     let places: Vec<Place> = in_file(places, file).cloned().collect();
     let (mut outcomes, mut kept, mut edits) = (Vec::new(), Vec::new(), Vec::new());
-    for found in servers(client, &values, &places) {
+    let all = servers(client, &values, &places);
+    let names = all.iter().map(|found| found.name.to_owned()).collect();
+    for found in all {
         if !only.is_empty() && !only.iter().any(|name| name == found.name) {
             continue;
         }
@@ -60,6 +62,7 @@ pub fn wrap(
     Ok(Some(Plan {
         file: file.to_owned(),
         outcomes,
+        names,
         wraps: true,
         exact: false,
         backup,

@@ -192,14 +192,6 @@ fn claude_code() {
           "command": "/bin/spillgate",
           "args": ["mcp", "--name", "old", "--url", "https://mcp.example.com/sse", "--sse"]
         },
-        "secret": {
-          "type": "stdio",
-          "command": "/bin/spillgate",
-          "args": ["mcp", "--name", "secret", "--url-env", "SPILLGATE_URL"],
-          "env": {
-            "SPILLGATE_URL": "https://mcp.example.com/mcp?api_key=1"
-          }
-        },
         "login": { "type": "http", "url": "https://mcp.example.com/", "oauth": { "clientId": "x" } },
         "socket": { "type": "ws", "url": "wss://mcp.example.com/" }
       },
@@ -219,7 +211,6 @@ fn claude_code() {
     files (user): wrapped
     login (user): left: the client logs in to it by OAuth (`oauth`)
     old (user): wrapped
-    secret (user): wrapped
     socket (user): left: the gateway knows no `type` "ws"
     tracker (user): wrapped
     here (local): wrapped

@@ -104,7 +104,7 @@ pub(crate) fn projects_file(client: Client, looked_at: &[PathBuf]) -> Option<Pat
 pub(crate) fn check_names(only: &[String], plans: &[Plan]) -> Result<(), ClientsError> {
     let known: BTreeSet<&str> = plans
         .iter()
-        .flat_map(|plan| plan.outcomes.iter().map(|one| one.server.as_str()))
+        .flat_map(|plan| plan.names.iter().map(String::as_str))
         .collect();
     let missing = only.iter().find(|name| !known.contains(name.as_str()));
     missing.map_or(Ok(()), |name| {

@@ -141,8 +141,11 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let text = text.split("\n\nFor more information").next();
     let text = text.unwrap_or_default().trim_end();
     let message = match json {
-        true => text.lines().next().unwrap_or_default(),
-        false => text,
+        true => {
+            let first = text.split("\n\n").next().unwrap_or_default();
+            first.split_whitespace().collect::<Vec<_>>().join(" ")
+        }
+        false => text.to_owned(),
     };
     let failure = Failure::new("usage", Fault::Caller, message)
         .hint(how_it_is_used(error))

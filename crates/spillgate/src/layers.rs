@@ -236,7 +236,10 @@ fn wrong(error: figment2::Error, places: &Places) -> Failure {
         }
         if let Kind::UnknownVariant(name, known) = &one.kind {
             what = format!("{name:?} is none of {}", known.join(", "));
-            hint = nearest(name, known.iter().copied());
+            let meant = nearest(name, known.iter().copied());
+            if meant.starts_with("did you mean") {
+                hint = meant;
+            }
         }
         if key.last().is_some_and(|last| last == "listen") {
             "write an address and a port, such as \"127.0.0.1:8700\"".clone_into(&mut hint);

@@ -214,7 +214,7 @@ fn a_project_is_wrapped_when_asked_for() {
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     assert_snapshot!(said(&tool, &["wrap", "claude-code", "--scope", "project", "--server", "b"]), @r#"
     --- 1
-    error: no server is called "b" there; known are: none
+    error: no server is called "b" there; known are: a
     hint: name one of these, or look in another --scope
     "#);
     let wrapped = run(

@@ -35,13 +35,6 @@ fn options() {
         &["mcp"],
         &["mcp", "--htpp", "1", "--", "cat"],
         &["mcp", "--http", "npx", "server"],
-        &["mcp", "--url", "mcp.example.com"],
-        &["mcp", "--url-env", "EMPTY"],
-        &["mcp", "--url", "http://127.0.0.1:1", "--bearer-env", "NO_SUCH_VARIABLE"],
-        &["mcp", "--url", "http://127.0.0.1:1", "--header-env", "X"],
-        &["mcp", "--bearer-env", "EMPTY", "--", "cat"],
-        &["mcp", "--", "no-such-command"],
-        &["wrap"],
     ]), @r#"
     $ mcp
     error: there is no server to put the gateway in front of
@@ -65,6 +58,21 @@ fn options() {
     error: invalid value 'npx' for '--http [<ADDRESS>]': write an address and a port, such as 127.0.0.1:8700, or a port alone; a server's command stands behind `--`
     hint: `spillgate help mcp` shows how it is used
     2
+    "#);
+}
+
+#[test]
+fn options_for_a_server_behind_http() {
+    let tool = Tool::new();
+    assert_snapshot!(all(&tool, &[
+        &["mcp", "--url", "mcp.example.com"],
+        &["mcp", "--url-env", "EMPTY"],
+        &["mcp", "--url", "http://127.0.0.1:1", "--bearer-env", "NO_SUCH_VARIABLE"],
+        &["mcp", "--url", "http://127.0.0.1:1", "--header-env", "X"],
+        &["mcp", "--bearer-env", "EMPTY", "--", "cat"],
+        &["mcp", "--", "no-such-command"],
+        &["wrap"],
+    ]), @r#"
     $ mcp --url mcp.example.com
     error: --url gives no address of HTTP
     hint: write it whole: https://mcp.example.com/mcp; a server's command stands behind `--`
@@ -203,7 +211,14 @@ fn serving_by_http() {
     hint: correct it in the configuration; docs/http.md lists what the front has
     1
     "#);
-    fs::write(tool.home().join("empty"), "# none\n").unwrap();
+}
+
+#[test]
+fn tokens_and_ports() {
+    let tool = Tool::new();
+    let empty = tool.home().join("empty");
+    fs::write(&empty, "# none\n").unwrap();
+    fs::set_permissions(&empty, fs::Permissions::from_mode(0o600)).unwrap();
     assert_snapshot!(all(&tool, &[
         &["mcp", "--http", "0", "--token-file", "missing", "--", "cat"],
         &["mcp", "--http", "0", "--token-file", "empty", "--", "cat"],
@@ -213,7 +228,6 @@ fn serving_by_http() {
     hint: a file has a token a line; a variable is one
     1
     $ mcp --http 0 --token-file empty -- cat
-    2026-11-22T12:37:29.266829Z  WARN spillgate::cmd::mcp::http: everybody on this machine can read the token file empty (mode 644): run `chmod 600 empty`
     error: there is no token in empty
     hint: a file has a token a line; a variable is one
     1

@@ -245,6 +245,10 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
       [servers.NAME] with a `command` or a `url` in spillgate.toml                those of the configuration
     `spillgate wrap CLIENT` puts the gateway before the servers that a client has already
     "#);
+}
+
+#[test]
+fn what_is_wrong_with_a_clients_list_is_told() {
     let place = Place::new("list.json", "{}");
     let texts = [
         "{}",
