@@ -130,10 +130,11 @@ impl Session {
             return;
         }
         tracing::debug!(server = upstream.name(), status = refusal.status, "refused");
+        let server = Some(upstream.name().to_owned());
         let parcel = Parcel {
             of,
             event: None,
-            item: Item::Refused(refusal),
+            item: Item::Refused(Refusal { server, ..refusal }),
         };
         self.to.take(parcel).await;
     }
@@ -148,6 +149,12 @@ impl Session {
         let mut due = Due::new();
         let mut mapped = Splice::default();
         let envelopes = messages(&frame);
+        if envelopes.is_empty() && upstream.is_first_noise() {
+            tracing::warn!(
+                server = upstream.name(),
+                "it writes what is no message of MCP where its messages belong; that is passed on as it is, and a client may stumble over it: the server should write its log to standard error"
+            );
+        }
         for envelope in &envelopes {
             if !envelope.is_response() {
                 if !self.is_solo() {

@@ -85,17 +85,24 @@ pub(crate) fn refused(of: &Key, refusal: &Refusal) -> Vec<u8> {
         return line;
     }
     let what = match refusal.status {
-        401 | 403 => "does not let the gateway in",
-        404 => "knows no such endpoint or session",
+        401 | 403 => "does not let the gateway in; check the header or the token that it is given",
+        404 if refusal.session_lost => "knows the session no more",
+        404 => "has no MCP at that address; check its url",
+        405 | 501 => "takes no messages of MCP at that address; check its url",
         429 => "wants fewer requests",
         500.. => "failed",
         _ => "refused the request",
     };
+    let server = refusal.server.as_deref();
+    let named = server.map(|name| format!(" `{name}`")).unwrap_or_default();
     let message = format!(
-        "the upstream server {what} (HTTP status {})",
+        "the upstream server{named} {what} (HTTP status {})",
         refusal.status
     );
-    let data = json!({"fault": "upstream", "status": refusal.status});
+    let mut data = json!({"fault": "upstream", "status": refusal.status});
+    if let Some(server) = server {
+        data["server"] = server.into();
+    }
     error_frame(
         of.as_json(),
         &json!({"code": SERVER_ERROR, "message": message, "data": data}),

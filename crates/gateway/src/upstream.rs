@@ -1,6 +1,7 @@
 //! One server, as one client has it: opened when it is needed, opened again
 //! when it has ended.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub(crate) struct Upstream {
     state: Mutex<State>,
     /// Held while it is opened, so that it is opened once.
     opening: AsyncMutex<()>,
+    /// Whether it has written what is no message.
+    is_noisy: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -58,7 +61,13 @@ impl Upstream {
             learnt,
             state: Mutex::default(),
             opening: AsyncMutex::default(),
+            is_noisy: AtomicBool::new(false),
         }
+    }
+
+    /// It wrote what is no message; whether for the first time.
+    pub(crate) fn is_first_noise(&self) -> bool {
+        !self.is_noisy.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn name(&self) -> &str {

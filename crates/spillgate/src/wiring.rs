@@ -12,7 +12,7 @@ use spillgate_store::{FileStore, Lifetime, Receipt, Retention, sweep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
-use crate::layers::{Layers, config_file, is_client_file};
+use crate::layers::{Layers, client_file, config_file};
 use crate::models;
 use crate::settings::Settings;
 
@@ -128,9 +128,7 @@ impl House {
 
     /// A client's list of servers that was named as the configuration.
     pub(crate) fn client_file(&self) -> Option<PathBuf> {
-        let named = self.common.config.clone();
-        let named = named.or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from));
-        named.filter(|file| is_client_file(file))
+        client_file(&self.common)
     }
 
     /// The option that leads to the same store in another command.

@@ -81,7 +81,10 @@ impl ChildLink {
         intake: Intake,
         sink: Arc<dyn Sink>,
     ) -> Result<Self, LinkError> {
-        let failed = |error: io::Error| LinkError::Start(error.to_string());
+        let failed = |error: io::Error| {
+            let program = command.program.escape_debug();
+            LinkError::Start(format!("`{program}`: {error}"))
+        };
         let (child, stdin, stdout) = spawn(command).map_err(failed)?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let child = Arc::new(Mutex::new(child));

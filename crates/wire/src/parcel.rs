@@ -109,6 +109,8 @@ pub struct Refusal {
     pub session_lost: bool,
     /// The body, up to 64 KiB of it.
     pub body: Bytes,
+    /// What the gateway calls the server, once that is known.
+    pub server: Option<String>,
 }
 
 /// Where parcels go.

@@ -13,6 +13,7 @@ mod gateway_extract;
 mod gateway_forms;
 mod interface;
 mod large;
+mod mistakes;
 mod profiles;
 mod provider;
 mod query;

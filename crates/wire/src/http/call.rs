@@ -256,5 +256,6 @@ pub(crate) async fn refusal(mut response: Response) -> Refusal {
         challenge: text_of(response.headers(), &WWW_AUTHENTICATE),
         session_lost: false,
         body: body.into(),
+        server: None,
     }
 }
