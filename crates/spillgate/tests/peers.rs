@@ -252,6 +252,18 @@ fn a_legacy_client_gets_all_of_a_modern_server() {
 }
 
 #[test]
+fn servers_of_both_generations_behind_one_gateway() {
+    let lab = Lab::new("bridged-several");
+    let verdict = lab.drive_with("bridged_python", &["--only", "several"], &[]);
+    verdict.shows(&[
+        "legacy: the modern one asks",
+        "legacy: grep finds the needle",
+        "auto: the legacy one asks",
+        "auto: grep finds the needle",
+    ]);
+}
+
+#[test]
 fn the_typescript_client_of_today_and_a_legacy_server() {
     let checks = ["tools", "grep finds the needle", "it is asked", "a sample"];
     bridged("bridged_node", "to-legacy", "always", &checks);

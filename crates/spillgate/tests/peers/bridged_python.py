@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import anyio
 import common
 from bridged import (
+    HERE,
     LONG,
     MODERN,
     NEEDLE,
@@ -145,9 +149,46 @@ async def modern(checks: Checks, session: Client, witness: Witness, place: Place
     await session.unsubscribe_resource("r:1")
 
 
+async def several(setup: Setup, verdict: Verdict) -> None:
+    """A server of each generation behind one gateway, and a client of each before it."""
+    node, modules = str(setup.peers / "bin/node"), str(setup.peers / "node/node_modules")
+    servers = {
+        "new": [str(HERE / "modern_server.mjs"), modules],
+        "old": [f"{modules}/.bin/mcp-server-everything"],
+    }
+    config = setup.work / "several.toml"
+    lines = [
+        f"[servers.{name}]\ncommand = {json.dumps(node)}\nargs = {json.dumps(args)}\n"
+        for name, args in servers.items()
+    ]
+    config.write_text("".join(lines))
+    gateway = [str(setup.gateway), "mcp", "--store", str(setup.store), "--config", str(config)]
+    for mode, missing in (("legacy", -32002), ("auto", -32602)):
+        witness = Witness()
+        async with client(Place(gateway, config), mode, witness) as session:
+
+            def check(what: str, ok: bool, detail: Any = "", mode: str = mode) -> None:
+                verdict.check(f"{mode}: {what}", ok, detail)
+
+            listed = {tool.name for tool in (await session.list_tools()).tools}
+            check("tools of both", {"new_echo", "old_echo", "ask", "get-sum"} <= listed, listed)
+            asked = text_of(await session.call_tool("ask", {}))
+            check("the modern one asks", "Ada" in asked, asked)
+            asked = text_of(await session.call_tool("trigger-elicitation-request", {}))
+            check("the legacy one asks", "Ada" in asked, asked)
+            for uri in ("r:2", "demo://nope"):
+                code = (await refusal(session.read_resource(uri)))[0]
+                check(f"{uri} is not there", code == missing, code)
+            shown = text_of(await session.call_tool("journal", {"kb": 100}))
+            handle = (common.preview(shown) or {}).get("handle", "none")
+            grep = await session.call_tool("spillgate_grep", {"handle": handle, "pattern": NEEDLE})
+            check("grep finds the needle", NEEDLE in text_of(grep), grep)
+
+
 async def scenario(setup: Setup, verdict: Verdict) -> None:
-    """The one or the other."""
-    await (to_legacy if setup.only == "to-legacy" else to_modern)(setup, verdict)
+    """One of them."""
+    shows = {"to-legacy": to_legacy, "to-modern": to_modern, "several": several}
+    await shows[setup.only](setup, verdict)
 
 
 common.run(scenario)
