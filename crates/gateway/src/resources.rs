@@ -77,7 +77,7 @@ impl Era {
 /// the answer to `initialize` or `server/discover`.
 #[derive(Debug)]
 pub(crate) struct Known {
-    server_has: AtomicBool,
+    lists: AtomicBool,
     links: AtomicBool,
 }
 
@@ -85,7 +85,7 @@ impl Default for Known {
     /// Before a greeting nothing is answered in the server's place.
     fn default() -> Self {
         Self {
-            server_has: AtomicBool::new(true),
+            lists: AtomicBool::new(false),
             links: AtomicBool::new(true),
         }
     }
@@ -94,8 +94,7 @@ impl Default for Known {
 impl Known {
     /// Notes what a greeting says.
     pub(crate) fn note(&self, greeting: &Greeting) {
-        let has = greeting.has_resources;
-        self.server_has.store(has, Ordering::Relaxed);
+        self.lists.store(greeting.lists, Ordering::Relaxed);
         self.links.store(greeting.links, Ordering::Relaxed);
     }
 
@@ -106,7 +105,7 @@ impl Known {
 
     /// The answer to a list of resources that the server does not have.
     pub(crate) fn listed(&self, method: &str, params: Option<&RawValue>) -> Option<String> {
-        let answers = !self.server_has.load(Ordering::Relaxed);
+        let answers = self.lists.load(Ordering::Relaxed);
         answers.then(|| empty_list(method, Era::of(params)))?
     }
 }

@@ -11,6 +11,7 @@ use spillgate_offload::Offloader;
 
 use crate::answers::Due;
 use crate::blocks::Form;
+use crate::capabilities::Announced;
 use crate::gateway::ToolFilter;
 use crate::intercept::{Case, intercept};
 use crate::own::OwnTools;
@@ -111,8 +112,11 @@ impl Rewriting<'_> {
             whole.merge(match (self.case(asked), asked) {
                 (Some(case), asked) => self.replaced(frame, result, case, asked),
                 (None, Asked::Capabilities) => {
-                    let changes = self.own.is_announced();
-                    let greeting = capabilities::announce(frame, result, changes);
+                    let announced = Announced {
+                        links: self.offloader.makes_links(self.server),
+                        list_changes: self.own.is_announced(),
+                    };
+                    let greeting = capabilities::announce(frame, result, announced);
                     self.learnt.known.note(&greeting);
                     greeting.splice
                 }

@@ -160,6 +160,12 @@ impl Offloader {
         self.policy.limits(origin)
     }
 
+    /// Whether a binary block of any result of that server may become a link.
+    #[must_use]
+    pub fn makes_links(&self, server: &str) -> bool {
+        self.policy.makes_links(server)
+    }
+
     /// Takes in a stream to its end and says what to show. `progress` is told
     /// the bytes so far. An error is the stream's own.
     pub fn stream(

@@ -308,6 +308,14 @@ fn every_reply_of_playwright_is_the_servers_own() {
     replay("playwright");
 }
 
+/// Where nothing becomes a link, greetings and lists of resources are the server's own, too.
+#[test]
+fn without_links_greetings_are_the_servers_own_too() {
+    let options = ["--only", "filesystem", "--no-links"];
+    let verdict = Lab::new("replay-no-links").drive_with("replay", &options, &[]);
+    verdict.shows(&["there are sessions", "some replies were too large"]);
+}
+
 /// The corpus of one server, with and without the gateway.
 fn replay(server: &str) {
     let lab = Lab::new(&format!("replay-{server}"));
