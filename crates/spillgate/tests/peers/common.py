@@ -106,7 +106,6 @@ def meant(got: bytes, wanted: bytes) -> bytes:
     return got
 
 
-
 def difference(got: Any, wanted: Any) -> str:
     """The neighbourhood of the first difference between two values."""
     left, right = repr(got), repr(wanted)
