@@ -30,7 +30,10 @@ impl Session {
     ) {
         self.expect(upstream, envelope, call);
         let resolved = match self.hub().gateway().offloader.policy().allows_references() {
-            true => self.resolved(upstream, &incoming.frame).await,
+            true => {
+                let era = Era::of(envelope.params);
+                self.resolved(upstream, &incoming.frame, era).await
+            }
             false => Some(incoming.frame.clone()),
         };
         let Some(frame) = resolved else { return };
@@ -45,7 +48,12 @@ impl Session {
 
     /// The frame with the references in a call's arguments resolved; `None` if
     /// one was wrong, which the client has been told. In a batch they stay.
-    async fn resolved(self: &Arc<Self>, upstream: &Arc<Upstream>, frame: &Bytes) -> Option<Bytes> {
+    async fn resolved(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        frame: &Bytes,
+        era: Era,
+    ) -> Option<Bytes> {
         let gateway = self.hub().gateway();
         let refers = self.rewriting(&gateway, upstream).may_refer(frame);
         let Some((key, id, origin, arguments)) = refers else {
@@ -71,6 +79,7 @@ impl Session {
                 return Some(frame.into());
             }
             Ok(Resolved::Refused(result)) => {
+                let result = era.of_tool(&result);
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
             }
             Err(_) => internal(&id),

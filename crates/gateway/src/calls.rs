@@ -14,6 +14,7 @@ use crate::error::internal;
 use crate::own_calls::Cancelled;
 use crate::pending::CallParams;
 use crate::progress::{self, Progress};
+use crate::resources::Era;
 use crate::seen::own_call_span;
 use crate::session::Session;
 use crate::tools::{self, TOOL_OUTPUT, Tools};
@@ -47,6 +48,7 @@ impl Session {
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
         let token = progress::token(params.meta);
+        let era = Era::of(envelope.params);
         let work = async move {
             let turn = session.own_calls.turn(&tool).await;
             if !session.own_calls.is_awaited(&key) {
@@ -61,8 +63,11 @@ impl Session {
                 _ => spawn_blocking(move || tools.call(&tool, arguments.as_deref())).await,
             };
             let frame = match result {
-                Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
-                    .into_bytes(),
+                Ok(result) => {
+                    let result = era.of_tool(&result);
+                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
+                        .into_bytes()
+                }
                 Err(_) => internal(&id),
             };
             drop(turn);

@@ -54,6 +54,14 @@ impl Era {
         }
     }
 
+    /// A result (JSON) of a tool of ours, with what these rules demand of it.
+    pub(crate) fn of_tool(self, result: &str) -> String {
+        match self {
+            Self::Modern => result.replacen('{', r#"{"resultType":"complete","#, 1),
+            Self::Legacy => result.to_owned(),
+        }
+    }
+
     /// A result with what these rules demand of one that may be cached.
     fn cached(self, mut result: Value, for_ms: u64) -> Value {
         if self == Self::Modern {

@@ -41,7 +41,7 @@ impl ToLegacy {
             return;
         };
         self.raise_level(request.level, steps);
-        let number = self.number();
+        let number = self.numbers.next();
         let mut headers = self.headers();
         let others = request
             .headers

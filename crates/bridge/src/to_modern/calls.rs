@@ -66,7 +66,7 @@ impl ToModern {
     /// Sends a call under a number of its own, with `more` members of its
     /// parameters.
     pub(super) fn send(&mut self, call: Call, more: &str, steps: &mut Steps) -> Result<(), Refuse> {
-        let number = self.number();
+        let number = self.numbers.next();
         let all = messages(&call.frame);
         let envelope = all.first().ok_or_else(words::not_json)?;
         let splice = add_meta(&call.frame, envelope, &self.meta(), &MODERN_KEYS);

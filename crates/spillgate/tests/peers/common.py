@@ -97,17 +97,13 @@ def short(detail: Any) -> str:
 
 def meant(got: bytes, wanted: bytes) -> bytes:
     """A reply without what the gateway is meant to change in a greeting or an empty list: it serves
-    links itself, so it says that there are resources, and lists none where the server has none; and a
-    greeting that a server of another generation refuses, it bridges (docs/generations.md)."""
-    if b'"code":-32022' in wanted and b'"serverInfo":' in got:
-        return wanted
+    links itself, so it says that there are resources, and lists none where the server has none."""
     if b'"capabilities":{' in got and b'"resources":' not in wanted:
         return got.replace(b'"capabilities":{"resources":{},', b'"capabilities":{', 1)
     if b'"code":-32601' in wanted and (empty := EMPTY_LIST.search(got)):
         around = got.replace(empty.group(), b"", 1)
         return wanted if around == ERROR.sub(b"", wanted, count=1) else got
     return got
-
 
 
 def difference(got: Any, wanted: Any) -> str:
