@@ -48,7 +48,7 @@ impl Session {
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
         let token = progress::token(params.meta);
-        let era = Era::of(envelope.params);
+        let era = Era::of_meta(params.meta);
         let work = async move {
             let turn = session.own_calls.turn(&tool).await;
             if !session.own_calls.is_awaited(&key) {

@@ -184,6 +184,7 @@ mod tests {
             content_type: None,
             challenge: None,
             session_lost: true,
+            server: None,
             body: body.into(),
         };
         let cases = [

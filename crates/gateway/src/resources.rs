@@ -43,10 +43,13 @@ pub(crate) enum Era {
 impl Era {
     /// That of a request with these parameters: since 2026-07-28 each says so.
     pub(crate) fn of(params: Option<&RawValue>) -> Self {
-        let meta = params
-            .and_then(Members::of)
-            .and_then(|params| params.get("_meta"))
-            .and_then(Members::of);
+        let params = params.and_then(Members::of);
+        Self::of_meta(params.and_then(|params| params.get("_meta")))
+    }
+
+    /// The same, of a request with that `_meta`.
+    pub(crate) fn of_meta(meta: Option<&RawValue>) -> Self {
+        let meta = meta.and_then(Members::of);
         let version = "io.modelcontextprotocol/protocolVersion";
         match meta.and_then(|meta| meta.get(version)) {
             Some(_) => Self::Modern,

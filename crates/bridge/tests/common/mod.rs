@@ -107,6 +107,7 @@ impl Talk {
             content_type: None,
             challenge: None,
             session_lost: false,
+            server: None,
             body: Bytes::from(body.to_owned()),
         };
         self.item(Some(of), Item::Refused(refusal))

@@ -62,6 +62,7 @@ async fn parcel_of(said: Value) -> Parcel {
             content_type: None,
             challenge: None,
             session_lost: true,
+            server: None,
             body: "".into(),
         };
         return not_message(Some(of), Item::Refused(refusal));
