@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_wire::{
-    Envelope, Frame, Item, Key, LinkError, Parcel, Refusal, Splice, messages, object,
+    Envelope, Frame, Item, Key, LinkError, Parcel, Refusal, Splice, messages, object, span_in,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
@@ -136,6 +136,8 @@ impl Session {
             }
             of.get_or_insert_with(|| key.clone());
             if self.may_change(upstream, &waiting.asked, &frame) {
+                let result = envelope.result.map(RawValue::get);
+                waiting.result = result.map(|result| span_in(&frame, result));
                 due.insert(key, waiting);
             } else if let Some(seen) = &waiting.seen {
                 seen.passed(&waiting.asked);
@@ -143,7 +145,10 @@ impl Session {
         }
         let frame = match mapped.is_empty() {
             true => frame,
-            false => mapped.apply(&frame).into(),
+            false => {
+                due.values_mut().for_each(|waiting| waiting.result = None);
+                mapped.apply(&frame).into()
+            }
         };
         self.answered(
             upstream,
