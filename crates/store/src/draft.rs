@@ -98,7 +98,7 @@ impl FileDraft {
         }
         self.raw.sync(&self.synced)?;
         self.place(&lines, &json, manifest)?;
-        self.settle([lines, json])
+        self.settle(&[lines, json])
     }
 
     /// Gives the files their names, the manifest last.
@@ -121,13 +121,13 @@ impl FileDraft {
     }
 
     /// Brings what is left to the disk: the names, or everything.
-    fn settle(&mut self, small: [DraftFile; 2]) -> Result<(), StoreError> {
+    fn settle(&self, small: &[DraftFile; 2]) -> Result<(), StoreError> {
         match &self.synced {
             Synced::Never => Ok(()),
             Synced::Before(disk) => disk.sync_directory(&self.directory),
             Synced::After(later) => {
                 let parts = [Some(&self.raw), self.view.as_ref()];
-                let files = parts.into_iter().flatten().chain(&small);
+                let files = parts.into_iter().flatten().chain(small);
                 let due = files.map(DraftFile::due).collect::<Result<Vec<Due>, _>>()?;
                 later.take(self.handle, self.directory.clone(), due)
             }
