@@ -30,9 +30,10 @@ pub(crate) struct Outlining {
 impl Outlining {
     /// That of a result which will be shown with one and is worth it.
     pub(crate) fn of(sanitized: &Sanitized, stats: &Stats, limits: &Limits) -> Option<Self> {
-        let text = match (&sanitized.view, &sanitized.captured.raw) {
-            (ViewText::Memory(text), _) | (ViewText::Raw, Raw::Memory(text)) => text,
-            _ => return None,
+        let ((ViewText::Memory(text), _) | (ViewText::Raw, Raw::Memory(text))) =
+            (&sanitized.view, &sanitized.captured.raw)
+        else {
+            return None;
         };
         let is_shown = matches!(limits.profile, Profile::Preview | Profile::Template(_));
         (is_shown && stats.bytes >= WORTH_A_THREAD).then(|| Self {

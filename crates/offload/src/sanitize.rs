@@ -243,13 +243,12 @@ fn json(captured: &Captured, text: &dyn ByteSource, start: u64) -> Document {
         (Some(Text::Memory(text)), _) | (None, Raw::Memory(text)) => Some(text),
         _ => None,
     };
-    let start_in = |text: &Arc<Vec<u8>>| usize::try_from(start).unwrap_or(text.len());
-    let read = match memory {
-        Some(text) => serde_json::from_slice::<IgnoredAny>(&text[start_in(text)..]),
-        None => {
-            let range = ReadRange::new(text, start, text.len());
-            serde_json::from_reader(BufReader::with_capacity(BLOCK, range))
-        }
+    let read = if let Some(text) = memory {
+        let start = usize::try_from(start).unwrap_or(text.len());
+        serde_json::from_slice::<IgnoredAny>(&text[start..])
+    } else {
+        let range = ReadRange::new(text, start, text.len());
+        serde_json::from_reader(BufReader::with_capacity(BLOCK, range))
     };
     match read {
         Ok(_) => Document::Whole,
