@@ -143,12 +143,13 @@ impl Session {
                 seen.passed(&waiting.asked);
             }
         }
-        let frame = match mapped.is_empty() {
-            true => frame,
-            false => {
-                due.values_mut().for_each(|waiting| waiting.result = None);
-                mapped.apply(&frame).into()
+        let frame = if mapped.is_empty() {
+            frame
+        } else {
+            for waiting in due.values_mut() {
+                waiting.result = None;
             }
+            mapped.apply(&frame).into()
         };
         self.answered(
             upstream,
