@@ -124,7 +124,7 @@ fn stations(text: &str, reply: &str, base: &Path, runs: usize) {
     let source: Arc<Vec<u8>> = Arc::new(text.as_bytes().to_vec());
     let time = |what: &str, work: &mut dyn FnMut()| show(what, times(runs, work));
     time("  envelope read", &mut || {
-        drop(black_box(messages(reply.as_bytes())))
+        drop(black_box(messages(reply.as_bytes())));
     });
     time("  reply hashed", &mut || {
         black_box(Sha256::digest(reply.as_bytes()));
@@ -154,7 +154,7 @@ fn stations(text: &str, reply: &str, base: &Path, runs: usize) {
     }
     let (view, facts, stats) = looked_at(view, is_json);
     time("  outline", &mut || {
-        drop(black_box(outline(&view, &facts, &stats).unwrap()))
+        drop(black_box(outline(&view, &facts, &stats).unwrap()));
     });
     for (store, how) in stores(base) {
         time(&format!("  stored, {how}"), &mut || {
