@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_wire::{
-    Envelope, Frame, Item, Key, LinkError, Parcel, Refusal, Splice, messages, object,
+    Envelope, Frame, Item, Key, LinkError, Parcel, Refusal, Splice, messages, object, span_in,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
@@ -182,14 +182,20 @@ impl Session {
             }
             of.get_or_insert_with(|| key.clone());
             if self.may_change(upstream, &waiting.asked, &frame) {
+                let result = envelope.result.map(RawValue::get);
+                waiting.result = result.map(|result| span_in(&frame, result));
                 due.insert(key, waiting);
             } else if let Some(seen) = &waiting.seen {
                 seen.passed(&waiting.asked);
             }
         }
-        let frame = match mapped.is_empty() {
-            true => frame,
-            false => mapped.apply(&frame).into(),
+        let frame = if mapped.is_empty() {
+            frame
+        } else {
+            for waiting in due.values_mut() {
+                waiting.result = None;
+            }
+            mapped.apply(&frame).into()
         };
         self.answered(
             upstream,

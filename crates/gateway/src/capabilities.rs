@@ -60,7 +60,12 @@ pub(crate) fn announce(frame: &[u8], result: &RawValue, announced: Announced) ->
     {
         match capabilities.as_ref().and_then(|all| all.get("resources")) {
             Some(odd) => splice.replace(span_in(frame, odd.get()), "{}"),
-            None => insert_members(&mut splice, frame, raw, "\"resources\":{},".to_owned()),
+            None => insert_members(
+                &mut splice,
+                frame,
+                raw.get(),
+                "\"resources\":{},".to_owned(),
+            ),
         }
     }
     if let Some((tools, members)) = tools.filter(|_| announced.list_changes) {
@@ -69,7 +74,7 @@ pub(crate) fn announce(frame: &[u8], result: &RawValue, announced: Announced) ->
             None => insert_members(
                 &mut splice,
                 frame,
-                tools,
+                tools.get(),
                 "\"listChanged\":true,".to_owned(),
             ),
         }

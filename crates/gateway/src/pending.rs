@@ -1,6 +1,7 @@
 //! Which requests wait for an answer of a server?
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use bytes::Bytes;
@@ -73,6 +74,8 @@ pub(crate) struct Waiting {
     pub(crate) for_us: Option<oneshot::Sender<Answered>>,
     /// What is told of it outside; `None` where no single server was asked.
     pub(crate) seen: Option<Seen>,
+    /// Where in the frame that answers it the result stands, once it is there.
+    pub(crate) result: Option<Range<usize>>,
 }
 
 impl Waiting {
@@ -94,6 +97,7 @@ impl Waiting {
             progress: None,
             for_us: None,
             seen: None,
+            result: None,
         }
     }
 }

@@ -257,7 +257,7 @@ fn block(
     let result = whole(&artifact)?;
     let result: &RawValue = serde_json::from_slice(&result)
         .map_err(|_| Refused::Unknown("what is stored has no blocks".to_owned()))?;
-    let blocks = Found::parse(form, result).map(|found| found.blocks);
+    let blocks = Found::parse(form, result.get()).map(|found| found.blocks);
     let blocks = blocks.unwrap_or_default();
     let Some(block) = blocks.get(at) else {
         let total = blocks.len();
@@ -329,7 +329,7 @@ mod tests {
             origin: Origin::tool("shoot"),
         };
         let raw = messages(frame.as_bytes())[0].result.unwrap();
-        let (splice, _) = intercept(offloader, case, frame.as_bytes(), raw);
+        let (splice, _) = intercept(offloader, case, frame.as_bytes(), raw.get());
         let frame = splice.apply(frame.as_bytes());
         serde_json::from_slice::<Value>(&frame).unwrap()["result"].clone()
     }

@@ -56,7 +56,7 @@ pub(crate) fn intercept_spooled(
                 large = settled;
                 (edits, matches!(large, Large::Stored(_)))
             }
-            _ => intercept(offloader, case, &stand_in.frame, result),
+            _ => intercept(offloader, case, &stand_in.frame, result.get()),
         };
         splice.merge(edits);
         stored |= is_stored;
@@ -166,7 +166,7 @@ fn settle(
         links: case.links,
     };
     if !stand_in.skeleton.is_hole(result.get()) {
-        let splice = changes(&stand_in.frame, result, &found, &shown, &limits);
+        let splice = changes(&stand_in.frame, result.get(), &found, &shown, &limits);
         return Ok((splice, settled));
     }
     Ok((instead(stand_in, &found, &shown), settled))

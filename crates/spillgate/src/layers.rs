@@ -34,8 +34,9 @@ pub(crate) struct InForce {
 }
 
 /// Settings that the environment may set to a text, and to a number.
-const TEXTS: [&str; 6] = [
+const TEXTS: [&str; 7] = [
     "store",
+    "sync",
     "tokenizer",
     "profile",
     "quota",

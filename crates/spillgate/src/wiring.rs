@@ -8,7 +8,7 @@ use std::time::Duration;
 use spillgate_artifact::{Clock, SystemClock, Timestamp, TokenBudget};
 use spillgate_llm::{ChatModel, Target};
 use spillgate_offload::{Door, FileLedger, Ledger, Offloader, Policy};
-use spillgate_store::{FileStore, Lifetime, Receipt, Retention, sweep};
+use spillgate_store::{FileStore, Lifetime, Receipt, Retention, SyncWhen, sweep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
@@ -47,7 +47,13 @@ impl House {
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
         let limits = LimitArgs::default();
         let settings = Layers::load(common, &limits)?.settings;
-        Self::build(common, &limits, settings, Policy::default())
+        Self::build(
+            common,
+            &limits,
+            settings,
+            Policy::default(),
+            SyncWhen::Before,
+        )
     }
 
     /// The parts for offloading, by these arguments and the settings beneath
@@ -55,7 +61,15 @@ impl House {
     pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Layers::load(common, limits)?.settings;
         let policy = settings.policy(limits)?;
-        Self::build(common, limits, settings, policy)
+        Self::build(common, limits, settings, policy, SyncWhen::Before)
+    }
+
+    /// The same for the gateway, whose clients wait for each result: it may be
+    /// brought to the disk afterwards.
+    pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
+        let settings = Layers::load(common, limits)?.settings;
+        let (policy, sync) = (settings.policy(limits)?, settings.sync);
+        Self::build(common, limits, settings, policy, sync)
     }
 
     fn build(
@@ -63,10 +77,12 @@ impl House {
         limits: &LimitArgs,
         settings: Settings,
         policy: Policy,
+        sync: SyncWhen,
     ) -> Result<Self, Failure> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let base = std::path::absolute(&settings.store)?;
-        let store = Arc::new(FileStore::new(&base, Lifetime::Durable, Arc::clone(&clock)));
+        let store = FileStore::new(&base, Lifetime::Durable, Arc::clone(&clock));
+        let store = Arc::new(store.synced(sync));
         let ledger = Arc::new(FileLedger::new(base.join("ledger.ndjson")));
         let door = Door::CommandLine {
             store_option: common

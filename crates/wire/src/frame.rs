@@ -46,7 +46,9 @@ pub fn object<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Option<T> {
     object_in(json.get())
 }
 
-fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+/// The same of a text that may be no JSON.
+#[must_use]
+pub fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
     let is_object = json.trim_ascii_start().starts_with('{');
     is_object.then(|| serde_json::from_str(json).ok())?
 }

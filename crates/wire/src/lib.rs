@@ -27,7 +27,7 @@ mod ways;
 
 pub use authority::{Authority, Refused};
 pub use child::{ChildLink, ServerCommand};
-pub use frame::{Envelope, Key, messages, object, span_in};
+pub use frame::{Envelope, Key, messages, object, object_in, span_in};
 pub use http::{HttpLink, HttpOptions, ParamHeaders, SseLink, http_client};
 pub use intake::{DEFAULT_SPOOL_BYTES, Intake, Taking};
 pub use link::{HttpServer, Link, LinkError, Message, ServerSpec, Via};

@@ -82,7 +82,7 @@ fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
         let (Some(result), case) = (envelope.result, kind.case()) else {
             continue;
         };
-        let (edits, is_stored) = intercept(offloader, case, frame.as_bytes(), result);
+        let (edits, is_stored) = intercept(offloader, case, frame.as_bytes(), result.get());
         splice.merge(edits);
         stored |= is_stored;
     }

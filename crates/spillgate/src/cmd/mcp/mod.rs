@@ -32,7 +32,7 @@ const LAUNCHERS: [&str; 12] = [
 
 pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     let exporting = log_and_trace("warn")?;
-    let house = House::for_offloading(common, &mcp.limits)?;
+    let house = House::for_gateway(common, &mcp.limits)?;
     let gateway = gateway(&house, mcp)?;
     let runtime = runtime(mcp)?;
     greet_a_person(mcp);
@@ -89,7 +89,7 @@ fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
 
 /// The gateway by the configuration as it is now.
 fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
-    let house = House::for_offloading(common, &mcp.limits)?;
+    let house = House::for_gateway(common, &mcp.limits)?;
     gateway(&house, mcp)
 }
 
