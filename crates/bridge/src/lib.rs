@@ -15,6 +15,7 @@
 
 mod config;
 mod json;
+mod large;
 mod names;
 mod question;
 mod steps;
@@ -129,42 +130,6 @@ impl Bridge {
             Way::ToLegacy(way) => way.tick(now),
             Way::ToModern(way) => way.tick(now),
         }
-    }
-}
-
-/// What is known of a message that is too large for the memory: its bytes are
-/// not read here.
-#[derive(Debug)]
-struct Large {
-    bytes: u64,
-    /// The requests that it answers.
-    answered: Vec<Key>,
-    /// The ids (JSON) of the requests that it makes.
-    asks: Vec<String>,
-}
-
-impl Large {
-    /// `None` for a frame that is in memory. What nothing is known of answers the
-    /// request `of`, on whose stream it came.
-    fn of(frame: &Frame, of: Option<&Key>) -> Option<Self> {
-        let (bytes, envelopes) = match frame {
-            Frame::Memory(_) => return None,
-            Frame::Spooled(spooled) => (spooled.len(), spooled.messages()),
-            Frame::Pieces(pieces) => (pieces.len(), Vec::new()),
-        };
-        let (answers, others): (Vec<_>, Vec<_>) =
-            envelopes.iter().partition(|one| one.is_response());
-        let mut answered: Vec<Key> = answers.iter().filter_map(|one| one.key()).collect();
-        if envelopes.is_empty() {
-            answered.extend(of.cloned());
-        }
-        let ids = others.iter().filter_map(|one| one.id);
-        let asks = ids.map(|id| id.get().to_owned()).collect();
-        Some(Self {
-            bytes,
-            answered,
-            asks,
-        })
     }
 }
 

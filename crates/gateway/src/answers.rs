@@ -47,7 +47,6 @@ impl Session {
                 self.large(&upstream, parcel.of, parcel.event, *spooled)
                     .await;
             }
-            Item::Message(Frame::Pieces(_)) => {} // these go to clients only
             Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
             Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
             Item::Gone(how) => {
@@ -57,15 +56,27 @@ impl Session {
                 drop(upstream.note_end(&how));
                 self.fail_all(&upstream, &how).await;
             }
-            Item::Mark { .. } | Item::Ended => self.to.take(parcel).await,
+            // A large notification, which nobody asked for.
+            Item::Message(Frame::Pieces(_)) | Item::Mark { .. } | Item::Ended => {
+                self.to.take(parcel).await;
+            }
         }
     }
 
     async fn failed(&self, upstream: &Upstream, of: Option<Key>, error: &LinkError) {
-        let Some(mut waiting) = of.and_then(|key| self.pending.take(&key)) else {
-            tracing::warn!(server = upstream.name(), %error, "failed");
-            return;
-        };
+        match of.and_then(|key| self.pending.take(&key)) {
+            Some(waiting) => self.not_answered(upstream, waiting, error).await,
+            None => tracing::warn!(server = upstream.name(), %error, "failed"),
+        }
+    }
+
+    /// Tells whoever waits that no answer will come.
+    pub(crate) async fn not_answered(
+        &self,
+        upstream: &Upstream,
+        mut waiting: Waiting,
+        error: &LinkError,
+    ) {
         waiting.end(Outcome::UpstreamGone);
         match waiting.for_us {
             Some(for_us) => drop(for_us.send(Err(error.to_string()))),
@@ -111,9 +122,14 @@ impl Session {
         event: Option<String>,
         frame: Bytes,
     ) {
-        let mut due = Due::new();
-        let mut mapped = Splice::default();
-        for envelope in messages(&frame) {
+        let (mut due, mut mapped) = (Due::new(), Splice::default());
+        let envelopes = messages(&frame);
+        if envelopes.is_empty() {
+            let item = Item::Message(Frame::Memory(frame.clone()));
+            let parcel = Parcel { of, event, item };
+            return self.unreadable(upstream, parcel).await;
+        }
+        for envelope in envelopes {
             if !envelope.is_response() {
                 if self.only().is_none() {
                     several::note_change(self, &envelope);

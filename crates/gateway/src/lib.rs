@@ -54,6 +54,7 @@ mod standard;
 mod tasks;
 mod tools;
 mod twins;
+mod unsound;
 mod upstream;
 mod uri;
 mod watchdog;

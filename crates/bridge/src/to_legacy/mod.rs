@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::json;
-use spillgate_wire::{Envelope, Item, Key, Message, Parcel, messages};
+use spillgate_wire::{Envelope, Frame, Item, Key, Message, Parcel, Spooled, messages};
 
 use self::asks::{Ask, Question};
 use self::calls::Call;
@@ -25,9 +25,10 @@ use self::listens::Listen;
 use self::opening::Facts;
 use self::request::Request;
 use crate::json::{Members, parts, put_for};
+use crate::large::{self, Large, Unbridged};
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Large, Step, Version, in_memory};
+use crate::{Caller, Config, Heard, Step, Version, in_memory};
 
 /// The bridge of a legacy server's session.
 #[derive(Debug)]
@@ -241,11 +242,12 @@ impl ToLegacy {
         let of = parcel.of;
         match parcel.item {
             Item::Message(frame) => {
-                if let Some(large) = Large::of(&frame, of.as_ref()) {
-                    self.large(large, &mut steps);
-                }
-                for part in parts(&in_memory(&frame)) {
-                    self.heed(&part, of.as_ref(), now, &mut steps);
+                if let Frame::Spooled(spooled) = frame {
+                    self.large(*spooled, of.as_ref(), &mut steps);
+                } else {
+                    for part in parts(&in_memory(&frame)) {
+                        self.heed(&part, of.as_ref(), now, &mut steps);
+                    }
                 }
             }
             // Modern streams are not taken up again, so their places are nothing.
@@ -256,9 +258,27 @@ impl ToLegacy {
         steps.0
     }
 
-    /// A message that is too large to be changed on its way: whoever waits for
-    /// it is told.
-    fn large(&mut self, large: Large, steps: &mut Steps) {
+    /// A message that is too large for the memory.
+    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps) {
+        match Large::of(spooled, of) {
+            Large::Answer(key, spooled) => match self.calls.get(&key) {
+                Some(call) if !call.asking => {
+                    if let Some(call) = self.calls.remove(&key) {
+                        self.deliver_large(&call.request, spooled, steps);
+                    }
+                }
+                _ => self.unbridged(Unbridged::of(&spooled, None), steps),
+            },
+            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
+                let method = one.method.as_deref().unwrap_or_default();
+                self.told(method, one, frame, of, steps);
+            }),
+            Large::Other(what) => self.unbridged(what, steps),
+        }
+    }
+
+    /// What is not brought over: whoever waits for it is told.
+    fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
         let why = words::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
             steps.tell_server(why.frame(&id), None, &self.headers());

@@ -13,16 +13,17 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Item, Key, Message, Parcel, Splice, messages};
+use spillgate_wire::{Envelope, Frame, Item, Key, Message, Parcel, Splice, Spooled, messages};
 
 use self::calls::Call;
 use self::listening::Listening;
 use self::opening::{Client, Opening};
 use crate::json::{Members, parts, put_for};
+use crate::large::{self, Large, Unbridged};
 use crate::names::{PROTOCOL_VERSION, level};
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Large, Step, Version, in_memory};
+use crate::{Caller, Config, Heard, Step, Version, in_memory};
 
 /// The bridge of a legacy client's session.
 #[derive(Debug)]
@@ -233,11 +234,12 @@ impl ToModern {
         let mut steps = Steps::default();
         match parcel.item {
             Item::Message(frame) => {
-                if let Some(large) = Large::of(&frame, parcel.of.as_ref()) {
-                    self.large(large, &mut steps);
-                }
-                for part in parts(&in_memory(&frame)) {
-                    self.heed(&part, parcel.of.as_ref(), now, &mut steps);
+                if let Frame::Spooled(spooled) = frame {
+                    self.large(*spooled, parcel.of.as_ref(), &mut steps);
+                } else {
+                    for part in parts(&in_memory(&frame)) {
+                        self.heed(&part, parcel.of.as_ref(), now, &mut steps);
+                    }
                 }
             }
             Item::Mark { .. } => {}
@@ -247,9 +249,27 @@ impl ToModern {
         steps.0
     }
 
-    /// A message that is too large to be changed on its way: whoever waits for
-    /// it is told.
-    fn large(&mut self, large: Large, steps: &mut Steps) {
+    /// A message that is too large for the memory.
+    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps) {
+        match Large::of(spooled, of) {
+            Large::Answer(key, spooled) => match self.calls.get(&key) {
+                Some(call) if call.round.is_none() => {
+                    if let Some(call) = self.calls.remove(&key) {
+                        self.deliver_large(call, spooled, steps);
+                    }
+                }
+                _ => self.unbridged(Unbridged::of(&spooled, None), steps),
+            },
+            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
+                let method = one.method.as_deref().unwrap_or_default();
+                self.told(method, one, frame, of, steps);
+            }),
+            Large::Other(what) => self.unbridged(what, steps),
+        }
+    }
+
+    /// What is not brought over: whoever waits for it is told.
+    fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
         let why = words::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
             steps.tell_server(why.frame(&id), None, &headers());

@@ -13,10 +13,10 @@ use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
-use spillgate_store::MemoryStore;
+use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
 use spillgate_wire::{
-    Frame, Item, Key, Link, LinkError, Message, Opener, Parcel, ServerCommand, ServerSpec, Sink,
+    Intake, Item, Key, Link, LinkError, Message, Opener, Parcel, ServerCommand, ServerSpec, Sink,
     Via,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -24,6 +24,14 @@ use tokio::time::timeout;
 
 /// What a server says to a message: frames, or its end.
 pub(crate) type Answer = Arc<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
+
+/// Larger frames of servers are not held in memory.
+const SPOOL_AT: usize = 100_000;
+
+/// A frame of these bytes, which need not be JSON.
+pub(crate) fn raw(frame: &str) -> Value {
+    json!({"raw": frame})
+}
 
 /// A server's last word: it ends.
 pub(crate) fn the_end() -> Value {
@@ -34,6 +42,8 @@ pub(crate) fn the_end() -> Value {
 #[derive(Default)]
 pub(crate) struct Servers {
     answers: BTreeMap<String, Answer>,
+    /// Where their large messages are, and what the gateway keeps.
+    store: Arc<MemoryStore>,
     /// What each was sent, and when it was opened.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
@@ -62,6 +72,8 @@ impl Opener for Servers {
         sink: Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
         let link = FakeLink {
+            intake: Intake::new(Arc::clone(&self.store) as Arc<dyn ArtifactStore>)
+                .spooling_at(SPOOL_AT),
             name: server.name.clone(),
             answer: Arc::clone(&self.answers[&server.name]),
             log: Arc::clone(&self.log),
@@ -72,7 +84,21 @@ impl Opener for Servers {
     }
 }
 
+/// What the intake makes of a frame.
+async fn taken_in(intake: &Intake, frame: &str) -> Parcel {
+    let mut taking = intake.begin();
+    for block in frame.as_bytes().chunks(10_000) {
+        taking.feed(block).await;
+    }
+    Parcel {
+        of: None,
+        event: None,
+        item: Item::Message(taking.finish().await),
+    }
+}
+
 struct FakeLink {
+    intake: Intake,
     name: String,
     answer: Answer,
     log: Arc<Mutex<Vec<String>>>,
@@ -103,15 +129,26 @@ impl Link for FakeLink {
         }
         for said in (self.answer)(&frame) {
             let sink = Arc::clone(&self.sink);
+            let frame = match said.get("raw").and_then(Value::as_str) {
+                Some(raw) => raw.to_owned(),
+                None => said.to_string(),
+            };
             let parcel = match said == the_end() {
                 true => Parcel {
                     of: None,
                     event: None,
                     item: Item::Gone("exited with status 7".to_owned()),
                 },
-                false => Parcel::message(said.to_string()),
+                false => Parcel::message(frame.clone()),
             };
-            tokio::spawn(async move { sink.take(parcel).await });
+            let intake = self.intake.clone();
+            tokio::spawn(async move {
+                let parcel = match parcel.item {
+                    Item::Message(_) => taken_in(&intake, &frame).await,
+                    _ => parcel,
+                };
+                sink.take(parcel).await;
+            });
         }
         async { Ok(()) }.boxed()
     }
@@ -136,13 +173,21 @@ struct Collected(UnboundedSender<Value>);
 
 impl Sink for Collected {
     fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
-        let Item::Message(Frame::Memory(frame)) = parcel.item else {
+        let Item::Message(frame) = parcel.item else {
             panic!("{parcel:?}");
         };
-        self.0
-            .send(serde_json::from_slice(&frame).unwrap())
-            .unwrap();
-        async {}.boxed()
+        let to = self.0.clone();
+        async move {
+            let mut pieces = frame.into_pieces().unwrap();
+            let mut whole = Vec::new();
+            while let Some(block) = pieces.next().await.unwrap() {
+                whole.extend_from_slice(&block);
+            }
+            let text = || json!({"raw": String::from_utf8_lossy(&whole)});
+            to.send(serde_json::from_slice(&whole).unwrap_or_else(|_| text()))
+                .unwrap();
+        }
+        .boxed()
     }
 }
 
@@ -166,7 +211,7 @@ impl Client {
         };
         let gateway = Gateway {
             offloader: Offloader::new(
-                Arc::new(MemoryStore::default()),
+                Arc::clone(&servers.store) as Arc<dyn ArtifactStore>,
                 Policy::default(),
                 Tokenizer::Heuristic.counter(),
                 Door::gateway(),
@@ -221,6 +266,17 @@ impl Client {
         self.hub.reload(gateway).await;
     }
 
+    /// The results that are stored, as the servers sent them.
+    pub(crate) fn stored(&self) -> Vec<String> {
+        let offloader = &self.gateway.offloader;
+        let listed = offloader.store().list().unwrap();
+        let raw = listed.iter().map(|one| {
+            let artifact = offloader.artifact(one.manifest.handle).unwrap();
+            String::from_utf8(artifact.raw().bytes(0, u64::MAX).unwrap()).unwrap()
+        });
+        raw.collect()
+    }
+
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.hub
     }
@@ -243,6 +299,17 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .await;
         self.next().await
+    }
+
+    /// What the servers were sent, once it has these words in it.
+    pub(crate) async fn until_sent(&self, words: &str) -> String {
+        loop {
+            let log = self.log.lock().unwrap().join("\n");
+            if log.contains(words) {
+                return log;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     /// What the servers were sent since the last look.

@@ -5,6 +5,8 @@
 mod ends;
 mod eras;
 mod fake;
+mod large;
 mod seen;
 mod several;
 mod shared;
+mod unreadable;
