@@ -216,13 +216,11 @@ impl Spooled {
         let source = draft.read(Part::Raw)?;
         let mut pieces = Pieces::default();
         pieces.push(self.before);
-        match self.first.is_empty() {
-            true => pieces.push_source(&source, 0..self.value.bytes),
-            false => {
-                pieces.push(put_first(&self.first));
-                pieces.push_source(&source, 1..self.value.bytes);
-            }
-        }
+        let first = put_first(&self.first);
+        // It has the value's first bracket in it.
+        let from = u64::from(!first.is_empty());
+        pieces.push(first);
+        pieces.push_source(&source, from..self.value.bytes);
         pieces.push(self.after);
         let surplus = self.value.bytes..self.value.bytes + self.value.surplus;
         pieces.push_source(&source, surplus);
