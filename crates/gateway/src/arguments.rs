@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Parcel};
+use spillgate_wire::{Envelope, Parcel, messages};
 use tokio::task::spawn_blocking;
 
 use crate::error::internal;
@@ -15,7 +15,8 @@ use crate::metrics::Reference;
 use crate::references::{self, Resolved};
 use crate::resources::{self, Era};
 use crate::seen::Outcome;
-use crate::session::Session;
+use crate::session::{Session, denied};
+use crate::several::result_frame;
 use crate::upstream::Upstream;
 
 impl Session {
@@ -42,13 +43,14 @@ impl Session {
     }
 
     /// The frame with the references in a call's arguments resolved; `None` if
-    /// one was wrong, which the client has been told. In a batch they stay.
+    /// one was wrong, which the client has been told.
     async fn resolved(self: &Arc<Self>, upstream: &Arc<Upstream>, frame: &Bytes) -> Option<Bytes> {
         let gateway = self.hub().gateway();
         let refers = self.rewriting(&gateway, upstream).may_refer(frame);
         let Some((key, id, origin, arguments)) = refers else {
             return Some(frame.clone());
         };
+        let era = Era::of(messages(frame).first().and_then(|one| one.params));
         let (original, learnt) = (frame.clone(), Arc::clone(&upstream.learnt));
         let work = move || {
             let text = std::str::from_utf8(&original[arguments]).ok();
@@ -68,9 +70,7 @@ impl Session {
                 self.hub().metrics().reference(Reference::Resolved);
                 return Some(frame.into());
             }
-            Ok(Resolved::Refused(result)) => {
-                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
-            }
+            Ok(Resolved::Refused(result)) => result_frame(&id, &era.complete(&result)),
             Err(_) => internal(&id),
         };
         self.hub().metrics().reference(Reference::Refused);
@@ -79,6 +79,29 @@ impl Session {
         }
         self.to_client(answer).await;
         None
+    }
+
+    /// Whether a message of a batch is more than passed on by this gateway.
+    pub(crate) fn has_to_do_with(&self, upstream: &Upstream, frame: &Bytes) -> bool {
+        let envelopes = messages(frame);
+        let [one] = &*envelopes else { return false };
+        let gateway = self.hub().gateway();
+        match one.method.as_deref() {
+            Some("tools/call") => {
+                self.is_own_call(one)
+                    || denied(upstream, one).is_some()
+                    || self
+                        .rewriting(&gateway, upstream)
+                        .may_refer(frame)
+                        .is_some()
+            }
+            Some("resources/read") => {
+                let is_one = self.own.server_is_one();
+                let uri = resources::asked(one.params);
+                uri.is_some_and(|uri| resources::is_ours(&gateway.offloader, &uri, is_one))
+            }
+            _ => false,
+        }
     }
 
     /// Whether a request is answered here: for a resource of ours, or a list of

@@ -14,8 +14,10 @@ use crate::error::internal;
 use crate::own_calls::Cancelled;
 use crate::pending::CallParams;
 use crate::progress::{self, Progress};
+use crate::resources::Era;
 use crate::seen::own_call_span;
 use crate::session::Session;
+use crate::several::result_frame;
 use crate::tools::{self, TOOL_OUTPUT, Tools};
 
 impl Session {
@@ -52,7 +54,7 @@ impl Session {
         let session = Arc::clone(self);
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
-        let token = progress::token(params.meta);
+        let (token, era) = (progress::token(params.meta), Era::of(envelope.params));
         let work = async move {
             let turn = session.own_calls.turn(&tool).await;
             if !session.own_calls.is_awaited(&key) {
@@ -67,8 +69,7 @@ impl Session {
                 _ => spawn_blocking(move || tools.call(&tool, arguments.as_deref())).await,
             };
             let frame = match result {
-                Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
-                    .into_bytes(),
+                Ok(result) => result_frame(&id, &era.complete(&result)),
                 Err(_) => internal(&id),
             };
             drop(turn);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_lookup::{Artifact, ReadQuery, Span};
 use spillgate_offload::{Offloader, RetrieveError};
@@ -51,6 +51,28 @@ impl Era {
         match meta.and_then(|meta| meta.get(version)) {
             Some(_) => Self::Modern,
             None => Self::Legacy,
+        }
+    }
+
+    /// A result, an object that is not empty, with what these rules demand of each.
+    pub(crate) fn complete(self, result: &str) -> String {
+        match (self, result.strip_prefix('{')) {
+            (Self::Modern, Some(members)) => format!("{{\"resultType\":\"complete\",{members}"),
+            _ => result.to_owned(),
+        }
+    }
+
+    /// What these rules demand besides of a list that servers gave.
+    pub(crate) fn fill_in(self, members: &mut Map<String, Value>) {
+        if self == Self::Modern {
+            let defaults = [
+                ("resultType", json!("complete")),
+                ("ttlMs", json!(0)),
+                ("cacheScope", json!("private")),
+            ];
+            for (name, value) in defaults {
+                members.entry(name).or_insert(value);
+            }
         }
     }
 
