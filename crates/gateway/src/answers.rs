@@ -18,7 +18,7 @@ use crate::pending::{Asked, Waiting};
 use crate::rewrite::Rewriting;
 use crate::seen::Outcome;
 use crate::session::Session;
-use crate::several;
+use crate::several::{self, Heard};
 use crate::upstream::{Slot, Upstream};
 
 /// The requests that a frame answers and whose answers may change.
@@ -64,10 +64,11 @@ impl Session {
     }
 
     async fn failed(&self, upstream: &Upstream, of: Option<Key>, error: &LinkError) {
-        match of.and_then(|key| self.pending.take(&key)) {
-            Some(waiting) => self.not_answered(upstream, waiting, error).await,
-            None => tracing::warn!(server = upstream.name(), %error, "failed"),
-        }
+        let Some(waiting) = of.and_then(|key| self.pending.take(&key)) else {
+            tracing::warn!(server = upstream.name(), %error, "failed");
+            return;
+        };
+        self.not_answered(upstream, waiting, error).await;
     }
 
     /// Tells whoever waits that no answer will come.
@@ -78,6 +79,9 @@ impl Session {
         error: &LinkError,
     ) {
         waiting.end(Outcome::UpstreamGone);
+        if self.tries_another(&mut waiting, None) {
+            return;
+        }
         match waiting.for_us {
             Some(for_us) => drop(for_us.send(Err(error.to_string()))),
             None => self.fail(upstream, &waiting.id, error).await,
@@ -88,6 +92,9 @@ impl Session {
         let mut waiting = of.as_ref().and_then(|key| self.pending.take(key));
         if let Some(waiting) = &mut waiting {
             waiting.end(Outcome::Refused);
+            if self.tries_another(waiting, None) {
+                return;
+            }
         }
         if let Some(Waiting {
             for_us: Some(for_us),
@@ -133,7 +140,22 @@ impl Session {
             if !envelope.is_response() {
                 if self.only().is_none() {
                     several::note_change(self, &envelope);
-                    mapped.merge(several::mark_request(upstream.slot, &frame, &envelope));
+                    match several::heard(self, &frame, &envelope) {
+                        Heard::Other => {
+                            let slot = upstream.slot;
+                            mapped.merge(several::mark_request(slot, &frame, &envelope));
+                        }
+                        Heard::Of(stream, splice) => {
+                            of = Some(stream);
+                            mapped.merge(splice);
+                        }
+                        Heard::Ours(told) => {
+                            if let Some(parcel) = told {
+                                self.to.take(parcel).await;
+                            }
+                            return;
+                        }
+                    }
                 }
                 of = of.or_else(|| self.reported(&envelope));
                 continue;
@@ -148,6 +170,9 @@ impl Session {
             if let Some(for_us) = waiting.for_us {
                 // Whoever asked may have given up.
                 drop(for_us.send(Ok(frame)));
+                return;
+            }
+            if envelope.result.is_none() && self.tries_another(&mut waiting, Some(frame.clone())) {
                 return;
             }
             of.get_or_insert_with(|| key.clone());

@@ -69,7 +69,8 @@ impl Session {
     /// Whether another server is asked for a request that one did not answer, or
     /// refused with `refused`.
     pub(crate) fn tries_another(&self, waiting: &mut Waiting, refused: Option<Bytes>) -> bool {
-        let Some(mut attempts) = waiting.attempts.take() else {
+        let attempts = waiting.attempts.take().filter(|_| !self.is_closing());
+        let Some(mut attempts) = attempts else {
             return false;
         };
         if attempts.refused.is_none() {

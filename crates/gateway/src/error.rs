@@ -12,7 +12,7 @@ use spillgate_wire::{Envelope, Key, LinkError, Refusal, messages};
 const SERVER_ERROR: i64 = -32000;
 /// The code of a request that took too long, as the SDKs have it.
 const TIMED_OUT: i64 = -32001;
-const INVALID_REQUEST: i64 = -32600;
+const PARSE_ERROR: i64 = -32700;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL_ERROR: i64 = -32603;
@@ -131,13 +131,13 @@ pub(crate) fn method_not_found(id: &str, method: &str) -> Vec<u8> {
     )
 }
 
-/// For a batch to several servers.
-pub(crate) fn batch_refused(id: &str) -> Vec<u8> {
-    let message = "a gateway to several servers takes one message at a time, no batches";
+/// For what is no message.
+pub(crate) fn no_message() -> Vec<u8> {
+    let message = "this is no JSON-RPC message";
     let data = json!({"fault": "client"});
     error_frame(
-        id,
-        &json!({"code": INVALID_REQUEST, "message": message, "data": data}),
+        "null",
+        &json!({"code": PARSE_ERROR, "message": message, "data": data}),
     )
 }
 

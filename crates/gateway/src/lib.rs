@@ -13,6 +13,7 @@
 
 mod answers;
 mod arguments;
+mod attempts;
 mod binary;
 mod blocks;
 mod bridging;

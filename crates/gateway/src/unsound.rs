@@ -47,10 +47,7 @@ pub(crate) fn as_failure(server: &str, parcel: Parcel) -> Option<Parcel> {
 /// Lengths only: what a server says is nobody's business here.
 fn note(server: &str, frame: &Frame, is_answer: bool) {
     let bytes = frame.len();
-    match is_answer {
-        true => tracing::warn!(server, bytes, "an answer that cannot be read"),
-        false => tracing::warn!(server, bytes, "a message that cannot be read"),
-    }
+    tracing::warn!(server, bytes, is_answer, "a message that cannot be read");
 }
 
 impl Session {
@@ -73,8 +70,8 @@ impl Session {
         note(upstream.name(), frame, waiting.is_some());
         match waiting {
             Some(waiting) => {
-                self.not_answered(upstream, waiting, &error(frame.len()))
-                    .await
+                let error = error(frame.len());
+                self.not_answered(upstream, waiting, &error).await;
             }
             None => self.to.take(parcel).await,
         }

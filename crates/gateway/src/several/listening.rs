@@ -75,7 +75,7 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
             asked.push((upstream, key, message, answer));
         }
     }
-    let stream = Stream {
+    let mut stream = Stream {
         key: question.key.clone(),
         id: question.id.clone(),
         waiting: parts.keys().cloned().collect(),
@@ -83,7 +83,12 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
         honoured: Map::new(),
         is_acknowledged: false,
     };
+    // Where no server has any of it, there is nothing to wait for.
+    let told = stream.acknowledgement();
     locked(&session.listening.0).push(stream);
+    if let Some(parcel) = told {
+        session.to.take(parcel).await;
+    }
     for (upstream, key, message, answer) in asked {
         if let Err(error) = upstream.send(session, message).await {
             drop(session.pending.take(&key));
@@ -101,7 +106,9 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
     let (session, key) = (Arc::downgrade(session), question.key.clone());
     tokio::spawn(async move {
         sleep(PATIENCE).await;
-        let Some(session) = session.upgrade() else { return };
+        let Some(session) = session.upgrade() else {
+            return;
+        };
         let told = {
             let mut streams = locked(&session.listening.0);
             let stream = streams.iter_mut().find(|stream| stream.key == key);
@@ -121,7 +128,12 @@ impl Stream {
     fn honours(&mut self, filter: Map<String, Value>) {
         for (kind, told) in filter {
             match (self.honoured.get_mut(&kind), told) {
-                (Some(Value::Array(known)), Value::Array(uris)) => known.extend(uris),
+                (Some(Value::Array(known)), Value::Array(uris)) => {
+                    known.extend(uris);
+                    // Each once, and the same whoever was first.
+                    known.sort_by_key(Value::to_string);
+                    known.dedup();
+                }
                 (Some(_), _) => {}
                 (None, told) => drop(self.honoured.insert(kind, told)),
             }
@@ -178,7 +190,9 @@ pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) ->
 async fn ended(session: &Arc<Session>, part: &Key, how: Result<Bytes, String>) {
     let told = {
         let mut streams = locked(&session.listening.0);
-        let at = streams.iter().position(|stream| stream.parts.contains_key(part));
+        let at = streams
+            .iter()
+            .position(|stream| stream.parts.contains_key(part));
         let Some(at) = at else { return };
         let stream = &mut streams[at];
         let server = stream.parts.remove(part).unwrap_or_default();
@@ -221,7 +235,10 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &Key) -> bool {
             part.as_json()
         );
         // One that is gone needs not be told.
-        drop(link.send(notice(told.into(), Some("notifications/cancelled"))).await);
+        drop(
+            link.send(notice(told.into(), Some("notifications/cancelled")))
+                .await,
+        );
     }
     true
 }
@@ -232,17 +249,27 @@ async fn wanted(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstrea
     let all: Map<String, Value> = serde_json::from_str(&question.params).unwrap_or_default();
     let filter = all.get("notifications").and_then(Value::as_object).cloned();
     let filter = filter.unwrap_or_default();
-    let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
+    let uris = filter
+        .get("resourceSubscriptions")
+        .and_then(Value::as_array);
     let mut owners = Vec::new();
     for uri in uris.into_iter().flatten() {
         let params = json!({"uri": uri, "_meta": all.get("_meta")}).to_string();
-        let of_uri = Question { params, ..question.clone() };
+        let of_uri = Question {
+            params,
+            ..question.clone()
+        };
         owners.push((uri.clone(), lists::owner(session, &of_uri).await));
     }
     let mut wanted = Vec::new();
     for upstream in session.roster.all().iter() {
-        let is_its = |owner: &Option<String>| owner.as_deref().is_none_or(|name| name == upstream.name());
-        let its: Vec<&Value> = owners.iter().filter(|(_, owner)| is_its(owner)).map(|(uri, _)| uri).collect();
+        let is_its =
+            |owner: &Option<String>| owner.as_deref().is_none_or(|name| name == upstream.name());
+        let its: Vec<&Value> = owners
+            .iter()
+            .filter(|(_, owner)| is_its(owner))
+            .map(|(uri, _)| uri)
+            .collect();
         let mut filter = filter.clone();
         match its.is_empty() {
             true => drop(filter.remove("resourceSubscriptions")),

@@ -228,7 +228,20 @@ impl Client {
             }),
             extractor: None,
         };
-        let hub = Hub::new(gateway.clone());
+        Self::served(gateway.clone(), gateway, log)
+    }
+
+    /// A client whose gateway has only this server at first.
+    pub(crate) fn beginning_with(name: &str, servers: Servers) -> Self {
+        let all = Self::of(servers, |server| server);
+        let mut gateway = all.gateway.clone();
+        gateway.servers.retain(|server| server.spec.name == name);
+        Self::served(gateway, all.gateway, all.log)
+    }
+
+    /// A client of `served`, which may become a part of `gateway`.
+    fn served(served: Gateway, gateway: Gateway, log: Arc<Mutex<Vec<String>>>) -> Self {
+        let hub = Hub::new(served);
         let (to, got) = unbounded_channel();
         let session = hub.session(Arc::new(Collected(to)));
         Self {

@@ -5,6 +5,7 @@
 mod ends;
 mod eras;
 mod fake;
+mod fanout;
 mod large;
 mod seen;
 mod several;

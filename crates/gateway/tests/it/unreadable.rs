@@ -53,10 +53,12 @@ async fn a_request_is_answered_that_a_broken_message_was_for() {
             text.split(' ').map(digits).collect::<Vec<_>>().join(" ")
         };
         let told: Vec<String> = told.into_iter().map(bytes).collect();
-        assert_snapshot!(told[1..].join("\n"), @r#"
-        {"error":{"code":-32000,"data":{"fault":"upstream","server":"s"},"message":"the upstream server `s` answered with a message of MANY bytes that cannot be read"},"id":1,"jsonrpc":"2.0"}
-        {"error":{"code":-32000,"data":{"fault":"upstream","server":"s"},"message":"the upstream server `s` answered with a message of MANY bytes that cannot be read"},"id":2,"jsonrpc":"2.0"}
-        "#);
+        insta::allow_duplicates! {
+            assert_snapshot!(told[1..].join("\n"), @r#"
+            {"error":{"code":-32000,"data":{"fault":"upstream","server":"s"},"message":"the upstream server `s` answered with a message of MANY bytes that cannot be read"},"id":1,"jsonrpc":"2.0"}
+            {"error":{"code":-32000,"data":{"fault":"upstream","server":"s"},"message":"the upstream server `s` answered with a message of MANY bytes that cannot be read"},"id":2,"jsonrpc":"2.0"}
+            "#);
+        }
         assert!(told[0].contains("that cannot be read"), "{}", told[0]);
     }
 }
