@@ -43,6 +43,10 @@ impl Session {
                 self.message(&upstream, parcel.of, parcel.event, frame)
                     .await;
             }
+            Item::Message(Frame::Spooled(spooled)) if !spooled.is_sound() => {
+                let item = Item::Message(Frame::Spooled(spooled));
+                self.unreadable(&upstream, Parcel { item, ..parcel }).await;
+            }
             Item::Message(Frame::Spooled(spooled)) => {
                 self.large(&upstream, parcel.of, parcel.event, *spooled)
                     .await;
@@ -138,25 +142,9 @@ impl Session {
         }
         for envelope in envelopes {
             if !envelope.is_response() {
-                if self.only().is_none() {
-                    several::note_change(self, &envelope);
-                    match several::heard(self, &frame, &envelope) {
-                        Heard::Other => {
-                            let slot = upstream.slot;
-                            mapped.merge(several::mark_request(slot, &frame, &envelope));
-                        }
-                        Heard::Of(stream, splice) => {
-                            of = Some(stream);
-                            mapped.merge(splice);
-                        }
-                        Heard::Ours(told) => {
-                            if let Some(parcel) = told {
-                                self.to.take(parcel).await;
-                            }
-                            return;
-                        }
-                    }
-                }
+                let changes = self.notified(upstream, &frame, &envelope, &mut of);
+                let Some(changes) = changes.await else { return };
+                mapped.merge(changes);
                 of = of.or_else(|| self.reported(&envelope));
                 continue;
             }
@@ -196,6 +184,34 @@ impl Session {
             due,
         )
         .await;
+    }
+
+    /// The changes to a message that answers nothing; `None` if it was for the
+    /// gateway.
+    async fn notified(
+        &self,
+        upstream: &Upstream,
+        frame: &Bytes,
+        envelope: &Envelope<'_>,
+        of: &mut Option<Key>,
+    ) -> Option<Splice> {
+        if self.only().is_some() {
+            return Some(Splice::default());
+        }
+        several::note_change(self, envelope);
+        match several::heard(self, frame, envelope) {
+            Heard::Other => Some(several::mark_request(upstream.slot, frame, envelope)),
+            Heard::Of(stream, splice) => {
+                *of = Some(stream);
+                Some(splice)
+            }
+            Heard::Ours(told) => {
+                if let Some(parcel) = told {
+                    self.to.take(parcel).await;
+                }
+                None
+            }
+        }
     }
 
     /// The client's request whose progress a notification reports.

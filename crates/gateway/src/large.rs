@@ -35,11 +35,6 @@ impl Session {
         event: Option<String>,
         spooled: Spooled,
     ) {
-        if !spooled.is_sound() {
-            let item = Item::Message(Frame::Spooled(Box::new(spooled)));
-            let parcel = Parcel { of, event, item };
-            return self.unreadable(upstream, parcel).await;
-        }
         let answered = self.answered_by(upstream, &spooled);
         if answered.is_ours {
             return;

@@ -5,7 +5,7 @@
 //! them does, or when the client closes its own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -103,24 +103,27 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
             }
         });
     }
-    let (session, key) = (Arc::downgrade(session), question.key.clone());
-    tokio::spawn(async move {
-        sleep(PATIENCE).await;
-        let Some(session) = session.upgrade() else {
-            return;
-        };
-        let told = {
-            let mut streams = locked(&session.listening.0);
-            let stream = streams.iter_mut().find(|stream| stream.key == key);
-            stream.and_then(|stream| {
-                stream.waiting.clear();
-                stream.acknowledgement()
-            })
-        };
-        if let Some(parcel) = told {
-            session.to.take(parcel).await;
-        }
-    });
+    let session = Arc::downgrade(session);
+    tokio::spawn(wait_no_longer(session, question.key.clone()));
+}
+
+/// Acknowledges a stream without those that have not, when that takes too long.
+async fn wait_no_longer(session: Weak<Session>, key: Key) {
+    sleep(PATIENCE).await;
+    let Some(session) = session.upgrade() else {
+        return;
+    };
+    let told = {
+        let mut streams = locked(&session.listening.0);
+        let stream = streams.iter_mut().find(|stream| stream.key == key);
+        stream.and_then(|stream| {
+            stream.waiting.clear();
+            stream.acknowledgement()
+        })
+    };
+    if let Some(parcel) = told {
+        session.to.take(parcel).await;
+    }
 }
 
 impl Stream {
