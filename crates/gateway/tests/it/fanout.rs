@@ -61,7 +61,6 @@ fn telling(server: &'static str) -> impl Fn(&Value) -> Vec<Value> {
                 }
                 told
             }
-            Some("end") => vec![],
             _ => vec![],
         }
     }
