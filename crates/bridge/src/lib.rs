@@ -15,6 +15,7 @@
 
 mod config;
 mod json;
+mod large;
 mod names;
 mod question;
 mod steps;

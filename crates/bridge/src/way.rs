@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Frame, Item, Key, Message, Parcel, Refusal, messages};
+use spillgate_wire::{Frame, Item, Key, Message, Parcel, Refusal, Spooled, messages};
 
 use crate::json::{Members, parts};
 use crate::steps::Steps;
@@ -21,9 +21,8 @@ pub(crate) trait Way: fmt::Debug {
     /// Takes one message of the server, from the stream of the request `of`.
     fn heed(&mut self, frame: &Bytes, of: Option<&Key>, now: Instant, steps: &mut Steps);
 
-    /// A message came that is too large to be changed on its way: whoever waits
-    /// for it is told.
-    fn large(&mut self, large: Large, steps: &mut Steps);
+    /// Takes one message of the server that is too large for the memory.
+    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps);
 
     /// A request failed on its way, or the server refused it on HTTP's level.
     fn failed(&mut self, of: Key, item: Item, steps: &mut Steps);
@@ -67,10 +66,8 @@ pub(crate) fn server_said(
 ) {
     let of = parcel.of;
     match (parcel.item, of) {
+        (Item::Message(Frame::Spooled(spooled)), of) => way.large(*spooled, of.as_ref(), steps),
         (Item::Message(frame), of) => {
-            if let Some(large) = Large::of(&frame, of.as_ref()) {
-                way.large(large, steps);
-            }
             for part in parts(frame.in_memory().unwrap_or(&Bytes::new())) {
                 way.heed(&part, of.as_ref(), now, steps);
             }
@@ -125,41 +122,5 @@ pub(crate) fn request(
         method: Some(method.to_owned()),
         name: None,
         headers,
-    }
-}
-
-/// What is known of a message that is too large for the memory: its bytes are
-/// not read here.
-#[derive(Debug)]
-pub(crate) struct Large {
-    pub(crate) bytes: u64,
-    /// The requests that it answers.
-    pub(crate) answered: Vec<Key>,
-    /// The ids (JSON) of the requests that it makes.
-    pub(crate) asks: Vec<String>,
-}
-
-impl Large {
-    /// `None` for a frame that is in memory. What nothing is known of answers the
-    /// request `of`, on whose stream it came.
-    fn of(frame: &Frame, of: Option<&Key>) -> Option<Self> {
-        let (bytes, envelopes) = match frame {
-            Frame::Memory(_) => return None,
-            Frame::Spooled(spooled) => (spooled.len(), spooled.messages()),
-            Frame::Pieces(pieces) => (pieces.len(), Vec::new()),
-        };
-        let (answers, others): (Vec<_>, Vec<_>) =
-            envelopes.iter().partition(|one| one.is_response());
-        let mut answered: Vec<Key> = answers.iter().filter_map(|one| one.key()).collect();
-        if envelopes.is_empty() {
-            answered.extend(of.cloned());
-        }
-        let ids = others.iter().filter_map(|one| one.id);
-        let asks = ids.map(|id| id.get().to_owned()).collect();
-        Some(Self {
-            bytes,
-            answered,
-            asks,
-        })
     }
 }

@@ -18,7 +18,7 @@ use crate::pending::{Asked, Waiting};
 use crate::rewrite::Rewriting;
 use crate::seen::Outcome;
 use crate::session::Session;
-use crate::several;
+use crate::several::{self, Heard};
 use crate::upstream::{Slot, Upstream};
 
 /// The requests that a frame answers and whose answers may change.
@@ -46,11 +46,14 @@ impl Session {
                 self.message(&upstream, parcel.of, parcel.event, frame)
                     .await;
             }
+            Item::Message(Frame::Spooled(spooled)) if !spooled.is_sound() => {
+                let item = Item::Message(Frame::Spooled(spooled));
+                self.unreadable(&upstream, Parcel { item, ..parcel }).await;
+            }
             Item::Message(Frame::Spooled(spooled)) => {
                 self.large(&upstream, parcel.of, parcel.event, *spooled)
                     .await;
             }
-            Item::Message(Frame::Pieces(_)) => {} // these go to clients only
             Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
             Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
             Item::Gone(how) => {
@@ -62,16 +65,32 @@ impl Session {
                 drop(upstream.note_end(&how));
                 self.fail_these(&upstream, lost, &how).await;
             }
-            Item::Mark { .. } | Item::Ended => self.to.take(parcel).await,
+            // A large notification, which nobody asked for.
+            Item::Message(Frame::Pieces(_)) | Item::Mark { .. } | Item::Ended => {
+                self.to.take(parcel).await;
+            }
         }
     }
 
     async fn failed(&self, upstream: &Upstream, of: Option<Key>, error: &LinkError) {
-        let Some(mut waiting) = of.and_then(|key| self.pending.take(&key)) else {
+        let Some(waiting) = of.and_then(|key| self.pending.take(&key)) else {
             tracing::warn!(server = upstream.name(), %error, "failed");
             return;
         };
+        self.not_answered(upstream, waiting, error).await;
+    }
+
+    /// Tells whoever waits that no answer will come.
+    pub(crate) async fn not_answered(
+        &self,
+        upstream: &Upstream,
+        mut waiting: Waiting,
+        error: &LinkError,
+    ) {
         waiting.end(Outcome::UpstreamGone);
+        if self.tries_another(&mut waiting, None) {
+            return;
+        }
         match waiting.for_us {
             Some(for_us) => drop(for_us.send(Err(error.to_string()))),
             None => self.fail(upstream, &waiting.id, error).await,
@@ -115,6 +134,9 @@ impl Session {
     ) {
         if let Some(waiting) = &mut waiting {
             waiting.end(Outcome::Refused);
+            if self.tries_another(waiting, None) {
+                return;
+            }
         }
         if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us.take()) {
             // The body may be the protocol's own error.
@@ -146,21 +168,18 @@ impl Session {
         event: Option<String>,
         frame: Bytes,
     ) {
-        let mut due = Due::new();
-        let mut mapped = Splice::default();
+        let (mut due, mut mapped) = (Due::new(), Splice::default());
         let envelopes = messages(&frame);
-        if envelopes.is_empty() && upstream.is_first_noise() {
-            tracing::warn!(
-                server = upstream.name(),
-                "it writes what is no message of MCP where its messages belong; that is passed on as it is, and a client may stumble over it: the server should write its log to standard error"
-            );
+        if envelopes.is_empty() {
+            let item = Item::Message(Frame::Memory(frame.clone()));
+            let parcel = Parcel { of, event, item };
+            return self.unreadable(upstream, parcel).await;
         }
         for envelope in &envelopes {
             if !envelope.is_response() {
-                if !self.is_solo() {
-                    several::note_change(self, envelope);
-                    mapped.merge(several::mark_request(upstream.slot, &frame, envelope));
-                }
+                let changes = self.notified(upstream, &frame, envelope, &mut of);
+                let Some(changes) = changes.await else { return };
+                mapped.merge(changes);
                 of = of.or_else(|| self.reported(envelope));
                 continue;
             }
@@ -178,6 +197,9 @@ impl Session {
             if let Some(for_us) = waiting.for_us {
                 // Whoever asked may have given up.
                 drop(for_us.send(Ok(frame)));
+                return;
+            }
+            if envelope.result.is_none() && self.tries_another(&mut waiting, Some(frame.clone())) {
                 return;
             }
             of.get_or_insert_with(|| key.clone());
@@ -207,6 +229,34 @@ impl Session {
             due,
         )
         .await;
+    }
+
+    /// The changes to a message that answers nothing; `None` if it was for the
+    /// gateway.
+    async fn notified(
+        &self,
+        upstream: &Upstream,
+        frame: &Bytes,
+        envelope: &Envelope<'_>,
+        of: &mut Option<Key>,
+    ) -> Option<Splice> {
+        if self.only().is_some() {
+            return Some(Splice::default());
+        }
+        several::note_change(self, envelope);
+        match several::heard(self, frame, envelope) {
+            Heard::Other => Some(several::mark_request(upstream.slot, frame, envelope)),
+            Heard::Of(stream, splice) => {
+                *of = Some(stream);
+                Some(splice)
+            }
+            Heard::Ours(told) => {
+                if let Some(parcel) = told {
+                    self.to.take(parcel).await;
+                }
+                None
+            }
+        }
     }
 
     /// The client's request whose progress a notification reports.

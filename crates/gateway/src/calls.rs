@@ -17,6 +17,7 @@ use crate::progress::{self, Progress};
 use crate::resources::Era;
 use crate::seen::own_call_span;
 use crate::session::Session;
+use crate::several::result_frame;
 use crate::tools::{self, TOOL_OUTPUT, Tools};
 
 impl Session {
@@ -63,11 +64,7 @@ impl Session {
                 _ => spawn_blocking(move || tools.call(&tool, arguments.as_deref())).await,
             };
             let frame = match result {
-                Ok(result) => {
-                    let result = era.of_tool(&result);
-                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
-                        .into_bytes()
-                }
+                Ok(result) => result_frame(&id, &era.complete(&result)),
                 Err(_) => internal(&id),
             };
             drop(turn);

@@ -12,6 +12,7 @@ use spillgate_wire::{Key, LinkError, Refusal, Splice, messages, span_in};
 const SERVER_ERROR: i64 = -32000;
 /// The code of a request that took too long, as the SDKs have it.
 const TIMED_OUT: i64 = -32001;
+const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
@@ -150,10 +151,14 @@ pub(crate) fn method_not_found(id: &str, method: &str) -> Vec<u8> {
     )
 }
 
-/// For a batch to several servers.
-pub(crate) fn batch_refused(id: &str) -> Vec<u8> {
-    let message = "a gateway to several servers takes one message at a time, no batches";
-    invalid_request(id, message)
+/// For what is no message.
+pub(crate) fn no_message() -> Vec<u8> {
+    let message = "this is no JSON-RPC message";
+    let data = json!({"fault": "client"});
+    error_frame(
+        "null",
+        &json!({"code": PARSE_ERROR, "message": message, "data": data}),
+    )
 }
 
 /// For a call of our own tools that a bug kept from being answered.

@@ -79,7 +79,11 @@ impl Hub {
         let own = Arc::new(own_tools_of(&gateway));
         let session = Session::new(
             Arc::clone(self),
-            Bridged::session(Arc::clone(&gateway.ways), Arc::clone(&self.eras)),
+            Bridged::session(
+                Arc::clone(&gateway.ways),
+                Arc::clone(&self.eras),
+                Arc::clone(&self.metrics),
+            ),
             to,
             own,
             Memory::default(),
@@ -94,7 +98,8 @@ impl Hub {
     /// servers that are processes.
     #[must_use]
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
-        let ways = Bridged::exchange(&self.shared, Arc::clone(&self.eras));
+        let known = (Arc::clone(&self.eras), Arc::clone(&self.metrics));
+        let ways = Bridged::exchange(&self.shared, known.0, known.1);
         Session::new(
             Arc::clone(self),
             ways,

@@ -13,6 +13,7 @@
 
 mod answers;
 mod arguments;
+mod attempts;
 mod binary;
 mod blocks;
 mod bridging;
@@ -55,6 +56,7 @@ mod standard;
 mod tasks;
 mod tools;
 mod twins;
+mod unsound;
 mod upstream;
 mod uri;
 mod watchdog;

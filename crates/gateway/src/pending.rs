@@ -11,6 +11,7 @@ use spillgate_wire::{Envelope, Key, object};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::attempts::Attempts;
 use crate::seen::{Outcome, Seen};
 use crate::upstream::Slot;
 use crate::{locked, resources, tasks};
@@ -72,6 +73,8 @@ pub(crate) struct Waiting {
     pub(crate) progress: Option<String>,
     /// Who in this gateway asked; `None` for the client.
     pub(crate) for_us: Option<oneshot::Sender<Answered>>,
+    /// Which servers are asked if this one refuses; `None` where one is meant.
+    pub(crate) attempts: Option<Box<Attempts>>,
     /// What is told of it outside; `None` where no single server was asked.
     pub(crate) seen: Option<Seen>,
     /// Where in the frame that answers it the result stands, once it is there.
@@ -96,6 +99,7 @@ impl Waiting {
             heard: Instant::now(),
             progress: None,
             for_us: None,
+            attempts: None,
             seen: None,
             result: None,
         }

@@ -39,6 +39,7 @@ impl Session {
                 heard: Instant::now(),
                 progress: progress::token_of(envelope.params),
                 for_us: None,
+                attempts: None,
             };
             self.pending.add(key, waiting);
             self.asked.notify_one();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_lookup::{Artifact, ReadQuery, Span};
 use spillgate_offload::{Offloader, RetrieveError};
@@ -57,11 +57,25 @@ impl Era {
         }
     }
 
-    /// A result (JSON) of a tool of ours, with what these rules demand of it.
-    pub(crate) fn of_tool(self, result: &str) -> String {
-        match self {
-            Self::Modern => result.replacen('{', r#"{"resultType":"complete","#, 1),
-            Self::Legacy => result.to_owned(),
+    /// A result, an object that is not empty, with what these rules demand of each.
+    pub(crate) fn complete(self, result: &str) -> String {
+        match (self, result.strip_prefix('{')) {
+            (Self::Modern, Some(members)) => format!("{{\"resultType\":\"complete\",{members}"),
+            _ => result.to_owned(),
+        }
+    }
+
+    /// What these rules demand besides of a list that servers gave.
+    pub(crate) fn fill_in(self, members: &mut Map<String, Value>) {
+        if self == Self::Modern {
+            let defaults = [
+                ("resultType", json!("complete")),
+                ("ttlMs", json!(0)),
+                ("cacheScope", json!("private")),
+            ];
+            for (name, value) in defaults {
+                members.entry(name).or_insert(value);
+            }
         }
     }
 

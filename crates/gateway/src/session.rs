@@ -8,7 +8,9 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, LinkError, Message, Opener, Parcel, Sink, messages, object};
+use spillgate_wire::{
+    Envelope, Key, LinkError, Message, Opener, Parcel, Sink, messages, object, span_in,
+};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -21,6 +23,7 @@ use crate::own_calls::OwnCalls;
 use crate::pending::{CallParams, Pending, Waiting};
 use crate::roster::{Memory, Roster};
 use crate::seen::Outcome;
+use crate::several::listening::{self, Listening};
 use crate::upstream::{Slot, Upstream, notice};
 use crate::{GatewayError, denial, locked, several, watchdog};
 
@@ -35,11 +38,14 @@ pub struct Session {
     pub(crate) own_calls: OwnCalls,
     pub(crate) pending: Pending,
     pub(crate) roster: Roster,
-    /// There was one server at the beginning: nothing is renamed, merged or
-    /// mapped.
-    is_solo: bool,
+    /// There has been one server only: nothing is renamed, merged or mapped.
+    is_solo: AtomicBool,
+    /// It was so at the beginning: what the server asked then has no mark.
+    began_solo: bool,
     /// Told when a request is sent: somebody has to see that it is answered.
     pub(crate) asked: Arc<Notify>,
+    /// The client's streams of changes, where there are several servers.
+    pub(crate) listening: Listening,
     /// The client is gone, so that servers are to end.
     closing: AtomicBool,
     /// Work aside from the relaying.
@@ -73,8 +79,10 @@ impl Session {
             own_calls: OwnCalls::new(turns),
             pending: Pending::default(),
             roster: Roster::new(&servers, memory),
-            is_solo: servers.len() == 1,
+            is_solo: AtomicBool::new(servers.len() == 1),
+            began_solo: servers.len() == 1,
             asked: Arc::default(),
+            listening: Listening::default(),
             closing: AtomicBool::new(false),
             work: Mutex::default(),
             questions: AtomicU64::default(),
@@ -99,12 +107,17 @@ impl Session {
     /// Whether there is only one server: nothing is renamed, merged or mapped
     /// then.
     pub(crate) fn is_solo(&self) -> bool {
-        self.is_solo
+        self.is_solo.load(Ordering::Acquire)
     }
 
     /// The server, where there is only one.
     pub(crate) fn only(&self) -> Option<Arc<Upstream>> {
-        self.is_solo.then(|| self.roster.first())?
+        self.is_solo().then(|| self.roster.first())?
+    }
+
+    /// The server that was the only one, if it is still there.
+    pub(crate) fn began_with(&self) -> Option<Arc<Upstream>> {
+        self.roster.get(0).filter(|_| self.began_solo)
     }
 
     /// Opens all servers that are processes, so that they start while the client
@@ -115,7 +128,7 @@ impl Session {
         let opened = all.iter().map(|upstream| upstream.open(self, &nothing));
         for (upstream, opened) in all.iter().zip(join_all(opened).await) {
             let Err(error) = opened else { continue };
-            if self.is_solo {
+            if self.is_solo() {
                 let server = upstream.name().to_owned();
                 return Err(GatewayError::Open { server, error });
             }
@@ -138,16 +151,32 @@ impl Session {
             }
             return;
         }
-        if let [one] = &*envelopes {
-            return self.one(one, &incoming).await;
+        match (&*envelopes, only) {
+            ([one], _) if !is_batch(&incoming.frame) => self.one(one, &incoming).await,
+            ([], None) => self.to_client(several::refuse()).await,
+            (many, Some(only)) => {
+                let parts = parts(&incoming.frame);
+                if parts.iter().any(|part| self.has_to_do_with(&only, part)) {
+                    return self.each(parts, &incoming).await;
+                }
+                for envelope in many {
+                    self.expect(&only, envelope, CallParams::of(envelope).as_ref());
+                }
+                self.pass(&only, &incoming, None).await;
+            }
+            (_, None) => self.each(parts(&incoming.frame), &incoming).await,
         }
-        let Some(only) = only else {
-            return self.to_client(several::refuse_batch(&envelopes)).await;
-        };
-        for envelope in &envelopes {
-            self.expect(&only, envelope, CallParams::of(envelope).as_ref());
+    }
+
+    /// Takes the messages of a batch one by one: their answers come one by one.
+    async fn each(self: &Arc<Self>, parts: Vec<Bytes>, incoming: &Incoming) {
+        for frame in parts {
+            if let [one] = &*messages(&frame) {
+                let headers = incoming.headers.clone();
+                let frame = frame.clone();
+                self.one(one, &Incoming { frame, headers }).await;
+            }
         }
-        self.pass(&only, &incoming, None).await;
     }
 
     async fn one(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
@@ -211,6 +240,9 @@ impl Session {
         for key in keys {
             if let Some(mut waiting) = self.pending.take(&key) {
                 waiting.end(Outcome::UpstreamGone);
+                if self.tries_another(&mut waiting, None) {
+                    continue;
+                }
                 self.fail(upstream, &waiting.id, &error).await;
             }
         }
@@ -244,6 +276,11 @@ impl Session {
         if key.as_ref().is_some_and(|key| self.own_calls.end(key)) {
             return;
         }
+        if let Some(key) = &key
+            && listening::withdraw(self, key).await
+        {
+            return;
+        }
         // Nobody waits for its answer, and mostly none comes.
         let asked = key.and_then(|key| self.pending.take(&key));
         let upstream = match (self.only(), asked) {
@@ -270,7 +307,7 @@ impl Session {
     /// The client closed the response stream of a request: in MCP 2026-07-28, a
     /// cancellation.
     pub async fn abandon(self: &Arc<Self>, of: &Key) {
-        if self.own_calls.end(of) {
+        if self.own_calls.end(of) || listening::withdraw(self, of).await {
             return;
         }
         let Some(waiting) = self.pending.take(of) else {
@@ -305,19 +342,21 @@ impl Session {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Whether a server has ended and was not opened again.
+    /// Whether all servers have ended and were not opened again: of several one
+    /// that is down leaves the others.
     #[must_use]
-    pub fn has_lost_a_server(&self) -> bool {
+    pub fn has_lost_its_servers(&self) -> bool {
         let all = self.roster.all();
-        all.iter().any(|upstream| upstream.how_it_ended().is_some())
+        let mut all = all.iter();
+        all.all(|upstream| upstream.how_it_ended().is_some())
     }
 
     /// Takes over the servers of a new configuration. A client of a single server
-    /// keeps to a single one: what it was told of it holds.
+    /// gets several then, and is told that the lists have changed. It never goes
+    /// back: what was renamed stays so.
     pub(crate) async fn adopt(self: &Arc<Self>, servers: &[Arc<Server>]) {
-        if self.is_solo && servers.len() != 1 {
-            tracing::warn!("other servers are for new sessions only: this one began with one");
-            return;
+        if servers.len() != 1 {
+            self.is_solo.store(false, Ordering::Release);
         }
         let change = self.roster.adopt(servers);
         for upstream in &change.gone {
@@ -357,6 +396,9 @@ impl Session {
                 drop(for_us.send(Err(how.to_owned())));
                 continue;
             }
+            if self.tries_another(&mut waiting, None) {
+                continue;
+            }
             let error = upstream_gone(&waiting.id, upstream.name(), how);
             self.to_client(error).await;
         }
@@ -379,4 +421,18 @@ impl Drop for Session {
         self.asked.notify_one();
         self.hub.metrics().session_closed();
     }
+}
+
+fn is_batch(frame: &[u8]) -> bool {
+    frame.trim_ascii_start().starts_with(b"[")
+}
+
+/// The messages of a batch, each as a frame.
+fn parts(frame: &Bytes) -> Vec<Bytes> {
+    if !is_batch(frame) {
+        return Vec::new();
+    }
+    let batch: Vec<&RawValue> = serde_json::from_slice(frame).unwrap_or_default();
+    let part = |raw: &RawValue| frame.slice(span_in(frame, raw.get()));
+    batch.into_iter().map(part).collect()
 }

@@ -21,12 +21,13 @@ use spillgate_wire::{
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
+use self::routes::{Params, Route, Routes};
 use crate::bridging::Live;
 use crate::gateway::Server;
 use crate::locked;
 use crate::rest::Rest;
+use crate::unsound::as_failure;
 use crate::upstream::notice;
-use routes::{Params, Route, Routes};
 
 /// Opens ways that share their processes.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ struct Running {
 }
 
 /// What comes from a shared server: to whom it goes, and how that server ended.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Switch {
     routes: Arc<Routes>,
     /// The bridge, where clients are of another generation than the server.
@@ -70,6 +71,9 @@ impl Sink for Switch {
         async move {
             let Some(bridge) = self.bridge.get() else {
                 return self.routes.take(parcel).await;
+            };
+            let Some(parcel) = as_failure(&self.routes.server, parcel) else {
+                return;
             };
             if let Item::Gone(how) = &parcel.item {
                 let gone = Item::Gone(how.clone());
@@ -133,8 +137,8 @@ impl Shared {
         }
         process.rest.open(Instant::now())?;
         let switch = Arc::new(Switch {
+            routes: Arc::new(Routes::new(&server.name)),
             bridge: bridge.map(OnceLock::from).unwrap_or_default(),
-            ..Switch::default()
         });
         let to = Arc::clone(&switch) as Arc<dyn Sink>;
         let opened = self.ways.open(server, to).await;

@@ -90,6 +90,9 @@ async fn give_up(session: &Arc<Session>, key: &Key, mut waiting: Waiting) {
             }
         });
     }
+    if session.tries_another(&mut waiting, None) {
+        return;
+    }
     match waiting.for_us {
         Some(for_us) => drop(for_us.send(Err(how))),
         None => {

@@ -35,6 +35,6 @@ pub use parcel::{Frame, Item, Parcel, Refusal, Sink};
 pub use pieces::Pieces;
 pub use skeleton::{Filled, Skeleton};
 pub use splice::Splice;
-pub use spooled::{LostValue, Spooled, SpooledValue, StandIn};
+pub use spooled::{Filling, LostValue, Spooled, SpooledValue, StandIn};
 pub use stdio::{Frames, Input, Output, input, one_line, output};
 pub use ways::{Access, AccessTo, Opener, Ways};

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::json;
-use spillgate_wire::{Envelope, Item, Key, Parcel, messages};
+use spillgate_wire::{Envelope, Item, Key, Parcel, Spooled, messages};
 
 use self::asks::{Ask, Question};
 use self::calls::Call;
@@ -25,8 +25,9 @@ use self::listens::Listen;
 use self::opening::Facts;
 use self::request::Request;
 use crate::json::{cancelled, put_for};
+use crate::large::{self, Large, Unbridged};
 use crate::steps::Steps;
-use crate::way::{Large, Numbers, Way, request};
+use crate::way::{Numbers, Way, request};
 use crate::words::{self, Refuse, code};
 use crate::{Caller, Config, Heard, Step, Version};
 
@@ -179,6 +180,25 @@ impl ToLegacy {
         key
     }
 
+    /// What is not brought over: whoever waits for it is told.
+    fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
+        let why = words::unbridged(&self.config.server, large.bytes);
+        for id in large.asks {
+            steps.tell_server(why.frame(&id), None, &self.headers());
+        }
+        for key in large.answered {
+            let Some(call) = self.calls.get_mut(&key) else {
+                self.failed(key, Item::Ended, steps);
+                continue;
+            };
+            if call.asking {
+                call.finished = Some(why.frame("0").into());
+            } else if let Some(call) = self.calls.remove(&key) {
+                call.request.refuse(&why, steps);
+            }
+        }
+    }
+
     /// What HTTP requests to the server carry.
     fn headers(&self) -> Vec<(String, String)> {
         match &self.server {
@@ -247,21 +267,21 @@ impl Way for ToLegacy {
         }
     }
 
-    fn large(&mut self, large: Large, steps: &mut Steps) {
-        let why = words::unbridged(&self.config.server, large.bytes);
-        for id in large.asks {
-            steps.tell_server(why.frame(&id), None, &self.headers());
-        }
-        for key in large.answered {
-            let Some(call) = self.calls.get_mut(&key) else {
-                self.failed(key, Item::Ended, steps);
-                continue;
-            };
-            if call.asking {
-                call.finished = Some(why.frame("0").into());
-            } else if let Some(call) = self.calls.remove(&key) {
-                call.request.refuse(&why, steps);
-            }
+    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps) {
+        match Large::of(spooled, of) {
+            Large::Answer(key, spooled) => match self.calls.get(&key) {
+                Some(call) if !call.asking => {
+                    if let Some(call) = self.calls.remove(&key) {
+                        self.deliver_large(&call.request, spooled, steps);
+                    }
+                }
+                _ => self.unbridged(Unbridged::of(&spooled, None), steps),
+            },
+            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
+                let method = one.method.as_deref().unwrap_or_default();
+                self.told(method, one, frame, of, steps);
+            }),
+            Large::Other(what) => self.unbridged(what, steps),
         }
     }
 

@@ -13,15 +13,16 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Item, Key, Parcel, Splice, messages};
+use spillgate_wire::{Envelope, Item, Key, Parcel, Splice, Spooled, messages};
 
 use self::calls::Call;
 use self::listening::Listening;
 use self::opening::{Client, Opening};
 use crate::json::{Members, cancelled, put_for};
+use crate::large::{self, Large, Unbridged};
 use crate::names::{PROTOCOL_VERSION, level};
 use crate::steps::Steps;
-use crate::way::{Large, Numbers, Way, request};
+use crate::way::{Numbers, Way, request};
 use crate::words::{self, Refuse, code};
 use crate::{Caller, Config, Heard, Step, Version};
 
@@ -191,6 +192,20 @@ impl ToModern {
         }
     }
 
+    /// What is not brought over: whoever waits for it is told.
+    fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
+        let why = words::unbridged(&self.config.server, large.bytes);
+        for id in large.asks {
+            steps.tell_server(why.frame(&id), None, &headers());
+        }
+        for key in large.answered {
+            match self.calls.remove(&key) {
+                Some(call) => steps.refuse(self.at, Some(call.key), &call.id, &why),
+                None => self.failed(key, Item::Ended, steps),
+            }
+        }
+    }
+
     /// A request of ours, with what a modern request must say.
     fn ask_server(&mut self, method: &str, more: &str, steps: &mut Steps) -> Key {
         let key = self.numbers.next();
@@ -285,16 +300,21 @@ impl Way for ToModern {
         }
     }
 
-    fn large(&mut self, large: Large, steps: &mut Steps) {
-        let why = words::unbridged(&self.config.server, large.bytes);
-        for id in large.asks {
-            steps.tell_server(why.frame(&id), None, &headers());
-        }
-        for key in large.answered {
-            match self.calls.remove(&key) {
-                Some(call) => steps.refuse(self.at, Some(call.key), &call.id, &why),
-                None => self.failed(key, Item::Ended, steps),
-            }
+    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps) {
+        match Large::of(spooled, of) {
+            Large::Answer(key, spooled) => match self.calls.get(&key) {
+                Some(call) if call.round.is_none() => {
+                    if let Some(call) = self.calls.remove(&key) {
+                        self.deliver_large(call, spooled, steps);
+                    }
+                }
+                _ => self.unbridged(Unbridged::of(&spooled, None), steps),
+            },
+            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
+                let method = one.method.as_deref().unwrap_or_default();
+                self.told(method, one, frame, of, steps);
+            }),
+            Large::Other(what) => self.unbridged(what, steps),
         }
     }
 

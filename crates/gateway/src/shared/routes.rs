@@ -1,19 +1,19 @@
-//! Where does what comes from a process go that many clients share?
+//! What comes from a process that many share: to whom does it go?
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_wire::{
-    Envelope, Frame, Item, Key, Parcel, Sink, Splice, Spooled, messages, object, span_in,
+    Envelope, Frame, Item, Key, LinkError, Parcel, Sink, Splice, Spooled, messages, object, span_in,
 };
 
 use crate::locked;
+use crate::unsound::as_failure;
 
 /// The member of `_meta` by which a notification says to which subscription it
 /// belongs: the id of the request that opened it.
@@ -32,6 +32,8 @@ pub(super) struct Route {
 /// Where what comes from a process goes.
 #[derive(Debug)]
 pub(super) struct Routes {
+    /// The server's name.
+    pub(super) server: String,
     pub(super) waiting: Mutex<HashMap<Key, Route>>,
     pub(super) clients: Mutex<Vec<Weak<dyn Sink>>>,
     pub(super) numbers: AtomicU64,
@@ -41,9 +43,10 @@ pub(super) struct Routes {
 /// Requests past a bridge get numbers from here on; those of a bridge are small.
 const FIRST_NUMBER: u64 = 1 << 32;
 
-impl Default for Routes {
-    fn default() -> Self {
+impl Routes {
+    pub(super) fn new(server: &str) -> Self {
         Self {
+            server: server.to_owned(),
             waiting: Mutex::default(),
             clients: Mutex::default(),
             numbers: AtomicU64::new(FIRST_NUMBER),
@@ -57,7 +60,7 @@ pub(super) struct Params<'a> {
     #[serde(borrow, default, rename = "_meta")]
     pub(super) meta: Option<HashMap<String, &'a RawValue>>,
     #[serde(borrow, default, rename = "progressToken")]
-    token: Option<&'a RawValue>,
+    pub(super) token: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestId")]
     pub(super) request: Option<&'a RawValue>,
 }
@@ -67,95 +70,120 @@ impl Routes {
         locked(&self.ended).clone()
     }
 
-    /// The route that a message belongs to, and what in it its client spells in
-    /// another way.
-    fn route<'a>(&self, envelope: &Envelope<'a>) -> Option<(Route, Option<Respelled<'a>>)> {
+    /// The route that a message belongs to, and the changes to it as its client
+    /// knows it.
+    fn route(&self, frame: &[u8], envelope: &Envelope<'_>) -> Option<(Route, Splice)> {
+        let back = |ours: &RawValue, theirs: &str| {
+            let mut splice = Splice::default();
+            splice.replace(span_in(frame, ours.get()), theirs);
+            splice
+        };
         if envelope.method.is_none() {
             // One without an id answers whoever sent what could not be read.
             let ours = envelope.id?;
             let route = locked(&self.waiting).remove(&Key::of(ours)?)?;
-            let id = route.id.clone();
-            return Some((route, Some((ours, id))));
+            let splice = back(ours, &route.id);
+            return Some((route, splice));
         }
-        let params = envelope.params.and_then(object::<Params<'a>>);
+        let params = envelope.params.and_then(object::<Params<'_>>);
         let waiting = locked(&self.waiting);
         let of = |ours: &RawValue| Some(waiting.get(&Key::of(ours)?)?.clone());
         if let Some(params) = params {
             if let Some(ours) = params.token
                 && let Some(route) = of(ours)
             {
-                let token = route.token.clone()?;
-                return Some((route, Some((ours, token))));
+                let splice = back(ours, route.token.as_deref()?);
+                return Some((route, splice));
             }
             let subscription = params.meta.as_ref().and_then(|meta| meta.get(SUBSCRIPTION));
-            if let Some(&ours) = subscription {
+            if let Some(ours) = subscription {
                 let route = of(ours)?;
-                let id = route.id.clone();
-                return Some((route, Some((ours, id))));
+                let splice = back(ours, &route.id);
+                return Some((route, splice));
             }
         }
         // Nothing tells whose it is, unless there is only one that it can be.
         let mut all = waiting.values();
         let only = all.next().filter(|_| waiting.len() == 1)?;
-        Some((only.clone(), None))
+        Some((only.clone(), Splice::default()))
     }
 
-    async fn give(&self, frame: &Bytes) {
-        for envelope in messages(frame) {
-            let Some((route, respelled)) = self.route(&envelope) else {
-                tracing::debug!(method = ?envelope.method, "is for nobody");
-                continue;
-            };
-            let mut splice = Splice::default();
-            if let Some((ours, theirs)) = respelled {
-                splice.replace(span_in(frame, ours.get()), theirs);
-            }
-            let frame = match splice.is_empty() {
-                true => frame.clone(),
-                false => splice.apply(frame).into(),
-            };
-            let parcel = Parcel::message(frame).of(Some(route.key));
-            route.sink.take(parcel).await;
-        }
+    /// The request that a failure is about: it waits no longer.
+    fn fails(&self, of: Option<&Key>) -> Option<Route> {
+        locked(&self.waiting).remove(of?)
     }
 
-    /// The same of a message that is too large for the memory.
-    async fn give_large(&self, spooled: Spooled) {
-        let found = match &*spooled.messages() {
-            [only] => self.route(only).map(|(route, respelled)| {
-                let span = |(ours, theirs): Respelled<'_>| {
-                    (span_in(spooled.stand_in(), ours.get()), theirs)
-                };
-                (route, respelled.map(span))
-            }),
+    /// Brings a message that is too large for the memory to its client.
+    async fn large(&self, spooled: Spooled) {
+        let all = spooled.messages();
+        let found = match &*all {
+            [one] => self.route(spooled.stand_in(), one),
             _ => None,
         };
-        let Some((route, respelled)) = found else {
-            return tracing::warn!(bytes = spooled.len(), "a large message is for nobody");
+        let is_answer = all.first().is_some_and(Envelope::is_response);
+        drop(all);
+        let Some((route, splice)) = found else {
+            tracing::warn!(bytes = spooled.len(), "a large message is for nobody");
+            return;
         };
-        let spooled = match respelled {
-            Some((span, theirs)) => spooled.respelled(span, &theirs),
-            None => spooled,
+        let (key, bytes) = (route.key, spooled.len());
+        let item = match is_answer {
+            true => match spooled.edited(splice) {
+                Some(edited) => Item::Message(Frame::Spooled(Box::new(edited))),
+                None => Item::Failed(LinkError::NotMcp(format!(
+                    "a message of {bytes} bytes whose id is not at its beginning or end"
+                ))),
+            },
+            false => match spooled.into_filling() {
+                Ok((stand_in, filling)) => {
+                    let made = splice.apply(&stand_in).into();
+                    Item::Message(Frame::Pieces(filling.fill(&made)))
+                }
+                Err(error) => {
+                    tracing::warn!(%error, bytes, "a large message is lost");
+                    return;
+                }
+            },
         };
         let parcel = Parcel {
-            of: Some(route.key),
+            of: Some(key),
             event: None,
-            item: Item::Message(Frame::Spooled(Box::new(spooled))),
+            item,
         };
         route.sink.take(parcel).await;
     }
 }
 
-/// What a client spells in another way, as it does.
-type Respelled<'a> = (&'a RawValue, String);
-
 impl Sink for Routes {
     fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
         async move {
-            match parcel.item {
-                Item::Message(Frame::Memory(frame)) => self.give(&frame).await,
-                Item::Message(Frame::Spooled(spooled)) => self.give_large(*spooled).await,
-                item => self.ends(item).await,
+            let Some(parcel) = as_failure(&self.server, parcel) else {
+                return;
+            };
+            let frame = match parcel.item {
+                Item::Message(Frame::Memory(frame)) => frame,
+                Item::Message(Frame::Spooled(spooled)) => return self.large(*spooled).await,
+                Item::Failed(error) => {
+                    if let Some(route) = self.fails(parcel.of.as_ref()) {
+                        let item = Item::Failed(error);
+                        let (of, event) = (Some(route.key), None);
+                        route.sink.take(Parcel { of, event, item }).await;
+                    }
+                    return;
+                }
+                other => return self.ends(other).await,
+            };
+            for envelope in messages(&frame) {
+                let Some((route, splice)) = self.route(&frame, &envelope) else {
+                    tracing::debug!(method = ?envelope.method, "is for nobody");
+                    continue;
+                };
+                let frame = match splice.is_empty() {
+                    true => frame.clone(),
+                    false => splice.apply(&frame).into(),
+                };
+                let parcel = Parcel::message(frame).of(Some(route.key));
+                route.sink.take(parcel).await;
             }
         }
         .boxed()
@@ -166,15 +194,19 @@ impl Routes {
     /// Whether it answers what a client asked past the bridge.
     pub(super) fn waits_for(&self, parcel: &Parcel) -> bool {
         let waiting = locked(&self.waiting);
-        let frame = match &parcel.item {
-            Item::Message(Frame::Memory(frame)) => frame,
-            Item::Message(Frame::Spooled(spooled)) => spooled.stand_in(),
+        let all = match &parcel.item {
+            Item::Message(Frame::Memory(frame)) => messages(frame),
+            Item::Message(Frame::Spooled(spooled)) => spooled.messages(),
+            Item::Failed(_) => {
+                let of = parcel.of.as_ref();
+                return of.is_some_and(|key| waiting.contains_key(key));
+            }
             _ => return false,
         };
         let is_asked = |one: &Envelope<'_>| {
             one.is_response() && one.key().is_some_and(|key| waiting.contains_key(&key))
         };
-        !waiting.is_empty() && messages(frame).iter().any(is_asked)
+        !waiting.is_empty() && all.iter().any(is_asked)
     }
 
     pub(super) async fn ends(&self, item: Item) {

@@ -14,6 +14,7 @@ use spillgate_wire::{Frame, Intake};
 
 use super::*;
 use crate::fixture::{offloader, offloader_with, without_handles};
+use crate::tools::RETRIEVAL_MARK;
 
 fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -175,6 +176,17 @@ fn results_of_every_kind_become_the_same() {
             }
         }
     }
+}
+
+#[test]
+fn a_retrieval_is_known_by_its_mark_however_large_its_meta_is() {
+    let meta =
+        json!({"a": "A".repeat(20_000), RETRIEVAL_MARK: true, "b": {"c": "A".repeat(20_000)}});
+    let result = json!({"content": [text_block(&log(600))], "_meta": meta});
+    let frame = format!("{{\"id\":1,\"result\":{result}}}");
+    same_both_ways(CALL, &Rule::default(), &frame, 1000, 777);
+    let (left, stored) = streamed(&offloader(), CALL, &frame, 1000, 777);
+    assert!(!stored && left == frame);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
-use spillgate_store::MemoryStore;
+use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
 use spillgate_wire::{
     Frame, Intake, Item, Key, Link, LinkError, Message, Opener, Parcel, Refusal, ServerCommand,
@@ -26,6 +26,14 @@ use tokio::time::timeout;
 
 /// What a server says to a message: frames, or its end.
 pub(crate) type Answer = Arc<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
+
+/// Larger frames of servers are not held in memory.
+const SPOOL_AT: usize = 100_000;
+
+/// A frame of these bytes, which need not be JSON.
+pub(crate) fn raw(frame: &str) -> Value {
+    json!({"raw": frame})
+}
 
 /// A server's last word: it ends.
 pub(crate) fn the_end() -> Value {
@@ -47,7 +55,7 @@ pub(crate) fn stuck() -> Value {
     json!("stuck")
 }
 
-async fn parcel_of(said: Value) -> Parcel {
+async fn parcel_of(intake: &Intake, said: Value) -> Parcel {
     let not_message = |of: Option<&Value>, item| Parcel {
         of: of.map(|id| Key::of(&to_raw_value(id).unwrap()).unwrap()),
         event: None,
@@ -77,7 +85,10 @@ async fn parcel_of(said: Value) -> Parcel {
         assert!(matches!(frame, Frame::Spooled(_)));
         return not_message(None, Item::Message(frame));
     }
-    Parcel::message(said.to_string())
+    match said.get("raw").and_then(Value::as_str) {
+        Some(raw) => taken_in(intake, raw).await,
+        None => taken_in(intake, &said.to_string()).await,
+    }
 }
 
 /// Servers by their names.
@@ -86,6 +97,8 @@ pub(crate) struct Servers {
     answers: BTreeMap<String, Answer>,
     /// How many of the next ones end while they are opened.
     pub(crate) stillborn: Arc<AtomicUsize>,
+    /// Where their large messages are, and what the gateway keeps.
+    store: Arc<MemoryStore>,
     /// What each was sent, and when it was opened.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
@@ -114,6 +127,8 @@ impl Opener for Servers {
         sink: Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
         let link = FakeLink {
+            intake: Intake::new(Arc::clone(&self.store) as Arc<dyn ArtifactStore>)
+                .spooling_at(SPOOL_AT),
             name: server.name.clone(),
             answer: Arc::clone(&self.answers[&server.name]),
             log: Arc::clone(&self.log),
@@ -125,7 +140,8 @@ impl Opener for Servers {
             .store(left.saturating_sub(1), Ordering::Relaxed);
         async move {
             if left > 0 {
-                link.sink.take(parcel_of(the_end()).await).await;
+                let end = parcel_of(&link.intake, the_end()).await;
+                link.sink.take(end).await;
             }
             Ok(Arc::new(link) as Arc<dyn Link>)
         }
@@ -133,7 +149,21 @@ impl Opener for Servers {
     }
 }
 
+/// What the intake makes of a frame.
+async fn taken_in(intake: &Intake, frame: &str) -> Parcel {
+    let mut taking = intake.begin();
+    for block in frame.as_bytes().chunks(10_000) {
+        taking.feed(block).await;
+    }
+    Parcel {
+        of: None,
+        event: None,
+        item: Item::Message(taking.finish().await),
+    }
+}
+
 struct FakeLink {
+    intake: Intake,
     name: String,
     answer: Answer,
     log: Arc<Mutex<Vec<String>>>,
@@ -168,7 +198,8 @@ impl Link for FakeLink {
         }
         for said in all {
             let sink = Arc::clone(&self.sink);
-            tokio::spawn(async move { sink.take(parcel_of(said).await).await });
+            let intake = self.intake.clone();
+            tokio::spawn(async move { sink.take(parcel_of(&intake, said).await).await });
         }
         async { Ok(()) }.boxed()
     }
@@ -194,14 +225,25 @@ struct Collected(UnboundedSender<Value>);
 impl Sink for Collected {
     fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
         let frame = match parcel.item {
-            Item::Message(Frame::Memory(frame)) => frame,
-            Item::Refused(refusal) => json!({"refused": refusal.status}).to_string().into(),
+            Item::Message(frame) => frame,
+            Item::Refused(refusal) => {
+                let told = json!({"refused": refusal.status}).to_string();
+                Frame::Memory(told.into())
+            }
             other => panic!("{other:?}"),
         };
-        self.0
-            .send(serde_json::from_slice(&frame).unwrap())
-            .unwrap();
-        async {}.boxed()
+        let to = self.0.clone();
+        async move {
+            let mut pieces = frame.into_pieces().unwrap();
+            let mut whole = Vec::new();
+            while let Some(block) = pieces.next().await.unwrap() {
+                whole.extend_from_slice(&block);
+            }
+            let text = || json!({"raw": String::from_utf8_lossy(&whole)});
+            to.send(serde_json::from_slice(&whole).unwrap_or_else(|_| text()))
+                .unwrap();
+        }
+        .boxed()
     }
 }
 
@@ -230,7 +272,7 @@ impl Client {
         };
         let gateway = Gateway {
             offloader: Offloader::new(
-                Arc::new(MemoryStore::default()),
+                Arc::clone(&servers.store) as Arc<dyn ArtifactStore>,
                 policy,
                 Tokenizer::Heuristic.counter(),
                 Door::gateway(),
@@ -247,7 +289,20 @@ impl Client {
             }),
             extractor: None,
         };
-        let hub = Hub::new(gateway.clone());
+        Self::served(gateway.clone(), gateway, log)
+    }
+
+    /// A client whose gateway has only this server at first.
+    pub(crate) fn beginning_with(name: &str, servers: Servers) -> Self {
+        let all = Self::of(servers, |server| server);
+        let mut gateway = all.gateway.clone();
+        gateway.servers.retain(|server| server.spec.name == name);
+        Self::served(gateway, all.gateway, all.log)
+    }
+
+    /// A client of `served`, which may become a part of `gateway`.
+    fn served(served: Gateway, gateway: Gateway, log: Arc<Mutex<Vec<String>>>) -> Self {
+        let hub = Hub::new(served);
         let (to, got) = unbounded_channel();
         let session = hub.session(Arc::new(Collected(to)));
         Self {
@@ -285,6 +340,17 @@ impl Client {
         self.hub.reload(gateway).await;
     }
 
+    /// The results that are stored, as the servers sent them.
+    pub(crate) fn stored(&self) -> Vec<String> {
+        let offloader = &self.gateway.offloader;
+        let listed = offloader.store().list().unwrap();
+        let raw = listed.iter().map(|one| {
+            let artifact = offloader.artifact(one.manifest.handle).unwrap();
+            String::from_utf8(artifact.raw().bytes(0, u64::MAX).unwrap()).unwrap()
+        });
+        raw.collect()
+    }
+
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.hub
     }
@@ -315,6 +381,18 @@ impl Client {
     }
 
     /// The same, sorted.
+    /// What the servers were sent, once it has these words in it.
+    pub(crate) async fn until_sent(&self, words: &str) -> String {
+        loop {
+            let log = self.log.lock().unwrap().join("\n");
+            if log.contains(words) {
+                return log;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// What the servers were sent since the last look.
     pub(crate) fn sent(&self) -> String {
         let mut log = std::mem::take(&mut *self.log.lock().unwrap());
         log.sort();

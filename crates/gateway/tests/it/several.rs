@@ -135,7 +135,9 @@ async fn resources_are_read_where_they_are() {
             r#"[{"id":1,"method":"ping"}, {"id":2,"method":"ping"}]"#,
         ))
         .await;
-    told.push(client.next().await.to_string());
+    let mut answers = [client.next().await, client.next().await].map(|one| one.to_string());
+    answers.sort();
+    told.extend(answers);
     assert_snapshot!(told.join("\n"), @r#"
     {"id":4,"jsonrpc":"2.0","result":{"resources":[{"name":"a","uri":"git://a"},{"name":"a","uri":"web hub://a"}]}}
     {"id":4,"jsonrpc":"2.0","result":{"contents":[{"text":"web hub","uri":"web hub://a"}]}}
@@ -145,7 +147,8 @@ async fn resources_are_read_where_they_are() {
     {"id":4,"jsonrpc":"2.0","result":{}}
     {"error":{"code":-32601,"message":"unheard/of"},"id":4,"jsonrpc":"2.0"}
     {"error":{"code":-32602,"data":{"fault":"client"},"message":"`tools/call` needs a `name`"},"id":4,"jsonrpc":"2.0"}
-    {"error":{"code":-32600,"data":{"fault":"client"},"message":"a gateway to several servers takes one message at a time, no batches"},"id":1,"jsonrpc":"2.0"}
+    {"id":1,"jsonrpc":"2.0","result":{}}
+    {"id":2,"jsonrpc":"2.0","result":{}}
     "#);
 }
 

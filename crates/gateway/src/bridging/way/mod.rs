@@ -23,6 +23,7 @@ mod judging;
 use super::{Eras, Live, PATIENCE, Speaks};
 use crate::gateway::Bridging;
 use crate::locked;
+use crate::metrics::Metrics;
 use crate::shared::Shared;
 
 /// A method that is not there (JSON-RPC).
@@ -37,6 +38,7 @@ pub(super) struct Way {
     server: ServerSpec,
     rule: Bridging,
     eras: Arc<Eras>,
+    metrics: Arc<Metrics>,
     shared: Option<Arc<Shared>>,
     to: Arc<dyn Sink>,
     link: OnceLock<Weak<dyn Link>>,
@@ -154,7 +156,7 @@ impl Way {
     pub(super) fn new(
         server: ServerSpec,
         rule: Bridging,
-        eras: Arc<Eras>,
+        (eras, metrics): (Arc<Eras>, Arc<Metrics>),
         shared: Option<Arc<Shared>>,
         to: Arc<dyn Sink>,
     ) -> Arc<Self> {
@@ -162,6 +164,7 @@ impl Way {
             server,
             rule,
             eras,
+            metrics,
             shared,
             to,
             link: OnceLock::new(),
