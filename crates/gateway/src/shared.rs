@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_wire::{
     Envelope, Frame, Item, Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Splice,
-    Via, messages, object, span_in,
+    Spooled, Via, messages, object, span_in,
 };
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
@@ -286,11 +286,13 @@ impl Routes {
 impl Sink for Routes {
     fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
         async move {
-            let Item::Message(Frame::Memory(frame)) = &parcel.item else {
-                return self.ends(parcel.item).await;
+            let frame = match parcel.item {
+                Item::Message(Frame::Memory(frame)) => frame,
+                Item::Message(Frame::Spooled(spooled)) => return self.large(*spooled).await,
+                other => return self.ends(other).await,
             };
-            for envelope in messages(frame) {
-                let Some((route, frame)) = self.route(frame, &envelope) else {
+            for envelope in messages(&frame) {
+                let Some((route, frame)) = self.route(&frame, &envelope) else {
                     tracing::debug!(method = ?envelope.method, "is for nobody");
                     continue;
                 };
@@ -306,13 +308,37 @@ impl Routes {
     /// Whether it answers what a client asked past the bridge.
     fn waits_for(&self, parcel: &Parcel) -> bool {
         let waiting = locked(&self.waiting);
-        let Item::Message(Frame::Memory(frame)) = &parcel.item else {
-            return false;
+        let frame = match &parcel.item {
+            Item::Message(Frame::Memory(frame)) => &frame[..],
+            Item::Message(Frame::Spooled(spooled)) => spooled.stand_in(),
+            _ => return false,
         };
         let is_asked = |one: &Envelope<'_>| {
             one.is_response() && one.key().is_some_and(|key| waiting.contains_key(&key))
         };
         !waiting.is_empty() && messages(frame).iter().any(is_asked)
+    }
+
+    /// A message too large for the memory: only its id is changed.
+    async fn large(&self, mut spooled: Spooled) {
+        let found = match &*spooled.messages() {
+            [one] if one.is_response() => one.id.and_then(|ours| {
+                let route = locked(&self.waiting).remove(&Key::of(ours)?)?;
+                Some((route, span_in(spooled.stand_in(), ours.get())))
+            }),
+            _ => None,
+        };
+        let Some((route, ours)) = found else {
+            tracing::warn!("a large message that says nobody's id is lost");
+            return;
+        };
+        spooled.replace(ours, route.id.as_bytes());
+        let parcel = Parcel {
+            of: Some(route.key),
+            event: None,
+            item: Item::Message(Frame::Spooled(Box::new(spooled))),
+        };
+        route.sink.take(parcel).await;
     }
 
     async fn ends(&self, item: Item) {

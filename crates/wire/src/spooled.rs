@@ -118,6 +118,18 @@ impl Spooled {
         start..start + self.value.skeleton.json().len()
     }
 
+    /// Puts `with` in the place of `range` of the stand-in, which must not touch
+    /// the skeleton: such as another id.
+    pub fn replace(&mut self, range: Range<usize>, with: &[u8]) {
+        let value = self.value_span();
+        let (part, start) = match range.end <= value.start {
+            true => (&mut self.before, 0),
+            false => (&mut self.after, value.end),
+        };
+        part.splice(range.start - start..range.end - start, with.iter().copied());
+        self.stand_in.splice(range, with.iter().copied());
+    }
+
     /// The skeleton of the large value.
     #[must_use]
     pub fn skeleton(&self) -> &Skeleton {

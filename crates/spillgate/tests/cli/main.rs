@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod auth;
+mod broken;
 mod capture;
 mod clients;
 mod extract;
@@ -16,6 +17,7 @@ mod large;
 mod profiles;
 mod provider;
 mod query;
+mod raw;
 mod retrieval;
 mod run;
 mod seen;
@@ -23,4 +25,5 @@ mod servers;
 mod session;
 mod settings;
 mod shapes;
+mod stalls;
 mod tool;
