@@ -12,7 +12,6 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use bytes::Bytes;
 use memchr::memchr;
 use rustix::fs::{FileType, fstat};
-use serde::de::IgnoredAny;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -113,12 +112,7 @@ impl Frames {
 
 /// The last frame of a stream, without a newline: whole, or broken off?
 fn last(frame: Frame) -> io::Result<Frame> {
-    let is_whole = match &frame {
-        Frame::Memory(bytes) => serde_json::from_slice::<IgnoredAny>(bytes).is_ok(),
-        Frame::Spooled(spooled) => spooled.is_sound(),
-        Frame::Pieces(_) => true,
-    };
-    match is_whole {
+    match frame.is_whole() {
         true => Ok(frame),
         false => Err(io::ErrorKind::UnexpectedEof.into()),
     }

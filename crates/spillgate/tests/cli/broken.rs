@@ -151,20 +151,33 @@ fn a_connection_cut_amid_the_answer() {
     for way in ["nothing", "length", "chunked", "close", "events"] {
         for name in [way.to_owned(), format!("large_{way}")] {
             let told = called(&mut session, &name);
-            let known = told.replace(&port_in(&told), "PORT");
-            said += &format!("{name}: {known}\n");
+            said += &format!("{name}: {}\n", without_port(&told));
             assert_eq!(called(&mut session, "fine"), "fine", "after {name}");
         }
     }
     until("the store is empty", || files(&tool.store()).is_empty());
     session.end();
-    assert_snapshot!(said, @"");
+    assert_snapshot!(said, @r#"
+    nothing: -32000 "the upstream server `far` could not be reached: the connection broke before an answer came (http://127.0.0.1:PORT/mcp: connection closed before message completed)" {"fault":"upstream","server":"far"}
+    large_nothing: -32000 "the upstream server `far` could not be reached: the connection broke before an answer came (http://127.0.0.1:PORT/mcp: connection closed before message completed)" {"fault":"upstream","server":"far"}
+    length: -32000 "the upstream server `far` could not be reached: the answer was cut off (end of file before message length reached)" {"fault":"upstream","server":"far"}
+    large_length: -32000 "the upstream server `far` could not be reached: the answer was cut off (end of file before message length reached)" {"fault":"upstream","server":"far"}
+    chunked: -32000 "the upstream server `far` could not be reached: the answer was cut off (end of file before message length reached)" {"fault":"upstream","server":"far"}
+    large_chunked: -32000 "the upstream server `far` could not be reached: the answer was cut off (end of file before message length reached)" {"fault":"upstream","server":"far"}
+    close: -32000 "the upstream server `far` could not be reached: the answer was cut off (the connection was closed)" {"fault":"upstream","server":"far"}
+    large_close: -32000 "the upstream server `far` could not be reached: the answer was cut off (the connection was closed)" {"fault":"upstream","server":"far"}
+    events: -32000 "the upstream server `far` could not be reached: it closed the stream before the answer" {"fault":"upstream","server":"far"}
+    large_events: -32000 "the upstream server `far` could not be reached: it closed the stream before the answer" {"fault":"upstream","server":"far"}
+    "#);
 }
 
-/// The port in a text, if it names one.
-fn port_in(text: &str) -> String {
-    let port = text.split_once("127.0.0.1:").map_or("-", |(_, rest)| rest);
-    port.chars().take_while(char::is_ascii_digit).collect()
+/// A text that may name the server's address.
+fn without_port(text: &str) -> String {
+    let Some((before, after)) = text.split_once("127.0.0.1:") else {
+        return text.to_owned();
+    };
+    let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    format!("{before}127.0.0.1:PORT{after}")
 }
 
 #[test]
@@ -179,5 +192,9 @@ fn a_server_that_is_silent_for_ever() {
     assert_eq!(called(&mut session, "fine"), "fine");
     until("the store is empty", || files(&tool.store()).is_empty());
     session.end();
-    assert_snapshot!(said.join("\n"), @"");
+    assert_snapshot!(said.join("\n"), @r#"
+    -32001 "the upstream server `far` has not answered `tools/call` for 1 s" {"fault":"upstream","server":"far"}
+    -32001 "the upstream server `far` has not answered `tools/call` for 1 s" {"fault":"upstream","server":"far"}
+    -32001 "the upstream server `far` has not answered `tools/call` for 1 s" {"fault":"upstream","server":"far"}
+    "#);
 }

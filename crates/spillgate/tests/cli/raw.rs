@@ -93,12 +93,13 @@ fn serve(stream: TcpStream, answer: &Answer) {
     }
 }
 
-/// A response that is complete.
+/// A response that is complete. The connection is not used again, or the next
+/// request could cross with its end.
 pub(crate) fn whole(frame: &Value) -> Vec<u8> {
     let body = frame.to_string();
     let length = body.len();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json";
-    format!("{head}\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
+    format!("{head}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
 }
 
 /// `spillgate mcp --http`, until it is dropped.
@@ -145,6 +146,16 @@ impl Front {
     }
 }
 
+impl Front {
+    /// A client of 2026-07-28, without a session.
+    pub(crate) fn stateless(&self) -> Client<'_> {
+        Client {
+            front: self,
+            session: String::new(),
+        }
+    }
+}
+
 impl Drop for Front {
     fn drop(&mut self) {
         drop(self.child.kill());
@@ -162,16 +173,28 @@ impl Client<'_> {
     /// Sends a request, and reads nothing. The answer ends with the connection,
     /// as in HTTP/1.0.
     pub(crate) fn send(&self, method: &str, params: &Value) -> TcpStream {
-        let frame = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let body = frame.to_string();
-        let session = match self.session.as_str() {
-            "" => String::new(),
+        let mut params = params.clone();
+        let more = match self.session.as_str() {
+            "" if method == "initialize" => String::new(),
+            "" => {
+                params["_meta"] = json!({
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                });
+                let name = params["name"].as_str().unwrap_or_default();
+                format!(
+                    "mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\nmcp-name: {name}\r\n"
+                )
+            }
             id => format!("mcp-session-id: {id}\r\n"),
         };
+        let frame = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let body = frame.to_string();
         let mut stream = TcpStream::connect(&self.front.at).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let head = format!(
-            "POST /mcp HTTP/1.0\r\nhost: {}\r\n{session}accept: application/json, text/event-stream\r\n\
+            "POST /mcp HTTP/1.0\r\nhost: {}\r\n{more}accept: application/json, text/event-stream\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n",
             self.front.at,
             body.len()

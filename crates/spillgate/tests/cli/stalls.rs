@@ -1,5 +1,5 @@
-//! A gateway killed amid storing; clients that read slowly, never, or are gone
-//! without a word.
+//! A gateway killed amid storing; clients that read slowly, share a server, or
+//! are gone without a word.
 
 use std::fs;
 use std::io::Read;
@@ -30,10 +30,11 @@ fn server(tool: &Tool) -> String {
     format!(
         r#"touch '{noted}'/$$
 while read -r line; do
-  id=${{line#*\"id\":}}; id=${{id%%,*}}
+  id=${{line#*\"id\":}}; id=${{id%%[,\}}]*}}
   say() {{ printf '{{"jsonrpc":"2.0","id":%s,"result":%s' "$id" "$1"; }}
   begin='{{"content":[{{"type":"text","text":"'
   case "$line" in
+    *'"server/discover"'*) say '{{"supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{}}}},"resultType":"complete"}}}}'; echo;;
     *'"initialize"'*) say '{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}}}}}}'; echo;;
     *'"whole"'*) say "$begin"; yes 0123456 | tr '\n' . | head -c {BYTES}; echo '"}}]}}}}';;
     *'"half"'*) say "$begin"; yes 0123456 | tr '\n' . | head -c {BYTES}; read -r never;;
@@ -147,4 +148,27 @@ fn a_client_that_is_gone_without_a_word() {
     until("its server has ended", || running(&tool) == 0);
     let (head, _) = client.ask("tools/call", &call("small"));
     assert!(head.starts_with("HTTP/1.0 404"), "{head}");
+}
+
+#[test]
+fn a_large_answer_finds_its_client_among_those_that_share_a_server() {
+    let tool = Tool::new();
+    let front = front(&tool, "");
+    let (one, other) = (front.stateless(), front.stateless());
+    // Both ask under the same id, and one process answers.
+    let large = one.send("tools/call", &call("whole"));
+    let small = other.send("tools/call", &call("small"));
+    for (stream, text) in [
+        (large, "0123456.".repeat(BYTES / 8)),
+        (small, "small".to_owned()),
+    ] {
+        let (_, body) = rest(stream, Vec::new());
+        let answer: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(answer["id"], 1);
+        assert!(
+            answer["result"]["content"][0]["text"] == text,
+            "{body:.300}"
+        );
+    }
+    assert_eq!(running(&tool), 1);
 }
