@@ -118,7 +118,7 @@ impl OneClient {
             };
             let tag = format!("client{}round{round}end", self.number);
             let _permit = match bytes > HUGE {
-                true => self.huge.acquire().await.ok(),
+                true => Arc::clone(&self.huge).acquire_owned().await.ok(),
                 false => None,
             };
             self.round(&mut figures, kind, &tag, bytes).await;
