@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use spillgate_testkit::log;
@@ -90,8 +90,9 @@ fn a_gateway_killed_amid_storing() {
     // A gateway that starts more than a minute later clears it away, however
     // recently the store was swept.
     for file in leftovers() {
-        let earlier = SystemTime::now() - Duration::from_mins(2);
-        fs::File::open(file).unwrap().set_modified(earlier).unwrap();
+        let file = fs::File::open(file).unwrap();
+        let touched = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(touched - Duration::from_mins(2)).unwrap();
     }
     fs::write(tool.store().join(".swept"), "").unwrap();
     let session = Session::start(&tool, &[], SILENT);
