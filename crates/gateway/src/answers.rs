@@ -287,9 +287,10 @@ impl Session {
         if due.is_empty() {
             return self.to.take(parcel).await;
         }
-        let permit = Arc::clone(&self.hub().at_once).acquire_owned().await;
+        let room = self.hub().room(frame.len()).await;
         let (session, upstream, frame) = (Arc::clone(self), Arc::clone(upstream), frame.clone());
         let work = async move {
+            let turn = session.hub().turn().await;
             let (rewriter, original) = (Arc::clone(&session), frame.clone());
             let rewrite = move || rewriter.rewrite(&upstream, &original, &due);
             // Should that fail, the client gets what the server sent.
@@ -299,7 +300,7 @@ impl Session {
             }
             let item = Item::Message(Frame::Memory(rewritten.map_or(frame, Bytes::from)));
             session.to.take(Parcel { item, ..parcel }).await;
-            drop(permit);
+            drop((turn, room));
         };
         self.work(work);
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use spillgate_offload::Ledger;
 use spillgate_wire::Sink;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::bridging::{Bridged, Eras};
 use crate::catalogue::Catalogue;
@@ -20,8 +20,14 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::watched::{WatchedLedger, WatchedWays};
 
-/// Oversized results that are worked on at once: each is in memory meanwhile.
+/// Oversized results that are worked on at once: each is in memory several times
+/// meanwhile.
 const AT_ONCE: usize = 4;
+
+/// KiB of answers that may wait for that, of all servers together; beyond, a
+/// server is read no further. Without room to wait, the small answers of a server
+/// would stand behind the large ones of other clients.
+const ROOM_KIB: u32 = 32 << 10;
 
 /// The servers behind a gateway and what it does with their results: one for
 /// all clients.
@@ -42,9 +48,10 @@ pub struct Hub {
     metrics: Arc<Metrics>,
     traces: OnceLock<Arc<dyn Traces>>,
     pub(crate) catalogue: Catalogue,
-    pub(crate) at_once: Arc<Semaphore>,
+    at_once: Arc<Semaphore>,
     /// What takes much of the machine is done in turn.
     pub(crate) turns: Arc<Turns>,
+    room: Arc<Semaphore>,
 }
 
 impl Hub {
@@ -69,6 +76,7 @@ impl Hub {
             catalogue: Catalogue::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
             turns: Arc::default(),
+            room: Arc::new(Semaphore::new(ROOM_KIB as usize)),
         })
     }
 
@@ -165,6 +173,19 @@ impl Hub {
     }
 
     /// The settings in force.
+    /// Room for an answer of so many bytes to wait in until it is its turn.
+    pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB);
+        let kib = kib.clamp(1, ROOM_KIB);
+        let room = Arc::clone(&self.room).acquire_many_owned(kib).await;
+        room.ok() // never closed
+    }
+
+    /// Leave to work on an oversized result.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.at_once).acquire_owned().await.ok() // never closed
+    }
+
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&locked(&self.gateway))
     }

@@ -40,9 +40,10 @@ impl Session {
         if answered.is_ours {
             return;
         }
-        let permit = Arc::clone(&self.hub().at_once).acquire_owned().await;
+        let room = self.hub().room(spooled.stand_in().len()).await;
         let session = Arc::clone(self);
         self.work(async move {
+            let turn = session.hub().turn().await;
             let Answered {
                 ids,
                 cases,
@@ -85,7 +86,7 @@ impl Session {
                     }
                 }
             }
-            drop(permit);
+            drop((turn, room));
         });
     }
 

@@ -175,6 +175,12 @@ impl House {
         if let Err(error) = sweep(&*self.store, retention, spared, now) {
             tracing::warn!(%error, "the store could not be swept");
         }
+        self.clear_leftovers();
+    }
+
+    /// Removes what killed writers left. A gateway does so when it starts: whoever
+    /// was killed is mostly started again soon.
+    pub(crate) fn clear_leftovers(&self) {
         if let Err(error) = self.store.remove_leftovers(LEFTOVER) {
             tracing::warn!(%error, "leftovers could not be removed");
         }

@@ -202,8 +202,15 @@ async fn pump(stdout: ChildStdout, child: Arc<Mutex<Child>>, intake: Intake, sin
         event: None,
         item,
     };
-    while let Ok(Some(frame)) = frames.take_in(&intake).await {
-        sink.take(parcel(Item::Message(frame))).await;
+    loop {
+        match frames.take_in(&intake).await {
+            Ok(Some(frame)) => sink.take(parcel(Item::Message(frame))).await,
+            Ok(None) => break,
+            Err(error) => {
+                tracing::warn!(%error, "a server broke off amid a message");
+                break;
+            }
+        }
     }
     let ended = async { child.lock().await.wait().await };
     let how = match timeout(MOMENT, ended).await {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use serde::de::IgnoredAny;
 use spillgate_store::StoreError;
 
 use crate::frame::{broken_answer, is_answer};
@@ -45,6 +46,15 @@ impl Frame {
             Self::Memory(bytes) => is_answer(bytes),
             Self::Spooled(spooled) => is_answer(spooled.stand_in()),
             Self::Pieces(pieces) => pieces.is_answer(),
+        }
+    }
+
+    /// Whether nothing is missing at its end, where nothing else tells it.
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Self::Memory(bytes) => serde_json::from_slice::<IgnoredAny>(bytes).is_ok(),
+            Self::Spooled(spooled) => spooled.is_sound(),
+            Self::Pieces(_) => true,
         }
     }
 

@@ -139,25 +139,6 @@ impl Spooled {
         &self.stand_in
     }
 
-    /// The same with another spelling of what lies at `span` of the stand-in,
-    /// beside the large value.
-    #[must_use]
-    pub fn respelled(mut self, span: Range<usize>, with: &str) -> Self {
-        let value = self.value_span();
-        let mut splice = Splice::default();
-        splice.replace(span.clone(), with);
-        self.stand_in = splice.apply(&self.stand_in);
-        let mut splice = Splice::default();
-        if span.end <= value.start {
-            splice.replace(span, with);
-            self.before = splice.apply(&self.before);
-        } else if let Some(start) = span.start.checked_sub(value.end) {
-            splice.replace(start..span.end - value.end, with);
-            self.after = splice.apply(&self.after);
-        }
-        self
-    }
-
     /// The messages of the stand-in.
     #[must_use]
     pub fn messages(&self) -> Vec<Envelope<'_>> {
@@ -315,10 +296,10 @@ mod tests {
 
     use spillgate_store::MemoryStore;
 
-    use crate::{Frame, Intake, span_in};
+    use crate::{Frame, Intake, Splice, span_in};
 
     #[tokio::test]
-    async fn what_stands_beside_the_value_can_be_respelled() {
+    async fn what_stands_beside_the_value_can_be_edited() {
         let text = "x".repeat(1000);
         for (frame, want) in [
             (
@@ -343,7 +324,9 @@ mod tests {
                 .id
                 .map(|id| span_in(spooled.stand_in(), id.get()));
             assert_eq!(id, "7");
-            let spooled = spooled.respelled(at.unwrap(), "\"abc\"");
+            let mut splice = Splice::default();
+            splice.replace(at.unwrap(), "\"abc\"");
+            let spooled = spooled.edited(splice).unwrap();
             assert_eq!(spooled.messages()[0].id.unwrap().get(), "\"abc\"");
             let mut pieces = spooled.into_pieces().unwrap();
             let mut whole = Vec::new();

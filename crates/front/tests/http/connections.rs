@@ -198,3 +198,28 @@ async fn what_does_not_finish_is_broken_off() {
         assert!(text.contains("the session has ended"), "{text}");
     }
 }
+
+#[tokio::test]
+async fn an_unused_connection_is_kept() {
+    let settings = FrontSettings {
+        read_seconds: 1,
+        ..FrontSettings::default()
+    };
+    let front = Running::new(settings).await;
+    let session = front.begin().await;
+    let mut connection = TcpStream::connect(front.at).await.unwrap();
+    for id in [1, 2] {
+        let echo = call(id, "echo", &json!({"text": "hi"})).to_string();
+        let echo = raw(&front, Some(&session), &echo);
+        connection.write_all(echo.as_bytes()).await.unwrap();
+        let mut part = [0; 15];
+        connection.read_exact(&mut part).await.unwrap();
+        assert_eq!(&part, b"HTTP/1.1 200 OK");
+        let mut rest = vec![0; 4096];
+        while !String::from_utf8_lossy(&rest).contains("hi") {
+            let n = connection.read(&mut rest).await.unwrap();
+            assert!(n > 0);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    }
+}

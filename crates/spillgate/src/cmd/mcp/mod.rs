@@ -44,6 +44,7 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
         let (ended, wait) = std::sync::mpsc::channel::<()>();
         let house = &house;
         scope.spawn(move || {
+            house.clear_leftovers();
             while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
                 house.tidy(None);
             }
