@@ -1,6 +1,7 @@
 //! The way of what comes from a server to the client.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -183,32 +184,10 @@ impl Session {
                 of = of.or_else(|| self.reported(envelope));
                 continue;
             }
-            let Some(key) = envelope.key() else { continue };
-            let Some(mut waiting) = self.pending.take(&key) else {
-                if envelopes.len() == 1 && self.pending.is_given_up(&key) {
-                    tracing::debug!(server = upstream.name(), "answers too late");
-                    return;
-                }
-                continue;
-            };
-            if let Some(seen) = &mut waiting.seen {
-                seen.answered(envelope, frame.len() as u64);
-            }
-            if let Some(for_us) = waiting.for_us {
-                // Whoever asked may have given up.
-                drop(for_us.send(Ok(frame)));
-                return;
-            }
-            if envelope.result.is_none() && self.tries_another(&mut waiting, Some(frame.clone())) {
-                return;
-            }
-            of.get_or_insert_with(|| key.clone());
-            if self.may_change(upstream, &waiting.asked, &frame) {
-                let result = envelope.result.map(RawValue::get);
-                waiting.result = result.map(|result| span_in(&frame, result));
-                due.insert(key, waiting);
-            } else if let Some(seen) = &waiting.seen {
-                seen.passed(&waiting.asked);
+            let is_only = envelopes.len() == 1;
+            match self.noted(upstream, &frame, envelope, is_only, &mut due) {
+                ControlFlow::Break(()) => return,
+                ControlFlow::Continue(key) => of = of.or(key),
             }
         }
         let frame = if mapped.is_empty() {
@@ -229,6 +208,48 @@ impl Session {
             due,
         )
         .await;
+    }
+
+    /// Takes note of an answer: the request of the client's that it belongs to. A
+    /// break means that the client does not get this frame. `is_only`: nothing
+    /// else is in it.
+    fn noted(
+        &self,
+        upstream: &Upstream,
+        frame: &Bytes,
+        envelope: &Envelope<'_>,
+        is_only: bool,
+        due: &mut Due,
+    ) -> ControlFlow<(), Option<Key>> {
+        let Some(key) = envelope.key() else {
+            return ControlFlow::Continue(None);
+        };
+        let Some(mut waiting) = self.pending.take(&key) else {
+            if is_only && self.pending.is_given_up(&key) {
+                tracing::debug!(server = upstream.name(), "answers too late");
+                return ControlFlow::Break(());
+            }
+            return ControlFlow::Continue(None);
+        };
+        if let Some(seen) = &mut waiting.seen {
+            seen.answered(envelope, frame.len() as u64);
+        }
+        if let Some(for_us) = waiting.for_us {
+            // Whoever asked may have given up.
+            drop(for_us.send(Ok(frame.clone())));
+            return ControlFlow::Break(());
+        }
+        if envelope.result.is_none() && self.tries_another(&mut waiting, Some(frame.clone())) {
+            return ControlFlow::Break(());
+        }
+        if self.may_change(upstream, &waiting.asked, frame) {
+            let result = envelope.result.map(RawValue::get);
+            waiting.result = result.map(|result| span_in(frame, result));
+            due.insert(key.clone(), waiting);
+        } else if let Some(seen) = &waiting.seen {
+            seen.passed(&waiting.asked);
+        }
+        ControlFlow::Continue(Some(key))
     }
 
     /// The changes to a message that answers nothing; `None` if it was for the

@@ -228,7 +228,7 @@ fn found<'a>(
     };
     for block in &mut found.blocks {
         if let Kind::Binary(binary) = &mut block.kind {
-            complete(binary, form, place, source).map_err(|error| damaged(&error))?;
+            complete(binary, place, source).map_err(|error| damaged(&error))?;
         }
     }
     Ok(Some(found))
@@ -238,7 +238,6 @@ fn found<'a>(
 /// what it says of itself.
 fn complete(
     binary: &mut Binary<'_>,
-    form: Form,
     place: Place<'_>,
     source: Option<&Arc<dyn ByteSource>>,
 ) -> io::Result<()> {
@@ -259,7 +258,7 @@ fn complete(
             };
         }
     }
-    if let (Some(Cow::Owned(mime)), Form::Call | Form::Prompt) = (&binary.mime, form) {
+    if let (Some(Cow::Owned(mime)), true) = (&binary.mime, binary.is_told_by_mime) {
         binary.is_image |= is_image(mime);
     }
     Ok(())

@@ -156,6 +156,8 @@ fn results_of_every_kind_become_the_same() {
         json!({"structuredContent": value}),
         json!({"content": [image]}),
         json!({"content": [{"type": "audio", "data": "A".repeat(20_000)}]}),
+        // Its MIME type is not in the skeleton, and does not make it an image.
+        json!({"content": [{"type": "audio", "data": "A".repeat(20_000), "mimeType": format!("image/{}", "x".repeat(5000))}]}),
         json!({"content": null, "structuredContent": value}),
         json!({"content": log}),
         json!(log),
