@@ -196,11 +196,13 @@ impl Link for FakeLink {
         if all.contains(&stuck()) {
             return std::future::pending().boxed();
         }
-        for said in all {
-            let sink = Arc::clone(&self.sink);
-            let intake = self.intake.clone();
-            tokio::spawn(async move { sink.take(parcel_of(&intake, said).await).await });
-        }
+        let (sink, intake) = (Arc::clone(&self.sink), self.intake.clone());
+        // Aside, and in its order, as a link does.
+        tokio::spawn(async move {
+            for said in all {
+                sink.take(parcel_of(&intake, said).await).await;
+            }
+        });
         async { Ok(()) }.boxed()
     }
 
