@@ -30,8 +30,11 @@ pub struct Keeper {
     command: Arc<str>,
     client: Client,
     /// When the file was last read, and the token that was in it.
-    last: Arc<Mutex<Option<(Instant, Option<HeaderValue>)>>>,
+    last: Arc<Mutex<Option<Read>>>,
 }
+
+/// When a file was read, and its token.
+type Read = (Instant, Option<HeaderValue>);
 
 impl std::fmt::Debug for Keeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -189,12 +189,11 @@ impl Session {
                 }
                 return;
             }
-            Some(_) => {}
             None if envelope.method.as_deref() == Some("notifications/cancelled") => {
                 return self.cancelled(envelope, incoming).await;
             }
             None if self.answers_itself(envelope) => return,
-            None => {}
+            _ => {}
         }
         let Some(only) = self.only() else {
             return several::route(self, envelope, incoming).await;
