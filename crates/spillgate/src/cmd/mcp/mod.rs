@@ -99,8 +99,11 @@ fn gateway(house: &House, mcp: &Mcp) -> Result<Gateway, Failure> {
     // A client by HTTP takes up its streams itself, where they are one server's.
     let resume = mcp.http.is_none() || servers.len() > 1;
     let extractor = extractor(house)?;
+    let offloader = behind_the_gateway(house, extractor.as_ref())?;
+    // Short ids can be guessed: they are for one client.
+    let short_ids = house.settings.continuation.short_ids && mcp.http.is_none();
     Ok(Gateway {
-        offloader: behind_the_gateway(house, extractor.as_ref())?,
+        offloader: offloader.with_short_ids(short_ids),
         extractor,
         ways: Arc::new(Ways::new(
             Intake::new(house.offloader.store().clone()),
@@ -243,8 +246,7 @@ fn behind_the_gateway(house: &House, extractor: Option<&Extractor>) -> Result<Of
         Door::Gateway { tools },
         offloader.clock().clone(),
         offloader.ledger().clone(),
-    )
-    .with_short_ids(house.settings.continuation.short_ids))
+    ))
 }
 
 /// What a server is called: its program, or what a launcher was told to start.
