@@ -239,12 +239,13 @@ impl Token {
         (!token.is_empty()).then(|| Self(token.to_owned()))
     }
 
-    /// Those of a file: one a line, but for empty lines and those that begin with
-    /// `#`.
+    /// Those of a file: one a line; `#` at its beginning or after a space begins a
+    /// comment.
     #[must_use]
     pub fn in_file(text: &str) -> Vec<Self> {
-        let lines = text.lines().filter(|line| !line.trim().starts_with('#'));
-        lines.filter_map(Self::new).collect()
+        let lines = text.lines().filter_map(|line| line.split(" #").next());
+        let tokens = lines.filter(|line| !line.trim().starts_with('#'));
+        tokens.filter_map(Self::new).collect()
     }
 
     pub(crate) fn reveal(&self) -> &[u8] {

@@ -44,10 +44,14 @@ pub(crate) fn as_failure(server: &str, parcel: Parcel) -> Option<Parcel> {
     })
 }
 
-/// Lengths only: what a server says is nobody's business here.
+/// Lengths only: what a server says is nobody's business here. One that writes its
+/// log where its messages belong writes many.
 fn note(server: &str, frame: &Frame, is_answer: bool) {
     let bytes = frame.len();
-    tracing::warn!(server, bytes, is_answer, "a message that cannot be read");
+    match is_answer {
+        true => tracing::warn!(server, bytes, "an answer that cannot be read"),
+        false => tracing::debug!(server, bytes, "a message that cannot be read"),
+    }
 }
 
 impl Session {

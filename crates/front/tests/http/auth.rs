@@ -37,7 +37,7 @@ fn settings(auth: &Value) -> FrontSettings {
 
 async fn bearer() -> Running {
     let settings = settings(&json!({"kind": "bearer", "token_env": ["TEAM"]}));
-    let tokens = Token::in_file("# the team's\nfirst\n\n second \n");
+    let tokens = Token::in_file("# the team's\nfirst # alice's\n\n second \n");
     Running::with(settings, |front| front.tokens(tokens)).await
 }
 

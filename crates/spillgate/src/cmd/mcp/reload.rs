@@ -35,7 +35,9 @@ pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mc
         match spawn_blocking(move || load(&common, &mcp)).await {
             Ok(Ok(gateway)) => {
                 hub.reload(gateway).await;
-                tracing::warn!("the configuration has changed and is in force");
+                tracing::warn!(
+                    "the configuration has changed and is in force, but for `[http]` and its tokens, which are read at the start"
+                );
             }
             Ok(Err(failure)) => {
                 let what = failure.text();
