@@ -22,11 +22,11 @@ const LIMIT_IN_CI: Duration = Duration::from_mins(8);
 /// Set to `1` it leaves these tests out of `cargo xtask test`.
 const SKIP: &str = "SPILLGATE_SKIP_LLM";
 
-const BUILD: &str = "test -p spillgate --features llm --test llm --locked --no-run";
+const BUILD: &str = "test --workspace --features spillgate/llm --test llm --locked --no-run";
 
 // One test at a time: the model answers one request at a time, and limits are per request.
 const TEST: &str =
-    "test -p spillgate --features llm --test llm --locked -- --test-threads=1 --nocapture";
+    "test --workspace --features spillgate/llm --test llm --locked -- --test-threads=1 --nocapture";
 
 /// Runs the tests with `arguments`: `--large`, `--minutes N`.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
