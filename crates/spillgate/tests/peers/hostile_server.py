@@ -27,7 +27,8 @@ PIXEL = (
 
 NOISE = [
     b"Debugger listening on port 9229\n",
-    b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te\n',
+    # Cut off, and of a request that nobody made: one that waits would get an error.
+    b'{"jsonrpc":"2.0","id":77,"result":{"content":[{"type":"te\n',
     b"\xff\xfe not UTF-8 \x80\x00\n",
     b"\n",
     b"42\n",
