@@ -48,9 +48,10 @@ pub(crate) fn as_failure(server: &str, parcel: Parcel) -> Option<Parcel> {
 /// log where its messages belong writes many.
 fn note(server: &str, frame: &Frame, is_answer: bool) {
     let bytes = frame.len();
-    match is_answer {
-        true => tracing::warn!(server, bytes, "an answer that cannot be read"),
-        false => tracing::debug!(server, bytes, "a message that cannot be read"),
+    if is_answer {
+        tracing::warn!(server, bytes, "an answer that cannot be read");
+    } else {
+        tracing::debug!(server, bytes, "a message that cannot be read");
     }
 }
 
