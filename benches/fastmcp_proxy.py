@@ -1,6 +1,7 @@
-"""The rival gateway: FastMCP's own proxy, as its documentation sets it up, on stdio in front of one stdio server.
+"""The rival gateway: FastMCP's own proxy, as its documentation sets it up, in front of one server.
 
-Run by the Python that has FastMCP: `python fastmcp_proxy.py CMD ARG…`. No banner and no log lines, which would cost
+Run by the Python that has FastMCP: `python fastmcp_proxy.py CMD ARG…` on stdio, before a stdio server;
+`python fastmcp_proxy.py --http PORT URL` by HTTP, before an HTTP server. No banner and no log lines, which would cost
 it time that a user need not pay.
 """
 
@@ -8,8 +9,11 @@ import sys
 
 from fastmcp.server import create_proxy
 
-command, *arguments = sys.argv[1:]
-proxy = create_proxy(
-    {"mcpServers": {"echo": {"command": command, "args": arguments}}}, name="fastmcp-proxy"
-)
-proxy.run(transport="stdio", show_banner=False)
+words = sys.argv[1:]
+if words[0] == "--http":
+    _, port, url = words
+    server, how = {"url": url}, {"transport": "http", "host": "127.0.0.1", "port": int(port), "log_level": "error"}
+else:
+    server, how = {"command": words[0], "args": words[1:]}, {"transport": "stdio"}
+proxy = create_proxy({"mcpServers": {"echo": server}}, name="fastmcp-proxy")
+proxy.run(show_banner=False, **how)

@@ -1,12 +1,16 @@
 //! The floor under every relay: two threads that move bytes and look at none of them.
 //!
-//! `floor_relay CMD…` spawns CMD and copies stdin to it and its stdout back, 64 KB at a time. What a round trip
-//! through it costs more than a direct one is the price of two extra pipe hops and two extra wake-ups on this
-//! machine; no relay that also reads the frames can be expected to cost less.
+//! - `floor_relay CMD…` spawns CMD and copies stdin to it and its stdout back, 64 KB at a time.
+//! - `floor_relay --tcp HOST:PORT` does the same between the connections that it takes and those that it makes; it
+//!   prints where it listens.
+//!
+//! What a round trip through it costs more than a direct one is the price of two extra hops and two extra wake-ups on
+//! this machine; no relay that also reads the frames can be expected to cost less.
 //! A plain read/write loop, not `io::copy`, which would splice inside the kernel: a relay has to see the bytes.
 //! Std only, built by `run.sh` with `rustc -O`.
 
 use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -15,7 +19,13 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 fn main() -> io::Result<()> {
     let mut args = std::env::args_os().skip(1);
-    let program = args.next().expect("usage: floor_relay CMD…");
+    let program = args
+        .next()
+        .expect("usage: floor_relay CMD… | floor_relay --tcp HOST:PORT");
+    if program == "--tcp" {
+        let to = args.next().expect("HOST:PORT");
+        return tcp(&to.to_string_lossy());
+    }
     let mut child = Command::new(program)
         .args(args)
         .stdin(Stdio::piped())
@@ -27,6 +37,25 @@ fn main() -> io::Result<()> {
     thread::spawn(move || pump(&mut io::stdin(), to_child));
     pump(&mut from_child, io::stdout().lock())?;
     child.wait().map(|_| ())
+}
+
+fn tcp(to: &str) -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    println!("http://{}/mcp", listener.local_addr()?);
+    loop {
+        let (client, _) = listener.accept()?;
+        let server = TcpStream::connect(to)?;
+        for stream in [&client, &server] {
+            stream.set_nodelay(true)?;
+        }
+        for (mut from, to) in [(client.try_clone()?, server.try_clone()?), (server, client)] {
+            thread::spawn(move || {
+                // Either end may go away, which ends the other.
+                drop(pump(&mut from, &to));
+                drop(to.shutdown(Shutdown::Write));
+            });
+        }
+    }
 }
 
 /// Copies until the end of `from`; dropping `to` then passes the end on.

@@ -11,19 +11,14 @@ import tempfile
 
 import extract
 import files
+import large
 import outline
 import query
 import relay
 import search
 from harness import Env, Report
 
-import outline
-import query
-import relay
-import search
-from harness import Env, Report
-
-SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "relay", "start")
+SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "relay", "relay-http", "throughput", "peak", "start")
 
 
 def arguments():
@@ -34,11 +29,12 @@ def arguments():
     parser.add_argument("--results", required=True, help="Markdown file to write")
     parser.add_argument("--fastmcp", default="", help="a Python that has FastMCP")
     parser.add_argument("--quick", action="store_true", help="128 MB only and fewer rounds: under a minute")
-    parser.add_argument("--only", default=",".join(SECTIONS), help="comma list of " + ", ".join(SECTIONS))
+    parser.add_argument("--only", default="", help="the same as a comma list")
+    parser.add_argument("benches", nargs="*", help="all, unless some are named: " + ", ".join(SECTIONS))
     given = parser.parse_args()
-    given.only = given.only.split(",")
+    given.only = [*given.benches, *filter(None, given.only.split(","))] or list(SECTIONS)
     if unknown := set(given.only) - set(SECTIONS):
-        parser.error(f"--only knows {', '.join(SECTIONS)}; not {', '.join(sorted(unknown))}")
+        parser.error(f"there are {', '.join(SECTIONS)}; not {', '.join(sorted(unknown))}")
     return given
 
 
@@ -109,6 +105,12 @@ def sections(env, report, wanted):
         yield "extract", lambda: extract.extract(env, report, 3 if env.quick else 7)
     if "relay" in wanted:
         yield "relay", lambda: relay.relay(env, report)
+    if "relay-http" in wanted:
+        yield "relay-http", lambda: relay.relay_http(env, report)
+    if "throughput" in wanted:
+        yield "throughput", lambda: large.throughput(env, report)
+    if "peak" in wanted:
+        yield "peak", lambda: large.peak_memory(env, report)
     if "start" in wanted:
         yield "start", lambda: relay.start(env, report)
 

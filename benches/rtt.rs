@@ -1,16 +1,19 @@
-//! The client of the relay benches: hand-assembled JSON-RPC frames over pipes, one call in flight.
+//! The client of the relay benches: hand-assembled JSON-RPC frames over pipes or HTTP, one call in flight.
 //!
 //! - `rtt calls TOOL ARGUMENTS WARMUP N CMD…`: handshake, then WARMUP + N calls of TOOL, which `tools/list` must name,
 //!   with the JSON object ARGUMENTS; prints one JSON object with the p50 and p99 round trip of the last N in
 //!   nanoseconds and the bytes of the last reply. The clock stops when the whole line is in memory, before anything is
 //!   checked: the client adds no parsing to what it measures.
+//! - `rtt http TOOL ARGUMENTS WARMUP N URL`: the same by Streamable HTTP, on one connection that is kept. The clock stops
+//!   when the whole response is in memory, be it a JSON body or a stream of events.
 //! - `rtt start IDLE_MS CMD…`: prints nanoseconds from before the spawn to the `initialize` reply, and the resident
 //!   memory of CMD's own process (not of its children) IDLE_MS after that, in KB.
 //!
 //! One process per series, so that the driver can interleave the variants in rounds.
 //! Std only, built by `run.sh` with `rustc -O`.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,11 +36,19 @@ fn main() {
             ref rest @ ..,
         ] => {
             let call = format!(r#""params":{{"name":"{tool}","arguments":{arguments}}}"#);
-            let peer = ready_peer(tool, program, rest);
-            calls(peer, &call, number(warmup), number(count));
+            let mut peer = ready(Peer::spawn(program, rest), tool);
+            calls(&mut peer, &call, number(warmup), number(count));
+            peer.close();
+        }
+        ["http", tool, arguments, warmup, count, url] => {
+            let call = format!(r#""params":{{"name":"{tool}","arguments":{arguments}}}"#);
+            let mut peer = ready(Site::connect(url), tool);
+            calls(&mut peer, &call, number(warmup), number(count));
         }
         ["start", idle_ms, program, ref rest @ ..] => start(number(idle_ms), program, rest),
-        _ => panic!("usage: rtt calls TOOL ARGUMENTS WARMUP N CMD… | rtt start IDLE_MS CMD…"),
+        _ => panic!(
+            "usage: rtt calls TOOL ARGUMENTS WARMUP N CMD… | rtt http TOOL ARGUMENTS WARMUP N URL | rtt start IDLE_MS CMD…"
+        ),
     }
 }
 
@@ -45,21 +56,42 @@ fn number(word: &str) -> usize {
     word.parse().expect("a whole number")
 }
 
-/// A peer that a host would be ready to call `tool` on.
-fn ready_peer(tool: &str, program: &str, rest: &[&str]) -> Peer {
-    let mut peer = Peer::spawn(program, rest);
+/// What is called: a server, or a relay in front of it.
+trait Wire {
+    fn send(&mut self, frame: &str);
+
+    /// Waits for the reply to `id`; returns when its last byte was here.
+    fn receive(&mut self, id: usize) -> Instant;
+
+    /// Sends what is not answered.
+    fn note(&mut self, frame: &str);
+
+    /// The last reply.
+    fn reply(&self) -> &[u8];
+
+    /// Handshake; returns the moment of the reply.
+    fn initialize(&mut self) -> Instant {
+        self.send(INITIALIZE);
+        let end = self.receive(0);
+        self.note(INITIALIZED);
+        end
+    }
+}
+
+/// The peer as a host would be ready to call `tool` on it.
+fn ready<W: Wire>(mut peer: W, tool: &str) -> W {
     peer.initialize();
     peer.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#);
     peer.receive(1);
     let quoted = format!("\"{tool}\"");
     assert!(
-        contains(&peer.line, quoted.as_bytes()),
+        contains(peer.reply(), quoted.as_bytes()),
         "tools/list lacks {tool}"
     );
     peer
 }
 
-fn calls(mut peer: Peer, call: &str, warmup: usize, count: usize) {
+fn calls(peer: &mut impl Wire, call: &str, warmup: usize, count: usize) {
     let mut times: Vec<u128> = Vec::with_capacity(warmup + count);
     for id in 2..2 + warmup + count {
         let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call",{call}}}"#);
@@ -68,13 +100,13 @@ fn calls(mut peer: Peer, call: &str, warmup: usize, count: usize) {
         let end = peer.receive(id);
         times.push((end - begin).as_nanos());
     }
+    let reply = peer.reply();
     assert!(
-        contains(&peer.line, b"\"result\"") && !contains(&peer.line, b"\"isError\":true"),
+        contains(reply, b"\"result\"") && !contains(reply, b"\"isError\":true"),
         "the last call failed: {}",
-        String::from_utf8_lossy(&peer.line)
+        String::from_utf8_lossy(&reply[..reply.len().min(500)])
     );
-    let bytes = peer.line.len();
-    peer.close();
+    let bytes = reply.len();
     let mut measured = times.split_off(warmup);
     measured.sort_unstable();
     let at = |per_mille: usize| measured[(measured.len() - 1) * per_mille / 1000];
@@ -142,50 +174,6 @@ impl Peer {
         }
     }
 
-    /// Handshake; returns the moment of the reply.
-    fn initialize(&mut self) -> Instant {
-        self.send(INITIALIZE);
-        let end = self.receive(0);
-        self.send(INITIALIZED);
-        end
-    }
-
-    /// One write for one frame, as a real client does.
-    fn send(&mut self, frame: &str) {
-        let line = format!("{frame}\n");
-        self.input
-            .write_all(line.as_bytes())
-            .expect("the server takes the frame");
-    }
-
-    /// Reads lines until the reply to `id`, stepping over notifications; returns when its last byte was here.
-    fn receive(&mut self, id: usize) -> Instant {
-        loop {
-            self.line.clear();
-            let n = self
-                .output
-                .read_until(b'\n', &mut self.line)
-                .expect("the server answers");
-            let end = Instant::now();
-            assert!(
-                n > 0,
-                "the server closed its output before the reply to {id}"
-            );
-            if self.is_reply_to(id) {
-                return end;
-            }
-        }
-    }
-
-    fn is_reply_to(&self, id: usize) -> bool {
-        let head = &self.line[..self.line.len().min(ENVELOPE_BYTES)];
-        let tail = &self.line[self.line.len().saturating_sub(ENVELOPE_BYTES)..];
-        [",", "}"].iter().any(|end| {
-            let mark = format!(r#""id":{id}{end}"#);
-            contains(head, mark.as_bytes()) || contains(tail, mark.as_bytes())
-        })
-    }
-
     /// Closing stdin is MCP's way to end a stdio server.
     fn close(self) {
         let Self {
@@ -207,5 +195,156 @@ impl Peer {
             .kill()
             .and_then(|()| child.wait())
             .expect("end an own child");
+    }
+}
+
+impl Wire for Peer {
+    /// One write for one frame, as a real client does.
+    fn send(&mut self, frame: &str) {
+        let line = format!("{frame}\n");
+        self.input
+            .write_all(line.as_bytes())
+            .expect("the server takes the frame");
+    }
+
+    /// Reads lines until the reply, stepping over notifications.
+    fn receive(&mut self, id: usize) -> Instant {
+        loop {
+            self.line.clear();
+            let n = self
+                .output
+                .read_until(b'\n', &mut self.line)
+                .expect("the server answers");
+            let end = Instant::now();
+            assert!(
+                n > 0,
+                "the server closed its output before the reply to {id}"
+            );
+            if is_reply_to(&self.line, id) {
+                return end;
+            }
+        }
+    }
+
+    fn note(&mut self, frame: &str) {
+        self.send(frame);
+    }
+
+    fn reply(&self) -> &[u8] {
+        &self.line
+    }
+}
+
+fn is_reply_to(reply: &[u8], id: usize) -> bool {
+    let head = &reply[..reply.len().min(ENVELOPE_BYTES)];
+    let tail = &reply[reply.len().saturating_sub(ENVELOPE_BYTES)..];
+    [",", "}"].iter().any(|end| {
+        let mark = format!(r#""id":{id}{end}"#);
+        contains(head, mark.as_bytes()) || contains(tail, mark.as_bytes())
+    })
+}
+
+/// A server behind HTTP/1.1 and the body that it last sent.
+struct Site {
+    place: String,
+    path: String,
+    session: String,
+    output: BufReader<TcpStream>,
+    body: Vec<u8>,
+}
+
+impl Site {
+    fn connect(url: &str) -> Self {
+        let rest = url.strip_prefix("http://").expect("an http URL");
+        let (place, path) = rest.split_once('/').expect("a URL with a path");
+        let stream = TcpStream::connect(place).expect("the server is there");
+        stream.set_nodelay(true).expect("a TCP socket");
+        Self {
+            place: place.to_owned(),
+            path: path.to_owned(),
+            session: String::new(),
+            output: BufReader::with_capacity(64 * 1024, stream),
+            body: Vec::new(),
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        let n = self.output.read_line(&mut line).expect("a line of text");
+        assert!(n > 0, "the server closed the connection");
+        line.truncate(line.trim_end().len());
+        line
+    }
+
+    /// Takes in one response; returns its status and when its last byte was here.
+    fn response(&mut self) -> (String, Instant) {
+        let status = self.line();
+        let (mut length, mut is_chunked) = (0, false);
+        loop {
+            let line = self.line();
+            let Some((name, value)) = line.split_once(':') else {
+                break;
+            };
+            match (name.to_ascii_lowercase().as_str(), value.trim()) {
+                ("content-length", value) => length = number(value),
+                ("transfer-encoding", _) => is_chunked = true,
+                ("mcp-session-id", value) => {
+                    self.session =
+                        format!("mcp-session-id: {value}\r\nmcp-protocol-version: 2025-11-25\r\n");
+                }
+                _ => {}
+            }
+        }
+        self.body.clear();
+        while is_chunked {
+            let size = usize::from_str_radix(&self.line(), 16).expect("the size of a chunk");
+            self.take(size);
+            self.line();
+            is_chunked = size > 0;
+        }
+        self.take(length);
+        (status, Instant::now())
+    }
+
+    /// Appends the next bytes to the body.
+    fn take(&mut self, bytes: usize) {
+        let start = self.body.len();
+        self.body.resize(start + bytes, 0);
+        self.output
+            .read_exact(&mut self.body[start..])
+            .expect("the whole body");
+    }
+}
+
+impl Wire for Site {
+    fn send(&mut self, frame: &str) {
+        let (path, place, session, length) = (&self.path, &self.place, &self.session, frame.len());
+        let request = format!(
+            "POST /{path} HTTP/1.1\r\nhost: {place}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{session}content-length: {length}\r\n\r\n{frame}"
+        );
+        self.output
+            .get_mut()
+            .write_all(request.as_bytes())
+            .expect("the server takes the request");
+    }
+
+    fn receive(&mut self, id: usize) -> Instant {
+        let (status, end) = self.response();
+        assert!(
+            status.contains(" 200 ") && is_reply_to(&self.body, id),
+            "no reply to {id}: {status}: {}",
+            String::from_utf8_lossy(&self.body[..self.body.len().min(500)])
+        );
+        end
+    }
+
+    fn note(&mut self, frame: &str) {
+        self.send(frame);
+        let (status, _) = self.response();
+        assert!(status.contains(" 20"), "a note was refused: {status}");
+    }
+
+    fn reply(&self) -> &[u8] {
+        &self.body
     }
 }

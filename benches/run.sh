@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Spillgate against its rivals, side by side in one run: grep against rg, read against sed, query against jq and jaq,
-# search against SQLite's FTS5 and tantivy, capture against cat, the gateway against FastMCP's proxy. Prints one Markdown table (also target/bench-results.md) with the goal beside
-# each figure; progress goes to stderr. A missed goal is printed as missed and is no failure; a wrong answer is one.
+# search against SQLite's FTS5 and tantivy, capture against cat, the gateway against FastMCP's proxy.
+# Prints one Markdown table (also target/bench-results.md) with the goal beside each figure; progress goes to stderr.
+# A missed goal is printed as missed and is no failure; a wrong answer is one.
 #
-#   benches/run.sh                 all of it: about 5 minutes and 6 GB of disk
+#   benches/run.sh                 all of it: about 10 minutes and 6 GB of disk
 #   benches/run.sh --quick         128 MB only, fewer rounds: under a minute once built
-#   benches/run.sh --only relay,start
+#   benches/run.sh relay start     some of them: grep read query search outline extract capture memory
+#                                  relay relay-http throughput peak start (the last five are the gateway's)
 #   benches/run.sh --binary PATH   measure that binary instead of building one
 #
 # SPILLGATE_BENCH_DIR      keeps the generated logs (default target/bench-corpus; it also decides which disk is measured)
@@ -19,17 +21,27 @@ fastmcp=${SPILLGATE_BENCH_FASTMCP:-.peers/python/bin/python}
 tools=$target/bench-tools
 binary=
 arguments=()
+wanted=
 while (($#)); do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "benches/run.sh"; exit ;;
     --binary) binary=${2:?--binary PATH}; shift ;;
-    *) arguments+=("$1") ;;
+    --only) arguments+=("$1" "${2:?--only LIST}"); wanted+=",$2"; shift ;;
+    -*) arguments+=("$1") ;;
+    *) arguments+=("$1"); wanted+=",$1" ;;
   esac
   shift
 done
 
+# wants BENCH…: whether one of these is to run.
+wants() {
+  local bench
+  for bench; do [[ -z $wanted || ,$wanted, == *,"$bench",* ]] && return; done
+  return 1
+}
+
 for need in rg:ripgrep jq:jq; do
-  if ! command -v "${need%:*}" >/dev/null; then
+  if wants grep read query search && ! command -v "${need%:*}" >/dev/null; then
     if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
       apt-get install -y --no-install-recommends "${need#*:}" >&2
     else
@@ -54,8 +66,8 @@ done
 "$fastmcp" -c 'import fastmcp' 2>/dev/null || fastmcp=
 
 # Rivals that no package of the system brings. Where they cannot be had, their rows are left out with a note.
-[[ -x $tools/bin/jaq ]] || cargo install jaq --locked --quiet --root "$tools" >&2 || true
-if [[ -n $fastmcp && ! -d $tools/python/tantivy ]]; then
+wants query && [[ ! -x $tools/bin/jaq ]] && cargo install jaq --locked --quiet --root "$tools" >&2 || true
+if wants search && [[ -n $fastmcp && ! -d $tools/python/tantivy ]]; then
   "$fastmcp" -m pip install --quiet --target "$tools/python" tantivy >&2 || true
 fi
 export PYTHONPATH=$tools/python

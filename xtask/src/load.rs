@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::command::{cargo, run, run_within};
-use crate::conformance::sides::{Front, rust_server};
+use crate::conformance::sides::{Front, rust_server, settings};
 use crate::conformance::{BUILD, kit};
 use crate::report::Report;
 use crate::served::{Served, log};
@@ -19,9 +19,17 @@ struct Plan {
     is_release: bool,
     build: bool,
     front: Option<String>,
+    upstreams: Vec<Upstream>,
 }
 
-const USAGE: &str = "usage: cargo xtask load [--minutes N | --seconds N] [--clients N] [--release] [--stand-in straight|crossed] [--no-build]";
+/// How the gateway reaches the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Upstream {
+    Http,
+    Stdio,
+}
+
+const USAGE: &str = "usage: cargo xtask load [--minutes N | --seconds N] [--clients N] [--release] [--upstream http|stdio] [--stand-in straight|crossed] [--no-build]";
 
 /// Runs what `arguments` ask for.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
@@ -32,7 +40,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
             run(&mut cargo(&format!("{BUILD}{release}")))
         })?;
     }
-    report.step("load", || load(&plan))
+    all(report, &plan)
 }
 
 /// A short one, as part of everything; what it needs is built already.
@@ -41,7 +49,18 @@ pub(crate) fn test(report: &mut Report) -> Result<()> {
         seconds: 20,
         ..Plan::of(&[])?
     };
-    report.step("load", || load(&plan))
+    all(report, &plan)
+}
+
+fn all(report: &mut Report, plan: &Plan) -> Result<()> {
+    for upstream in &plan.upstreams {
+        let name = match upstream {
+            Upstream::Http => "load, the server behind HTTP",
+            Upstream::Stdio => "load, the server as a program",
+        };
+        report.step(name, || load(plan, *upstream))?;
+    }
+    Ok(())
 }
 
 impl Plan {
@@ -52,6 +71,7 @@ impl Plan {
             is_release: false,
             build: true,
             front: None,
+            upstreams: vec![Upstream::Http, Upstream::Stdio],
         };
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
@@ -69,14 +89,19 @@ impl Plan {
                 ("--seconds", Ok(seconds), _) => plan.seconds = u64::from(seconds),
                 ("--clients", Ok(clients), _) => plan.clients = clients,
                 ("--stand-in", _, "straight" | "crossed") => plan.front = Some(value.to_owned()),
+                ("--upstream", _, "http") => plan.upstreams = vec![Upstream::Http],
+                ("--upstream", _, "stdio") => plan.upstreams = vec![Upstream::Stdio],
                 _ => bail!(USAGE),
             }
+        }
+        if plan.front.is_some() {
+            plan.upstreams = vec![Upstream::Http]; // the stand-in knows nothing else
         }
         Ok(plan)
     }
 }
 
-fn load(plan: &Plan) -> Result<()> {
+fn load(plan: &Plan, upstream: Upstream) -> Result<()> {
     let mut directory = workspace::built()?;
     if plan.is_release {
         directory = directory.with_file_name("release");
@@ -91,13 +116,22 @@ fn load(plan: &Plan) -> Result<()> {
         Some(way) => Front::StandIn(way.clone()),
         None => Front::Gateway(directory.clone()),
     };
-    let gateway = front.start(server.url())?;
+    let gateway = match upstream {
+        Upstream::Http => front.start(server.url())?,
+        Upstream::Stdio => {
+            let mut command = Command::new(directory.join("spillgate"));
+            command.args(["mcp", "--http", "127.0.0.1:0", "--"]);
+            command.arg(directory.join("examples/everything"));
+            Served::start(command.envs(settings()), &log(&logs, "load-gateway"), None)?
+        }
+    };
     let mut clients = Command::new(directory.join("examples/load"));
     clients.args([server.url(), gateway.url()]).args([
         gateway.id().to_string(),
         plan.clients.to_string(),
         plan.seconds.to_string(),
     ]);
+    clients.arg(directory.join("spillgate")).envs(settings());
     // It ends by itself; replies that never come are its to find.
     run_within(Duration::from_secs(plan.seconds + 120), &mut clients)
 }

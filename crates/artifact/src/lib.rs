@@ -29,7 +29,7 @@ pub use handle::{FileId, Handle, HandleError, SessionId};
 pub use kind::ContentKind;
 pub use manifest::{Facts, Layout, Manifest, Reason, Stats, ViewFacts};
 pub use origin::{Origin, RawForm, TextPart};
-pub use source::{ByteSource, ReadRange};
+pub use source::{ByteSource, ReadRange, SharedBytes};
 pub use span::{ByteRange, LineRange, SpanError};
 pub use time::{Clock, SystemClock, Timestamp};
 pub use tokens::{TokenBudget, Tokens};

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes that can be read at any offset, by several readers at once: a file,
 /// a buffer, a cached object.
@@ -59,6 +61,40 @@ impl ByteSource for Vec<u8> {
         let n = rest.len().min(buffer.len());
         buffer[..n].copy_from_slice(&rest[..n]);
         Ok(n)
+    }
+}
+
+/// Bytes in memory that several hold. They are shown without a copy.
+#[derive(Debug, Clone)]
+pub struct SharedBytes(Arc<Vec<u8>>);
+
+impl From<Arc<Vec<u8>>> for SharedBytes {
+    fn from(bytes: Arc<Vec<u8>>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl ByteSource for SharedBytes {
+    fn len(&self) -> u64 {
+        self.0.as_slice().len() as u64
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn window(&self, start: u64, end: u64) -> io::Result<Box<dyn AsRef<[u8]>>> {
+        struct Shown(Arc<Vec<u8>>, Range<usize>);
+
+        impl AsRef<[u8]> for Shown {
+            fn as_ref(&self) -> &[u8] {
+                &self.0[self.1.clone()]
+            }
+        }
+
+        let at = |offset: u64| usize::try_from(offset.min(self.len())).map_err(io::Error::other);
+        let (start, end) = (at(start)?, at(end)?);
+        Ok(Box::new(Shown(Arc::clone(&self.0), start..end.max(start))))
     }
 }
 

@@ -1,6 +1,7 @@
 //! How does a gateway get a valid token without a person?
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -8,10 +9,16 @@ use reqwest::Client;
 use reqwest::header::HeaderValue;
 use rmcp::transport::auth::{AuthError, CredentialStore, OAuthClientConfig, OAuthTokenResponse};
 use spillgate_wire::{Authority, Refused};
+use tokio::time::Instant;
 
 use crate::login::manager;
 use crate::vault::Login;
 use crate::{LoginError, Vault, origin_of};
+
+/// So long a token that was read is given again: to open and read its file for
+/// each message is needless. One that somebody replaced meanwhile the server
+/// refuses, which is a reason to look.
+const REMEMBERED: Duration = Duration::from_secs(1);
 
 /// Gives the tokens for one server, and renews them when the server refuses one.
 /// No clock is asked: a server knows best whether it still takes a token.
@@ -22,7 +29,12 @@ pub struct Keeper {
     /// What the user runs to log in.
     command: Arc<str>,
     client: Client,
+    /// When the file was last read, and the token that was in it.
+    last: Arc<Mutex<Option<Read>>>,
 }
+
+/// When a file was read, and its token.
+type Read = (Instant, Option<HeaderValue>);
 
 impl std::fmt::Debug for Keeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -42,11 +54,21 @@ impl Keeper {
             server: url.into(),
             command: command.into(),
             client,
+            last: Arc::default(),
         }
     }
 
     fn kept(&self) -> Result<Option<Login>, LoginError> {
         self.vault.load(&self.server)
+    }
+
+    /// The token that is kept.
+    fn read(&self) -> Option<HeaderValue> {
+        let kept = self.kept().unwrap_or_else(|error| {
+            tracing::warn!(%error, "a login could not be read");
+            None
+        });
+        kept.as_ref().and_then(bearer)
     }
 
     /// A token that is not the refused one.
@@ -110,14 +132,16 @@ impl Keeper {
 
 impl Authority for Keeper {
     fn credential(&self) -> BoxFuture<'_, Option<HeaderValue>> {
-        let kept = match self.kept() {
-            Ok(kept) => kept,
-            Err(error) => {
-                tracing::warn!(%error, "a login could not be read");
-                None
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = match &*last {
+            Some((read, token)) if read.elapsed() < REMEMBERED => token.clone(),
+            _ => {
+                let token = self.read();
+                *last = Some((Instant::now(), token.clone()));
+                token
             }
         };
-        std::future::ready(kept.as_ref().and_then(bearer)).boxed()
+        std::future::ready(token).boxed()
     }
 
     fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, String>> {
@@ -127,6 +151,7 @@ impl Authority for Keeper {
             let keeper = self.clone();
             let renewing = tokio::spawn(async move { keeper.another(&refused).await });
             let renewed = renewing.await.map_err(|error| error.to_string())?;
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
             renewed.map_err(|error| {
                 tracing::info!(%error, server = origin_of(&self.server), "no token");
                 format!("{error}; to log in, run `{}`", self.command)

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Splice, span_in};
+use spillgate_wire::{Envelope, Key, Splice, span_in};
 
 /// The members of an object as they are spelled, in their order.
 #[derive(Debug, Default)]
@@ -40,6 +40,12 @@ impl<'a> Members<'a> {
     /// The members of a member that is an object.
     pub(crate) fn object(&self, name: &str) -> Option<Members<'a>> {
         Members::of(self.get(name)?)
+    }
+
+    /// A member that is an object, as it is spelled.
+    pub(crate) fn spelled(&self, name: &str) -> Option<String> {
+        self.object(name)?;
+        Some(self.get(name)?.get().to_owned())
     }
 
     /// A member that is a text.
@@ -212,6 +218,21 @@ pub(crate) fn add_meta(
 fn put_last(splice: &mut Splice, whole: &[u8], object: &RawValue, members: &str) {
     let end = span_in(whole, object.get()).end - 1;
     splice.replace(end..end, format!(",{members}"));
+}
+
+/// The message of the error that a frame is.
+pub(crate) fn complaint(frame: &[u8]) -> String {
+    let whole = Members::of_bytes(frame).unwrap_or_default();
+    let error = whole.object("error").unwrap_or_default();
+    let said = error.text("message");
+    said.unwrap_or_else(|| "no reason given".to_owned())
+}
+
+/// The request that a `notifications/cancelled` names: as it is spelled, and its
+/// key.
+pub(crate) fn cancelled<'a>(envelope: &Envelope<'a>) -> Option<(&'a RawValue, Key)> {
+    let id = Members::of(envelope.params?)?.get("requestId")?;
+    Some((id, Key::of(id)?))
 }
 
 /// Changes the code of an error, if it is `from`.

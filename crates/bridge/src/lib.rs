@@ -15,18 +15,22 @@
 
 mod config;
 mod json;
+mod large;
 mod names;
 mod question;
 mod steps;
 mod to_legacy;
 mod to_modern;
 mod version;
+mod way;
 mod words;
 
 use std::time::Instant;
 
-use bytes::Bytes;
-use spillgate_wire::{Frame, Key, Message, Parcel};
+use spillgate_wire::{Key, Message, Parcel};
+
+use self::steps::Steps;
+use self::way::Way;
 
 pub use config::{Caller, Config, Declare, Heard, Limits, Tokens};
 pub use version::{Era, Version, era_of_client, era_of_server};
@@ -52,123 +56,68 @@ pub enum Step {
 
 /// The state of a connection whose two ends speak different generations.
 #[derive(Debug)]
-pub struct Bridge(Way);
-
-#[derive(Debug)]
-enum Way {
-    ToLegacy(Box<to_legacy::ToLegacy>),
-    ToModern(Box<to_modern::ToModern>),
-}
+pub struct Bridge(Box<dyn Way + Send>);
 
 impl Bridge {
     /// Between clients that speak 2026-07-28 and a server that speaks 2025-11-25
     /// or older.
     #[must_use]
     pub fn modern_client_legacy_server(config: Config) -> Self {
-        Self(Way::ToLegacy(Box::new(to_legacy::ToLegacy::new(config))))
+        Self(Box::new(to_legacy::ToLegacy::new(config)))
     }
 
     /// Between one client that speaks 2025-11-25 or older and a server that
     /// speaks 2026-07-28.
     #[must_use]
     pub fn legacy_client_modern_server(config: Config) -> Self {
-        Self(Way::ToModern(Box::new(to_modern::ToModern::new(config))))
+        Self(Box::new(to_modern::ToModern::new(config)))
     }
 
     /// Takes a frame from a client.
     #[must_use]
     pub fn from_client(&mut self, heard: Heard<'_>) -> Vec<Step> {
-        match &mut self.0 {
-            Way::ToLegacy(way) => way.client_said(heard),
-            Way::ToModern(way) => way.client_said(heard),
-        }
+        let mut steps = Steps::default();
+        way::client_said(&mut *self.0, heard, &mut steps);
+        steps.0
     }
 
     /// Takes what came from the server.
     #[must_use]
     pub fn from_server(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
-        match &mut self.0 {
-            Way::ToLegacy(way) => way.server_said(parcel, now),
-            Way::ToModern(way) => way.server_said(parcel, now),
-        }
+        let mut steps = Steps::default();
+        way::server_said(&mut *self.0, parcel, now, &mut steps);
+        steps.0
     }
 
     /// The client closed the response stream of one of its requests: in 2026-07-28
     /// a cancellation.
     #[must_use]
     pub fn abandoned(&mut self, by: Caller, request: &Key) -> Vec<Step> {
-        match &mut self.0 {
-            Way::ToLegacy(way) => way.abandoned(by, request),
-            Way::ToModern(way) => way.abandoned(request),
-        }
+        let mut steps = Steps::default();
+        self.0.abandoned(by, request, &mut steps);
+        steps.0
     }
 
     /// A client is gone: cancels what it waits for. What it was asked stays open
     /// until its time is over, for it may come back on another connection.
     #[must_use]
     pub fn left(&mut self, caller: Caller) -> Vec<Step> {
-        match &mut self.0 {
-            Way::ToLegacy(way) => way.left(caller),
-            Way::ToModern(way) => way.left(),
-        }
+        let mut steps = Steps::default();
+        self.0.left(caller, &mut steps);
+        steps.0
     }
 
     /// When [`Bridge::tick`] has something to do next, if ever.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        match &self.0 {
-            Way::ToLegacy(way) => way.deadline(),
-            Way::ToModern(way) => way.deadline(),
-        }
+        self.0.deadline()
     }
 
     /// Does what is due by now.
     #[must_use]
     pub fn tick(&mut self, now: Instant) -> Vec<Step> {
-        match &mut self.0 {
-            Way::ToLegacy(way) => way.tick(now),
-            Way::ToModern(way) => way.tick(now),
-        }
+        let mut steps = Steps::default();
+        self.0.tick(now, &mut steps);
+        steps.0
     }
-}
-
-/// What is known of a message that is too large for the memory: its bytes are
-/// not read here.
-#[derive(Debug)]
-struct Large {
-    bytes: u64,
-    /// The requests that it answers.
-    answered: Vec<Key>,
-    /// The ids (JSON) of the requests that it makes.
-    asks: Vec<String>,
-}
-
-impl Large {
-    /// `None` for a frame that is in memory. What nothing is known of answers the
-    /// request `of`, on whose stream it came.
-    fn of(frame: &Frame, of: Option<&Key>) -> Option<Self> {
-        let (bytes, envelopes) = match frame {
-            Frame::Memory(_) => return None,
-            Frame::Spooled(spooled) => (spooled.len(), spooled.messages()),
-            Frame::Pieces(pieces) => (pieces.len(), Vec::new()),
-        };
-        let (answers, others): (Vec<_>, Vec<_>) =
-            envelopes.iter().partition(|one| one.is_response());
-        let mut answered: Vec<Key> = answers.iter().filter_map(|one| one.key()).collect();
-        if envelopes.is_empty() {
-            answered.extend(of.cloned());
-        }
-        let ids = others.iter().filter_map(|one| one.id);
-        let asks = ids.map(|id| id.get().to_owned()).collect();
-        Some(Self {
-            bytes,
-            answered,
-            asks,
-        })
-    }
-}
-
-/// The bytes of a frame that came from the server, and is in memory.
-fn in_memory(frame: &Frame) -> Bytes {
-    frame.in_memory().cloned().unwrap_or_default()
 }

@@ -37,6 +37,24 @@ fn the_session_is_opened_before_the_first_request() {
 }
 
 #[test]
+fn an_answer_with_a_status_is_an_answer() {
+    let mut talk = Talk::to_legacy(config());
+    talk.opened("{}")
+        .client(
+            r#"{"jsonrpc":"2.0","id":"a","method":"resources/read","params":{META,"uri":"a:1"}}"#,
+        )
+        .refused(
+            2,
+            400,
+            r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32002,"message":"no"}}"#,
+        );
+    let last = talk.said.lines().last().unwrap();
+    let answer =
+        r#"-> client 0 on "a" {"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"no"}}"#;
+    assert!(last.ends_with(answer), "{last}");
+}
+
+#[test]
 fn a_server_that_cannot_be_opened() {
     let mut talk = Talk::to_legacy(config());
     let call = r#"{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{META}}"#;

@@ -462,6 +462,27 @@ fn a_server_that_is_gone() {
     "#);
 }
 
+/// Over HTTP a modern server has a status for each code.
+#[test]
+fn an_answer_with_a_status_is_an_answer() {
+    let mut talk = Talk::to_modern(config());
+    talk.initialized("{}", "{}")
+        .client(r#"{"jsonrpc":"2.0","id":"a","method":"resources/read","params":{"uri":"a:1"}}"#)
+        .refused(2, 400, r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32602, "message":"no","data":{"uri":"a:1"}}}"#)
+        .client(CALL)
+        .refused(3, 404, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#);
+    for answer in [
+        r#"on "a" {"jsonrpc":"2.0","id":"a","error":{"code":-32002, "message":"no","data":{"uri":"a:1"}}}"#,
+        r#"on "a" {"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"no"}}"#,
+    ] {
+        assert!(talk.said.contains(answer), "{}", talk.said);
+    }
+    // What is none stays what it is.
+    talk.client(CALL).refused(4, 502, "no gateway");
+    let last = talk.said.lines().last().unwrap();
+    assert!(last.contains(r#"-> client 0 on "a" Refused("#), "{last}");
+}
+
 #[test]
 fn a_batch_is_taken_apart() {
     let mut talk = Talk::to_modern(config());

@@ -1,6 +1,7 @@
 //! What does a client call the parts of a server's entry?
 
 use crate::Client;
+use crate::remote::BEARER;
 
 /// The names of an entry's members.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +73,13 @@ impl Dialect {
     pub(crate) fn order(&self) -> Vec<&'static str> {
         let head = ["type", self.command].into_iter().chain(self.args);
         let there = self.urls.iter().copied();
-        let tail = [self.headers, "env_http_headers", self.env, "env_vars"];
+        let tail = [
+            self.headers,
+            "env_http_headers",
+            BEARER,
+            self.env,
+            "env_vars",
+        ];
         head.chain(there).chain(tail).collect()
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn kind(client: Client, dialect: &Dialect, entry: &Entry) -> Kind {
         .find_map(|field| Some((*field, entry.get(*field)?.as_str()?)));
     match (started, url) {
         (Some(started), _) => Kind::Started(started),
-        (None, Some((field, url))) => match obstacle(client, entry, url) {
+        (None, Some((field, url))) => match obstacle(entry, url) {
             Some(why) => Kind::Left(why),
             None => Remote::new(client, dialect, entry, field, url)
                 .map_or_else(Kind::Left, Kind::Remote),
@@ -115,6 +115,11 @@ fn left_alone(client: Client, entry: &Entry) -> Option<String> {
     }
     if client == Client::Vscode && entry.contains_key("dev") {
         return Some("`dev` has VS Code watch or debug the server's own process".into());
+    }
+    if client == Client::Vscode && is("sandboxEnabled", true) {
+        return Some(
+            "its sandbox (`sandboxEnabled`) would hold the gateway, too, which could not write its store".into(),
+        );
     }
     if client == Client::Zed
         && entry

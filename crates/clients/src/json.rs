@@ -27,6 +27,15 @@ pub(crate) fn parse(text: &str) -> Result<Value, Trouble> {
         .ok_or_else(|| Trouble::form("a value in it is none of JSON's"))
 }
 
+/// The values of a client's JSON, comments and commas at the end left out; or
+/// the line, from 1, that is none, and what is wrong with it.
+pub fn json_values(text: &str) -> Result<Value, (usize, String)> {
+    parse(text).map_err(|trouble| match trouble {
+        Trouble::Malformed { line, message } => (line, message),
+        Trouble::Form(what) => (1, what),
+    })
+}
+
 fn read(text: &str) -> Result<CstRootNode, Trouble> {
     CstRootNode::parse(text, &OPTIONS).map_err(|error: ParseError| Trouble::Malformed {
         line: error.line_display(),

@@ -19,6 +19,8 @@ pub struct Launch {
     pub directory: Option<String>,
     /// Whether the client puts values in the place of variables.
     pub fills_in: bool,
+    /// Whether it also does so for `$NAME` without braces.
+    pub fills_in_bare: bool,
 }
 
 impl Launch {
@@ -39,6 +41,7 @@ impl Launch {
                 .collect(),
             directory: entry.get("cwd").and_then(Value::as_str).map(str::to_owned),
             fills_in: client.fills_in(),
+            fills_in_bare: client == Client::Gemini,
         }
     }
 
@@ -47,6 +50,7 @@ impl Launch {
     /// `workspaceFolder`); else the first that has no value.
     pub fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let fill = |text: &String| match self.fills_in {
+            true if self.fills_in_bare => filled(&bare(text, &value), &value),
             true => filled(text, &value),
             false => Ok(text.clone()),
         };
@@ -65,6 +69,7 @@ impl Launch {
                 .collect::<Result<_, String>>()?,
             directory: self.directory.as_ref().map(fill).transpose()?,
             fills_in: false,
+            fills_in_bare: false,
         })
     }
 }
@@ -99,9 +104,40 @@ fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, 
     Ok(done + rest)
 }
 
+/// Fills in `$NAME`; one that is not set stays as it is, as Gemini CLI has it.
+fn bare(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let mut done = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let after = &rest[at + 1..];
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
+        let name = &after[..end];
+        done.push_str(&rest[..at]);
+        match value(name).filter(|_| !name.is_empty()) {
+            Some(value) => done.push_str(&value),
+            None => done.push_str(&rest[at..=at + end]),
+        }
+        rest = &after[end..];
+    }
+    done + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_without_braces_are_filled_in() {
+        let value = |name: &str| (name == "A").then(|| "1".to_owned());
+        for (text, gives) in [
+            ("Bearer $A", "Bearer 1"),
+            ("$A-$A", "1-1"),
+            ("$AB ${A} $ 5$", "$AB ${A} $ 5$"),
+        ] {
+            assert_eq!(bare(text, value), gives, "{text}");
+        }
+    }
 
     #[test]
     fn variables_are_filled_in() {

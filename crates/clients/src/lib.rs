@@ -32,6 +32,7 @@ pub use diff::unified;
 pub use error::ClientsError;
 pub use file::digest;
 pub use inspect::{FileReport, ServerReport, inspect};
+pub use json::json_values;
 pub use launch::Launch;
 pub use places::{Place, Scope, Surroundings, explicit, places};
 pub use plan::{Outcome, Plan, State};

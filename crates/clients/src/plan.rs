@@ -46,6 +46,10 @@ pub struct Plan {
     pub file: PathBuf,
     /// What becomes of its servers.
     pub outcomes: Vec<Outcome>,
+    /// All servers that the file has in the places looked at.
+    pub names: Vec<String>,
+    /// Whether its servers go behind the gateway, or come out.
+    pub wraps: bool,
     /// Whether it becomes what it was, byte for byte.
     pub exact: bool,
     /// The copy of what it was, where one stays.

@@ -12,10 +12,20 @@ pub(crate) struct Remote {
     /// The member that its address stands in.
     pub(crate) field: String,
     pub(crate) url: String,
+    /// Whether the address is to go through a variable, as headers do.
+    pub(crate) url_is_secret: bool,
     /// Whether it speaks the older HTTP with SSE.
     pub(crate) sse: bool,
     pub(crate) headers: Vec<Header>,
+    /// The variable of the client's environment whose value is the token of
+    /// `Authorization: Bearer` (Codex).
+    pub(crate) bearer: Option<String>,
 }
+
+/// The variable that an address with a secret in it is handed over in.
+pub(crate) const URL_VARIABLE: &str = "SPILLGATE_URL";
+/// Codex's name for the variable with a bearer token.
+pub(crate) const BEARER: &str = "bearer_token_env_var";
 
 /// A header, whose value the gateway takes from a variable: a command line can
 /// be read by everybody on the machine.
@@ -64,6 +74,7 @@ impl Remote {
         if let Some(header) = wrong {
             return Err(format!("{:?} is no name of a header", header.name));
         }
+        let bearer = bearer(client, entry, &headers)?;
         let path = url.split(['?', '#']).next().unwrap_or(url);
         let kind = entry
             .get("type")
@@ -78,9 +89,29 @@ impl Remote {
         Ok(Self {
             field: field.to_owned(),
             url: url.to_owned(),
+            url_is_secret: holds_secret(url),
             sse,
             headers,
+            bearer,
         })
+    }
+
+    /// Whether something in the entry logs in.
+    pub(crate) fn logs_in(&self) -> bool {
+        !self.headers.is_empty() || self.bearer.is_some() || self.url_is_secret
+    }
+}
+
+fn bearer(client: Client, entry: &Entry, headers: &[Header]) -> Result<Option<String>, String> {
+    let variable = match entry.get(BEARER) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(variable)) if client == Client::Codex => variable,
+        Some(_) => return Err(format!("`{BEARER}` is not what Codex understands")),
+    };
+    let is_authorization = |header: &Header| header.name.eq_ignore_ascii_case("authorization");
+    match headers.iter().any(is_authorization) {
+        true => Err(format!("`{BEARER}` stands beside a header `Authorization`")),
+        false => Ok(Some(variable.clone())),
     }
 }
 
@@ -116,7 +147,7 @@ fn variable(header: &str, others: &[Header]) -> String {
 }
 
 /// What keeps the gateway from standing before a server elsewhere.
-pub(crate) fn obstacle(client: Client, entry: &Entry, url: &str) -> Option<String> {
+pub(crate) fn obstacle(entry: &Entry, url: &str) -> Option<String> {
     let set = |field: &&&str| {
         let value = entry.get(**field);
         value.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
@@ -135,24 +166,12 @@ pub(crate) fn obstacle(client: Client, entry: &Entry, url: &str) -> Option<Strin
     if set(&&"headersHelper") {
         return Some("a program of the client's makes its headers (`headersHelper`)".into());
     }
-    if set(&&"bearer_token_env_var") {
-        return Some(
-            "`bearer_token_env_var` gives a part of a header; `env_http_headers` with the whole of it can be wrapped"
-                .into(),
-        );
-    }
     if set(&&"socket") {
         return Some("it is reached through a socket".into());
     }
-    if client == Client::Vscode && url.contains("${input:") {
-        return Some("VS Code asks for a part of its address (`${input:…}`)".into());
-    }
-    if !url.starts_with("http://") && !url.starts_with("https://") && !url.starts_with(['$', '{']) {
-        return Some("its address is none of HTTP".into());
-    }
-    holds_secret(url).then(|| {
-        "its address seems to hold a secret, which everybody on the machine could read on a command line".into()
-    })
+    let is_http = ["http://", "https://", "$", "{"];
+    let is_none = !is_http.iter().any(|start| url.starts_with(start));
+    is_none.then(|| "its address is none of HTTP".into())
 }
 
 /// Names of parameters that hold secrets.
@@ -170,7 +189,12 @@ const SECRET: [&str; 9] = [
 /// A part of a path that is so long and mixed is no word.
 const LONG: usize = 24;
 
+/// Whether an address seems to hold a secret, which everybody on the machine
+/// could read on a command line. What the client fills in may always be one.
 fn holds_secret(url: &str) -> bool {
+    if url.contains("${") || url.contains("{env:") || url.contains("{file:") {
+        return true;
+    }
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (host, path) = before.split_once('/').unwrap_or((before, ""));
@@ -185,7 +209,7 @@ fn holds_secret(url: &str) -> bool {
     let in_path = path.split('/').any(|part| {
         let letters = part.chars().any(|c| c.is_ascii_alphabetic());
         let digits = part.chars().any(|c| c.is_ascii_digit());
-        part.len() >= LONG && letters && digits && !part.contains(['{', '$'])
+        part.len() >= LONG && letters && digits
     });
     host.contains('@') || in_query || in_path
 }
@@ -210,6 +234,8 @@ mod tests {
                 false,
             ),
             ("https://mcp.example.com/mcp?access_token=${TOKEN}", true),
+            ("https://mcp.example.com/${KEY}/mcp", true),
+            ("{env:ADDRESS}", true),
         ] {
             assert_eq!(holds_secret(url), holds, "{url}");
         }

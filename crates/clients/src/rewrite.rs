@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::Client;
 use crate::dialect::Dialect;
 use crate::entry::{Entry, Started};
-use crate::remote::Remote;
+use crate::remote::{BEARER, Remote, URL_VARIABLE};
 
 /// How the gateway is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,10 @@ impl Gateway {
     ) -> Entry {
         let mut entry = entry.clone();
         let mut words = self.words(name);
-        words.extend(["--url".to_owned(), remote.url.clone()]);
+        match remote.url_is_secret {
+            true => words.extend(["--url-env", URL_VARIABLE].map(str::to_owned)),
+            false => words.extend(["--url".to_owned(), remote.url.clone()]),
+        }
         if remote.sse {
             words.push("--sse".to_owned());
         }
@@ -62,24 +65,18 @@ impl Gateway {
             let pair = format!("{}={}", header.name, header.variable);
             words.extend(["--header-env".to_owned(), pair]);
         }
-        for field in [&remote.field, dialect.headers, "env_http_headers", "oauth"] {
+        if let Some(variable) = &remote.bearer {
+            words.extend(["--bearer-env".to_owned(), variable.clone()]);
+        }
+        let gone = ["env_http_headers", BEARER, "oauth"];
+        for field in [remote.field.as_str(), dialect.headers]
+            .into_iter()
+            .chain(gone)
+        {
             entry.remove(field);
         }
         set_command(dialect, &mut entry, &self.program, &words);
-        let mut outside = Vec::new();
-        for header in &remote.headers {
-            match &header.value {
-                Some(value) => {
-                    let variables = entry.entry(dialect.env).or_insert(Value::Null);
-                    // Null becomes a table; anything else was refused before.
-                    variables[&header.variable] = json!(value);
-                }
-                None => outside.push(header.variable.clone()),
-            }
-        }
-        if !outside.is_empty() {
-            entry.insert("env_vars".to_owned(), json!(outside));
-        }
+        set_variables(dialect, &mut entry, remote);
         match dialect.stdio {
             Some(stdio) if entry.contains_key("type") || client == Client::ClaudeCode => {
                 entry.insert("type".to_owned(), json!(stdio));
@@ -88,6 +85,26 @@ impl Gateway {
             None => drop(entry.remove("type")),
         }
         entry
+    }
+}
+
+/// Puts what may be secret where only the program that is started sees it.
+fn set_variables(dialect: &Dialect, entry: &mut Entry, remote: &Remote) {
+    let url = remote.url_is_secret.then_some((URL_VARIABLE, &remote.url));
+    let headers = remote.headers.iter();
+    let given = headers
+        .clone()
+        .filter_map(|header| Some((header.variable.as_str(), header.value.as_ref()?)));
+    for (variable, value) in url.into_iter().chain(given) {
+        let variables = entry.entry(dialect.env).or_insert(Value::Null);
+        // Null becomes a table; anything else was refused before.
+        variables[variable] = json!(value);
+    }
+    let outside = headers.filter(|header| header.value.is_none());
+    let mut outside: Vec<&String> = outside.map(|header| &header.variable).collect();
+    outside.extend(&remote.bearer);
+    if !outside.is_empty() {
+        entry.insert("env_vars".to_owned(), json!(outside));
     }
 }
 
@@ -118,11 +135,12 @@ pub(crate) fn peeled(
         set_command(dialect, &mut entry, program, arguments);
         return Some(entry);
     }
-    let after = |flag: &str| -> Vec<&String> {
-        let pairs = words.windows(2).filter(|pair| pair[0] == flag);
-        pairs.map(|pair| &pair[1]).collect()
+    let after = |flag| values_of(words, flag);
+    let url = match (after("--url").first(), after("--url-env").first()) {
+        (Some(url), _) => json!(url),
+        (None, Some(variable)) => variables(dialect, &mut entry)?.remove(*variable)?,
+        (None, None) => return None,
     };
-    let url = (*after("--url").first()?).clone();
     let sse = words.iter().any(|word| word == "--sse");
     entry.remove(dialect.command);
     if let Some(args) = dialect.args {
@@ -132,7 +150,7 @@ pub(crate) fn peeled(
     let mut outside = Entry::new();
     for pair in after("--header-env") {
         let (name, variable) = pair.split_once('=')?;
-        let variables = entry.get_mut(dialect.env).and_then(Value::as_object_mut);
+        let variables = variables(dialect, &mut entry);
         match variables.and_then(|variables| variables.remove(variable)) {
             Some(value) => drop(headers.insert(name.to_owned(), value)),
             None if client == Client::Codex => {
@@ -144,7 +162,10 @@ pub(crate) fn peeled(
     if entry.get(dialect.env).is_some_and(|env| *env == json!({})) {
         entry.remove(dialect.env);
     }
-    entry.insert(url_field(client, dialect, sse).to_owned(), json!(url));
+    entry.insert(url_field(client, dialect, sse).to_owned(), url);
+    if let Some(variable) = after("--bearer-env").first() {
+        entry.insert(BEARER.to_owned(), json!(variable));
+    }
     for (field, table) in [(dialect.headers, headers), ("env_http_headers", outside)] {
         if !table.is_empty() {
             entry.insert(field.to_owned(), Value::Object(table));
@@ -157,6 +178,16 @@ pub(crate) fn peeled(
         entry.insert("type".to_owned(), json!(remote_type(client, sse)));
     }
     Some(entry)
+}
+
+/// What stands behind a flag, each time that it stands there.
+fn values_of<'w>(words: &'w [String], flag: &str) -> Vec<&'w String> {
+    let pairs = words.windows(2).filter(|pair| pair[0] == flag);
+    pairs.map(|pair| &pair[1]).collect()
+}
+
+fn variables<'e>(dialect: &Dialect, entry: &'e mut Entry) -> Option<&'e mut Entry> {
+    entry.get_mut(dialect.env)?.as_object_mut()
 }
 
 fn url_field(client: Client, dialect: &Dialect, sse: bool) -> &'static str {

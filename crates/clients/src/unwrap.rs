@@ -36,6 +36,7 @@ pub fn unwrap(
     if let Some(record) = record.as_ref().filter(|_| whole) {
         all.extend(elsewhere(&values, record, &all));
     }
+    let names = all.iter().map(|found| found.name.to_owned()).collect();
     all.retain(|found| only.is_empty() || only.iter().any(|name| name == found.name));
     let undoing = Undoing::of(client, all, record.as_ref());
     let left = record.iter().flat_map(|record| &record.entries);
@@ -62,6 +63,8 @@ pub fn unwrap(
     Ok(Some(Plan {
         file: file.to_owned(),
         outcomes: undoing.outcomes,
+        names,
+        wraps: false,
         exact,
         backup: match &then {
             Then::Forget {

@@ -13,7 +13,7 @@ use crate::rewrite::Gateway;
 use crate::unwrap::undo;
 use crate::{Client, ClientsError, Place, dialect};
 
-const NO_LOGIN: &str = "no header of it logs in: if the client has logged in to it by OAuth, that is the client's own and the gateway has to log in anew";
+const NO_LOGIN: &str = "no header of it logs in; if the client has logged in to it by OAuth, that login is the client's own: run `spillgate auth";
 
 /// What becomes of `file` when the servers in `places` go behind `gateway`;
 /// only those called as in `only`, unless that is empty. `None` where there is
@@ -31,7 +31,9 @@ pub fn wrap(
     };
     let places: Vec<Place> = in_file(places, file).cloned().collect();
     let (mut outcomes, mut kept, mut edits) = (Vec::new(), Vec::new(), Vec::new());
-    for found in servers(client, &values, &places) {
+    let all = servers(client, &values, &places);
+    let names = all.iter().map(|found| found.name.to_owned()).collect();
+    for found in all {
         if !only.is_empty() && !only.iter().any(|name| name == found.name) {
             continue;
         }
@@ -60,6 +62,8 @@ pub fn wrap(
     Ok(Some(Plan {
         file: file.to_owned(),
         outcomes,
+        names,
+        wraps: true,
         exact: false,
         backup,
         after,
@@ -90,7 +94,8 @@ fn judge(
             (State::Wrapped, None, Some(after))
         }
         Kind::Remote(remote) => {
-            let note = remote.headers.is_empty().then(|| NO_LOGIN.to_owned());
+            let note = (!remote.logs_in())
+                .then(|| format!("{NO_LOGIN} {}` for the gateway's", found.name));
             let after = gateway.instead(client, &dialect, found.name, entry, &remote);
             (State::Wrapped, note, Some(after))
         }

@@ -192,7 +192,6 @@ fn claude_code() {
           "command": "/bin/spillgate",
           "args": ["mcp", "--name", "old", "--url", "https://mcp.example.com/sse", "--sse"]
         },
-        "secret": { "type": "http", "url": "https://mcp.example.com/mcp?api_key=1" },
         "login": { "type": "http", "url": "https://mcp.example.com/", "oauth": { "clientId": "x" } },
         "socket": { "type": "ws", "url": "wss://mcp.example.com/" }
       },
@@ -212,7 +211,6 @@ fn claude_code() {
     files (user): wrapped
     login (user): left: the client logs in to it by OAuth (`oauth`)
     old (user): wrapped
-    secret (user): left: its address seems to hold a secret, which everybody on the machine could read on a command line
     socket (user): left: the gateway knows no `type` "ws"
     tracker (user): wrapped
     here (local): wrapped
@@ -256,8 +254,9 @@ fn codex() {
     tool_timeout_sec = 60
 
     [mcp_servers.token]
-    url = "https://mcp.example.com/mcp"
-    bearer_token_env_var = "TOKEN"
+    command = "/bin/spillgate"
+    args = ["mcp", "--name", "token", "--url", "https://mcp.example.com/mcp", "--bearer-env", "TOKEN"]
+    env_vars = ["TOKEN"]
 
     [mcp_servers.off]
     command = "off"
@@ -274,8 +273,40 @@ fn codex() {
     inline (user): wrapped
     many (user): wrapped
     off (user): left: it is disabled
-    token (user): left: `bearer_token_env_var` gives a part of a header; `env_http_headers` with the whole of it can be wrapped
+    token (user): wrapped
     "#);
+}
+
+/// What stands on the command line is enough, where nothing was written down.
+#[test]
+fn without_a_record() {
+    for (client, text) in [
+        (
+            Client::Codex,
+            "[mcp_servers.a]\nurl = \"https://a.example/mcp\"\nbearer_token_env_var = \"TOKEN\"\n",
+        ),
+        (
+            Client::Codex,
+            "[mcp_servers.a]\nurl = \"https://a.example/mcp?key=1\"\nenv_http_headers = { X = \"V\" }\n",
+        ),
+        (
+            Client::Cursor,
+            "{\"mcpServers\": {\"a\": {\"url\": \"https://a.example/${KEY}\", \"headers\": {\"X\": \"1\"}}}}",
+        ),
+    ] {
+        let house = House::new(client, Scope::User, text);
+        house.wrap(&[]);
+        assert!(
+            !house.text().contains("a.example/mcp?key=1\"]"),
+            "{}",
+            house.text()
+        );
+        fs::remove_dir_all(house.home.path().join("state")).unwrap();
+        let back = house.unwrap(&[]);
+        assert!(!back.exact);
+        let words = |text: &str| text.split_whitespace().collect::<String>();
+        assert_eq!(words(&house.text()), words(text));
+    }
 }
 
 #[test]
@@ -378,6 +409,7 @@ fn vscode() {
     },
     "asked": { "type": "http", "url": "https://${input:host}/mcp" },
     "own": { "command": "node", "args": ["x.js"], "dev": { "watch": "**" } },
+    "boxed": { "command": "node", "args": ["x.js"], "sandboxEnabled": true },
   },
 }
 "#), @r#"
@@ -399,12 +431,21 @@ fn vscode() {
             "SPILLGATE_HEADER_AUTHORIZATION": "Bearer ${input:key}",
           },
         },
-        "asked": { "type": "http", "url": "https://${input:host}/mcp" },
+        "asked": {
+          "type": "stdio",
+          "command": "/bin/spillgate",
+          "args": ["mcp", "--name", "asked", "--url-env", "SPILLGATE_URL"],
+          "env": {
+            "SPILLGATE_URL": "https://${input:host}/mcp"
+          }
+        },
         "own": { "command": "node", "args": ["x.js"], "dev": { "watch": "**" } },
+        "boxed": { "command": "node", "args": ["x.js"], "sandboxEnabled": true },
       },
     }
     ---
-    asked (user): left: VS Code asks for a part of its address (`${input:…}`)
+    asked (user): wrapped
+    boxed (user): left: its sandbox (`sandboxEnabled`) would hold the gateway, too, which could not write its store
     far (user): wrapped
     files (user): wrapped
     own (user): left: `dev` has VS Code watch or debug the server's own process

@@ -9,8 +9,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use spillgate_gateway::Incoming;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::auth::Visitor;
@@ -152,18 +154,20 @@ impl Inner {
         let incoming = call.incoming();
         if asked.is_empty() {
             // To its end, even if the client does not wait for that.
-            drop(tokio::spawn(client.peer.take(incoming)).await);
+            if let Some(handing) = begun(client.peer.take(incoming)) {
+                drop(handing.await);
+            }
             return Ok(accepted());
         }
         let most = self.settings.max_requests_per_session;
         let inlet = client.desk.open(&asked, most)?;
-        let handing = tokio::spawn(client.peer.take(incoming));
+        let handing = begun(client.peer.take(incoming));
         let reading = Reading {
             inlet,
             desk: Arc::clone(&client.desk),
             peer: Arc::clone(&client.peer),
             whose: Whose::Session(client),
-            handing: Some(handing),
+            handing,
             keep_alive: self.settings.keep_alive(),
         };
         Ok(reading.respond().await)
@@ -194,7 +198,7 @@ impl Inner {
         let said = params(message).said();
         let inlet = desk.open(&asked, 1)?;
         let peer = self.backend.exchange(desk.clone() as Arc<_>);
-        let handing = tokio::spawn(peer.take(incoming));
+        let handing = begun(peer.take(incoming));
         if asked.iter().any(Asked::is_lasting) {
             self.note_lasting(&desk);
         }
@@ -206,7 +210,7 @@ impl Inner {
                 seat,
                 is_whole: said.version.is_some() && said.has_capabilities,
             },
-            handing: Some(handing),
+            handing,
             keep_alive: self.settings.keep_alive(),
         };
         Ok(reading.respond().await)
@@ -286,6 +290,16 @@ impl Drop for Forget<'_> {
             self.front.sessions.forget(&client.id);
             tokio::spawn(async move { client.end(true).await });
         }
+    }
+}
+
+/// Begins to hand something to the gateway, which goes on to its end even if the
+/// client does not wait for that. Mostly there is nothing to wait for; then it
+/// is done here, without a task that another thread would be woken for.
+fn begun(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
+    match (&mut handing).now_or_never() {
+        Some(()) => None,
+        None => Some(tokio::spawn(handing)),
     }
 }
 

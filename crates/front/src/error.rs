@@ -12,9 +12,7 @@ pub enum FrontError {
     Settings(String),
     /// Others than this machine's users can reach the address, and nothing asks
     /// who they are. The caller's fault.
-    #[error(
-        "{0} can be reached from other machines: set `auth`, or say --insecure-no-auth if everyone there may use the servers"
-    )]
+    #[error("{0} can be reached from other machines, and nothing asks who comes")]
     Exposed(SocketAddr),
     /// The listener failed. The system's fault.
     #[error("the listener failed")]

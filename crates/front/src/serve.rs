@@ -32,6 +32,11 @@ const STREAMS: u32 = 256;
 /// Bytes of a request's head.
 const HEAD: u32 = 64 << 10;
 
+/// An unused connection is kept for longer than the 90 s for which clients keep
+/// theirs (Go's and reqwest's): a request that crosses with the closing would be
+/// lost, and a call is not sent again by itself.
+const UNUSED: Duration = Duration::from_secs(120);
+
 /// Pause after a connection could not be taken, such as for want of file
 /// descriptors.
 const BREATH: Duration = Duration::from_millis(100);
@@ -132,7 +137,9 @@ fn builder(settings: &FrontSettings) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let mut http1 = builder.http1();
     http1.timer(TokioTimer::new());
-    http1.header_read_timeout(settings.read_time());
+    // It counts from the end of the request before. The head of the first one has
+    // the time that is set: the connection sees to that.
+    http1.header_read_timeout(settings.read_time().max(UNUSED));
     http1.max_buf_size(HEAD as usize);
     let keep_alive = settings.keep_alive();
     let mut http2 = builder.http2();

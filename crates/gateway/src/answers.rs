@@ -1,13 +1,14 @@
 //! The way of what comes from a server to the client.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_wire::{
-    Envelope, Frame, Item, Key, LinkError, Parcel, Refusal, Splice, messages, object,
+    Envelope, Frame, Item, Key, LinkError, Parcel, Refusal, Splice, messages, object, span_in,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
@@ -18,22 +19,25 @@ use crate::pending::{Asked, Waiting};
 use crate::rewrite::Rewriting;
 use crate::seen::Outcome;
 use crate::session::Session;
-use crate::several;
+use crate::several::{self, Heard};
 use crate::upstream::{Slot, Upstream};
 
 /// The requests that a frame answers and whose answers may change.
 pub(crate) type Due = HashMap<Key, Waiting>;
 
 impl Session {
-    /// Takes what a server sent.
-    pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, parcel: Parcel) {
+    /// Takes what a server sent in one of its lives.
+    pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, life: u64, parcel: Parcel) {
         let Some(upstream) = self.roster.get(slot) else {
             return;
         };
-        let parcel = match self.only() {
-            Some(_) => parcel,
+        if !upstream.lives(life) {
+            return; // its end was noted, and what waited was told
+        }
+        let parcel = match self.is_solo() {
+            true => parcel,
             // The ids of events are one server's.
-            None => Parcel {
+            false => Parcel {
                 event: None,
                 ..parcel
             },
@@ -43,46 +47,99 @@ impl Session {
                 self.message(&upstream, parcel.of, parcel.event, frame)
                     .await;
             }
+            Item::Message(Frame::Spooled(spooled)) if !spooled.is_sound() => {
+                let item = Item::Message(Frame::Spooled(spooled));
+                self.unreadable(&upstream, Parcel { item, ..parcel }).await;
+            }
             Item::Message(Frame::Spooled(spooled)) => {
                 self.large(&upstream, parcel.of, parcel.event, *spooled)
                     .await;
             }
-            Item::Message(Frame::Pieces(_)) => {} // these go to clients only
             Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
             Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
             Item::Gone(how) => {
                 if !self.is_closing() {
                     tracing::warn!(server = upstream.name(), how, "the server ended");
                 }
+                // First, for another life has other requests.
+                let lost = self.pending.drain(|waiting| waiting.slot == slot);
                 drop(upstream.note_end(&how));
-                self.fail_all(&upstream, &how).await;
+                self.fail_these(&upstream, lost, &how).await;
             }
-            Item::Mark { .. } | Item::Ended => self.to.take(parcel).await,
+            // A large notification, which nobody asked for.
+            Item::Message(Frame::Pieces(_)) | Item::Mark { .. } | Item::Ended => {
+                self.to.take(parcel).await;
+            }
         }
     }
 
     async fn failed(&self, upstream: &Upstream, of: Option<Key>, error: &LinkError) {
-        let Some(mut waiting) = of.and_then(|key| self.pending.take(&key)) else {
+        let Some(waiting) = of.and_then(|key| self.pending.take(&key)) else {
             tracing::warn!(server = upstream.name(), %error, "failed");
             return;
         };
+        self.not_answered(upstream, waiting, error).await;
+    }
+
+    /// Tells whoever waits that no answer will come.
+    pub(crate) async fn not_answered(
+        &self,
+        upstream: &Upstream,
+        mut waiting: Waiting,
+        error: &LinkError,
+    ) {
         waiting.end(Outcome::UpstreamGone);
+        if self.tries_another(&mut waiting, None) {
+            return;
+        }
         match waiting.for_us {
             Some(for_us) => drop(for_us.send(Err(error.to_string()))),
             None => self.fail(upstream, &waiting.id, error).await,
         }
     }
 
-    async fn refused(&self, upstream: &Upstream, of: Option<Key>, refusal: Refusal) {
+    async fn refused(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        of: Option<Key>,
+        refusal: Refusal,
+    ) {
         let mut waiting = of.as_ref().and_then(|key| self.pending.take(key));
+        if !refusal.session_lost {
+            return self
+                .tell_refusal(upstream, of, waiting.as_mut(), refusal)
+                .await;
+        }
+        // The next message begins another session.
+        let how = "does not know our session any more";
+        tracing::warn!(server = upstream.name(), how, "the session is begun again");
+        let slot = upstream.slot;
+        let lost = self.pending.drain(|waiting| waiting.slot == slot);
+        let link = upstream.note_end(how);
+        self.tell_refusal(upstream, of, waiting.as_mut(), refusal)
+            .await;
+        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        // Aside: this is a task of the link, and ends with it.
+        self.work(async move {
+            session.fail_these(&upstream, lost, how).await;
+            drop(link);
+        });
+    }
+
+    async fn tell_refusal(
+        &self,
+        upstream: &Upstream,
+        of: Option<Key>,
+        mut waiting: Option<&mut Waiting>,
+        refusal: Refusal,
+    ) {
         if let Some(waiting) = &mut waiting {
             waiting.end(Outcome::Refused);
+            if self.tries_another(waiting, None) {
+                return;
+            }
         }
-        if let Some(Waiting {
-            for_us: Some(for_us),
-            ..
-        }) = waiting
-        {
+        if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us.take()) {
             // The body may be the protocol's own error.
             let how = format!("refused it with HTTP status {}", refusal.status);
             let is_answer = messages(&refusal.body)
@@ -96,10 +153,11 @@ impl Session {
             return;
         }
         tracing::debug!(server = upstream.name(), status = refusal.status, "refused");
+        let server = Some(upstream.name().to_owned());
         let parcel = Parcel {
             of,
             event: None,
-            item: Item::Refused(refusal),
+            item: Item::Refused(Refusal { server, ..refusal }),
         };
         self.to.take(parcel).await;
     }
@@ -111,39 +169,34 @@ impl Session {
         event: Option<String>,
         frame: Bytes,
     ) {
-        let mut due = Due::new();
-        let mut mapped = Splice::default();
-        for envelope in messages(&frame) {
+        let (mut due, mut mapped) = (Due::new(), Splice::default());
+        let envelopes = messages(&frame);
+        if envelopes.is_empty() {
+            let item = Item::Message(Frame::Memory(frame.clone()));
+            let parcel = Parcel { of, event, item };
+            return self.unreadable(upstream, parcel).await;
+        }
+        for envelope in &envelopes {
             if !envelope.is_response() {
-                if self.only().is_none() {
-                    several::note_change(self, &envelope);
-                    mapped.merge(several::mark_request(upstream.slot, &frame, &envelope));
-                }
-                of = of.or_else(|| self.reported(&envelope));
+                let changes = self.notified(upstream, &frame, envelope, &mut of);
+                let Some(changes) = changes.await else { return };
+                mapped.merge(changes);
+                of = of.or_else(|| self.reported(envelope));
                 continue;
             }
-            let Some(key) = envelope.key() else { continue };
-            let Some(mut waiting) = self.pending.take(&key) else {
-                continue;
-            };
-            if let Some(seen) = &mut waiting.seen {
-                seen.answered(&envelope, frame.len() as u64);
-            }
-            if let Some(for_us) = waiting.for_us {
-                // Whoever asked may have given up.
-                drop(for_us.send(Ok(frame)));
-                return;
-            }
-            of.get_or_insert_with(|| key.clone());
-            if self.may_change(upstream, &waiting.asked, &frame) {
-                due.insert(key, waiting);
-            } else if let Some(seen) = &waiting.seen {
-                seen.passed(&waiting.asked);
+            let is_only = envelopes.len() == 1;
+            match self.noted(upstream, &frame, envelope, is_only, &mut due) {
+                ControlFlow::Break(()) => return,
+                ControlFlow::Continue(key) => of = of.or(key),
             }
         }
-        let frame = match mapped.is_empty() {
-            true => frame,
-            false => mapped.apply(&frame).into(),
+        let frame = if mapped.is_empty() {
+            frame
+        } else {
+            for waiting in due.values_mut() {
+                waiting.result = None;
+            }
+            mapped.apply(&frame).into()
         };
         self.answered(
             upstream,
@@ -155,6 +208,76 @@ impl Session {
             due,
         )
         .await;
+    }
+
+    /// Takes note of an answer: the request of the client's that it belongs to. A
+    /// break means that the client does not get this frame. `is_only`: nothing
+    /// else is in it.
+    fn noted(
+        &self,
+        upstream: &Upstream,
+        frame: &Bytes,
+        envelope: &Envelope<'_>,
+        is_only: bool,
+        due: &mut Due,
+    ) -> ControlFlow<(), Option<Key>> {
+        let Some(key) = envelope.key() else {
+            return ControlFlow::Continue(None);
+        };
+        let Some(mut waiting) = self.pending.take(&key) else {
+            if is_only && self.pending.is_given_up(&key) {
+                tracing::debug!(server = upstream.name(), "answers too late");
+                return ControlFlow::Break(());
+            }
+            return ControlFlow::Continue(None);
+        };
+        if let Some(seen) = &mut waiting.seen {
+            seen.answered(envelope, frame.len() as u64);
+        }
+        if let Some(for_us) = waiting.for_us {
+            // Whoever asked may have given up.
+            drop(for_us.send(Ok(frame.clone())));
+            return ControlFlow::Break(());
+        }
+        if envelope.result.is_none() && self.tries_another(&mut waiting, Some(frame.clone())) {
+            return ControlFlow::Break(());
+        }
+        if self.may_change(upstream, &waiting.asked, frame) {
+            let result = envelope.result.map(RawValue::get);
+            waiting.result = result.map(|result| span_in(frame, result));
+            due.insert(key.clone(), waiting);
+        } else if let Some(seen) = &waiting.seen {
+            seen.passed(&waiting.asked);
+        }
+        ControlFlow::Continue(Some(key))
+    }
+
+    /// The changes to a message that answers nothing; `None` if it was for the
+    /// gateway.
+    async fn notified(
+        &self,
+        upstream: &Upstream,
+        frame: &Bytes,
+        envelope: &Envelope<'_>,
+        of: &mut Option<Key>,
+    ) -> Option<Splice> {
+        if self.only().is_some() {
+            return Some(Splice::default());
+        }
+        several::note_change(self, envelope);
+        match several::heard(self, frame, envelope) {
+            Heard::Other => Some(several::mark_request(upstream.slot, frame, envelope)),
+            Heard::Of(stream, splice) => {
+                *of = Some(stream);
+                Some(splice)
+            }
+            Heard::Ours(told) => {
+                if let Some(parcel) = told {
+                    self.to.take(parcel).await;
+                }
+                None
+            }
+        }
     }
 
     /// The client's request whose progress a notification reports.
@@ -185,9 +308,10 @@ impl Session {
         if due.is_empty() {
             return self.to.take(parcel).await;
         }
-        let permit = Arc::clone(&self.hub().at_once).acquire_owned().await;
+        let room = self.hub().room(frame.len()).await;
         let (session, upstream, frame) = (Arc::clone(self), Arc::clone(upstream), frame.clone());
         let work = async move {
+            let turn = session.hub().turn().await;
             let (rewriter, original) = (Arc::clone(&session), frame.clone());
             let rewrite = move || rewriter.rewrite(&upstream, &original, &due);
             // Should that fail, the client gets what the server sent.
@@ -197,7 +321,7 @@ impl Session {
             }
             let item = Item::Message(Frame::Memory(rewritten.map_or(frame, Bytes::from)));
             session.to.take(Parcel { item, ..parcel }).await;
-            drop(permit);
+            drop((turn, room));
         };
         self.work(work);
     }
@@ -226,11 +350,10 @@ impl Session {
         gateway: &'a Gateway,
         upstream: &'a Upstream,
     ) -> Rewriting<'a> {
-        let is_solo = self.only().is_some();
         Rewriting {
             offloader: &gateway.offloader,
             server: upstream.name(),
-            filter: is_solo.then_some(&upstream.server.tools),
+            filter: self.is_solo().then_some(&upstream.server.tools),
             own: &self.own,
             learnt: &upstream.learnt,
         }

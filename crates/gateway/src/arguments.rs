@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Parcel};
+use spillgate_wire::{Envelope, Parcel, messages};
 use tokio::task::spawn_blocking;
 
+use crate::denial;
 use crate::error::internal;
 use crate::gateway::Gateway;
 use crate::incoming::Incoming;
 use crate::metrics::Reference;
+use crate::pending::CallParams;
 use crate::references::{self, Resolved};
 use crate::resources::{self, Era};
 use crate::seen::Outcome;
 use crate::session::Session;
+use crate::several::result_frame;
 use crate::upstream::Upstream;
 
 impl Session {
@@ -25,10 +28,14 @@ impl Session {
         upstream: &Arc<Upstream>,
         incoming: &Incoming,
         envelope: &Envelope<'_>,
+        call: Option<&CallParams<'_>>,
     ) {
-        self.expect(upstream, envelope);
+        self.expect(upstream, envelope, call);
         let resolved = match self.hub().gateway().offloader.policy().allows_references() {
-            true => self.resolved(upstream, &incoming.frame).await,
+            true => {
+                let era = Era::of(envelope.params);
+                self.resolved(upstream, &incoming.frame, era).await
+            }
             false => Some(incoming.frame.clone()),
         };
         let Some(frame) = resolved else { return };
@@ -42,8 +49,13 @@ impl Session {
     }
 
     /// The frame with the references in a call's arguments resolved; `None` if
-    /// one was wrong, which the client has been told. In a batch they stay.
-    async fn resolved(self: &Arc<Self>, upstream: &Arc<Upstream>, frame: &Bytes) -> Option<Bytes> {
+    /// one was wrong, which the client has been told.
+    async fn resolved(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        frame: &Bytes,
+        era: Era,
+    ) -> Option<Bytes> {
         let gateway = self.hub().gateway();
         let refers = self.rewriting(&gateway, upstream).may_refer(frame);
         let Some((key, id, origin, arguments)) = refers else {
@@ -68,9 +80,7 @@ impl Session {
                 self.hub().metrics().reference(Reference::Resolved);
                 return Some(frame.into());
             }
-            Ok(Resolved::Refused(result)) => {
-                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
-            }
+            Ok(Resolved::Refused(result)) => result_frame(&id, &era.complete(&result)),
             Err(_) => internal(&id),
         };
         self.hub().metrics().reference(Reference::Refused);
@@ -79,6 +89,29 @@ impl Session {
         }
         self.to_client(answer).await;
         None
+    }
+
+    /// Whether a message of a batch is more than passed on by this gateway.
+    pub(crate) fn has_to_do_with(&self, upstream: &Upstream, frame: &Bytes) -> bool {
+        let envelopes = messages(frame);
+        let [one] = &*envelopes else { return false };
+        let gateway = self.hub().gateway();
+        match one.method.as_deref() {
+            Some("tools/call") => {
+                CallParams::of(one).is_some_and(|call| self.is_own_call(&call))
+                    || denial::of_one(upstream, one).is_some()
+                    || self
+                        .rewriting(&gateway, upstream)
+                        .may_refer(frame)
+                        .is_some()
+            }
+            Some("resources/read") => {
+                let is_one = self.own.server_is_one();
+                let uri = resources::asked(one.params);
+                uri.is_some_and(|uri| resources::is_ours(&gateway.offloader, &uri, is_one))
+            }
+            _ => false,
+        }
     }
 
     /// Whether a request is answered here: for a resource of ours, or a list of
@@ -101,7 +134,7 @@ impl Session {
             });
             return true;
         }
-        let first = self.roster.all().first().cloned();
+        let first = self.roster.first();
         let listed = first.and_then(|first| first.learnt.known.listed(method, envelope.params));
         let Some(result) = listed else { return false };
         self.answer(envelope, id.get(), move |_| format!("\"result\":{result}"));

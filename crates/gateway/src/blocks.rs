@@ -68,6 +68,8 @@ pub(crate) struct Binary<'a> {
     /// The name of the resource that they are.
     pub(crate) uri: Option<Cow<'a, RawValue>>,
     pub(crate) is_image: bool,
+    /// Whether its MIME type tells if it is one: that of a resource does.
+    pub(crate) is_told_by_mime: bool,
 }
 
 impl<'a> Block<'a> {
@@ -115,6 +117,7 @@ fn block<'a>(members: &Members<'a>) -> Option<Kind<'a>> {
             mime: members.string("mimeType").map(Cow::Borrowed),
             uri: None,
             is_image: kind == "image",
+            is_told_by_mime: false,
         })),
         "resource" => resource(&Members::of(members.get("resource")?)?, false),
         _ => None,
@@ -131,6 +134,7 @@ fn resource<'a>(members: &Members<'a>, wanted: bool) -> Option<Kind<'a>> {
         mime: members.string("mimeType").map(Cow::Borrowed),
         uri: members.string("uri").map(Cow::Borrowed),
         is_image: wanted || members.string("mimeType").is_some_and(is_image),
+        is_told_by_mime: true,
     }))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, Parcel, object};
+use spillgate_wire::{Key, Parcel};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError, spawn_blocking};
@@ -14,17 +14,16 @@ use crate::error::internal;
 use crate::own_calls::Cancelled;
 use crate::pending::CallParams;
 use crate::progress::{self, Progress};
+use crate::resources::Era;
 use crate::seen::own_call_span;
 use crate::session::Session;
+use crate::several::result_frame;
 use crate::tools::{self, TOOL_OUTPUT, Tools};
 
 impl Session {
-    /// Whether a `tools/call` is for a tool of ours.
-    pub(crate) fn is_own_call(&self, envelope: &Envelope<'_>) -> bool {
-        let params = envelope.params.and_then(object::<CallParams<'_>>);
-        params.is_some_and(|params| {
-            self.own.has(&params.name) && !self.is_upstreams(params.arguments)
-        })
+    /// Whether a call is for a tool of ours.
+    pub(crate) fn is_own_call(&self, call: &CallParams<'_>) -> bool {
+        self.own.has(&call.name) && !self.is_upstreams(call.arguments)
     }
 
     /// Whether a call of our tool is for another Spillgate behind this one.
@@ -40,19 +39,17 @@ impl Session {
         self: &Arc<Self>,
         key: Key,
         id: &str,
-        envelope: &Envelope<'_>,
+        params: &CallParams<'_>,
         headers: &[(String, String)],
     ) {
-        let Some(params) = envelope.params.and_then(object::<CallParams<'_>>) else {
-            return;
-        };
         self.hub().metrics().own_call(&params.name, &tools::NAMES);
-        let span = own_call_span(&key, &params.name, &params, self.hub().traces(), headers);
+        let span = own_call_span(&key, &params.name, params, self.hub().traces(), headers);
         let cancelled = self.own_calls.begin(&key);
         let session = Arc::clone(self);
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
         let token = progress::token(params.meta);
+        let era = Era::of_meta(params.meta);
         let work = async move {
             let turn = session.own_calls.turn(&tool).await;
             if !session.own_calls.is_awaited(&key) {
@@ -67,8 +64,7 @@ impl Session {
                 _ => spawn_blocking(move || tools.call(&tool, arguments.as_deref())).await,
             };
             let frame = match result {
-                Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n")
-                    .into_bytes(),
+                Ok(result) => result_frame(&id, &era.complete(&result)),
                 Err(_) => internal(&id),
             };
             drop(turn);

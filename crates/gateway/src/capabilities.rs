@@ -21,16 +21,25 @@ const LINKS_SINCE: &str = "2025-06-18";
 pub(crate) struct Greeting {
     /// The changes.
     pub(crate) splice: Splice,
-    /// Whether the server has resources of its own.
-    pub(crate) has_resources: bool,
+    /// Whether lists of resources are answered in the server's place: it has
+    /// none, and the client was told that there are.
+    pub(crate) lists: bool,
     /// Whether the client knows `resource_link` blocks.
     pub(crate) links: bool,
 }
 
-/// The changes to the greeting `result` in `frame`: that there are resources
-/// and, if `list_changes`, that the list of tools may change. None for a server
-/// without tools and prompts: it has no results that could be stored.
-pub(crate) fn announce(frame: &[u8], result: &RawValue, list_changes: bool) -> Greeting {
+/// What there is to be said in a greeting.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Announced {
+    /// Binary blocks may become links, which are read as resources.
+    pub(crate) links: bool,
+    /// The list of tools may change.
+    pub(crate) list_changes: bool,
+}
+
+/// The changes to the greeting `result` in `frame`. None for a server without
+/// tools and prompts: it has no results that could be stored.
+pub(crate) fn announce(frame: &[u8], result: &RawValue, announced: Announced) -> Greeting {
     let mut splice = Splice::default();
     let greeting = Members::of(result);
     let version = greeting
@@ -44,29 +53,35 @@ pub(crate) fn announce(frame: &[u8], result: &RawValue, list_changes: bool) -> G
     };
     let has_resources = of("resources").is_some();
     let tools = of("tools");
+    let lists = announced.links && !has_resources;
     if let Some(raw) = raw
-        && !has_resources
+        && lists
         && (tools.is_some() || of("prompts").is_some())
     {
         match capabilities.as_ref().and_then(|all| all.get("resources")) {
             Some(odd) => splice.replace(span_in(frame, odd.get()), "{}"),
-            None => insert_members(&mut splice, frame, raw, "\"resources\":{},".to_owned()),
+            None => insert_members(
+                &mut splice,
+                frame,
+                raw.get(),
+                "\"resources\":{},".to_owned(),
+            ),
         }
     }
-    if let Some((tools, members)) = tools.filter(|_| list_changes) {
+    if let Some((tools, members)) = tools.filter(|_| announced.list_changes) {
         match members.get("listChanged") {
             Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
             None => insert_members(
                 &mut splice,
                 frame,
-                tools,
+                tools.get(),
                 "\"listChanged\":true,".to_owned(),
             ),
         }
     }
     Greeting {
         splice,
-        has_resources,
+        lists,
         links: version.is_none_or(|version| *version >= *LINKS_SINCE),
     }
 }
@@ -77,6 +92,17 @@ mod tests {
 
     use super::*;
     use spillgate_wire::messages;
+
+    #[test]
+    fn where_nothing_becomes_a_link_nothing_is_said_of_resources() {
+        let frame = br#"{"id":1,"result":{"capabilities":{"tools":{}}}}"#;
+        let announced = Announced {
+            links: false,
+            list_changes: false,
+        };
+        let greeting = announce(frame, messages(frame)[0].result.unwrap(), announced);
+        assert!(greeting.splice.is_empty() && !greeting.lists);
+    }
 
     #[test]
     fn only_the_flag_changes() {
@@ -94,22 +120,26 @@ mod tests {
         let all = greetings.map(|greeting| {
             let frame = format!(r#"{{"id":1,"result":{greeting}}}"#);
             let envelope = &messages(frame.as_bytes())[0];
-            let greeting = announce(frame.as_bytes(), envelope.result.unwrap(), true);
-            let (links, has) = (greeting.links, greeting.has_resources);
+            let announced = Announced {
+                links: true,
+                list_changes: true,
+            };
+            let greeting = announce(frame.as_bytes(), envelope.result.unwrap(), announced);
+            let (links, lists) = (greeting.links, greeting.lists);
             let frame = greeting.splice.apply(frame.as_bytes());
             let frame = String::from_utf8(frame).unwrap();
-            format!("{frame} links: {links}, resources: {has}")
+            format!("{frame} links: {links}, lists: {lists}")
         });
         assert_snapshot!(all.join("\n"), @r#"
-        {"id":1,"result":{"capabilities":{"resources":{},"tools":{"listChanged":true}},"x":1.0}} links: true, resources: false
-        {"id":1,"result":{"capabilities":{"resources":{},"x":1.0, "tools": { "listChanged" : true ,"y":1e2}}}} links: true, resources: false
-        {"id":1,"result":{"capabilities":{"resources":{},"tools":{"listChanged":true, "y":1e2}}}} links: true, resources: false
-        {"id":1,"result":{"capabilities":{"resources":{},"prompts":{}}}} links: true, resources: false
-        {"id":1,"result":{"capabilities":{"tools":null}}} links: true, resources: false
-        {"id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":true},"resources":{}}}} links: false, resources: true
-        {"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{}}}} links: true, resources: false
-        {"id":1,"result":{"capabilities":{}}} links: true, resources: false
-        {"id":1,"result":{}} links: true, resources: false
+        {"id":1,"result":{"capabilities":{"resources":{},"tools":{"listChanged":true}},"x":1.0}} links: true, lists: true
+        {"id":1,"result":{"capabilities":{"resources":{},"x":1.0, "tools": { "listChanged" : true ,"y":1e2}}}} links: true, lists: true
+        {"id":1,"result":{"capabilities":{"resources":{},"tools":{"listChanged":true, "y":1e2}}}} links: true, lists: true
+        {"id":1,"result":{"capabilities":{"resources":{},"prompts":{}}}} links: true, lists: true
+        {"id":1,"result":{"capabilities":{"tools":null}}} links: true, lists: true
+        {"id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":true},"resources":{}}}} links: false, lists: false
+        {"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{}}}} links: true, lists: true
+        {"id":1,"result":{"capabilities":{}}} links: true, lists: true
+        {"id":1,"result":{}} links: true, lists: true
         "#);
     }
 }

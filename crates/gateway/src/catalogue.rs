@@ -17,17 +17,25 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Takes in a whole list; of two with one name the first counts.
+    /// Takes in a whole list; of two with one name the first counts. What the
+    /// servers that are `left_out` had, clients may still call.
     pub(crate) fn learn(
         &self,
         kind: Kind,
         owners: impl Iterator<Item = (String, (String, String))>,
+        left_out: &[&str],
     ) {
         let mut listed = HashMap::new();
         for (shown, owner) in owners {
             listed.entry(shown).or_insert(owner);
         }
-        locked(&self.kinds).insert(kind, listed);
+        let mut kinds = locked(&self.kinds);
+        for (shown, owner) in kinds.remove(&kind).unwrap_or_default() {
+            if left_out.contains(&&*owner.0) {
+                listed.entry(shown).or_insert(owner);
+            }
+        }
+        kinds.insert(kind, listed);
     }
 
     pub(crate) fn knows(&self, kind: Kind) -> bool {

@@ -6,12 +6,13 @@
 use std::io;
 
 use serde_json::{Value, json};
-use spillgate_wire::{Envelope, Key, LinkError, Refusal, messages};
+use spillgate_wire::{Key, LinkError, Refusal, Splice, messages, span_in};
 
 /// The code that JSON-RPC leaves to implementations.
 const SERVER_ERROR: i64 = -32000;
 /// The code of a request that took too long, as the SDKs have it.
 const TIMED_OUT: i64 = -32001;
+const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
@@ -68,11 +69,14 @@ fn upstream(id: &str, code: i64, server: &str, message: &str) -> Vec<u8> {
 /// For a request that the server refused on the level of HTTP: its own answer, if
 /// the body is one.
 pub(crate) fn refused(of: &Key, refusal: &Refusal) -> Vec<u8> {
-    if messages(&refusal.body)
-        .first()
-        .is_some_and(Envelope::is_response)
-    {
-        let mut line: Vec<u8> = refusal.body.trim_ascii_end().to_vec();
+    let said = messages(&refusal.body);
+    if let Some(answer) = said.first().filter(|one| one.is_response()) {
+        let mut splice = Splice::default();
+        // The SDKs' servers know of no request yet when they refuse one.
+        if let Some(id) = answer.id.filter(|_| answer.key().as_ref() != Some(of)) {
+            splice.replace(span_in(&refusal.body, id.get()), of.as_json());
+        }
+        let mut line = splice.apply(refusal.body.trim_ascii_end());
         for byte in &mut line {
             if matches!(byte, b'\n' | b'\r') {
                 *byte = b' ';
@@ -82,17 +86,24 @@ pub(crate) fn refused(of: &Key, refusal: &Refusal) -> Vec<u8> {
         return line;
     }
     let what = match refusal.status {
-        401 | 403 => "does not let the gateway in",
-        404 => "knows no such endpoint or session",
+        401 | 403 => "does not let the gateway in; check the header or the token that it is given",
+        404 if refusal.session_lost => "knows the session no more",
+        404 => "has no MCP at that address; check its url",
+        405 | 501 => "takes no messages of MCP at that address; check its url",
         429 => "wants fewer requests",
         500.. => "failed",
         _ => "refused the request",
     };
+    let server = refusal.server.as_deref();
+    let named = server.map(|name| format!(" `{name}`")).unwrap_or_default();
     let message = format!(
-        "the upstream server {what} (HTTP status {})",
+        "the upstream server{named} {what} (HTTP status {})",
         refusal.status
     );
-    let data = json!({"fault": "upstream", "status": refusal.status});
+    let mut data = json!({"fault": "upstream", "status": refusal.status});
+    if let Some(server) = server {
+        data["server"] = server.into();
+    }
     error_frame(
         of.as_json(),
         &json!({"code": SERVER_ERROR, "message": message, "data": data}),
@@ -106,6 +117,15 @@ pub(crate) fn nobody_answered(id: &str, method: &str, why: &str) -> Vec<u8> {
     error_frame(
         id,
         &json!({"code": SERVER_ERROR, "message": message, "data": data}),
+    )
+}
+
+/// For a message that may not be sent.
+pub(crate) fn invalid_request(id: &str, message: &str) -> Vec<u8> {
+    let data = json!({"fault": "client"});
+    error_frame(
+        id,
+        &json!({"code": INVALID_REQUEST, "message": message, "data": data}),
     )
 }
 
@@ -131,13 +151,13 @@ pub(crate) fn method_not_found(id: &str, method: &str) -> Vec<u8> {
     )
 }
 
-/// For a batch to several servers.
-pub(crate) fn batch_refused(id: &str) -> Vec<u8> {
-    let message = "a gateway to several servers takes one message at a time, no batches";
+/// For what is no message.
+pub(crate) fn no_message() -> Vec<u8> {
+    let message = "this is no JSON-RPC message";
     let data = json!({"fault": "client"});
     error_frame(
-        id,
-        &json!({"code": INVALID_REQUEST, "message": message, "data": data}),
+        "null",
+        &json!({"code": PARSE_ERROR, "message": message, "data": data}),
     )
 }
 
@@ -155,4 +175,39 @@ pub(crate) fn internal(id: &str) -> Vec<u8> {
 
 fn error_frame(id: &str, error: &Value) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_answers_the_request_that_was_refused() {
+        let of = Key::number(7);
+        let refusal = |body: &'static str| Refusal {
+            status: 404,
+            content_type: None,
+            challenge: None,
+            session_lost: true,
+            server: None,
+            body: body.into(),
+        };
+        let cases = [
+            (
+                "{\"id\":7,\n\"error\":{\"code\":1}}",
+                "{\"id\":7, \"error\":{\"code\":1}}\n",
+            ),
+            // As the Python SDK's server says it.
+            (
+                r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}"#,
+                "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32600,\"message\":\"Session not found\"}}\n",
+            ),
+        ];
+        for (body, want) in cases {
+            let line = refused(&of, &refusal(body));
+            assert_eq!(String::from_utf8(line).unwrap(), want);
+        }
+        let line = refused(&of, &refusal(r#"{"id":1,"method":"x"}"#));
+        assert!(line.starts_with(br#"{"jsonrpc":"2.0","id":7,"error":"#));
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use spillgate_offload::Ledger;
 use spillgate_wire::Sink;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::bridging::{Bridged, Eras};
 use crate::catalogue::Catalogue;
@@ -13,14 +13,21 @@ use crate::gateway::{Gateway, Server};
 use crate::locked;
 use crate::metrics::{Metrics, ServerState};
 use crate::own::OwnTools;
+use crate::own_calls::Turns;
 use crate::roster::Memory;
 use crate::seen::Traces;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::watched::{WatchedLedger, WatchedWays};
 
-/// Oversized results that are worked on at once: each is in memory meanwhile.
+/// Oversized results that are worked on at once: each is in memory several times
+/// meanwhile.
 const AT_ONCE: usize = 4;
+
+/// KiB of answers that may wait for that, of all servers together; beyond, a
+/// server is read no further. Without room to wait, the small answers of a server
+/// would stand behind the large ones of other clients.
+const ROOM_KIB: u32 = 32 << 10;
 
 /// The servers behind a gateway and what it does with their results: one for
 /// all clients.
@@ -41,7 +48,10 @@ pub struct Hub {
     metrics: Arc<Metrics>,
     traces: OnceLock<Arc<dyn Traces>>,
     pub(crate) catalogue: Catalogue,
-    pub(crate) at_once: Arc<Semaphore>,
+    at_once: Arc<Semaphore>,
+    /// What takes much of the machine is done in turn.
+    pub(crate) turns: Arc<Turns>,
+    room: Arc<Semaphore>,
 }
 
 impl Hub {
@@ -65,6 +75,8 @@ impl Hub {
             traces: OnceLock::new(),
             catalogue: Catalogue::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: Arc::default(),
+            room: Arc::new(Semaphore::new(ROOM_KIB as usize)),
         })
     }
 
@@ -75,7 +87,11 @@ impl Hub {
         let own = Arc::new(own_tools_of(&gateway));
         let session = Session::new(
             Arc::clone(self),
-            Bridged::session(Arc::clone(&gateway.ways), Arc::clone(&self.eras)),
+            Bridged::session(
+                Arc::clone(&gateway.ways),
+                Arc::clone(&self.eras),
+                Arc::clone(&self.metrics),
+            ),
             to,
             own,
             Memory::default(),
@@ -90,7 +106,8 @@ impl Hub {
     /// servers that are processes.
     #[must_use]
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
-        let ways = Bridged::exchange(&self.shared, Arc::clone(&self.eras));
+        let known = (Arc::clone(&self.eras), Arc::clone(&self.metrics));
+        let ways = Bridged::exchange(&self.shared, known.0, known.1);
         Session::new(
             Arc::clone(self),
             ways,
@@ -156,6 +173,19 @@ impl Hub {
     }
 
     /// The settings in force.
+    /// Room for an answer of so many bytes to wait in until it is its turn.
+    pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB);
+        let kib = kib.clamp(1, ROOM_KIB);
+        let room = Arc::clone(&self.room).acquire_many_owned(kib).await;
+        room.ok() // never closed
+    }
+
+    /// Leave to work on an oversized result.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.at_once).acquire_owned().await.ok() // never closed
+    }
+
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&locked(&self.gateway))
     }

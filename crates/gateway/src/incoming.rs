@@ -1,17 +1,29 @@
 //! What does a frame of the client want?
 
+use std::fmt;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use spillgate_wire::{Envelope, Message, object};
 
-/// A frame from a client.
-#[derive(Debug, Clone)]
+/// A frame from a client. Printed without its bytes.
+#[derive(Clone)]
 pub struct Incoming {
     /// Its bytes.
     pub frame: Bytes,
     /// Headers that came with it, names in lower case: `mcp-*` but for the
     /// session's id, `traceparent`, `tracestate`, `baggage`.
     pub headers: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&String> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Incoming")
+            .field("frame", &format_args!("{} bytes", self.frame.len()))
+            .field("headers", &headers)
+            .finish()
+    }
 }
 
 impl Incoming {

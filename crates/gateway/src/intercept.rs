@@ -7,7 +7,6 @@
 //! stays where it is.
 
 use serde_json::json;
-use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
 use spillgate_offload::{Limits, Offloader, Outcome, Profile};
 use spillgate_store::{Receipt, StoreError};
@@ -44,7 +43,7 @@ pub(crate) fn intercept(
     offloader: &Offloader,
     case: Case,
     frame: &[u8],
-    result: &RawValue,
+    result: &str,
 ) -> (Splice, bool) {
     let unchanged = (Splice::default(), false);
     let found = Found::parse(case.form, result);
@@ -59,7 +58,7 @@ pub(crate) fn intercept(
         offloader.ledger().inline_of(server, bytes);
         return unchanged;
     }
-    let whole = result.get().as_bytes();
+    let whole = result.as_bytes();
     let _store = tracing::info_span!("store", bytes).entered();
     let text = found.text(whole);
     let tool = case.origin.tool.clone();
@@ -112,7 +111,7 @@ pub(crate) fn log(stored: &Result<Receipt, StoreError>) {
 /// `isError`.
 pub(crate) fn changes(
     frame: &[u8],
-    result: &RawValue,
+    result: &str,
     found: &Found<'_>,
     stored: &Stored<'_>,
     limits: &Limits,
@@ -142,20 +141,14 @@ pub(crate) fn changes(
 }
 
 /// Puts members, each followed by a comma, at the front of an object.
-pub(crate) fn insert_members(
-    splice: &mut Splice,
-    frame: &[u8],
-    object: &RawValue,
-    mut members: String,
-) {
-    let text = object.get();
-    let Some(brace) = text.find('{').filter(|_| !members.is_empty()) else {
+pub(crate) fn insert_members(splice: &mut Splice, frame: &[u8], object: &str, mut members: String) {
+    let Some(brace) = object.find('{').filter(|_| !members.is_empty()) else {
         return;
     };
-    if text[brace + 1..].trim_ascii_start().starts_with('}') {
+    if object[brace + 1..].trim_ascii_start().starts_with('}') {
         members.pop(); // nothing follows
     }
-    let at = span_in(frame, text).start + brace + 1;
+    let at = span_in(frame, object).start + brace + 1;
     splice.replace(at..at, members);
 }
 
@@ -188,7 +181,7 @@ mod tests {
                 links: true,
                 origin: Origin::tool("dump"),
             };
-            splice.merge(intercept(&offloader, case, frame.as_bytes(), result).0);
+            splice.merge(intercept(&offloader, case, frame.as_bytes(), result.get()).0);
         }
         let stored = offloader.store().list().unwrap();
         let raw = stored.first().map(|listed| {

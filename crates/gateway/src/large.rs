@@ -22,7 +22,8 @@ struct Answered {
     of: Option<Key>,
     /// Over once the answers are worked on.
     seen: Vec<Seen>,
-    /// The gateway itself asked; nobody else waits.
+    /// The gateway itself asked, or has given the answer itself: nobody else
+    /// waits.
     is_ours: bool,
 }
 
@@ -39,9 +40,10 @@ impl Session {
         if answered.is_ours {
             return;
         }
-        let permit = Arc::clone(&self.hub().at_once).acquire_owned().await;
+        let room = self.hub().room(spooled.stand_in().len()).await;
         let session = Arc::clone(self);
         self.work(async move {
+            let turn = session.hub().turn().await;
             let Answered {
                 ids,
                 cases,
@@ -84,7 +86,7 @@ impl Session {
                     }
                 }
             }
-            drop(permit);
+            drop((turn, room));
         });
     }
 
@@ -93,6 +95,7 @@ impl Session {
         for envelope in spooled.messages().iter().filter(|one| one.is_response()) {
             let Some(key) = envelope.key() else { continue };
             let Some(mut waiting) = self.pending.take(&key) else {
+                answered.is_ours |= self.pending.is_given_up(&key);
                 continue;
             };
             if let Some(seen) = &mut waiting.seen {

@@ -13,12 +13,14 @@
 
 mod answers;
 mod arguments;
+mod attempts;
 mod binary;
 mod blocks;
 mod bridging;
 mod calls;
 mod capabilities;
 mod catalogue;
+mod denial;
 mod error;
 #[cfg(test)]
 mod fixture;
@@ -54,6 +56,7 @@ mod standard;
 mod tasks;
 mod tools;
 mod twins;
+mod unsound;
 mod upstream;
 mod uri;
 mod watchdog;

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_view::decode_json_string;
-use spillgate_wire::object;
+use spillgate_wire::{object, object_in};
 
 /// The members of an object, their values unread. Of two with the same name the
 /// later one counts, as most parsers have it.
@@ -17,6 +17,11 @@ impl<'a> Members<'a> {
     /// Those of `json`, if it is an object.
     pub(crate) fn of(json: &'a RawValue) -> Option<Self> {
         object(json)
+    }
+
+    /// Those of the object that `json` is.
+    pub(crate) fn of_text(json: &'a str) -> Option<Self> {
+        object_in(json)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {

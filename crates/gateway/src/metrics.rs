@@ -153,6 +153,7 @@ pub struct Metrics {
     meters: RwLock<HashMap<String, Arc<Meter>>>,
     sessions: Gauge,
     bridged: Family<OfServer, Counter>,
+    unreadable: Family<OfServer, Counter>,
     own_calls: Family<OfTool, Counter>,
     references: Family<OfOutcome, Counter>,
 }
@@ -171,6 +172,7 @@ impl Default for Metrics {
             meters: RwLock::default(),
             sessions: Gauge::default(),
             bridged: Family::default(),
+            unreadable: Family::default(),
             own_calls: Family::default(),
             references: Family::default(),
         };
@@ -194,9 +196,15 @@ impl Metrics {
 
     /// Counts a session whose client and whose server `server` speak different
     /// generations of the protocol.
-    pub fn bridged(&self, server: &str) {
+    pub(crate) fn bridged(&self, server: &str) {
         let server = server.to_owned();
         self.bridged.get_or_create(&OfServer { server }).inc();
+    }
+
+    /// Counts a message of `server` that is no JSON.
+    pub(crate) fn unreadable(&self, server: &str) {
+        let server = server.to_owned();
+        self.unreadable.get_or_create(&OfServer { server }).inc();
     }
 
     /// The handles of a server.
@@ -271,6 +279,11 @@ impl Metrics {
             "bridged_sessions",
             "Sessions between different generations of MCP",
             self.bridged.clone(),
+        );
+        self.add(
+            "unreadable_messages",
+            "Messages of a server that are no JSON",
+            self.unreadable.clone(),
         );
     }
 

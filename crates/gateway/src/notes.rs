@@ -37,7 +37,12 @@ pub(crate) fn reference_hint(frame: &[u8], tool: &RawValue) -> Splice {
             splice.replace(end..end, format!("\\n{}", &hint[1..hint.len() - 1]));
         }
         Some(text) => splice.replace(span_in(frame, text), hint),
-        None => insert_members(&mut splice, frame, tool, format!("\"description\":{hint},")),
+        None => insert_members(
+            &mut splice,
+            frame,
+            tool.get(),
+            format!("\"description\":{hint},"),
+        ),
     }
     splice
 }
@@ -57,14 +62,14 @@ pub(crate) fn size_mark(frame: &[u8], tool: &RawValue, limits: &Limits) -> Splic
     let size = most.min(MOST_ASKED);
     let Some(meta) = Members::of(tool).and_then(|tool| tool.get("_meta")) else {
         let member = format!("\"_meta\":{},", json!({SIZE_MARK: size}));
-        insert_members(&mut splice, frame, tool, member);
+        insert_members(&mut splice, frame, tool.get(), member);
         return splice;
     };
     match Members::of(meta) {
         Some(members) if members.get(SIZE_MARK).is_some() => {}
         Some(_) => {
             let member = format!("\"{SIZE_MARK}\":{size},");
-            insert_members(&mut splice, frame, meta, member);
+            insert_members(&mut splice, frame, meta.get(), member);
         }
         None => splice.replace(
             span_in(frame, meta.get()),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::mem;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
@@ -28,20 +28,24 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Comes to an end once nobody waits for the answer any more.
 pub(crate) type Cancelled = oneshot::Receiver<Infallible>;
 
-/// The calls that are worked on, by the key of their id.
+/// The calls of one client that are worked on, by the key of their id.
 #[derive(Debug)]
 pub(crate) struct OwnCalls {
     under_way: Mutex<HashMap<Key, oneshot::Sender<Infallible>>>,
     work: Mutex<JoinSet<()>>,
+    turns: Arc<Turns>,
+}
+
+/// Whose turn it is, of all clients.
+#[derive(Debug)]
+pub(crate) struct Turns {
     filters: Semaphore,
     extractions: Semaphore,
 }
 
-impl Default for OwnCalls {
+impl Default for Turns {
     fn default() -> Self {
         Self {
-            under_way: Mutex::default(),
-            work: Mutex::default(),
             filters: Semaphore::new(FILTERS_AT_ONCE),
             extractions: Semaphore::new(EXTRACTIONS_AT_ONCE),
         }
@@ -49,6 +53,14 @@ impl Default for OwnCalls {
 }
 
 impl OwnCalls {
+    pub(crate) fn new(turns: Arc<Turns>) -> Self {
+        Self {
+            under_way: Mutex::default(),
+            work: Mutex::default(),
+            turns,
+        }
+    }
+
     /// Notes a call.
     pub(crate) fn begin(&self, key: &Key) -> Cancelled {
         let (waiting, cancelled) = oneshot::channel();
@@ -69,8 +81,8 @@ impl OwnCalls {
     /// Waits until a call of `tool` may use the machine.
     pub(crate) async fn turn(&self, tool: &str) -> Option<SemaphorePermit<'_>> {
         match tool {
-            QUERY => self.filters.acquire().await.ok(),
-            TOOL_OUTPUT => self.extractions.acquire().await.ok(),
+            QUERY => self.turns.filters.acquire().await.ok(),
+            TOOL_OUTPUT => self.turns.extractions.acquire().await.ok(),
             _ => None,
         }
     }
@@ -89,5 +101,26 @@ impl OwnCalls {
         let answered = async { while work.join_next().await.is_some() {} };
         // Dropped, the rest is cancelled.
         drop(timeout(GRACE, answered).await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn all_clients_wait_for_the_same_turns() {
+        let turns = Arc::<Turns>::default();
+        let [one, other] = [(); 2].map(|()| OwnCalls::new(Arc::clone(&turns)));
+        let mut held = Vec::new();
+        for _ in 0..FILTERS_AT_ONCE {
+            held.push(one.turn(QUERY).await);
+        }
+        assert!(other.turn(QUERY).now_or_never().is_none());
+        assert!(other.turn(TOOL_OUTPUT).now_or_never().is_some());
+        held.pop();
+        assert!(other.turn(QUERY).now_or_never().is_some());
     }
 }

@@ -1,15 +1,17 @@
 //! Which requests wait for an answer of a server?
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Key, object};
+use spillgate_wire::{Envelope, Key, object};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::attempts::Attempts;
 use crate::seen::{Outcome, Seen};
 use crate::upstream::Slot;
 use crate::{locked, resources, tasks};
@@ -71,8 +73,12 @@ pub(crate) struct Waiting {
     pub(crate) progress: Option<String>,
     /// Who in this gateway asked; `None` for the client.
     pub(crate) for_us: Option<oneshot::Sender<Answered>>,
+    /// Which servers are asked if this one refuses; `None` where one is meant.
+    pub(crate) attempts: Option<Box<Attempts>>,
     /// What is told of it outside; `None` where no single server was asked.
     pub(crate) seen: Option<Seen>,
+    /// Where in the frame that answers it the result stands, once it is there.
+    pub(crate) result: Option<Range<usize>>,
 }
 
 impl Waiting {
@@ -93,26 +99,53 @@ impl Waiting {
             heard: Instant::now(),
             progress: None,
             for_us: None,
+            attempts: None,
             seen: None,
+            result: None,
         }
     }
 }
+
+/// Requests that were given up and are remembered, the last ones.
+const MOST_GIVEN_UP: usize = 256;
 
 /// Requests on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     requests: Mutex<HashMap<Key, Waiting>>,
+    /// Those that the gateway answered because the server did not.
+    given_up: Mutex<VecDeque<Key>>,
 }
 
 impl Pending {
     /// Notes a request that is about to be passed on.
     pub(crate) fn add(&self, key: Key, waiting: Waiting) {
+        locked(&self.given_up).retain(|other| *other != key);
         locked(&self.requests).insert(key, waiting);
     }
 
     /// The request that is answered now.
     pub(crate) fn take(&self, key: &Key) -> Option<Waiting> {
         locked(&self.requests).remove(key)
+    }
+
+    /// Whether it waits still.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        locked(&self.requests).contains_key(key)
+    }
+
+    /// Notes a request that is answered in the server's place.
+    pub(crate) fn give_up(&self, key: Key) {
+        let mut given_up = locked(&self.given_up);
+        if given_up.len() == MOST_GIVEN_UP {
+            given_up.pop_front();
+        }
+        given_up.push_back(key);
+    }
+
+    /// Whether an answer that nobody waits for would be the second one.
+    pub(crate) fn is_given_up(&self, key: &Key) -> bool {
+        locked(&self.given_up).contains(key)
     }
 
     /// Looks at a request that waits.
@@ -155,14 +188,27 @@ pub(crate) struct CallParams<'a> {
     pub(crate) meta: Option<&'a RawValue>,
 }
 
-/// What a request with these parameters asks for.
-pub(crate) fn asked(method: &str, params: Option<&RawValue>) -> Asked {
+impl<'a> CallParams<'a> {
+    /// Those of a message that calls a tool. To be read once: arguments may be
+    /// large.
+    pub(crate) fn of(envelope: &Envelope<'a>) -> Option<Self> {
+        let is_call = envelope.method.as_deref() == Some("tools/call");
+        object(envelope.params.filter(|_| is_call)?)
+    }
+}
+
+/// What a request with these parameters asks for; `call` are those of a call.
+pub(crate) fn asked(
+    method: &str,
+    params: Option<&RawValue>,
+    call: Option<&CallParams<'_>>,
+) -> Asked {
     match method {
         "initialize" | "server/discover" => Asked::Capabilities,
         "tools/list" => Asked::ToolsList,
-        "tools/call" => match params.and_then(object::<CallParams<'_>>) {
+        "tools/call" => match call {
             Some(call) => Asked::ToolsCall {
-                tool: call.name,
+                tool: call.name.clone(),
                 arguments: call.arguments.map(|raw| raw.get().to_owned()),
             },
             None => Asked::Other,

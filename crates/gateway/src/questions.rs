@@ -10,29 +10,36 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::incoming::{Incoming, message_of};
-use crate::pending::asked;
-use crate::pending::{Answered, Asked, Waiting};
+use crate::pending::{Answered, Asked, CallParams, Waiting, asked};
 use crate::progress;
 use crate::seen::Seen;
 use crate::session::Session;
 use crate::upstream::{Upstream, notice};
 
 impl Session {
-    /// Notes a request that is about to go to `upstream`.
-    pub(crate) fn expect(&self, upstream: &Upstream, envelope: &Envelope<'_>) {
+    /// Notes a request that is about to go to `upstream`; `call` are its
+    /// parameters where it calls a tool.
+    pub(crate) fn expect(
+        &self,
+        upstream: &Upstream,
+        envelope: &Envelope<'_>,
+        call: Option<&CallParams<'_>>,
+    ) {
         if let (Some(method), Some(id), Some(key)) = (&envelope.method, envelope.id, envelope.key())
         {
-            let asked = asked(method, envelope.params);
+            let asked = asked(method, envelope.params, call);
             let meter = self.hub().metrics().server(upstream.name());
             let waiting = Waiting {
                 id: id.get().to_owned(),
                 method: method.clone().into_owned(),
                 seen: Some(Seen::begin(meter, &key, method, &asked)),
+                result: None,
                 asked,
                 slot: upstream.slot,
                 heard: Instant::now(),
                 progress: progress::token_of(envelope.params),
                 for_us: None,
+                attempts: None,
             };
             self.pending.add(key, waiting);
             self.asked.notify_one();
@@ -76,7 +83,7 @@ impl Session {
         let frame = Bytes::from(frame);
         let mut message = notice(frame.clone(), Some(method));
         if let [envelope] = &*messages(&frame) {
-            self.expect(upstream, envelope);
+            self.expect(upstream, envelope, None);
             message = message_of(&Incoming::new(frame.clone()), Some(envelope));
             if let Some(key) = envelope.key()
                 && let Some(mut waiting) = self.pending.take(&key)

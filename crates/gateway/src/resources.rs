@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_lookup::{Artifact, ReadQuery, Span};
 use spillgate_offload::{Offloader, RetrieveError};
@@ -43,14 +43,39 @@ pub(crate) enum Era {
 impl Era {
     /// That of a request with these parameters: since 2026-07-28 each says so.
     pub(crate) fn of(params: Option<&RawValue>) -> Self {
-        let meta = params
-            .and_then(Members::of)
-            .and_then(|params| params.get("_meta"))
-            .and_then(Members::of);
+        let params = params.and_then(Members::of);
+        Self::of_meta(params.and_then(|params| params.get("_meta")))
+    }
+
+    /// The same, of a request with that `_meta`.
+    pub(crate) fn of_meta(meta: Option<&RawValue>) -> Self {
+        let meta = meta.and_then(Members::of);
         let version = "io.modelcontextprotocol/protocolVersion";
         match meta.and_then(|meta| meta.get(version)) {
             Some(_) => Self::Modern,
             None => Self::Legacy,
+        }
+    }
+
+    /// A result, an object that is not empty, with what these rules demand of each.
+    pub(crate) fn complete(self, result: &str) -> String {
+        match (self, result.strip_prefix('{')) {
+            (Self::Modern, Some(members)) => format!("{{\"resultType\":\"complete\",{members}"),
+            _ => result.to_owned(),
+        }
+    }
+
+    /// What these rules demand besides of a list that servers gave.
+    pub(crate) fn fill_in(self, members: &mut Map<String, Value>) {
+        if self == Self::Modern {
+            let defaults = [
+                ("resultType", json!("complete")),
+                ("ttlMs", json!(0)),
+                ("cacheScope", json!("private")),
+            ];
+            for (name, value) in defaults {
+                members.entry(name).or_insert(value);
+            }
         }
     }
 
@@ -69,7 +94,7 @@ impl Era {
 /// the answer to `initialize` or `server/discover`.
 #[derive(Debug)]
 pub(crate) struct Known {
-    server_has: AtomicBool,
+    lists: AtomicBool,
     links: AtomicBool,
 }
 
@@ -77,7 +102,7 @@ impl Default for Known {
     /// Before a greeting nothing is answered in the server's place.
     fn default() -> Self {
         Self {
-            server_has: AtomicBool::new(true),
+            lists: AtomicBool::new(false),
             links: AtomicBool::new(true),
         }
     }
@@ -86,8 +111,7 @@ impl Default for Known {
 impl Known {
     /// Notes what a greeting says.
     pub(crate) fn note(&self, greeting: &Greeting) {
-        let has = greeting.has_resources;
-        self.server_has.store(has, Ordering::Relaxed);
+        self.lists.store(greeting.lists, Ordering::Relaxed);
         self.links.store(greeting.links, Ordering::Relaxed);
     }
 
@@ -98,8 +122,8 @@ impl Known {
 
     /// The answer to a list of resources that the server does not have.
     pub(crate) fn listed(&self, method: &str, params: Option<&RawValue>) -> Option<String> {
-        let answers = !self.server_has.load(Ordering::Relaxed);
-        answers.then(|| empty_list(method, Era::of(params)))?
+        let answers = self.lists.load(Ordering::Relaxed);
+        answers.then(|| empty_list(method, || Era::of(params)))?
     }
 }
 
@@ -131,13 +155,13 @@ pub(crate) fn is_ours(offloader: &Offloader, uri: &str, server_is_one: bool) -> 
 
 /// The empty list that a server without resources would give; `None` for any
 /// other method.
-fn empty_list(method: &str, era: Era) -> Option<String> {
+fn empty_list(method: &str, era: impl FnOnce() -> Era) -> Option<String> {
     let name = match method {
         "resources/list" => "resources",
         "resources/templates/list" => "resourceTemplates",
         _ => return None,
     };
-    Some(era.cached(json!({name: []}), 0).to_string())
+    Some(era().cached(json!({name: []}), 0).to_string())
 }
 
 /// The answer to `resources/read` of one of our names, as the members of a
@@ -247,7 +271,7 @@ fn block(
     let result = whole(&artifact)?;
     let result: &RawValue = serde_json::from_slice(&result)
         .map_err(|_| Refused::Unknown("what is stored has no blocks".to_owned()))?;
-    let blocks = Found::parse(form, result).map(|found| found.blocks);
+    let blocks = Found::parse(form, result.get()).map(|found| found.blocks);
     let blocks = blocks.unwrap_or_default();
     let Some(block) = blocks.get(at) else {
         let total = blocks.len();
@@ -319,7 +343,7 @@ mod tests {
             origin: Origin::tool("shoot"),
         };
         let raw = messages(frame.as_bytes())[0].result.unwrap();
-        let (splice, _) = intercept(offloader, case, frame.as_bytes(), raw);
+        let (splice, _) = intercept(offloader, case, frame.as_bytes(), raw.get());
         let frame = splice.apply(frame.as_bytes());
         serde_json::from_slice::<Value>(&frame).unwrap()["result"].clone()
     }
@@ -372,7 +396,7 @@ mod tests {
             "resources/templates/list",
             "resources/read",
         ];
-        let lists = lists.map(|method| format!("{:?}", empty_list(method, Era::Modern)));
+        let lists = lists.map(|method| format!("{:?}", empty_list(method, || Era::Modern)));
         assert_snapshot!(format!("{rest}\n{}", lists.join("\n")), @r#"
         {"_meta":{"spillgate/retrieval":true},"cacheScope":"private","resultType":"complete","ttlMs":60000}
         Some("{\"cacheScope\":\"private\",\"resources\":[],\"resultType\":\"complete\",\"ttlMs\":0}")
@@ -380,7 +404,7 @@ mod tests {
         None
         "#);
         assert_eq!(
-            empty_list("resources/list", Era::Legacy).unwrap(),
+            empty_list("resources/list", || Era::Legacy).unwrap(),
             r#"{"resources":[]}"#
         );
     }

@@ -3,10 +3,11 @@
 use std::convert::Infallible;
 use std::ops::Range;
 
+use memchr::memchr2;
 use serde_json::value::RawValue;
 use spillgate_artifact::TextPart;
 use spillgate_offload::Limits;
-use spillgate_view::{JsonLayout, ViewSink, decode_json_string};
+use spillgate_view::decode_json_string;
 
 use crate::binary;
 use crate::blocks::{Block, Form, Kind};
@@ -46,23 +47,28 @@ pub(crate) struct Text {
 
 impl<'a> Found<'a> {
     /// What is in a result that is in memory.
-    pub(crate) fn parse(form: Form, raw: &'a RawValue) -> Option<Self> {
-        Self::parse_in(form, raw, Place::Memory(raw.get().as_bytes()))
+    pub(crate) fn parse(form: Form, json: &'a str) -> Option<Self> {
+        let place = Place::Memory(json.as_bytes());
+        Some(Self::of(form, &Members::of_text(json)?, None, place))
     }
 
     /// What is in a result that lies in `place`.
     pub(crate) fn parse_in(form: Form, raw: &'a RawValue, place: Place<'a>) -> Option<Self> {
-        let members = Members::of(raw)?;
+        let hole = Some(raw).filter(|raw| place.is_hole(raw.get()));
+        Some(Self::of(form, &Members::of(raw)?, hole, place))
+    }
+
+    /// `hole` is the result, where nothing else of it is there.
+    fn of(form: Form, members: &Members<'a>, hole: Option<&'a RawValue>, place: Place<'a>) -> Self {
         let list = members.get(form.list());
-        let is_hole = |json: &&RawValue| place.is_hole(json.get());
         let lists = list.filter(|list| list.get().starts_with('['));
-        let crowd = Some(raw).filter(is_hole).or(lists.filter(is_hole));
+        let crowd = hole.or(lists.filter(|list| place.is_hole(list.get())));
         let elements: Vec<&RawValue> = list
             .filter(|_| crowd.is_none())
             .and_then(|list| serde_json::from_str(list.get()).ok())
             .unwrap_or_default();
         let of_call = |name| members.get(name).filter(|_| form == Form::Call);
-        Some(Self {
+        Self {
             form,
             place,
             list,
@@ -75,7 +81,7 @@ impl<'a> Found<'a> {
             meta: members.get("_meta"),
             result_type: members.get("resultType"),
             crowd,
-        })
+        }
     }
 
     pub(crate) fn is_error(&self) -> bool {
@@ -198,10 +204,15 @@ fn decoded(whole: &[u8], part: &TextPart) -> String {
 /// Whether `structuredContent` only repeats the text: as a string in it
 /// (server-filesystem), or because the text is the same JSON (as the SDKs do).
 fn is_twin(structured: &RawValue, blocks: &[Block<'_>], texts: &[String]) -> bool {
+    if let [text] = texts
+        && same_json(text, structured.get())
+    {
+        return true;
+    }
     let members: std::collections::HashMap<String, &RawValue> =
         serde_json::from_str(structured.get()).unwrap_or_default();
     let mut strings = blocks.iter().filter_map(Block::text);
-    let [text] = texts else {
+    let [_] = texts else {
         // Many blocks: each of them a string of it, in the same order?
         let mut rest = structured.get();
         let is_next = |string: &RawValue| {
@@ -216,40 +227,48 @@ fn is_twin(structured: &RawValue, blocks: &[Block<'_>], texts: &[String]) -> boo
         let found = members.values().any(|value| value.get() == string.get());
         found && rest < string.get().len() * 2
     };
-    strings.any(is_member) || same_json(text, structured.get())
+    strings.any(is_member)
 }
 
-/// Whether two texts are the same JSON but for white space between tokens.
+/// Whether a text is the same JSON as another but for white space between tokens.
 fn same_json(one: &str, other: &str) -> bool {
-    if !one.trim_start().starts_with(['{', '[']) || one.len() > other.len() * 4 {
+    let (mut one, mut other) = (next_token(one.as_bytes()), next_token(other.as_bytes()));
+    if !matches!(one.first(), Some(b'{' | b'[')) {
         return false;
     }
-    let one = laid_out(one);
-    one.is_some() && one == laid_out(other)
+    while let Some(byte) = one.first() {
+        let same = match byte {
+            b'"' => string_length(one),
+            _ => 1,
+        };
+        if other.get(..same) != Some(&one[..same]) {
+            return false;
+        }
+        (one, other) = (next_token(&one[same..]), next_token(&other[same..]));
+    }
+    other.is_empty()
 }
 
-/// The text in one layout; `None` if that grows out of proportion, as it does
-/// with the square of deep nesting: two hostile texts shall not fill the memory.
-fn laid_out(json: &str) -> Option<Vec<u8>> {
-    /// Laid-out JSON is some two to four times its text.
-    const MOST_GROWTH: usize = 8;
-
-    struct Bounded(Vec<u8>, usize);
-
-    impl ViewSink for Bounded {
-        fn text(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-            if self.0.len() + bytes.len() > self.1 {
-                return Err(std::io::ErrorKind::FileTooLarge.into());
-            }
-            self.0.text(bytes)
-        }
-
-        fn line(&mut self, _: u64) {}
+/// What follows the white space that `json` begins with.
+fn next_token(mut json: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = json {
+        json = rest;
     }
+    json
+}
 
-    let mut text = Bounded(Vec::with_capacity(json.len()), json.len() * MOST_GROWTH);
-    let laid_out = JsonLayout::default().feed(json.as_bytes(), &mut text);
-    laid_out.is_ok().then_some(text.0)
+/// The bytes of the string that `json` begins with, quotes included; all of them
+/// if it does not end.
+fn string_length(json: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if json[at] == b'"' {
+            return at + 1;
+        }
+        at += 2; // with what is escaped
+    }
+    json.len()
 }
 
 #[cfg(test)]
@@ -263,6 +282,12 @@ mod tests {
             ("{\"a\": [1, 2]}", "{\"a\":[1,3]}", false),
             ("plain text", "{\"a\":1}", false),
             ("[not json", "{\"a\":1}", false),
+            ("{\"a b\": \"\\\\\" }", "{\"a b\":\"\\\\\"}", true),
+            ("{\"a b\": 1}", "{\"ab\":1}", false),
+            ("{\"a\": \"\\\"\"}", "{\"a\":\"\\\" \"}", false),
+            ("[1, 2", "[1,2]", false),
+            ("{\"a", "{\"a\":1}", false),
+            ("{\"a\\", "{\"a\":1}", false),
         ];
         for (one, other, same) in cases {
             assert_eq!(same_json(one, other), same, "{one} {other}");
@@ -270,10 +295,9 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_given_up_before_it_fills_the_memory() {
+    fn deep_nesting_is_compared_as_it_stands() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        assert_eq!(laid_out(&deep), None);
-        // Nobody can say that they are the same, so both are kept.
-        assert!(!same_json(&deep, &deep));
+        assert!(same_json(&deep, &deep));
+        assert!(!same_json(&deep[1..], &deep));
     }
 }

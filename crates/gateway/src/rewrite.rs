@@ -11,6 +11,7 @@ use spillgate_offload::Offloader;
 
 use crate::answers::Due;
 use crate::blocks::Form;
+use crate::capabilities::Announced;
 use crate::gateway::ToolFilter;
 use crate::intercept::{Case, intercept};
 use crate::own::OwnTools;
@@ -52,28 +53,28 @@ impl Rewriting<'_> {
     /// Whether the answer in a frame may have to be changed: a look that costs
     /// little.
     pub(crate) fn may_change(&self, asked: &Asked, frame: &[u8]) -> bool {
-        match self.case(asked) {
-            Some(case) => {
-                let limits = self.offloader.limits(&case.origin);
-                !limits.admit_message(frame.len() as u64) || tasks::may_be(frame)
-            }
-            None => matches!(asked, Asked::ToolsList | Asked::Capabilities),
-        }
+        // No rule looks at arguments, which may be large.
+        let origin = match asked {
+            Asked::ToolsCall { tool, .. } => self.named(tool, None),
+            Asked::ResourcesRead { .. } => self.named("resources/read", None),
+            Asked::PromptsGet { .. } => self.named("prompts/get", None),
+            Asked::TasksResult { task } | Asked::TasksGet { task } => self.of_task(task),
+            Asked::ToolsList | Asked::Capabilities => return true,
+            Asked::Other => return false,
+        };
+        let limits = self.offloader.limits(&origin);
+        !limits.admit_message(frame.len() as u64) || tasks::may_be(frame)
     }
 
     /// What the answer to a request is, if it may be oversized.
     pub(crate) fn case(&self, asked: &Asked) -> Option<Case> {
-        let of_task = |task: &String| {
-            let origin = self.learnt.tasks.origin(task);
-            origin.unwrap_or_else(|| {
-                self.named("tasks/result", Some(json!({"taskId": task}).to_string()))
-            })
-        };
         let (form, origin) = match asked {
             Asked::ToolsCall { tool, arguments } => {
                 (Form::Call, self.named(tool, arguments.clone()))
             }
-            Asked::TasksResult { task } | Asked::TasksGet { task } => (Form::Call, of_task(task)),
+            Asked::TasksResult { task } | Asked::TasksGet { task } => {
+                (Form::Call, self.of_task(task))
+            }
             Asked::ResourcesRead { params } => {
                 (Form::Read, self.named("resources/read", params.clone()))
             }
@@ -90,6 +91,14 @@ impl Rewriting<'_> {
         })
     }
 
+    fn of_task(&self, task: &str) -> Origin {
+        let origin = self.learnt.tasks.origin(task);
+        origin.unwrap_or_else(|| {
+            let arguments = json!({"taskId": task}).to_string();
+            self.named("tasks/result", Some(arguments))
+        })
+    }
+
     fn named(&self, tool: &str, arguments: Option<String>) -> Origin {
         Origin {
             server: Some(self.server.to_owned()),
@@ -102,6 +111,11 @@ impl Rewriting<'_> {
     /// The frame as the client gets it, unless that is how it came.
     pub(crate) fn rewrite(&self, frame: &[u8], answers: &Due) -> Option<Vec<u8>> {
         let mut whole = Splice::default();
+        if let Some((waiting, case, result)) = self.only_result(frame, answers) {
+            let _entered = waiting.seen.as_ref().map(|seen| seen.span().enter());
+            whole = self.replaced(frame, result, case, &waiting.asked);
+            return (!whole.is_empty()).then(|| whole.apply(frame));
+        }
         for envelope in messages(frame) {
             let asked = envelope.key().and_then(|key| answers.get(&key));
             let (Some(Waiting { asked, seen, .. }), Some(result)) = (asked, envelope.result) else {
@@ -109,10 +123,13 @@ impl Rewriting<'_> {
             };
             let _entered = seen.as_ref().map(|seen| seen.span().enter());
             whole.merge(match (self.case(asked), asked) {
-                (Some(case), asked) => self.replaced(frame, result, case, asked),
+                (Some(case), asked) => self.replaced(frame, result.get(), case, asked),
                 (None, Asked::Capabilities) => {
-                    let changes = self.own.is_announced();
-                    let greeting = capabilities::announce(frame, result, changes);
+                    let announced = Announced {
+                        links: self.offloader.makes_links(self.server),
+                        list_changes: self.own.is_announced(),
+                    };
+                    let greeting = capabilities::announce(frame, result, announced);
                     self.learnt.known.note(&greeting);
                     greeting.splice
                 }
@@ -122,10 +139,25 @@ impl Rewriting<'_> {
         (!whole.is_empty()).then(|| whole.apply(frame))
     }
 
+    /// The one result in a frame, where that is known already: a large frame is
+    /// not read again to find it.
+    fn only_result<'f, 'd>(
+        &self,
+        frame: &'f [u8],
+        answers: &'d Due,
+    ) -> Option<(&'d Waiting, Case, &'f str)> {
+        // In a batch another message may have the same id.
+        let is_alone = answers.len() == 1 && frame.trim_ascii_start().starts_with(b"{");
+        let waiting = answers.values().next().filter(|_| is_alone)?;
+        let result = frame.get(waiting.result.clone()?)?;
+        let result = std::str::from_utf8(result).ok()?;
+        Some((waiting, self.case(&waiting.asked)?, result))
+    }
+
     /// The changes to an oversized result.
-    fn replaced(&self, frame: &[u8], result: &RawValue, case: Case, asked: &Asked) -> Splice {
+    fn replaced(&self, frame: &[u8], result: &str, case: Case, asked: &Asked) -> Splice {
         let result = match asked {
-            Asked::TasksGet { .. } => tasks::finished(result),
+            Asked::TasksGet { .. } => tasks::finished(result).map(RawValue::get),
             Asked::ToolsCall { .. } => {
                 self.learnt.tasks.note(result, &case.origin);
                 Some(result)
@@ -223,7 +255,8 @@ mod tests {
         };
         let answer = |(method, params, result): &(&str, Value, String)| {
             let params = serde_json::value::to_raw_value(params).unwrap();
-            let asked = asked(method, Some(&params));
+            let call: Option<CallParams<'_>> = object(&params);
+            let asked = asked(method, Some(&params), call.as_ref());
             let frame = format!("{{\"id\":1,\"result\":{result}}}");
             if !rewriting.may_change(&asked, frame.as_bytes()) {
                 return frame;

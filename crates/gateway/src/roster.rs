@@ -63,6 +63,10 @@ impl Roster {
         Arc::clone(&locked(&self.members).all)
     }
 
+    pub(crate) fn first(&self) -> Option<Arc<Upstream>> {
+        locked(&self.members).all.first().cloned()
+    }
+
     pub(crate) fn get(&self, slot: Slot) -> Option<Arc<Upstream>> {
         let members = locked(&self.members);
         // The slots of a configuration that never changed are its places.

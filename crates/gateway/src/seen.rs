@@ -330,9 +330,17 @@ fn says_error(result: &RawValue) -> bool {
         #[serde(default, rename = "isError")]
         is_error: bool,
     }
-    // A look that costs little tells that most have no such flag.
-    let may = memchr::memmem::find(result.get().as_bytes(), b"\"isError\"").is_some();
-    may && object::<Flag>(result).is_some_and(|flag| flag.is_error)
+    const FLAG: &[u8] = b"\"isError\"";
+    // A look that costs little tells that most have no such flag, or one that is
+    // not raised.
+    let text = result.get().as_bytes();
+    let is_raised = |at: usize| {
+        let after = text[at + FLAG.len()..].trim_ascii_start();
+        let value = after.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        value.is_some_and(|value| value.starts_with(b"true"))
+    };
+    memchr::memmem::find_iter(text, FLAG).any(is_raised)
+        && object::<Flag>(result).is_some_and(|flag| flag.is_error)
 }
 
 fn micros(time: Duration) -> u64 {

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, LinkError, Message, Opener, Parcel, Sink, messages, object};
+use spillgate_wire::{
+    Envelope, Key, LinkError, Message, Opener, Parcel, Sink, messages, object, span_in,
+};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -18,12 +20,12 @@ use crate::hub::Hub;
 use crate::incoming::{Incoming, message_of};
 use crate::own::OwnTools;
 use crate::own_calls::OwnCalls;
-use crate::pending::CallParams;
-use crate::pending::Pending;
+use crate::pending::{CallParams, Pending, Waiting};
 use crate::roster::{Memory, Roster};
 use crate::seen::Outcome;
+use crate::several::listening::{self, Listening};
 use crate::upstream::{Slot, Upstream, notice};
-use crate::{GatewayError, locked, several, watchdog};
+use crate::{GatewayError, denial, locked, several, watchdog};
 
 /// A client and its servers.
 #[derive(Debug)]
@@ -36,11 +38,14 @@ pub struct Session {
     pub(crate) own_calls: OwnCalls,
     pub(crate) pending: Pending,
     pub(crate) roster: Roster,
-    /// There was one server at the beginning: nothing is renamed, merged or
-    /// mapped.
-    is_solo: bool,
+    /// There has been one server only: nothing is renamed, merged or mapped.
+    is_solo: AtomicBool,
+    /// It was so at the beginning: what the server asked then has no mark.
+    began_solo: bool,
     /// Told when a request is sent: somebody has to see that it is answered.
     pub(crate) asked: Arc<Notify>,
+    /// The client's streams of changes, where there are several servers.
+    pub(crate) listening: Listening,
     /// The client is gone, so that servers are to end.
     closing: AtomicBool,
     /// Work aside from the relaying.
@@ -65,16 +70,19 @@ impl Session {
         memory: Memory,
     ) -> Arc<Self> {
         let servers = hub.servers();
+        let turns = Arc::clone(&hub.turns);
         let session = Arc::new_cyclic(|me| Self {
             hub,
             ways,
             to,
             own,
-            own_calls: OwnCalls::default(),
+            own_calls: OwnCalls::new(turns),
             pending: Pending::default(),
             roster: Roster::new(&servers, memory),
-            is_solo: servers.len() == 1,
+            is_solo: AtomicBool::new(servers.len() == 1),
+            began_solo: servers.len() == 1,
             asked: Arc::default(),
+            listening: Listening::default(),
             closing: AtomicBool::new(false),
             work: Mutex::default(),
             questions: AtomicU64::default(),
@@ -96,11 +104,20 @@ impl Session {
             .expect("invariant: a session lives in an `Arc`")
     }
 
-    /// The server, where there is only one: nothing is renamed, merged or mapped
+    /// Whether there is only one server: nothing is renamed, merged or mapped
     /// then.
+    pub(crate) fn is_solo(&self) -> bool {
+        self.is_solo.load(Ordering::Acquire)
+    }
+
+    /// The server, where there is only one.
     pub(crate) fn only(&self) -> Option<Arc<Upstream>> {
-        let all = self.is_solo.then(|| self.roster.all())?;
-        all.first().cloned()
+        self.is_solo().then(|| self.roster.first())?
+    }
+
+    /// The server that was the only one, if it is still there.
+    pub(crate) fn began_with(&self) -> Option<Arc<Upstream>> {
+        self.roster.get(0).filter(|_| self.began_solo)
     }
 
     /// Opens all servers that are processes, so that they start while the client
@@ -111,7 +128,7 @@ impl Session {
         let opened = all.iter().map(|upstream| upstream.open(self, &nothing));
         for (upstream, opened) in all.iter().zip(join_all(opened).await) {
             let Err(error) = opened else { continue };
-            if self.only().is_some() {
+            if self.is_solo() {
                 let server = upstream.name().to_owned();
                 return Err(GatewayError::Open { server, error });
             }
@@ -124,37 +141,67 @@ impl Session {
     /// a batch. What comes back goes to the session's sink.
     pub async fn take(self: &Arc<Self>, incoming: Incoming) {
         let envelopes = messages(&incoming.frame);
-        match (&*envelopes, self.only()) {
-            ([one], _) => self.one(one, &incoming).await,
+        let only = self.only();
+        let refusals = only
+            .as_ref()
+            .and_then(|only| denial::of_many(only, &incoming.frame, &envelopes));
+        if let Some(refusals) = refusals {
+            for refusal in refusals {
+                self.to_client(refusal).await;
+            }
+            return;
+        }
+        match (&*envelopes, only) {
+            ([one], _) if !is_batch(&incoming.frame) => self.one(one, &incoming).await,
+            ([], None) => self.to_client(several::refuse()).await,
             (many, Some(only)) => {
+                let parts = parts(&incoming.frame);
+                if parts.iter().any(|part| self.has_to_do_with(&only, part)) {
+                    return self.each(parts, &incoming).await;
+                }
                 for envelope in many {
-                    self.expect(&only, envelope);
+                    self.expect(&only, envelope, CallParams::of(envelope).as_ref());
                 }
                 self.pass(&only, &incoming, None).await;
             }
-            (many, None) => self.to_client(several::refuse_batch(many)).await,
+            (_, None) => self.each(parts(&incoming.frame), &incoming).await,
+        }
+    }
+
+    /// Takes the messages of a batch one by one: their answers come one by one.
+    async fn each(self: &Arc<Self>, parts: Vec<Bytes>, incoming: &Incoming) {
+        for frame in parts {
+            if let [one] = &*messages(&frame) {
+                let headers = incoming.headers.clone();
+                let frame = frame.clone();
+                self.one(one, &Incoming { frame, headers }).await;
+            }
         }
     }
 
     async fn one(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
-        match (envelope.method.as_deref(), envelope.key()) {
-            (Some("notifications/cancelled"), _) => self.cancelled(envelope, incoming).await,
-            (Some("tools/call"), key) if self.is_own_call(envelope) => {
+        let call = CallParams::of(envelope);
+        match &call {
+            Some(call) if self.is_own_call(call) => {
                 // A call without an id wants no answer.
-                if let (Some(key), Some(id)) = (key, envelope.id) {
-                    self.call_own(key, id.get(), envelope, &incoming.headers);
+                if let (Some(key), Some(id)) = (envelope.key(), envelope.id) {
+                    self.call_own(key, id.get(), call, &incoming.headers);
                 }
+                return;
             }
-            _ if self.answers_itself(envelope) => {}
-            _ => match self.only() {
-                Some(only) => {
-                    if let Some(refusal) = denied(&only, envelope) {
-                        return self.to_client(refusal).await;
-                    }
-                    self.forward(&only, incoming, envelope).await;
-                }
-                None => several::route(self, envelope, incoming).await,
-            },
+            None if envelope.method.as_deref() == Some("notifications/cancelled") => {
+                return self.cancelled(envelope, incoming).await;
+            }
+            None if self.answers_itself(envelope) => return,
+            _ => {}
+        }
+        let Some(only) = self.only() else {
+            return several::route(self, envelope, incoming).await;
+        };
+        match (denial::of_one(&only, envelope), envelope.id) {
+            (Some(what), Some(id)) => self.to_client(invalid_params(id.get(), &what)).await,
+            (Some(_), None) => {} // wants no answer
+            (None, _) => self.forward(&only, incoming, envelope, call.as_ref()).await,
         }
     }
 
@@ -174,6 +221,13 @@ impl Session {
         envelope: Option<&Envelope<'_>>,
     ) {
         let mut message = message_of(incoming, envelope);
+        if message
+            .id
+            .as_ref()
+            .is_some_and(|key| !self.pending.has(key))
+        {
+            return; // taken back or failed before it was sent
+        }
         self.trace(upstream, envelope, &mut message);
         let Err(error) = upstream.send(self, message).await else {
             return;
@@ -185,6 +239,9 @@ impl Session {
         for key in keys {
             if let Some(mut waiting) = self.pending.take(&key) {
                 waiting.end(Outcome::UpstreamGone);
+                if self.tries_another(&mut waiting, None) {
+                    continue;
+                }
                 self.fail(upstream, &waiting.id, &error).await;
             }
         }
@@ -218,6 +275,11 @@ impl Session {
         if key.as_ref().is_some_and(|key| self.own_calls.end(key)) {
             return;
         }
+        if let Some(key) = &key
+            && listening::withdraw(self, key).await
+        {
+            return;
+        }
         // Nobody waits for its answer, and mostly none comes.
         let asked = key.and_then(|key| self.pending.take(&key));
         let upstream = match (self.only(), asked) {
@@ -244,7 +306,7 @@ impl Session {
     /// The client closed the response stream of a request: in MCP 2026-07-28, a
     /// cancellation.
     pub async fn abandon(self: &Arc<Self>, of: &Key) {
-        if self.own_calls.end(of) {
+        if self.own_calls.end(of) || listening::withdraw(self, of).await {
             return;
         }
         let Some(waiting) = self.pending.take(of) else {
@@ -279,19 +341,21 @@ impl Session {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Whether a server has ended and was not opened again.
+    /// Whether all servers have ended and were not opened again: of several one
+    /// that is down leaves the others.
     #[must_use]
-    pub fn has_lost_a_server(&self) -> bool {
+    pub fn has_lost_its_servers(&self) -> bool {
         let all = self.roster.all();
-        all.iter().any(|upstream| upstream.how_it_ended().is_some())
+        let mut all = all.iter();
+        all.all(|upstream| upstream.how_it_ended().is_some())
     }
 
     /// Takes over the servers of a new configuration. A client of a single server
-    /// keeps to a single one: what it was told of it holds.
+    /// gets several then, and is told that the lists have changed. It never goes
+    /// back: what was renamed stays so.
     pub(crate) async fn adopt(self: &Arc<Self>, servers: &[Arc<Server>]) {
-        if self.is_solo && servers.len() != 1 {
-            tracing::warn!("other servers are for new sessions only: this one began with one");
-            return;
+        if servers.len() != 1 {
+            self.is_solo.store(false, Ordering::Release);
         }
         let change = self.roster.adopt(servers);
         for upstream in &change.gone {
@@ -313,11 +377,25 @@ impl Session {
     /// Answers every request that a server will not answer any more.
     pub(crate) async fn fail_all(&self, upstream: &Upstream, how: &str) {
         let slot: Slot = upstream.slot;
-        for (_, mut waiting) in self.pending.drain(|waiting| waiting.slot == slot) {
+        let lost = self.pending.drain(|waiting| waiting.slot == slot);
+        self.fail_these(upstream, lost, how).await;
+    }
+
+    /// Answers these requests of a server.
+    pub(crate) async fn fail_these(
+        &self,
+        upstream: &Upstream,
+        lost: Vec<(Key, Waiting)>,
+        how: &str,
+    ) {
+        for (_, mut waiting) in lost {
             waiting.end(Outcome::UpstreamGone);
             if let Some(for_us) = waiting.for_us {
                 // Whoever asked may have given up.
                 drop(for_us.send(Err(how.to_owned())));
+                continue;
+            }
+            if self.tries_another(&mut waiting, None) {
                 continue;
             }
             let error = upstream_gone(&waiting.id, upstream.name(), how);
@@ -344,17 +422,16 @@ impl Drop for Session {
     }
 }
 
-/// The refusal of a call of a tool that the configuration does not allow.
-fn denied(upstream: &Upstream, envelope: &Envelope<'_>) -> Option<Vec<u8>> {
-    let is_call = envelope.method.as_deref() == Some("tools/call");
-    if !is_call || upstream.server.tools.admits_all() {
-        return None;
+fn is_batch(frame: &[u8]) -> bool {
+    frame.trim_ascii_start().starts_with(b"[")
+}
+
+/// The messages of a batch, each as a frame.
+fn parts(frame: &Bytes) -> Vec<Bytes> {
+    if !is_batch(frame) {
+        return Vec::new();
     }
-    let call = envelope.params.and_then(object::<CallParams<'_>>)?;
-    if upstream.server.tools.admits(&call.name) {
-        return None;
-    }
-    let tool = call.name.escape_debug();
-    let what = format!("the configuration of this gateway does not allow the tool `{tool}`");
-    Some(invalid_params(envelope.id?.get(), &what))
+    let batch: Vec<&RawValue> = serde_json::from_slice(frame).unwrap_or_default();
+    let part = |raw: &RawValue| frame.slice(span_in(frame, raw.get()));
+    batch.into_iter().map(part).collect()
 }

@@ -5,31 +5,29 @@
 //! and progress tokens are numbered anew on the way there and put back on the
 //! way to the client.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+mod routes;
 
-use bytes::Bytes;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, Weak};
+
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_wire::{
-    Envelope, Frame, Item, Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Splice,
-    Via, messages, object, span_in,
+    Item, Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Splice, Via, messages,
+    object, span_in,
 };
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
+use self::routes::{Params, Route, Routes};
 use crate::bridging::Live;
 use crate::gateway::Server;
 use crate::locked;
 use crate::rest::Rest;
+use crate::unsound::as_failure;
 use crate::upstream::notice;
-
-/// The member of `_meta` by which a notification says to which subscription it
-/// belongs: the id of the request that opened it.
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Opens ways that share their processes.
 #[derive(Debug)]
@@ -54,7 +52,7 @@ struct Running {
 }
 
 /// What comes from a shared server: to whom it goes, and how that server ended.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Switch {
     routes: Arc<Routes>,
     /// The bridge, where clients are of another generation than the server.
@@ -73,6 +71,9 @@ impl Sink for Switch {
         async move {
             let Some(bridge) = self.bridge.get() else {
                 return self.routes.take(parcel).await;
+            };
+            let Some(parcel) = as_failure(&self.routes.server, parcel) else {
+                return;
             };
             if let Item::Gone(how) = &parcel.item {
                 let gone = Item::Gone(how.clone());
@@ -136,8 +137,8 @@ impl Shared {
         }
         process.rest.open(Instant::now())?;
         let switch = Arc::new(Switch {
+            routes: Arc::new(Routes::new(&server.name)),
             bridge: bridge.map(OnceLock::from).unwrap_or_default(),
-            ..Switch::default()
         });
         let to = Arc::clone(&switch) as Arc<dyn Sink>;
         let opened = self.ways.open(server, to).await;
@@ -193,140 +194,6 @@ impl Opener for Shared {
             .boxed(),
             // By HTTP each request is by itself already.
             Via::Http(_) | Via::Sse(_) => self.ways.open(server, sink),
-        }
-    }
-}
-
-/// A request that waits for the process, and whose it is.
-#[derive(Debug, Clone)]
-struct Route {
-    sink: Arc<dyn Sink>,
-    key: Key,
-    /// The id and the progress token as the client spelled them.
-    id: String,
-    token: Option<String>,
-}
-
-/// Where what comes from a process goes.
-#[derive(Debug)]
-struct Routes {
-    waiting: Mutex<HashMap<Key, Route>>,
-    clients: Mutex<Vec<Weak<dyn Sink>>>,
-    numbers: AtomicU64,
-    ended: Mutex<Option<String>>,
-}
-
-/// Requests past a bridge get numbers from here on; those of a bridge are small.
-const FIRST_NUMBER: u64 = 1 << 32;
-
-impl Default for Routes {
-    fn default() -> Self {
-        Self {
-            waiting: Mutex::default(),
-            clients: Mutex::default(),
-            numbers: AtomicU64::new(FIRST_NUMBER),
-            ended: Mutex::default(),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Params<'a> {
-    #[serde(borrow, default, rename = "_meta")]
-    meta: Option<HashMap<String, &'a RawValue>>,
-    #[serde(borrow, default, rename = "progressToken")]
-    token: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "requestId")]
-    request: Option<&'a RawValue>,
-}
-
-impl Routes {
-    fn ended(&self) -> Option<String> {
-        locked(&self.ended).clone()
-    }
-
-    /// The route that a message belongs to, and the message as its client knows
-    /// it.
-    fn route(&self, frame: &Bytes, envelope: &Envelope<'_>) -> Option<(Route, Bytes)> {
-        let back = |ours: &RawValue, theirs: &str| {
-            let mut splice = Splice::default();
-            splice.replace(span_in(frame, ours.get()), theirs);
-            Bytes::from(splice.apply(frame))
-        };
-        if envelope.is_response() {
-            let ours = envelope.id?;
-            let route = locked(&self.waiting).remove(&Key::of(ours)?)?;
-            let frame = back(ours, &route.id);
-            return Some((route, frame));
-        }
-        let params = envelope.params.and_then(object::<Params<'_>>);
-        let waiting = locked(&self.waiting);
-        let of = |ours: &RawValue| Some(waiting.get(&Key::of(ours)?)?.clone());
-        if let Some(params) = params {
-            if let Some(ours) = params.token
-                && let Some(route) = of(ours)
-            {
-                let frame = back(ours, route.token.as_deref()?);
-                return Some((route, frame));
-            }
-            let subscription = params.meta.as_ref().and_then(|meta| meta.get(SUBSCRIPTION));
-            if let Some(ours) = subscription {
-                let route = of(ours)?;
-                let frame = back(ours, &route.id);
-                return Some((route, frame));
-            }
-        }
-        // Nothing tells whose it is, unless there is only one that it can be.
-        let mut all = waiting.values();
-        let only = all.next().filter(|_| waiting.len() == 1)?;
-        Some((only.clone(), frame.clone()))
-    }
-}
-
-impl Sink for Routes {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
-        async move {
-            let Item::Message(Frame::Memory(frame)) = &parcel.item else {
-                return self.ends(parcel.item).await;
-            };
-            for envelope in messages(frame) {
-                let Some((route, frame)) = self.route(frame, &envelope) else {
-                    tracing::debug!(method = ?envelope.method, "is for nobody");
-                    continue;
-                };
-                let parcel = Parcel::message(frame).of(Some(route.key));
-                route.sink.take(parcel).await;
-            }
-        }
-        .boxed()
-    }
-}
-
-impl Routes {
-    /// Whether it answers what a client asked past the bridge.
-    fn waits_for(&self, parcel: &Parcel) -> bool {
-        let waiting = locked(&self.waiting);
-        let Item::Message(Frame::Memory(frame)) = &parcel.item else {
-            return false;
-        };
-        let is_asked = |one: &Envelope<'_>| {
-            one.is_response() && one.key().is_some_and(|key| waiting.contains_key(&key))
-        };
-        !waiting.is_empty() && messages(frame).iter().any(is_asked)
-    }
-
-    async fn ends(&self, item: Item) {
-        let Item::Gone(how) = item else { return };
-        *locked(&self.ended) = Some(how.clone());
-        locked(&self.waiting).clear();
-        let clients = std::mem::take(&mut *locked(&self.clients));
-        for client in clients.iter().filter_map(Weak::upgrade) {
-            let gone = Parcel {
-                of: None,
-                event: None,
-                item: Item::Gone(how.clone()),
-            };
-            client.take(gone).await;
         }
     }
 }

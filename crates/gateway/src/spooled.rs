@@ -56,18 +56,39 @@ pub(crate) fn intercept_spooled(
                 large = settled;
                 (edits, matches!(large, Large::Stored(_)))
             }
-            _ => intercept(offloader, case, &stand_in.frame, result),
+            _ => intercept(offloader, case, &stand_in.frame, result.get()),
         };
         splice.merge(edits);
         stored |= is_stored;
     }
     let is_answer = messages(&stand_in.frame).iter().any(Envelope::is_response);
-    let made = splice.apply(&stand_in.frame);
+    let made = with_first(&stand_in, splice).apply(&stand_in.frame);
     let pieces = large.fill(&stand_in, made)?;
     Ok(match is_answer {
         true => (pieces, stored),
         false => (pieces.aside(), stored),
     })
+}
+
+/// The changes with the members that a bridge puts before those of the value,
+/// unless it is no longer there, or all of it is a placeholder.
+fn with_first(stand_in: &StandIn, splice: Splice) -> Splice {
+    let span = &stand_in.span;
+    let is_gone = splice.covers(span);
+    if stand_in.first.is_empty() || is_gone || is_whole_hole(stand_in) {
+        return splice;
+    }
+    let mut whole = Splice::default();
+    let at = span.start + 1;
+    whole.replace(at..at, format!("{},", stand_in.first));
+    whole.merge(splice);
+    whole
+}
+
+/// Whether nothing is known of the value.
+fn is_whole_hole(stand_in: &StandIn) -> bool {
+    let json = std::str::from_utf8(stand_in.skeleton.json());
+    json.is_ok_and(|json| stand_in.skeleton.is_hole(json))
 }
 
 /// The large value of a frame.
@@ -98,6 +119,12 @@ impl Large {
         let mut pieces = Pieces::default();
         for part in stand_in.skeleton.fill(&made) {
             match (part, &source) {
+                (Filled::Raw(range), Some(source))
+                    if range.start == 0 && !stand_in.first.is_empty() =>
+                {
+                    pieces.push(format!("{{{},", stand_in.first));
+                    pieces.push_source(source, 1..range.end);
+                }
                 (Filled::Bytes(range), _) => pieces.push(made.slice(range)),
                 (Filled::Raw(range), Some(source)) => pieces.push_source(source, range),
                 // No block is left that has one; another member may.
@@ -166,7 +193,7 @@ fn settle(
         links: case.links,
     };
     if !stand_in.skeleton.is_hole(result.get()) {
-        let splice = changes(&stand_in.frame, result, &found, &shown, &limits);
+        let splice = changes(&stand_in.frame, result.get(), &found, &shown, &limits);
         return Ok((splice, settled));
     }
     Ok((instead(stand_in, &found, &shown), settled))
@@ -177,7 +204,10 @@ fn settle(
 fn instead(stand_in: &StandIn, found: &Found<'_>, shown: &Stored<'_>) -> Splice {
     let mut splice = Splice::default();
     let (list, blocks) = (found.form.list(), shown::blocks(found, shown));
-    splice.replace(stand_in.span.clone(), format!("{{\"{list}\":{blocks}}}"));
+    let comma = if stand_in.first.is_empty() { "" } else { "," };
+    let first = &stand_in.first;
+    let made = format!("{{{first}{comma}\"{list}\":{blocks}}}");
+    splice.replace(stand_in.span.clone(), made);
     splice
 }
 
@@ -198,7 +228,7 @@ fn found<'a>(
     };
     for block in &mut found.blocks {
         if let Kind::Binary(binary) = &mut block.kind {
-            complete(binary, form, place, source).map_err(|error| damaged(&error))?;
+            complete(binary, place, source).map_err(|error| damaged(&error))?;
         }
     }
     Ok(Some(found))
@@ -208,7 +238,6 @@ fn found<'a>(
 /// what it says of itself.
 fn complete(
     binary: &mut Binary<'_>,
-    form: Form,
     place: Place<'_>,
     source: Option<&Arc<dyn ByteSource>>,
 ) -> io::Result<()> {
@@ -229,7 +258,7 @@ fn complete(
             };
         }
     }
-    if let (Some(Cow::Owned(mime)), Form::Call | Form::Prompt) = (&binary.mime, form) {
+    if let (Some(Cow::Owned(mime)), true) = (&binary.mime, binary.is_told_by_mime) {
         binary.is_image |= is_image(mime);
     }
     Ok(())

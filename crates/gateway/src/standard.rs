@@ -14,8 +14,8 @@ use crate::error::refused;
 use crate::{GatewayError, Hub, Incoming, Session};
 
 /// Relays between the process's standard streams and the servers until the
-/// client closes; gives the exit code for the process: 0, or 1 when a server
-/// has ended by itself, 128 + n on signal n.
+/// client closes; gives the exit code for the process: 0, or 1 when no server is
+/// left because each has ended by itself, 128 + n on signal n.
 pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
     // Before the servers: once they run, a signal has to end them as well.
     let mut signals = Signals::new().map_err(GatewayError::Stdio)?;
@@ -38,7 +38,7 @@ pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
         }
         _ = &mut pump => {}
     }
-    let code = u8::from(session.has_lost_a_server());
+    let code = u8::from(session.has_lost_its_servers());
     finish(&session, &mut signals).await;
     Ok(code)
 }

@@ -22,7 +22,7 @@ pub(crate) struct Tasks(Mutex<VecDeque<(String, Origin)>>);
 
 impl Tasks {
     /// Notes the task that a call was answered with, if it was.
-    pub(crate) fn note(&self, result: &RawValue, origin: &Origin) {
+    pub(crate) fn note(&self, result: &str, origin: &Origin) {
         let Some(id) = created(result) else {
             return;
         };
@@ -43,8 +43,11 @@ impl Tasks {
 }
 
 /// The id of a new task: in `task` until 2025-11-25, in the result itself since.
-fn created(result: &RawValue) -> Option<String> {
-    let members = Members::of(result)?;
+fn created(result: &str) -> Option<String> {
+    if result.len() > LARGEST {
+        return None;
+    }
+    let members = Members::of_text(result)?;
     let is_task = members.text("resultType").as_deref() == Some("task");
     match members.get("task").and_then(Members::of) {
         Some(task) => task.text("taskId"),
@@ -52,12 +55,12 @@ fn created(result: &RawValue) -> Option<String> {
     }
 }
 
+/// Only a small frame is an answer that creates a task.
+const LARGEST: usize = 16 << 10;
+
 /// Whether a frame may be about a task: a look that costs little.
 pub(crate) fn may_be(frame: &[u8]) -> bool {
-    // Only a small frame is an answer that creates one.
-    const LARGEST: usize = 16 << 10;
-    let name = b"taskId";
-    frame.len() <= LARGEST && frame.windows(name.len()).any(|bytes| bytes == name)
+    frame.len() <= LARGEST && memchr::memmem::find(frame, b"taskId").is_some()
 }
 
 /// The task that a request is about.
@@ -66,8 +69,8 @@ pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
 }
 
 /// The call's result in the answer to `tasks/get`, once it is there.
-pub(crate) fn finished(result: &RawValue) -> Option<&RawValue> {
-    let inner = Members::of(result)?.get("result")?;
+pub(crate) fn finished(result: &str) -> Option<&RawValue> {
+    let inner = Members::of_text(result)?.get("result")?;
     inner.get().starts_with('{').then_some(inner)
 }
 
@@ -86,7 +89,6 @@ mod tests {
             (r#"{"task":{"taskId":"a"}}"#, "again"),
         ];
         for (result, tool) in results {
-            let result: &RawValue = serde_json::from_str(result).unwrap();
             tasks.note(result, &Origin::tool(tool));
         }
         let tool = |id| tasks.origin(id).map(|origin| origin.tool);
@@ -95,8 +97,7 @@ mod tests {
         assert_eq!(tool("c"), None);
         for at in 0..=MOST {
             let result = format!("{{\"task\":{{\"taskId\":\"{at}\"}}}}");
-            let result: &RawValue = serde_json::from_str(&result).unwrap();
-            tasks.note(result, &Origin::tool("many"));
+            tasks.note(&result, &Origin::tool("many"));
         }
         assert_eq!((tool("a"), tool("0")), (None, None));
         assert!(tool("1").is_some());
@@ -109,8 +110,7 @@ mod tests {
             (r#"{"result": {"content":[]}}"#, Some(r#"{"content":[]}"#)),
             (r#"{"result":7}"#, None),
         ] {
-            let raw: &RawValue = serde_json::from_str(result).unwrap();
-            assert_eq!(finished(raw).map(RawValue::get), want, "{result}");
+            assert_eq!(finished(result).map(RawValue::get), want, "{result}");
         }
     }
 }

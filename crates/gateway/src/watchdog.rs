@@ -72,18 +72,26 @@ async fn give_up(session: &Arc<Session>, key: &Key, mut waiting: Waiting) {
         method = waiting.method,
         "does not answer"
     );
+    session.pending.give_up(key.clone());
     if let Some(link) = upstream.link() {
-        link.abandon(key).await;
         let told = format!(
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"no answer in time\"}}}}\n",
             waiting.id
         );
         let told = notice(Bytes::from(told), Some("notifications/cancelled"));
-        // The protocol forbids to cancel the greeting; and one that is gone
-        // needs not be told.
-        if waiting.method != "initialize" {
-            drop(link.send(told).await);
-        }
+        let (key, is_told) = (key.clone(), waiting.method != "initialize");
+        // Aside: it may not even read.
+        session.work(async move {
+            link.abandon(&key).await;
+            // The protocol forbids to cancel the greeting; and one that is gone
+            // needs not be told.
+            if is_told {
+                drop(link.send(told).await);
+            }
+        });
+    }
+    if session.tries_another(&mut waiting, None) {
+        return;
     }
     match waiting.for_us {
         Some(for_us) => drop(for_us.send(Err(how))),

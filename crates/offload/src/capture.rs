@@ -9,12 +9,12 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Origin, RawForm, TextPart};
+use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes, TextPart};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
 use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
 use spillgate_view::{Decoded, Indexer, LineIndex};
 
-use crate::hash::{Hashing, sha256};
+use crate::hash::{Hash, Hashing, sha256};
 use crate::sanitize::layout_of;
 
 /// Larger results go to the store while they come.
@@ -48,7 +48,7 @@ pub(crate) struct Captured {
     /// The first bytes of the text.
     pub(crate) head: Vec<u8>,
     /// SHA-256 of the raw bytes, in hex.
-    pub(crate) sha256: String,
+    pub(crate) sha256: Hash,
     /// Raw bytes.
     pub(crate) raw_bytes: u64,
 }
@@ -100,7 +100,7 @@ impl Captured {
 }
 
 fn text_source(bytes: &Arc<Vec<u8>>) -> Arc<dyn ByteSource> {
-    Arc::clone(bytes) as Arc<dyn ByteSource>
+    Arc::new(SharedBytes::from(Arc::clone(bytes)))
 }
 
 /// Takes in a stream to its end. `progress` is told the bytes so far, now and
@@ -116,7 +116,7 @@ pub(crate) fn capture_stream(
     reader.take(SPOOL_AT as u64).read_to_end(&mut start)?;
     if start.len() < SPOOL_AT {
         let sha256 = sha256(&start);
-        return Ok(in_memory(origin, start, sha256));
+        return Ok(in_memory(origin, start, sha256.into()));
     }
     // Its tokens will be asked for: the vocabulary loads (80 ms) meanwhile.
     let ahead = Arc::clone(counter);
@@ -155,7 +155,7 @@ fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: String) -> Captured {
+fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
     let head = bytes[..bytes.len().min(SAMPLE_BYTES)].to_vec();
     let layout = layout_of(classify(Sample {
         head: &head,
@@ -187,7 +187,8 @@ pub(crate) fn capture_json(
     parts: Vec<TextPart>,
     text: String,
 ) -> Captured {
-    let of_text = in_memory(origin, text.into_bytes(), sha256(&raw));
+    let raw = Arc::new(raw);
+    let of_text = in_memory(origin, text.into_bytes(), Hash::of(&raw));
     let text = match of_text.raw {
         Raw::Memory(bytes) => Some(Text::Memory(bytes)),
         _ => None,
@@ -197,7 +198,7 @@ pub(crate) fn capture_json(
         form: RawForm::Parts(parts),
         text,
         raw_bytes: raw.len() as u64,
-        raw: Raw::Memory(Arc::new(raw)),
+        raw: Raw::Memory(raw),
         ..of_text
     }
 }
@@ -259,7 +260,7 @@ impl Spool {
             scan: self.scan.finish(),
             index: self.indexer.finish(),
             head: self.head,
-            sha256,
+            sha256: sha256.into(),
             raw_bytes: bytes,
         }
     }

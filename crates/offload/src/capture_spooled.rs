@@ -68,7 +68,7 @@ pub(crate) fn capture_spooled(
         scan: looked.scan,
         index: looked.index,
         head: looked.head,
-        sha256,
+        sha256: sha256.into(),
         raw_bytes: bytes,
     }
 }

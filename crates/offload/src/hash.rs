@@ -1,14 +1,18 @@
 //! SHA-256 beside the writing, not before it.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::{Arc, LazyLock};
+use std::thread::{Builder, JoinHandle};
 
 use sha2::{Digest, Sha256};
 
 /// Blocks on their way to the hashing thread: enough that neither side waits
 /// for the other's hiccups.
 const IN_FLIGHT: usize = 3;
+
+/// So many bytes take longer to hash than a thread to start.
+const MANY_BYTES: usize = 128 << 10;
 
 /// Hashes blocks on a thread of its own: SHA-256 (1.5 GB/s) is slower than
 /// scanning and about as fast as writing, so one core does the one and another
@@ -66,6 +70,42 @@ impl Hashing {
             .join()
             .expect("invariant: hashing does not panic");
         hex(&hash.finalize())
+    }
+}
+
+/// A SHA-256 in hex, or the promise of one.
+#[derive(Clone)]
+pub(crate) struct Hash(Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>);
+
+impl Hash {
+    /// That of bytes in memory; of many, made on a thread of its own.
+    pub(crate) fn of(bytes: &Arc<Vec<u8>>) -> Self {
+        if bytes.len() < MANY_BYTES {
+            return sha256(bytes).into();
+        }
+        let hashed = Arc::clone(bytes);
+        let thread = Builder::new().spawn(move || sha256(&hashed));
+        let bytes = Arc::clone(bytes);
+        Self(Arc::new(LazyLock::new(Box::new(move || {
+            let made = thread.ok().and_then(|thread| thread.join().ok());
+            made.unwrap_or_else(|| sha256(&bytes))
+        }))))
+    }
+
+    pub(crate) fn get(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Hash {
+    fn from(made: String) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(|| made))))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hash")
     }
 }
 

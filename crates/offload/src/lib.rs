@@ -32,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod aside;
 mod call_ids;
 mod capture;
 mod capture_spooled;

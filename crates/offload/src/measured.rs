@@ -71,7 +71,7 @@ impl Measured {
     /// SHA-256 of the raw bytes, in hex.
     #[must_use]
     pub(crate) fn sha256(&self) -> &str {
-        &self.sanitized.captured.sha256
+        self.sanitized.captured.sha256.get()
     }
 
     /// Whether the tool said that it failed.

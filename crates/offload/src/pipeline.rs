@@ -11,15 +11,15 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use spillgate_artifact::{
-    Clock, Facts, FileName, Handle, Origin, Reason, Stats, TextPart, Timestamp, TokenBudget,
-    Tokens, ViewFacts,
+    Clock, Facts, FileName, Handle, Origin, Reason, Stats, TextPart, Timestamp, TokenBudget, Tokens,
 };
 use spillgate_lookup::{Artifact, LookupError, slice};
 use spillgate_measure::TokenCounter;
+use spillgate_outline::Line;
 use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
-use spillgate_view::Sanitizer;
 
 use crate::RetrieveError;
+use crate::aside::{Outlining, TwoEnds};
 use crate::call_ids::CallIds;
 use crate::capture::{Captured, Raw, capture_json, capture_stream};
 use crate::capture_spooled::{SpooledRaw, capture_spooled};
@@ -27,10 +27,10 @@ use crate::ledger::{Exit, Ledger, LedgerEntry};
 use crate::measured::{Measured, measure};
 use crate::policy::{Decision, Fits, Limits, Plan, Policy, decide};
 use crate::present::{
-    Door, Ends, ObservationSummary, Presentation, Presenter, Preview, first, funnel, handle,
-    not_stored, parts, preview, reject, truncate,
+    Door, ObservationSummary, Presentation, Presenter, Preview, first, funnel, handle, not_stored,
+    parts, preview, reject, truncate,
 };
-use crate::profile::{DEFAULT_MAX_BYTES, DEFAULT_SLICE_CHARS, Profile};
+use crate::profile::{DEFAULT_SLICE_CHARS, Profile};
 use crate::sanitize::{ViewText, sanitize};
 
 /// Results in, messages out: what every rim calls.
@@ -160,6 +160,12 @@ impl Offloader {
         self.policy.limits(origin)
     }
 
+    /// Whether a binary block of any result of that server may become a link.
+    #[must_use]
+    pub fn makes_links(&self, server: &str) -> bool {
+        self.policy.makes_links(server)
+    }
+
     /// Takes in a stream to its end and says what to show. `progress` is told
     /// the bytes so far. An error is the stream's own.
     pub fn stream(
@@ -221,26 +227,31 @@ impl Offloader {
             limits,
         } = plan;
         let stats = measured.stats();
-        let ends = ends(&measured, &limits);
-        let (origin, sha256) = {
-            let captured = &measured.sanitized.captured;
-            (captured.origin.clone(), captured.sha256.clone())
+        let captured = &measured.sanitized.captured;
+        let ends = TwoEnds::of(captured);
+        let (origin, sha256) = (captured.origin.clone(), captured.sha256.clone());
+        // The one works on the text, the other mostly waits for the disk.
+        let outlining = Outlining::of(&measured.sanitized, &stats, &limits);
+        let put = || self.put(measured, &stats, reason, &limits);
+        let (stored, outlined) = match outlining {
+            Some(outlining) => outlining.beside(put),
+            None => (put(), None),
         };
-        let stored = self.put(measured, &stats, reason, &limits);
         let stored = stored.and_then(|receipt| {
-            let shown = self.present(&receipt, &ends, &limits)?;
+            let shown = self.present(&receipt, &ends, outlined, &limits)?;
             Ok(Offloaded { shown, receipt })
         });
         match stored {
             Ok(offloaded) => Outcome::Offloaded(offloaded),
             Err(error) => {
                 let counter = &*self.presenter.counter;
+                let ends = ends.read(&limits);
                 let text = not_stored(&origin.tool, &stats, &error, &ends, &limits, counter);
                 Outcome::NotStored(NotStored {
                     origin,
                     shown: Presentation::bounded(text, counter),
                     stats,
-                    sha256,
+                    sha256: sha256.get().to_owned(),
                     error,
                 })
             }
@@ -256,43 +267,41 @@ impl Offloader {
         limits: &Limits,
     ) -> Result<Receipt, StoreError> {
         let sanitized = measured.sanitized;
+        let view = sanitized.facts();
         let mut captured = sanitized.captured;
         captured.origin.call_id = self.call_ids.name(&captured.origin, &*self.store);
         let created = self.clock.now();
-        let file_name = (limits.profile == Profile::Funnel)
-            .then(|| FileName::of(&captured.origin.tool, created, &captured.sha256));
         let mut draft = match captured.raw {
             Raw::Memory(bytes) => drafted(&*self.store, &bytes)?,
-            Raw::Spooled(draft) => draft,
+            Raw::Spooled(mut draft) => {
+                draft.complete(Part::Raw);
+                draft
+            }
             Raw::Lost { error, .. } => return Err(error),
         };
         if let ViewText::Memory(bytes) = &sanitized.view {
             draft.write(Part::View, bytes)?;
         }
-        let index = sanitized.index;
+        draft.complete(Part::View);
+        let sha256 = captured.sha256.get();
+        let file_name = (limits.profile == Profile::Funnel)
+            .then(|| FileName::of(&captured.origin.tool, created, sha256));
         let facts = Facts {
             created,
             origin: captured.origin,
             mime: None,
             is_error: captured.is_error,
             raw_bytes: captured.raw_bytes,
-            sha256: captured.sha256,
+            sha256: sha256.to_owned(),
             form: captured.form,
             stats: stats.clone(),
-            view: ViewFacts {
-                bytes: index.bytes,
-                lines: index.lines,
-                longest_line: index.longest_line,
-                is_raw: matches!(sanitized.view, ViewText::Raw),
-                layout: sanitized.layout,
-                prelude: sanitized.prelude,
-            },
+            view,
             reason,
             first_slice: (limits.profile == Profile::Continuation).then(|| slice_chars(limits)),
             file_name,
         };
         let call_id = facts.origin.call_id.clone();
-        let receipt = draft.commit(facts, &index.to_bytes())?;
+        let receipt = draft.commit(facts, &sanitized.index.to_bytes())?;
         if let Some(call_id) = call_id {
             self.call_ids.note(call_id, receipt.handle());
         }
@@ -303,14 +312,15 @@ impl Offloader {
     fn present(
         &self,
         receipt: &Receipt,
-        ends: &Ends,
+        ends: &TwoEnds,
+        outlined: Option<Vec<Line>>,
         limits: &Limits,
     ) -> Result<Presentation, StoreError> {
         let facts = &receipt.manifest().facts;
         let counter = &*self.presenter.counter;
         let text = match limits.profile {
             Profile::Handle => handle(&facts.stats, receipt.handle()),
-            Profile::Truncate => truncate(ends, limits, counter),
+            Profile::Truncate => truncate(&ends.read(limits), limits, counter),
             Profile::Reject => {
                 let ways = self.presenter.door.next(receipt.handle(), facts.stats.kind);
                 reject(&facts.origin.tool, &facts.stats, limits, &ways)
@@ -322,7 +332,7 @@ impl Offloader {
                 };
                 let artifact = Artifact::open(self.store.open(receipt.handle())?);
                 let artifact = artifact.map_err(|error| damaged(error.to_string()))?;
-                self.look_into(&artifact, limits)
+                self.look_into(&artifact, outlined, limits)
                     .map_err(|error| damaged(error.to_string()))?
             }
         };
@@ -330,7 +340,12 @@ impl Offloader {
     }
 
     /// Renders what needs a look into the stored text.
-    fn look_into(&self, artifact: &Artifact, limits: &Limits) -> Result<String, RetrieveError> {
+    fn look_into(
+        &self,
+        artifact: &Artifact,
+        outlined: Option<Vec<Line>>,
+        limits: &Limits,
+    ) -> Result<String, RetrieveError> {
         let manifest = artifact.manifest();
         let facts = &manifest.facts;
         if limits.profile == Profile::Continuation {
@@ -351,6 +366,7 @@ impl Offloader {
             stats: &facts.stats,
             is_error: facts.is_error,
             artifact,
+            outlined,
         };
         if let Profile::Template(name) = &limits.profile {
             let parts = parts(&self.presenter, &subject, budget)?;
@@ -420,35 +436,6 @@ fn slice_chars(limits: &Limits) -> u64 {
 fn drafted(store: &dyn ArtifactStore, raw: &[u8]) -> Result<Box<dyn Draft>, StoreError> {
     let mut draft = store.draft()?;
     draft.write(Part::Raw, raw)?;
+    draft.complete(Part::Raw);
     Ok(draft)
-}
-
-/// The two ends of a result, readable, as far as a truncation may show them.
-fn ends(measured: &Measured, limits: &Limits) -> Ends {
-    let captured = &measured.sanitized.captured;
-    let bytes = captured.scan.bytes;
-    let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
-    let (head, tail) = match (captured.text(), &captured.raw) {
-        (Ok(Some(text)), _) => {
-            let read = |start, end| text.bytes(start, end).unwrap_or_default();
-            (read(0, wanted), read(bytes.saturating_sub(wanted), bytes))
-        }
-        (_, Raw::Lost { tail, .. }) => (captured.head.clone(), tail.clone()),
-        _ => (captured.head.clone(), Vec::new()),
-    };
-    Ends {
-        head: readable(&head),
-        tail: readable(&tail),
-        bytes,
-    }
-}
-
-/// A stretch of raw bytes as text without controls.
-fn readable(raw: &[u8]) -> String {
-    let (mut text, mut sanitizer) = (Vec::new(), Sanitizer::default());
-    let written = sanitizer
-        .feed(raw, &mut text)
-        .and_then(|()| sanitizer.finish(&mut text));
-    written.expect("invariant: writing to memory does not fail");
-    String::from_utf8_lossy(&text).into_owned()
 }

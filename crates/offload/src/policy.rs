@@ -256,6 +256,19 @@ impl Policy {
         false
     }
 
+    /// Whether a binary block of any result of that server may become a link.
+    #[must_use]
+    pub fn makes_links(&self, server: &str) -> bool {
+        let nearest = [
+            Some(&self.over),
+            self.servers.get(server).map(|one| &one.base),
+        ];
+        let mut whole = nearest.into_iter().flatten().chain([&self.base]);
+        let limit = whole.find_map(|rule| rule.max_binary_bytes);
+        let mut rules = self.rules().into_iter();
+        limit != Some(0) || rules.any(|rule| rule.max_binary_bytes.is_some_and(|limit| limit > 0))
+    }
+
     fn rules(&self) -> Vec<&Rule> {
         let of_tools = self.tools.iter().map(|(_, rule)| rule);
         let of_servers = self.servers.values().flat_map(Self::rules);

@@ -115,6 +115,10 @@ impl Draft for FailingDraft {
         }
     }
 
+    fn complete(&mut self, part: Part) {
+        self.inner.complete(part);
+    }
+
     fn discard_view(&mut self) -> Result<(), StoreError> {
         self.inner.discard_view()
     }

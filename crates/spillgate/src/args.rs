@@ -1,8 +1,8 @@
 //! What was typed?
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use spillgate_artifact::{ByteRange, Handle};
@@ -12,6 +12,7 @@ use spillgate_measure::Tokenizer;
 use spillgate_offload::Profile;
 
 use crate::client_args::{Doctor, Unwrap, Wrap};
+use crate::server_args::{Auth, Mcp};
 use crate::tool_output::parse_targets;
 
 /// Keeps oversized tool outputs out of a language model's context and loses
@@ -34,20 +35,23 @@ Exit codes: 0 done; 1 it could not be done, the message says why; 2 wrong usage;
 an extraction. `run` gives the command's own code, 128 + n when signal n ended it, 126 or 127 when it \
 could not be started. `mcp` gives 1 when the server ended by itself.";
 
+const EVERYWHERE: &str = "Options of all commands";
+
 /// Options that every command takes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Common {
     /// Where artifacts are stored [env: `SPILLGATE_STORE`]
-    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = EVERYWHERE)]
     pub(crate) store: Option<PathBuf>,
-    /// The configuration file [env: `SPILLGATE_CONFIG`]
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// The configuration file, spillgate.toml; for `mcp` and `auth` also a client's list of
+    /// servers, such as .mcp.json [env: `SPILLGATE_CONFIG`]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = EVERYWHERE)]
     pub(crate) config: Option<PathBuf>,
     /// Print one JSON object (lists: one a line); errors too
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
     /// What counts tokens: `o200k_base`, `cl100k_base` or heuristic [env: `SPILLGATE_TOKENIZER`]
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", hide_possible_values = true, value_parser = tokenizer(), help_heading = EVERYWHERE)]
     pub(crate) tokenizer: Option<Tokenizer>,
 }
 
@@ -101,7 +105,7 @@ pub(crate) enum Command {
     Stats,
     /// Show the settings in force and where each comes from
     Config(Config),
-    /// Stand between an MCP client and a server, on standard input and output
+    /// Stand between MCP clients and their servers, on standard input and output or by HTTP
     Mcp(Mcp),
     /// Log in at an MCP server behind HTTP that asks for it (OAuth)
     Auth(Auth),
@@ -109,7 +113,7 @@ pub(crate) enum Command {
     FsMcp(FsMcp),
     /// Put the servers of an MCP client's configuration behind the gateway
     Wrap(Wrap),
-    /// Take them out again: the configuration becomes what it was
+    /// Take a client's servers out again: its configuration becomes what it was
     Unwrap(Unwrap),
     /// Check the clients' configurations, the gateway and the servers behind it
     Doctor(Doctor),
@@ -135,7 +139,6 @@ pub(crate) struct Run {
     #[arg(
         required = true,
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         value_name = "CMD",
         value_hint = ValueHint::CommandWithArguments
     )]
@@ -176,32 +179,6 @@ pub(crate) struct Read {
     /// Write each line's number before it
     #[arg(short, long)]
     pub(crate) number: bool,
-}
-
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A client that the authorization server knows already is named with --client-id; its secret, if it \
-has one, is read from SPILLGATE_CLIENT_SECRET."
-)]
-pub(crate) struct Auth {
-    /// The URL of the server, as the gateway is given it
-    #[arg(required_unless_present = "status", value_name = "URL", value_hint = ValueHint::Url)]
-    pub(crate) server: Option<String>,
-    /// Forget the login
-    #[arg(long, conflicts_with = "status")]
-    pub(crate) logout: bool,
-    /// Say where somebody has logged in; 1 if not at the named server
-    #[arg(long)]
-    pub(crate) status: bool,
-    /// Print the page to open and open nothing; the URL that the browser ends at may be pasted
-    #[arg(long)]
-    pub(crate) no_browser: bool,
-    /// What to ask for [default: what the server names]
-    #[arg(long = "scope", value_name = "SCOPE")]
-    pub(crate) scopes: Vec<String>,
-    /// A client that is registered already
-    #[arg(long, value_name = "ID")]
-    pub(crate) client_id: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -254,7 +231,7 @@ pub(crate) struct Extract {
     #[arg(required = true, value_name = "WHAT")]
     pub(crate) what: Vec<String>,
     /// How: auto, full-chunked, read-grep, truncate or search
-    #[arg(long, value_name = "MODE", default_value_t)]
+    #[arg(long, value_name = "MODE", default_value_t, hide_possible_values = true, value_parser = mode())]
     pub(crate) mode: Mode,
     /// The models that may do it, the first one first: provider/model[,provider/model…]
     /// [env: `SPILLGATE_MODEL`]
@@ -280,6 +257,18 @@ pub(crate) struct Extract {
 /// Models in the order in which they are tried.
 #[derive(Debug, Clone)]
 pub(crate) struct Models(pub(crate) Vec<Target>);
+
+/// Names that a shell can complete.
+fn tokenizer() -> impl TypedValueParser<Value = Tokenizer> {
+    let names = ["o200k_base", "cl100k_base", "heuristic"];
+    PossibleValuesParser::new(names)
+        .map(|name| name.parse().expect("invariant: only known names come here"))
+}
+
+fn mode() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(Mode::ALL.map(Mode::name))
+        .map(|name| name.parse().expect("invariant: only known names come here"))
+}
 
 fn parse_models(text: &str) -> Result<Models, TargetError> {
     parse_targets(text).map(Models)
@@ -373,63 +362,6 @@ pub(crate) struct Config {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
-
-#[derive(Debug, Clone, clap::Args)]
-#[command(after_help = MCP_EXAMPLES)]
-pub(crate) struct Mcp {
-    #[command(flatten)]
-    pub(crate) limits: LimitArgs,
-    /// What the server is called in messages and in rules for servers
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-    /// A server that is reached by Streamable HTTP
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, conflicts_with = "command")]
-    pub(crate) url: Option<String>,
-    /// Speak HTTP with server-sent events to it, as of 2024-11-05
-    #[arg(long, requires = "url")]
-    pub(crate) sse: bool,
-    /// A header for it, "Name: value"; a secret is better kept in --header-env
-    #[arg(long, value_name = "HEADER", requires = "url")]
-    pub(crate) header: Vec<String>,
-    /// A header for it whose value is in a variable of the environment, "Name=VARIABLE"
-    #[arg(long, value_name = "HEADER", requires = "url")]
-    pub(crate) header_env: Vec<String>,
-    /// Serve many clients by Streamable HTTP instead of one on standard streams, such as
-    /// 127.0.0.1:8790; port 0 takes a free one. The address is printed on standard error
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) http: Option<SocketAddr>,
-    /// A name that clients may call this host by, besides localhost and the address
-    #[arg(long, value_name = "HOST", requires = "http")]
-    pub(crate) allow_host: Vec<String>,
-    /// An origin from which web pages may come
-    #[arg(long, value_name = "ORIGIN", requires = "http")]
-    pub(crate) allow_origin: Vec<String>,
-    /// A file with tokens, one a line; clients must send one of them as bearer token
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "http")]
-    pub(crate) token_file: Vec<String>,
-    /// Let anyone in who can connect, even from other machines
-    #[arg(long, requires = "http")]
-    pub(crate) insecure_no_auth: bool,
-    /// Only these servers of the configuration [default: all that have a command or a url]
-    #[arg(long = "server", value_name = "NAME", conflicts_with_all = ["command", "url"])]
-    pub(crate) servers: Vec<String>,
-    /// The server's command and its arguments
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "CMD",
-        value_hint = ValueHint::CommandWithArguments
-    )]
-    pub(crate) command: Vec<String>,
-}
-
-const MCP_EXAMPLES: &str = "\
-Examples:
-  spillgate mcp -- npx -y @modelcontextprotocol/server-filesystem /some/dir
-  spillgate mcp --url https://mcp.example.com/mcp --header-env Authorization=EXAMPLE_TOKEN
-  spillgate mcp --config .mcp.json          all servers of a client's list behind one
-  spillgate mcp --server git --server files  two servers of spillgate.toml
-  spillgate mcp --http 127.0.0.1:8790 --config .mcp.json   the same for many clients";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FsMcp {

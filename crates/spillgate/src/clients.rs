@@ -77,16 +77,34 @@ pub(crate) fn nothing_found(client: Client, files: &[PathBuf]) -> Failure {
             looked.join(", ")
         ),
     };
-    Failure::new("no_config", Fault::Caller, message).hint(
-        "add a server in the client first, choose another --scope, or name the file with --file",
-    )
+    let hint = match projects_file(client, files) {
+        Some(file) => format!(
+            "{} is there, which belongs to all who work on the project: --scope project takes it",
+            file.display()
+        ),
+        None => {
+            "add a server in the client first, choose another --scope, or name the file with --file"
+                .to_owned()
+        }
+    };
+    Failure::new("no_config", Fault::Caller, message).hint(hint)
+}
+
+/// A file of the project in this directory that is there and was not looked at.
+pub(crate) fn projects_file(client: Client, looked_at: &[PathBuf]) -> Option<PathBuf> {
+    let places = places(client, &surroundings().ok()?);
+    let projects = places
+        .into_iter()
+        .filter(|place| place.scope == Scope::Project);
+    let mut files = projects.map(|place| place.file);
+    files.find(|file| file.is_file() && !looked_at.contains(file))
 }
 
 /// A name that was asked for must be somewhere.
 pub(crate) fn check_names(only: &[String], plans: &[Plan]) -> Result<(), ClientsError> {
     let known: BTreeSet<&str> = plans
         .iter()
-        .flat_map(|plan| plan.outcomes.iter().map(|one| one.server.as_str()))
+        .flat_map(|plan| plan.names.iter().map(String::as_str))
         .collect();
     let missing = only.iter().find(|name| !known.contains(name.as_str()));
     missing.map_or(Ok(()), |name| {
@@ -215,7 +233,10 @@ fn told(plan: &Plan, dry_run: bool) -> Value {
 fn lines(plan: &Plan, dry_run: bool) -> String {
     let mut text = format!("{}\n", plan.file.display());
     if plan.outcomes.is_empty() {
-        text.push_str("  no server of ours\n");
+        text.push_str(match plan.wraps {
+            true => "  no server is configured in it\n",
+            false => "  no server of ours\n",
+        });
     }
     for one in &plan.outcomes {
         text.push_str(&line(one));

@@ -3,14 +3,18 @@
 use std::io;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+use clap::error::ErrorKind;
 use serde_json::json;
-use spillgate_clients::ClientsError;
+use spillgate_clients::{Client, ClientsError};
 use spillgate_gateway::GatewayError;
 use spillgate_lookup::LookupError;
 use spillgate_offload::RetrieveError;
 use spillgate_query::QueryError;
 use spillgate_store::StoreError;
+use spillgate_wire::LinkError;
 
+use crate::args::Args;
 use crate::output::Output;
 
 /// Whose fault a failure is.
@@ -132,15 +136,45 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     }
     let json = std::env::args_os().any(|argument| argument == "--json");
     let text = error.render().to_string();
-    let text = text.trim_start_matches("error: ").trim_end();
+    let text = text.trim_start_matches("error: ");
+    // What it says of help, the hint says better.
+    let text = text.split("\n\nFor more information").next();
+    let text = text.unwrap_or_default().trim_end();
     let message = match json {
-        true => text.lines().next().unwrap_or_default(),
-        false => text,
+        true => {
+            let first = text.split("\n\n").next().unwrap_or_default();
+            first.split_whitespace().collect::<Vec<_>>().join(" ")
+        }
+        false => text.to_owned(),
     };
     let failure = Failure::new("usage", Fault::Caller, message)
-        .hint("`spillgate help COMMAND` shows how it is used")
+        .hint(how_it_is_used(error))
         .code(2);
     ExitCode::from(failure.report(&Output::new(json)))
+}
+
+/// Where to read on, by the command that was typed.
+fn how_it_is_used(error: &clap::Error) -> String {
+    let commands = Args::command();
+    let mut typed = std::env::args().skip(1);
+    let command = typed.find(|word| commands.find_subcommand(word).is_some());
+    let Some(command) = command else {
+        return "`spillgate help` lists the commands".to_owned();
+    };
+    let help = format!("`spillgate help {command}` shows how it is used");
+    if command == "auth" {
+        return format!(
+            "`spillgate auth SERVER` logs in; --status and --logout are options of it; {help}"
+        );
+    }
+    let is_missing = error.kind() == ErrorKind::MissingRequiredArgument;
+    match is_missing && ["wrap", "unwrap"].contains(&&*command) {
+        true => format!(
+            "CLIENT is one of {}; {help}",
+            Client::ALL.map(Client::name).join(", ")
+        ),
+        false => help,
+    }
 }
 
 impl From<StoreError> for Failure {
@@ -220,14 +254,18 @@ impl From<ClientsError> for Failure {
 impl From<GatewayError> for Failure {
     fn from(error: GatewayError) -> Self {
         match &error {
-            GatewayError::Open { .. } => Self::new(
-                "server_not_started",
-                Fault::Caller,
-                error.to_string(),
-            )
-            .hint(
-                "check the command after `--`; it must start an MCP server on its standard streams",
-            ),
+            GatewayError::Open { error: why, .. } => {
+                let hint = match why {
+                    LinkError::Start(_) => {
+                        "check the command, after `--` or in the configuration; it must be on PATH, or a path, and start an MCP server on its standard streams"
+                    }
+                    LinkError::Settings(_) => "correct it in the options or in the configuration",
+                    _ => {
+                        "`spillgate doctor` checks what clients have; docs/servers.md says what a server can have"
+                    }
+                };
+                Self::new("server_not_started", Fault::Caller, error.to_string()).hint(hint)
+            }
             _ => Self::new("stdio", Fault::Us, error.to_string()),
         }
     }

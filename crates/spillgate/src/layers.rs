@@ -34,8 +34,9 @@ pub(crate) struct InForce {
 }
 
 /// Settings that the environment may set to a text, and to a number.
-const TEXTS: [&str; 6] = [
+const TEXTS: [&str; 7] = [
     "store",
+    "sync",
     "tokenizer",
     "profile",
     "quota",
@@ -180,13 +181,8 @@ impl Layers {
 /// The file that was named, which must exist, or the user's, which need not. A
 /// file in the working directory is never read unasked: it may be a stranger's.
 pub(crate) fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
-    let named = common
-        .config
-        .clone()
-        .or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from))
-        .filter(|file| !file.as_os_str().is_empty());
     // A client's list of servers is no file of ours; `mcp` reads it besides.
-    if let Some(file) = named.filter(|file| !is_client_file(file)) {
+    if let Some(file) = named_file(common).filter(|file| !is_client_file(file)) {
         return match file.is_file() {
             true => Ok(Some(file)),
             false => Err(missing(&file)),
@@ -196,8 +192,20 @@ pub(crate) fn config_file(common: &Common) -> Result<Option<PathBuf>, Failure> {
     Ok(users.is_file().then_some(users))
 }
 
+/// The file that was named, of whatever kind.
+fn named_file(common: &Common) -> Option<PathBuf> {
+    let named = common.config.clone();
+    let named = named.or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from));
+    named.filter(|file| !file.as_os_str().is_empty())
+}
+
+/// A client's list of servers that was named as the configuration.
+pub(crate) fn client_file(common: &Common) -> Option<PathBuf> {
+    named_file(common).filter(|file| is_client_file(file))
+}
+
 /// Whether a file is a client's list of servers, such as `.mcp.json`.
-pub(crate) fn is_client_file(file: &Path) -> bool {
+fn is_client_file(file: &Path) -> bool {
     file.extension()
         .is_some_and(|extension| extension == "json")
 }
@@ -226,6 +234,16 @@ fn wrong(error: figment2::Error, places: &Places) -> Failure {
             }
             "there is no such setting".clone_into(&mut what);
             hint = nearest(name, known.iter().copied());
+        }
+        if let Kind::UnknownVariant(name, known) = &one.kind {
+            what = format!("{name:?} is none of {}", known.join(", "));
+            let meant = nearest(name, known.iter().copied());
+            if meant.starts_with("did you mean") {
+                hint = meant;
+            }
+        }
+        if key.last().is_some_and(|last| last == "listen") {
+            "write an address and a port, such as \"127.0.0.1:8700\"".clone_into(&mut hint);
         }
         let source = one.metadata.as_ref().map(|metadata| &*metadata.name);
         match (source, &*key) {

@@ -13,6 +13,7 @@ mod models;
 mod net;
 mod output;
 mod progress;
+mod server_args;
 mod servers;
 mod settings;
 mod tool_output;
@@ -80,7 +81,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
         Command::Mcp(mcp) => cmd::mcp::mcp(&args.common, mcp),
-        Command::Auth(auth) => cmd::auth::auth(auth, out),
+        Command::Auth(auth) => cmd::auth::auth(&args.common, auth, out),
         Command::FsMcp(fs_mcp) => cmd::fs_mcp::fs_mcp(&args.common, fs_mcp),
         Command::Wrap(wrap) => cmd::wrap::wrap(&args.common, wrap, out),
         Command::Unwrap(unwrap) => cmd::unwrap::unwrap(unwrap, out),

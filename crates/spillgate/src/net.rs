@@ -56,13 +56,23 @@ fn failure(what: &str) -> Failure {
     Failure::new("http", Fault::Us, what)
 }
 
+/// What a person runs to log in. What stands behind `?` belongs to the address,
+/// but may be secret: then the server's name leads to it.
+fn login_command(url: &Url) -> String {
+    let server = match url.query() {
+        None => spillgate_auth::origin_of(url.as_str()),
+        Some(_) => "NAME_OF_THE_SERVER".to_owned(),
+    };
+    format!("spillgate auth {server}")
+}
+
 /// How servers are reached: a client, and the login that `spillgate auth` keeps.
 pub(crate) fn access() -> Result<AccessTo, Failure> {
     let logins = login_directory()?;
     Ok(Arc::new(move |server: &HttpServer| {
         let url = Url::parse(&server.url).map_err(|error| format!("its url is wrong: {error}"))?;
         let client = client(&url).map_err(|failure| failure.text().to_owned())?;
-        let command = format!("spillgate auth {}", spillgate_auth::origin_of(&server.url));
+        let command = login_command(&url);
         let keeper = Keeper::new(Vault::new(&logins), &server.url, &command, client.clone());
         Ok(Access {
             client,

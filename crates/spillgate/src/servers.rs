@@ -239,6 +239,38 @@ pub(crate) fn configured(settings: &Settings, only: &[String]) -> Result<Vec<Ser
     }
 }
 
+/// What is known of a server's address.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// It is reached by HTTP, there.
+    Url(String),
+    /// It is a program.
+    Program,
+    /// No server is called so.
+    Unknown,
+}
+
+/// Where the configuration has the server of this name.
+pub(crate) fn address(settings: &Settings, name: &str) -> Result<Address, Failure> {
+    let Some(of) = settings.servers.get(name) else {
+        return Ok(Address::Unknown);
+    };
+    match (&of.url, &of.command) {
+        (Some(url), _) => expand(url)
+            .map(Address::Url)
+            .map_err(|what| wrong(settings, name, "url", &what)),
+        (None, Some(_)) => Ok(Address::Program),
+        (None, None) => Ok(Address::Unknown),
+    }
+}
+
+/// The servers of the configuration that are reached by HTTP.
+pub(crate) fn remote_names(settings: &Settings) -> impl Iterator<Item = &str> + Clone {
+    let all = settings.servers.iter();
+    all.filter(|(_, of)| of.url.is_some())
+        .map(|(name, _)| name.as_str())
+}
+
 fn wrong(settings: &Settings, server: &str, member: &str, what: &str) -> Failure {
     let hint = "docs/servers.md lists what a server can have";
     settings
@@ -277,20 +309,44 @@ struct McpServer {
     disabled: bool,
 }
 
+fn read_client_file(file: &Path) -> Result<McpJson, Failure> {
+    let failed = |what: String, hint: &str| {
+        let what = format!("{}: {what}", file.display());
+        Failure::new("config", Fault::Caller, what).hint(hint)
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let hint = "check --config and SPILLGATE_CONFIG";
+        failed(error.to_string(), hint)
+    })?;
+    let text = text.trim_start_matches('\u{feff}');
+    let in_form = "of a server `command` is a text, `args` a list of texts, `env` and `headers` tables of texts";
+    match serde_json::from_str(text) {
+        Ok(list) => Ok(list),
+        Err(error) if error.is_data() => Err(failed(error.to_string(), in_form)),
+        // Some clients have comments in it, and commas at the end.
+        Err(_) => {
+            let values = spillgate_clients::json_values(text).map_err(|(line, what)| {
+                failed(
+                    format!("line {line}: {what}"),
+                    "correct the JSON there; comments and commas at the end are fine",
+                )
+            })?;
+            serde_json::from_value(values).map_err(|error| failed(error.to_string(), in_form))
+        }
+    }
+}
+
 /// Adds the servers of a client's file to the settings. Rules that the settings
 /// have for a server of that name hold for it.
 pub(crate) fn add_client_file(settings: &mut Settings, file: &Path) -> Result<(), Failure> {
-    let failed = |what: String| {
-        let what = format!("{}: {what}", file.display());
-        Failure::new("config", Fault::Caller, what)
-            .hint("the file is JSON with a member `mcpServers`, as MCP clients have it")
-    };
-    let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
-    let list: McpJson = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+    let list = read_client_file(file)?;
     let mut all = list.mcp_servers;
     all.extend(list.servers);
     if all.is_empty() {
-        return Err(failed("it lists no servers".to_owned()));
+        let what = format!("{}: it lists no servers", file.display());
+        return Err(Failure::new("config", Fault::Caller, what).hint(
+            "the gateway reads the members `mcpServers` and `servers`, as MCP clients have them",
+        ));
     }
     for (name, server) in all {
         let is_sse = server.kind.as_deref() == Some("sse");

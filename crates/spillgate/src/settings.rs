@@ -12,6 +12,7 @@ use spillgate_gateway::ListTools;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{ByReference, Policy, Profile, Rule, TemplateError, Templates};
+use spillgate_store::SyncWhen;
 
 use crate::args::LimitArgs;
 use crate::config_file::Places;
@@ -25,6 +26,8 @@ use crate::tool_output::ToolOutput;
 pub(crate) struct Settings {
     /// Where artifacts are stored.
     pub(crate) store: PathBuf,
+    /// When the gateway brings a result to the disk.
+    pub(crate) sync: SyncWhen,
     /// What counts tokens.
     pub(crate) tokenizer: Tokenizer,
     /// Offload over so many tokens; 0 is no limit.
@@ -212,6 +215,7 @@ impl Settings {
 pub(crate) fn defaults() -> Result<Settings, Failure> {
     Ok(Settings {
         store: state_directory()?,
+        sync: SyncWhen::default(),
         tokenizer: Tokenizer::default(),
         max_tokens: None,
         max_bytes: None,

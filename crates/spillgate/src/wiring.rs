@@ -8,11 +8,11 @@ use std::time::Duration;
 use spillgate_artifact::{Clock, SystemClock, Timestamp, TokenBudget};
 use spillgate_llm::{ChatModel, Target};
 use spillgate_offload::{Door, FileLedger, Ledger, Offloader, Policy};
-use spillgate_store::{FileStore, Lifetime, Receipt, Retention, sweep};
+use spillgate_store::{FileStore, Lifetime, Receipt, Retention, SyncWhen, sweep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
-use crate::layers::{Layers, config_file, is_client_file};
+use crate::layers::{Layers, client_file, config_file};
 use crate::models;
 use crate::settings::Settings;
 
@@ -47,7 +47,13 @@ impl House {
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
         let limits = LimitArgs::default();
         let settings = Layers::load(common, &limits)?.settings;
-        Self::build(common, &limits, settings, Policy::default())
+        Self::build(
+            common,
+            &limits,
+            settings,
+            Policy::default(),
+            SyncWhen::Before,
+        )
     }
 
     /// The parts for offloading, by these arguments and the settings beneath
@@ -55,7 +61,15 @@ impl House {
     pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Layers::load(common, limits)?.settings;
         let policy = settings.policy(limits)?;
-        Self::build(common, limits, settings, policy)
+        Self::build(common, limits, settings, policy, SyncWhen::Before)
+    }
+
+    /// The same for the gateway, whose clients wait for each result: it may be
+    /// brought to the disk afterwards.
+    pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
+        let settings = Layers::load(common, limits)?.settings;
+        let (policy, sync) = (settings.policy(limits)?, settings.sync);
+        Self::build(common, limits, settings, policy, sync)
     }
 
     fn build(
@@ -63,10 +77,12 @@ impl House {
         limits: &LimitArgs,
         settings: Settings,
         policy: Policy,
+        sync: SyncWhen,
     ) -> Result<Self, Failure> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let base = std::path::absolute(&settings.store)?;
-        let store = Arc::new(FileStore::new(&base, Lifetime::Durable, Arc::clone(&clock)));
+        let store = FileStore::new(&base, Lifetime::Durable, Arc::clone(&clock));
+        let store = Arc::new(store.synced(sync));
         let ledger = Arc::new(FileLedger::new(base.join("ledger.ndjson")));
         let door = Door::CommandLine {
             store_option: common
@@ -128,9 +144,7 @@ impl House {
 
     /// A client's list of servers that was named as the configuration.
     pub(crate) fn client_file(&self) -> Option<PathBuf> {
-        let named = self.common.config.clone();
-        let named = named.or_else(|| std::env::var_os("SPILLGATE_CONFIG").map(PathBuf::from));
-        named.filter(|file| is_client_file(file))
+        client_file(&self.common)
     }
 
     /// The option that leads to the same store in another command.
@@ -161,6 +175,12 @@ impl House {
         if let Err(error) = sweep(&*self.store, retention, spared, now) {
             tracing::warn!(%error, "the store could not be swept");
         }
+        self.clear_leftovers();
+    }
+
+    /// Removes what killed writers left. A gateway does so when it starts: whoever
+    /// was killed is mostly started again soon.
+    pub(crate) fn clear_leftovers(&self) {
         if let Err(error) = self.store.remove_leftovers(LEFTOVER) {
             tracing::warn!(%error, "leftovers could not be removed");
         }

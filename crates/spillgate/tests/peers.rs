@@ -189,6 +189,99 @@ fn the_clients_of_the_sdks_find_again_what_was_stored() {
     verdict.shows(&names);
 }
 
+/// Where client, gateway and server are, each on standard streams or over HTTP.
+const SIDES: [&str; 4] = [
+    "stdio client, stdio server",
+    "stdio client, http server",
+    "http client, stdio server",
+    "http client, http server",
+];
+
+/// A driver of clients of the one generation before servers of the other: these checks on each way.
+fn bridged(driver: &str, only: &str, bridge: &str, checks: &[&str]) {
+    let lab = Lab::new(&format!("{driver}-{only}"));
+    let verdict = lab.drive_with(driver, &["--only", only], &[]);
+    let of_side = |side: &&str| {
+        let named = |check: &&str| format!("{side}, {bridge}: {check}");
+        checks.iter().map(named).collect::<Vec<_>>()
+    };
+    let names: Vec<String> = SIDES.iter().flat_map(of_side).collect();
+    verdict.shows(&names.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_modern_client_gets_all_of_a_legacy_server() {
+    let checks = [
+        "the generation",
+        "tools",
+        "templates",
+        "grep finds the needle",
+        "cat --raw is the result",
+        "a resource that is not there",
+        "a tool that is not there",
+        "progress",
+        "the server hears of it",
+        "it is asked: sample",
+        "it is asked: elicit form",
+        "it is asked: elicit url",
+        "changes",
+        "log messages",
+    ];
+    bridged("bridged_python", "to-legacy", "always", &checks);
+}
+
+#[test]
+fn a_legacy_client_gets_all_of_a_modern_server() {
+    let checks = [
+        "the generation",
+        "tools",
+        "templates",
+        "grep finds the needle",
+        "cat --raw is the result",
+        "completion",
+        "a resource that is not there",
+        "an error",
+        "progress",
+        "the server hears of it",
+        "log messages",
+        "it is asked in two rounds",
+        "a page",
+        "changes",
+    ];
+    bridged("bridged_python", "to-modern", "auto", &checks);
+}
+
+#[test]
+fn servers_of_both_generations_behind_one_gateway() {
+    let lab = Lab::new("bridged-several");
+    let verdict = lab.drive_with("bridged_python", &["--only", "several"], &[]);
+    verdict.shows(&[
+        "legacy: the modern one asks",
+        "legacy: grep finds the needle",
+        "auto: the legacy one asks",
+        "auto: grep finds the needle",
+    ]);
+}
+
+#[test]
+fn the_typescript_client_of_today_and_a_legacy_server() {
+    let checks = ["tools", "grep finds the needle", "it is asked", "a sample"];
+    bridged("bridged_node", "to-legacy", "always", &checks);
+}
+
+#[test]
+fn the_typescript_client_of_before_and_a_modern_server() {
+    let checks = [
+        "tools",
+        "grep finds the needle",
+        "it is asked",
+        "a failure",
+        "an error",
+        "a resource that is not there",
+    ];
+    bridged("bridged_node", "to-modern", "auto", &checks);
+}
+
 #[test]
 fn every_reply_of_server_everything_is_the_servers_own() {
     replay("everything");
@@ -213,6 +306,14 @@ fn every_reply_of_mcp_server_git_is_the_servers_own() {
 #[test]
 fn every_reply_of_playwright_is_the_servers_own() {
     replay("playwright");
+}
+
+/// Where nothing becomes a link, greetings and lists of resources are the server's own, too.
+#[test]
+fn without_links_greetings_are_the_servers_own_too() {
+    let options = ["--only", "filesystem", "--no-links"];
+    let verdict = Lab::new("replay-no-links").drive_with("replay", &options, &[]);
+    verdict.shows(&["there are sessions", "some replies were too large"]);
 }
 
 /// The corpus of one server, with and without the gateway.

@@ -102,6 +102,7 @@ fn keeps_the_view_beside_the_raw_bytes(store: &dyn ArtifactStore) {
     assert_eq!(draft.read(Part::View).expect("a view").len(), 4);
     let mut facts = facts_of(b"\x1b[1mraw");
     facts.view.is_raw = false;
+    facts.view.bytes = 4;
     let receipt = draft.commit(facts, b"").expect("a commit");
     let stored = store.open(receipt.handle()).expect("stored");
     assert_eq!(stored.raw.bytes(0, 99).expect("read"), b"\x1b[1mraw");

@@ -1,9 +1,10 @@
 //! How does a file become an artifact without ever being half of one?
 //!
-//! Written under a temporary name and locked; synced; renamed, manifest last;
-//! then the directory is synced. Until the manifest is in place there is no
-//! artifact, and what a killed writer leaves is told from a living writer's
-//! work by the lock, which dies with the process.
+//! Written under a temporary name and locked; synced, all files at once; renamed,
+//! manifest last; then the directory is synced. Until the manifest is in place
+//! there is no artifact, and what a killed writer leaves is told from a living
+//! writer's work by the lock, which dies with the process. A store that syncs
+//! after ([`SyncWhen::After`](crate::SyncWhen)) renames first, in the same order.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,6 +15,7 @@ use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId}
 
 use crate::ahead::{SYNC_EVERY, SyncAhead};
 use crate::alias;
+use crate::disk::{Due, Synced, Syncing};
 use crate::files::{FileSource, Paths, create_new, to_json};
 use crate::{Draft, Part, Receipt, StoreError};
 
@@ -25,8 +27,7 @@ pub(crate) const DRAFT_PREFIX: &str = ".draft-";
 pub(crate) struct FileDraft {
     directory: PathBuf,
     handle: Handle,
-    /// Whether to wait until the disk has it.
-    durable: bool,
+    synced: Synced,
     raw: DraftFile,
     view: Option<DraftFile>,
     /// Brings the raw bytes to the disk while they come.
@@ -38,13 +39,17 @@ struct DraftFile {
     path: PathBuf,
     file: File,
     bytes: u64,
+    /// Syncs under way. Each is asked how it ended: an error is told once only.
+    syncing: Vec<Syncing>,
+    /// Whether anything was written since the last one began.
+    is_dirty: bool,
 }
 
 impl FileDraft {
     pub(crate) fn create(
         directory: &Path,
         session: SessionId,
-        durable: bool,
+        synced: Synced,
     ) -> Result<Self, StoreError> {
         let handle = Handle {
             session,
@@ -58,59 +63,75 @@ impl FileDraft {
         Ok(Self {
             directory: directory.to_owned(),
             handle,
-            durable,
+            synced,
             raw,
             view: None,
             ahead: None,
         })
     }
 
-    fn sync(&self, file: &DraftFile) -> Result<(), StoreError> {
-        match self.durable {
-            true => file
-                .file
-                .sync_data()
-                .map_err(|e| StoreError::io(&file.path, e)),
-            false => Ok(()),
-        }
-    }
-
-    /// Writes a small file whole and puts it in its place.
-    fn place(&self, suffix: &str, bytes: &[u8], to: &Path) -> Result<(), StoreError> {
+    /// Writes a small file whole.
+    fn small(&self, suffix: &str, bytes: &[u8]) -> Result<DraftFile, StoreError> {
         let mut draft = DraftFile::create(&self.directory, self.handle.file, suffix)?;
         draft.write(bytes)?;
-        self.sync(&draft)?;
-        draft.rename(to)
-    }
-
-    fn sync_directory(&self) -> Result<(), StoreError> {
-        if !self.durable {
-            return Ok(());
-        }
-        File::open(&self.directory)
-            .and_then(|directory| directory.sync_all())
-            .map_err(|error| StoreError::io(&self.directory, error))
+        Ok(draft)
     }
 
     fn store(&mut self, manifest: &Manifest, index: &[u8]) -> Result<(), StoreError> {
-        let paths = Paths::new(&self.directory, self.handle.file);
         if let Some(ahead) = self.ahead.take() {
             ahead
                 .finish()
                 .map_err(|error| StoreError::io(&self.raw.path, error))?;
         }
-        self.sync(&self.raw)?;
+        // One after the other they would take three times as long.
+        self.raw.begin_sync(&self.synced);
+        if let Some(view) = &mut self.view {
+            view.begin_sync(&self.synced);
+        }
+        let mut lines = self.small(".lines", index)?;
+        lines.begin_sync(&self.synced);
+        let mut json = self.small(".json", &to_json(manifest))?;
+        json.sync(&self.synced)?;
+        lines.sync(&self.synced)?;
+        if let Some(view) = &mut self.view {
+            view.sync(&self.synced)?;
+        }
+        self.raw.sync(&self.synced)?;
+        self.place(&lines, &json, manifest)?;
+        self.settle(&[lines, json])
+    }
+
+    /// Gives the files their names, the manifest last.
+    fn place(
+        &self,
+        lines: &DraftFile,
+        json: &DraftFile,
+        manifest: &Manifest,
+    ) -> Result<(), StoreError> {
+        let paths = Paths::new(&self.directory, self.handle.file);
         if let Some(view) = &self.view {
-            self.sync(view)?;
             view.rename(&paths.view)?;
             self.raw.rename(&paths.raw)?;
         } else {
             self.raw.rename(&paths.view)?;
         }
-        self.place(".lines", index, &paths.lines)?;
+        lines.rename(&paths.lines)?;
         alias::link(&self.directory, &paths, &manifest.facts)?;
-        self.place(".json", &to_json(manifest), &paths.manifest)?;
-        self.sync_directory()
+        json.rename(&paths.manifest)
+    }
+
+    /// Brings what is left to the disk: the names, or everything.
+    fn settle(&self, small: &[DraftFile; 2]) -> Result<(), StoreError> {
+        match &self.synced {
+            Synced::Never => Ok(()),
+            Synced::Before(disk) => disk.sync_directory(&self.directory),
+            Synced::After(later) => {
+                let parts = [Some(&self.raw), self.view.as_ref()];
+                let files = parts.into_iter().flatten().chain(small);
+                let due = files.map(DraftFile::due).collect::<Result<Vec<Due>, _>>()?;
+                later.take(self.handle, self.directory.clone(), due)
+            }
+        }
     }
 }
 
@@ -119,8 +140,7 @@ impl Draft for FileDraft {
         match part {
             Part::Raw => {
                 self.raw.write(bytes)?;
-                self.raw.bytes += bytes.len() as u64;
-                if self.durable && self.ahead.is_none() && self.raw.bytes >= SYNC_EVERY {
+                if self.synced.is_before() && self.ahead.is_none() && self.raw.bytes >= SYNC_EVERY {
                     self.ahead = SyncAhead::start(&self.raw.file).ok();
                 }
                 if let Some(ahead) = &mut self.ahead {
@@ -135,6 +155,14 @@ impl Draft for FileDraft {
                 };
                 self.view.insert(view).write(bytes)
             }
+        }
+    }
+
+    fn complete(&mut self, part: Part) {
+        match (part, &mut self.view) {
+            (Part::Raw, _) => self.raw.begin_sync(&self.synced),
+            (Part::View, Some(view)) => view.begin_sync(&self.synced),
+            (Part::View, None) => {}
         }
     }
 
@@ -198,13 +226,49 @@ impl DraftFile {
             path,
             file,
             bytes: 0,
+            syncing: Vec::new(),
+            is_dirty: false,
         })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.is_dirty = true;
+        self.bytes += bytes.len() as u64;
         self.file
             .write_all(bytes)
             .map_err(|error| StoreError::io(&self.path, error))
+    }
+
+    /// Lets the disk begin with what is written, where somebody will wait for it.
+    fn begin_sync(&mut self, synced: &Synced) {
+        if let Synced::Before(disk) = synced
+            && self.is_dirty
+            && let Ok(due) = self.due()
+            && let Ok(syncing) = disk.begin(due)
+        {
+            self.syncing.push(syncing);
+            self.is_dirty = false;
+        }
+    }
+
+    /// Waits until the disk has all of it.
+    fn sync(&mut self, synced: &Synced) -> Result<(), StoreError> {
+        let Synced::Before(disk) = synced else {
+            return Ok(());
+        };
+        if self.is_dirty {
+            disk.sync(&self.path, &self.file)?;
+            self.is_dirty = false;
+        }
+        self.syncing.drain(..).try_for_each(Syncing::wait)
+    }
+
+    fn due(&self) -> Result<Due, StoreError> {
+        let file = self.file.try_clone();
+        Ok(Due {
+            file: file.map_err(|error| StoreError::io(&self.path, error))?,
+            path: self.path.clone(),
+        })
     }
 
     fn read(&self) -> Result<Arc<dyn ByteSource>, StoreError> {

@@ -19,12 +19,13 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::OFlags;
 use spillgate_artifact::{ByteSource, Clock, FileId, Handle, Manifest, SessionId, Timestamp};
 
 use crate::alias;
+use crate::disk::{Disk, Later, SyncWhen, Synced};
 use crate::draft::FileDraft;
 use crate::tombstone::Tombstone;
 use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
@@ -32,8 +33,8 @@ use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
 /// How long artifacts live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// Until quota or age removes them: each is synced to disk before its
-    /// handle is shown.
+    /// Until quota or age removes them: each is synced to disk, when
+    /// [`SyncWhen`] says.
     Durable,
     /// Until the store is dropped: its session's directory goes with it.
     Session,
@@ -47,6 +48,11 @@ pub struct FileStore {
     session: SessionId,
     lifetime: Lifetime,
     clock: Arc<dyn Clock>,
+    disk: Disk,
+    when: SyncWhen,
+    /// Made by the first artifact that is synced after its receipt; `None` where
+    /// there is no thread for it.
+    later: OnceLock<Option<Arc<Later>>>,
 }
 
 impl FileStore {
@@ -58,6 +64,36 @@ impl FileStore {
             session: SessionId::random(),
             lifetime,
             clock,
+            disk: Disk::default(),
+            when: SyncWhen::default(),
+            later: OnceLock::new(),
+        }
+    }
+
+    /// The same, which brings what is durable to the disk at another time.
+    #[must_use]
+    pub fn synced(mut self, when: SyncWhen) -> Self {
+        self.when = when;
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn on(mut self, disk: Disk) -> Self {
+        self.disk = disk;
+        self
+    }
+
+    /// How the next draft is synced.
+    fn next_synced(&self) -> Synced {
+        let before = || Synced::Before(self.disk.clone());
+        match (self.lifetime, self.when) {
+            (Lifetime::Session, _) => Synced::Never,
+            (Lifetime::Durable, SyncWhen::Before) => before(),
+            (Lifetime::Durable, SyncWhen::After) => {
+                let start = || Later::start(self.disk.clone()).ok().map(Arc::new);
+                let later = self.later.get_or_init(start).as_ref();
+                later.map_or_else(before, Later::for_draft)
+            }
         }
     }
 
@@ -150,13 +186,12 @@ impl FileStore {
 impl ArtifactStore for FileStore {
     fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
         let directory = self.base.join(self.session.to_string());
-        let durable = self.lifetime == Lifetime::Durable;
         let mut attempts = 3;
         loop {
             make_directory(&self.base)?;
             make_directory(&directory)?;
             attempts -= 1;
-            match FileDraft::create(&directory, self.session, durable) {
+            match FileDraft::create(&directory, self.session, self.next_synced()) {
                 // Another draft's end took the empty directory away.
                 Err(StoreError::Io { source, .. })
                     if source.kind() == io::ErrorKind::NotFound && attempts > 0 => {}
@@ -180,6 +215,12 @@ impl ArtifactStore for FileStore {
             return Err(StoreError::Damaged {
                 path: paths.raw,
                 what: format!("{} bytes of {}", raw.len(), manifest.facts.raw_bytes),
+            });
+        }
+        if view.len() != manifest.facts.view.bytes && !manifest.facts.view.is_raw {
+            return Err(StoreError::Damaged {
+                path: paths.view,
+                what: format!("{} bytes of {}", view.len(), manifest.facts.view.bytes),
             });
         }
         let index =

@@ -24,6 +24,7 @@
 mod ahead;
 mod alias;
 pub mod conformance;
+mod disk;
 mod draft;
 mod error;
 mod files;
@@ -38,6 +39,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Timestamp};
 
+pub use disk::SyncWhen;
 pub use error::{Absent, StoreError};
 pub use files::{FileSource, FileStore, Lifetime};
 pub use memory::MemoryStore;
@@ -80,6 +82,12 @@ pub trait Draft: Send + fmt::Debug {
 
     /// Reads a part back.
     fn read(&self, part: Part) -> Result<Arc<dyn ByteSource>, StoreError>;
+
+    /// Says that no more bytes of `part` come: what a store has to wait for can
+    /// begin. A failure shows in the commit.
+    fn complete(&mut self, part: Part) {
+        let _ = part;
+    }
 
     /// Makes it durable and gives the receipt. `index` is the view's line
     /// index. Without a view part the raw bytes serve as the view.

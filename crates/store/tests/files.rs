@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use spillgate_artifact::{Clock, FileName, Handle, SystemClock};
 use spillgate_store::conformance::{self, facts_of};
-use spillgate_store::{ArtifactStore, FileStore, Gone, Lifetime, Part, StoreError};
+use spillgate_store::{ArtifactStore, FileStore, Gone, Lifetime, Part, StoreError, SyncWhen};
 
 fn store_in(base: &Path) -> FileStore {
     FileStore::new(base, Lifetime::Durable, Arc::new(SystemClock))
@@ -23,6 +23,7 @@ fn put(store: &dyn ArtifactStore, raw: &[u8], view: Option<&[u8]>) -> Handle {
     if let Some(view) = view {
         draft.write(Part::View, view).unwrap();
         facts.view.is_raw = false;
+        facts.view.bytes = view.len() as u64;
     }
     draft.commit(facts, b"index").unwrap().handle()
 }
@@ -40,11 +41,16 @@ fn names(base: &Path) -> Vec<String> {
 
 #[test]
 fn conforms() {
-    for lifetime in [Lifetime::Durable, Lifetime::Session] {
+    let all = [
+        (Lifetime::Durable, SyncWhen::Before),
+        (Lifetime::Durable, SyncWhen::After),
+        (Lifetime::Session, SyncWhen::Before),
+    ];
+    for (lifetime, when) in all {
         let directories = std::cell::RefCell::new(Vec::new());
         conformance::run(&|| {
             let base = tempfile::tempdir().unwrap();
-            let store = FileStore::new(base.path(), lifetime, Arc::new(SystemClock));
+            let store = FileStore::new(base.path(), lifetime, Arc::new(SystemClock)).synced(when);
             directories.borrow_mut().push(base);
             Box::new(store)
         });
@@ -169,6 +175,7 @@ fn a_named_text_can_be_opened_by_its_path_until_it_is_removed() {
         if let Some(view) = view {
             draft.write(Part::View, view).unwrap();
             facts.view.is_raw = false;
+            facts.view.bytes = view.len() as u64;
         }
         draft.commit(facts, b"index").unwrap()
     };

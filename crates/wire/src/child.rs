@@ -2,6 +2,7 @@
 //! ended.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use futures_util::future::BoxFuture;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -35,8 +36,9 @@ const MOMENT: Duration = Duration::from_millis(500);
 /// fewer turns.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// How a server is started.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// How a server is started. Its arguments and variables may hold secrets, so they
+/// are never printed.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct ServerCommand {
     /// The program.
     pub program: String,
@@ -48,11 +50,25 @@ pub struct ServerCommand {
     pub directory: Option<PathBuf>,
 }
 
+impl fmt::Debug for ServerCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.env.keys().collect();
+        f.debug_struct("ServerCommand")
+            .field("program", &self.program)
+            .field("arguments", &self.arguments.len())
+            .field("env", &names)
+            .field("directory", &self.directory)
+            .finish()
+    }
+}
+
 /// A running server. It leads a process group of its own, so that what a
 /// launcher such as `npx` started ends with it.
 #[derive(Debug)]
 pub struct ChildLink {
     stdin: Mutex<Option<ChildStdin>>,
+    /// What it does not read is not waited for any more.
+    given_up: watch::Sender<bool>,
     child: Arc<Mutex<Child>>,
     group: Option<Pid>,
     pump: Mutex<Option<JoinHandle<()>>>,
@@ -65,13 +81,17 @@ impl ChildLink {
         intake: Intake,
         sink: Arc<dyn Sink>,
     ) -> Result<Self, LinkError> {
-        let failed = |error: io::Error| LinkError::Start(error.to_string());
+        let failed = |error: io::Error| {
+            let program = command.program.escape_debug();
+            LinkError::Start(format!("`{program}`: {error}"))
+        };
         let (child, stdin, stdout) = spawn(command).map_err(failed)?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let child = Arc::new(Mutex::new(child));
         let pump = tokio::spawn(pump(stdout, Arc::clone(&child), intake, sink));
         Ok(Self {
             stdin: Mutex::new(Some(stdin)),
+            given_up: watch::Sender::new(false),
             child,
             group,
             pump: Mutex::new(Some(pump)),
@@ -84,20 +104,30 @@ impl ChildLink {
             return Err(LinkError::Gone("has ended".to_owned()));
         };
         let line = one_line(message.frame);
-        if to.write_all(&line).await.is_err() {
+        let mut given_up = self.given_up.subscribe();
+        let written = tokio::select! {
+            biased;
+            written = to.write_all(&line) => written.map_err(|_| "closed its input"),
+            _ = given_up.wait_for(|given_up| *given_up) => Err("did not read its input"),
+        };
+        written.map_err(|how| {
             *stdin = None; // the pump will say how it ended
-            return Err(LinkError::Gone("closed its input".to_owned()));
-        }
-        Ok(())
+            LinkError::Gone(how.to_owned())
+        })
     }
 
     /// Waits for its end; asks for it, then forces it, when it does not come.
     async fn end(&self, hurried: bool) {
-        drop(self.stdin.lock().await.take());
+        let ended = async {
+            drop(self.stdin.lock().await.take());
+            self.child.lock().await.wait().await
+        };
         if !hurried {
-            let ended = async { self.child.lock().await.wait().await };
             drop(timeout(GRACE, ended).await);
         }
+        // Whoever still writes holds its input.
+        self.given_up.send_replace(true);
+        drop(self.stdin.lock().await.take());
         // Also for what it may have left behind.
         self.signal(Signal::TERM);
         let mut child = self.child.lock().await;
@@ -172,8 +202,15 @@ async fn pump(stdout: ChildStdout, child: Arc<Mutex<Child>>, intake: Intake, sin
         event: None,
         item,
     };
-    while let Ok(Some(frame)) = frames.take_in(&intake).await {
-        sink.take(parcel(Item::Message(frame))).await;
+    loop {
+        match frames.take_in(&intake).await {
+            Ok(Some(frame)) => sink.take(parcel(Item::Message(frame))).await,
+            Ok(None) => break,
+            Err(error) => {
+                tracing::warn!(%error, "a server broke off amid a message");
+                break;
+            }
+        }
     }
     let ended = async { child.lock().await.wait().await };
     let how = match timeout(MOMENT, ended).await {

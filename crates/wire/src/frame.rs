@@ -46,7 +46,9 @@ pub fn object<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Option<T> {
     object_in(json.get())
 }
 
-fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+/// The same of a text that may be no JSON.
+#[must_use]
+pub fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
     let is_object = json.trim_ascii_start().starts_with('{');
     is_object.then(|| serde_json::from_str(json).ok())?
 }
@@ -72,6 +74,52 @@ pub(crate) fn is_answer(frame: &[u8]) -> bool {
     // JSON: an error that means nothing here.
     let _ = serde_json::Deserializer::from_slice(frame).deserialize_any(Kind(&mut found));
     found
+}
+
+/// The request that a frame answers which is no JSON as a whole: cut off, or not
+/// UTF-8. Known if the id stands before what is wrong.
+pub(crate) fn broken_answer(frame: &[u8]) -> Option<Key> {
+    let mut found = Broken::default();
+    // It is broken: an error is how it ends.
+    let _ = serde_json::Deserializer::from_slice(frame).deserialize_any(&mut found);
+    found.key.filter(|_| found.is_answer && !found.is_request)
+}
+
+/// What stands at the beginning of a broken message.
+#[derive(Default)]
+struct Broken {
+    key: Option<Key>,
+    is_answer: bool,
+    is_request: bool,
+}
+
+impl<'de> Visitor<'de> for &mut Broken {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        // Of a number at the very end nobody knows whether it goes on.
+        let mut key = None;
+        while let Some(name) = members.next_key::<Cow<'de, str>>()? {
+            self.key = key.take().or(self.key.take());
+            match &*name {
+                "id" => key = Key::of(&members.next_value::<Box<RawValue>>()?),
+                "result" | "error" => {
+                    self.is_answer = true;
+                    members.next_value::<IgnoredAny>()?;
+                }
+                name => {
+                    self.is_request |= name == "method";
+                    members.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        self.key = key.or(self.key.take());
+        Ok(())
+    }
 }
 
 struct Kind<'a>(&'a mut bool);
@@ -209,6 +257,32 @@ mod tests {
         ];
         for (frame, want) in cases {
             assert_eq!(is_answer(frame.as_bytes()), want, "{frame}");
+        }
+    }
+
+    #[test]
+    fn a_broken_answer_may_still_say_what_it_answers() {
+        let cases: [(&[u8], Option<&str>); 11] = [
+            (
+                br#"{"jsonrpc":"2.0","id":7,"result":{"content":["#,
+                Some("7"),
+            ),
+            (br#"{"id":"\u0061","error":{"#, Some("\"a\"")),
+            (b"{\"id\":7,\"result\":\"\xff\"}", Some("7")),
+            (b"{\"result\":\"\xff\",\"id\":7}", Some("7")),
+            (br#"{"result":{},"id":7,"x":"#, Some("7")),
+            // It may have been 71.
+            (br#"{"result":{},"id":7"#, None),
+            (br#"{"result":{"id":7"#, None),
+            (br#"{"id":7,"method":"x","result":"#, None),
+            (br#"{"id":7,"x":"#, None),
+            (br#"[{"id":7,"result":"#, None),
+            (b"some log line", None),
+        ];
+        for (frame, want) in cases {
+            let key = broken_answer(frame);
+            let shown = String::from_utf8_lossy(frame);
+            assert_eq!(key.as_ref().map(Key::as_json), want, "{shown}");
         }
     }
 

@@ -27,7 +27,7 @@ mod ways;
 
 pub use authority::{Authority, Refused};
 pub use child::{ChildLink, ServerCommand};
-pub use frame::{Envelope, Key, messages, object, span_in};
+pub use frame::{Envelope, Key, messages, object, object_in, span_in};
 pub use http::{HttpLink, HttpOptions, ParamHeaders, SseLink, http_client};
 pub use intake::{DEFAULT_SPOOL_BYTES, Intake, Taking};
 pub use link::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
@@ -35,6 +35,6 @@ pub use parcel::{Frame, Item, Parcel, Refusal, Sink};
 pub use pieces::Pieces;
 pub use skeleton::{Filled, Skeleton};
 pub use splice::Splice;
-pub use spooled::{LostValue, Spooled, SpooledValue, StandIn};
+pub use spooled::{Filling, LostValue, Spooled, SpooledValue, StandIn};
 pub use stdio::{Frames, Input, Output, input, one_line, output};
 pub use ways::{Access, AccessTo, Opener, Ways};

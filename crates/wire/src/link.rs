@@ -50,8 +50,8 @@ impl fmt::Debug for HttpServer {
     }
 }
 
-/// A message for a server.
-#[derive(Debug, Clone)]
+/// A message for a server. Printed without its bytes.
+#[derive(Clone)]
 pub struct Message {
     /// Its bytes: one JSON-RPC message, or a batch of them.
     pub frame: Bytes,
@@ -65,6 +65,18 @@ pub struct Message {
     /// Headers of the client's HTTP request that the server is to get as they
     /// are, names in lower case: `mcp-protocol-version`, `mcp-param-*`.
     pub headers: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&String> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Message")
+            .field("frame", &format_args!("{} bytes", self.frame.len()))
+            .field("id", &self.id)
+            .field("method", &self.method)
+            .field("headers", &headers)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The way to one server. What comes back goes to the sink that the link was

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use serde::de::IgnoredAny;
 use spillgate_store::StoreError;
 
-use crate::frame::is_answer;
-use crate::{Key, LinkError, Pieces, Spooled};
+use crate::frame::{broken_answer, is_answer};
+use crate::{Key, LinkError, Pieces, Spooled, messages};
 
-/// One JSON-RPC message, or a batch of them.
-#[derive(Debug)]
+/// One JSON-RPC message, or a batch of them. Printed without its bytes.
 pub enum Frame {
     /// Its bytes, as they came; with the line end, if it had one.
     Memory(Bytes),
@@ -47,6 +47,59 @@ impl Frame {
             Self::Spooled(spooled) => is_answer(spooled.stand_in()),
             Self::Pieces(pieces) => pieces.is_answer(),
         }
+    }
+
+    /// Whether nothing is missing at its end, where nothing else tells it.
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Self::Memory(bytes) => serde_json::from_slice::<IgnoredAny>(bytes).is_ok(),
+            Self::Spooled(spooled) => spooled.is_sound(),
+            Self::Pieces(_) => true,
+        }
+    }
+
+    /// Whether it can be read: as a message or as a batch. What is written from
+    /// pieces was read before.
+    #[must_use]
+    pub fn is_message(&self) -> bool {
+        match self {
+            Self::Memory(bytes) => !messages(bytes).is_empty(),
+            Self::Spooled(spooled) => spooled.is_sound(),
+            Self::Pieces(_) => true,
+        }
+    }
+
+    /// The request that it was to answer, if it is cut off or not UTF-8 and its id
+    /// can be read all the same.
+    #[must_use]
+    pub fn broken_answer(&self) -> Option<Key> {
+        match self {
+            Self::Memory(bytes) => broken_answer(bytes),
+            Self::Spooled(spooled) => spooled.broken_answer(),
+            Self::Pieces(_) => None,
+        }
+    }
+
+    /// Whether nothing is in it but gaps.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        matches!(self, Self::Memory(bytes) if bytes.trim_ascii().is_empty())
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::Spooled(spooled) => spooled.len(),
+            Self::Pieces(pieces) => pieces.len(),
+        }
+    }
+
+    /// Whether it has no bytes at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Its bytes, if they are all in memory.
@@ -95,8 +148,9 @@ pub enum Item {
     Gone(String),
 }
 
-/// An HTTP response that is no answer in the protocol's sense.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An HTTP response that is no answer in the protocol's sense. Printed without
+/// its body.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The status.
     pub status: u16,
@@ -109,6 +163,29 @@ pub struct Refusal {
     pub session_lost: bool,
     /// The body, up to 64 KiB of it.
     pub body: Bytes,
+    /// What the gateway calls the server, once that is known.
+    pub server: Option<String>,
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(bytes) => write!(f, "Memory({} bytes)", bytes.len()),
+            Self::Spooled(spooled) => spooled.fmt(f),
+            Self::Pieces(pieces) => pieces.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusal")
+            .field("status", &self.status)
+            .field("content_type", &self.content_type)
+            .field("session_lost", &self.session_lost)
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .finish_non_exhaustive()
+    }
 }
 
 /// Where parcels go.

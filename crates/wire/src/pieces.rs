@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use spillgate_artifact::ByteSource;
@@ -19,7 +19,7 @@ const BLOCK: usize = 256 << 10;
 pub struct Pieces {
     left: VecDeque<Piece>,
     /// What the stretches lie in, as long as it is not stored.
-    draft: Option<Box<dyn Draft>>,
+    draft: Option<Arc<Mutex<Box<dyn Draft>>>>,
     is_line: bool,
     is_aside: bool,
 }
@@ -59,7 +59,13 @@ impl Pieces {
     /// written.
     #[must_use]
     pub fn holding(self, draft: Box<dyn Draft>) -> Self {
-        let draft = Some(draft);
+        self.sharing(&Arc::new(Mutex::new(draft)))
+    }
+
+    /// The same with a draft that other messages are written from, too.
+    #[must_use]
+    pub(crate) fn sharing(self, draft: &Arc<Mutex<Box<dyn Draft>>>) -> Self {
+        let draft = Some(Arc::clone(draft));
         Self { draft, ..self }
     }
 

@@ -12,7 +12,7 @@ use crate::intake::Outliner;
 /// A large JSON value in small: each of its large strings and containers is
 /// replaced by a placeholder of the same kind (`"…"`, `{"…":0}` or `["…"]`). Tool
 /// results, resources and prompts keep their structure: `content`, `contents`,
-/// `messages`, `resource`, and the elements of lists among them, are never
+/// `messages`, `resource`, `_meta`, and the elements of lists among them, are never
 /// replaced as long as their small parts fit into a bound.
 #[derive(Debug, Clone)]
 pub struct Skeleton {

@@ -19,10 +19,34 @@ impl Splice {
         self.edits.extend(other.edits);
     }
 
+    /// Whether all of `range` is replaced by one change.
+    #[must_use]
+    pub fn covers(&self, range: &Range<usize>) -> bool {
+        let mut edits = self.edits.iter();
+        edits.any(|(edit, _)| edit.start <= range.start && range.end <= edit.end)
+    }
+
     /// Whether nothing is to be changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.edits.is_empty()
+    }
+
+    /// The replacements as those of three stretches, of which the middle one is
+    /// `middle`: before, and behind it, counted from its end. `None` if any of
+    /// them reaches into it.
+    pub(crate) fn around(self, middle: &Range<usize>) -> Option<(Self, Self)> {
+        let (mut before, mut after) = (Self::default(), Self::default());
+        for (range, with) in self.edits {
+            if range.end <= middle.start {
+                before.replace(range, with);
+            } else if range.start >= middle.end {
+                after.replace(range.start - middle.end..range.end - middle.end, with);
+            } else {
+                return None;
+            }
+        }
+        Some((before, after))
     }
 
     /// The bytes with the replacements made.

@@ -2,19 +2,24 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use serde::de::IgnoredAny;
+use spillgate_artifact::ByteSource;
 use spillgate_store::{Draft, Part, StoreError};
 
-use crate::frame::is_answer;
-use crate::skeleton::Skeleton;
-use crate::{Envelope, Pieces, messages};
+use crate::frame::{broken_answer, is_answer};
+use crate::skeleton::{Filled, Skeleton};
+use crate::{Envelope, Key, Pieces, Splice, messages};
 
 /// A message whose largest member is in a draft of the store.
 pub struct Spooled {
     before: Vec<u8>,
     value: Value,
     after: Vec<u8>,
+    /// Members (JSON) that the client gets before those of the value.
+    first: String,
     /// The message with the skeleton in the place of the value; nothing for what
     /// is no message.
     stand_in: Vec<u8>,
@@ -28,6 +33,8 @@ pub(crate) struct Value {
     pub(crate) sha256: String,
     pub(crate) skeleton: Skeleton,
     pub(crate) is_sound: bool,
+    /// It is large in many places: most of it was not looked at.
+    pub(crate) is_opaque: bool,
 }
 
 /// A value that the store failed to keep while it came.
@@ -75,14 +82,41 @@ impl Spooled {
             before,
             value,
             after,
+            first: String::new(),
         }
+    }
+
+    /// The same with some changes outside of its large value; `None` if one of
+    /// them reaches into it. Places are those of the stand-in.
+    #[must_use]
+    pub fn edited(mut self, splice: Splice) -> Option<Self> {
+        let span = self.value_span();
+        let (before, after) = splice.around(&span)?;
+        self.before = before.apply(&self.before);
+        self.after = after.apply(&self.after);
+        let first = self.first;
+        Some(Self {
+            first,
+            ..Self::new(self.before, self.value, self.after)
+        })
+    }
+
+    /// The same whose client gets these members (`"a":1,"b":2`) before those of
+    /// the large value, which is an object. They are no part of what is stored.
+    #[must_use]
+    pub fn with_first(self, members: &str) -> Self {
+        let first = members.to_owned();
+        Self { first, ..self }
     }
 
     /// Bytes of the message.
     #[must_use]
     pub fn len(&self) -> u64 {
         let around = self.before.len() + self.after.len();
-        around as u64 + self.value.bytes + self.value.surplus
+        around as u64
+            + self.value.bytes
+            + self.value.surplus
+            + put_first(&self.first).len().saturating_sub(1) as u64
     }
 
     /// Whether there are none; there are.
@@ -109,6 +143,20 @@ impl Spooled {
     #[must_use]
     pub fn messages(&self) -> Vec<Envelope<'_>> {
         messages(&self.stand_in)
+    }
+
+    /// Whether it is large in many places, so that nobody knows if it is sound.
+    #[must_use]
+    pub fn is_opaque(&self) -> bool {
+        self.value.is_opaque
+    }
+
+    /// The request that it was to answer, if it is not sound and its id can be
+    /// read all the same.
+    pub(crate) fn broken_answer(&self) -> Option<Key> {
+        let around = [&self.before, &b"null"[..], &self.after].concat();
+        let without_value = broken_answer(&around);
+        without_value.or_else(|| broken_answer(&self.before))
     }
 
     /// Where in the stand-in the skeleton lies.
@@ -156,6 +204,7 @@ impl Spooled {
             frame: self.stand_in,
             span,
             skeleton: self.value.skeleton,
+            first: self.first,
         };
         (value, stand_in)
     }
@@ -167,7 +216,11 @@ impl Spooled {
         let source = draft.read(Part::Raw)?;
         let mut pieces = Pieces::default();
         pieces.push(self.before);
-        pieces.push_source(&source, 0..self.value.bytes);
+        let first = put_first(&self.first);
+        // It has the value's first bracket in it.
+        let from = u64::from(!first.is_empty());
+        pieces.push(first);
+        pieces.push_source(&source, from..self.value.bytes);
         pieces.push(self.after);
         let surplus = self.value.bytes..self.value.bytes + self.value.surplus;
         pieces.push_source(&source, surplus);
@@ -176,6 +229,51 @@ impl Spooled {
             true => pieces.aside(),
             false => pieces,
         })
+    }
+}
+
+/// The start of an object with these members before its own, which it has.
+fn put_first(members: &str) -> String {
+    match members.is_empty() {
+        true => String::new(),
+        false => format!("{{{members},"),
+    }
+}
+
+/// What messages are written from that were made of a stand-in.
+#[derive(Debug)]
+pub struct Filling {
+    skeleton: Skeleton,
+    source: Arc<dyn ByteSource>,
+    draft: Arc<Mutex<Box<dyn Draft>>>,
+}
+
+impl Spooled {
+    /// The stand-in, and what fills messages that are made of it; the store's
+    /// error if the large value is lost.
+    pub fn into_filling(self) -> Result<(Bytes, Filling), StoreError> {
+        let draft = self.value.kept.map_err(|lost| lost.error)?;
+        let filling = Filling {
+            skeleton: self.value.skeleton,
+            source: draft.read(Part::Raw)?,
+            draft: Arc::new(Mutex::new(draft)),
+        };
+        Ok((self.stand_in.into(), filling))
+    }
+}
+
+impl Filling {
+    /// A notification, made of the stand-in, with what its placeholders stand for.
+    #[must_use]
+    pub fn fill(&self, made: &Bytes) -> Pieces {
+        let mut pieces = Pieces::default();
+        for part in self.skeleton.fill(made) {
+            match part {
+                Filled::Bytes(range) => pieces.push(made.slice(range)),
+                Filled::Raw(range) => pieces.push_source(&self.source, range),
+            }
+        }
+        pieces.sharing(&self.draft).aside()
     }
 }
 
@@ -188,4 +286,54 @@ pub struct StandIn {
     pub span: Range<usize>,
     /// The skeleton.
     pub skeleton: Skeleton,
+    /// Members (JSON) that the client gets before those of the value; mostly none.
+    pub first: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use spillgate_store::MemoryStore;
+
+    use crate::{Frame, Intake, Splice, span_in};
+
+    #[tokio::test]
+    async fn what_stands_beside_the_value_can_be_edited() {
+        let text = "x".repeat(1000);
+        for (frame, want) in [
+            (
+                format!("{{\"id\":7,\"result\":\"{text}\"}}\n"),
+                format!("{{\"id\":\"abc\",\"result\":\"{text}\"}}\n"),
+            ),
+            (
+                format!("{{\"result\":\"{text}\",\"id\": 7 }}"),
+                format!("{{\"result\":\"{text}\",\"id\": \"abc\" }}"),
+            ),
+        ] {
+            let store = Arc::new(MemoryStore::default());
+            let mut taking = Intake::new(store).spooling_at(100).begin();
+            for block in frame.as_bytes().chunks(64) {
+                taking.feed(block).await;
+            }
+            let Frame::Spooled(spooled) = taking.finish().await else {
+                panic!("it is not large");
+            };
+            let id = spooled.messages()[0].id.unwrap().get().to_owned();
+            let at = spooled.messages()[0]
+                .id
+                .map(|id| span_in(spooled.stand_in(), id.get()));
+            assert_eq!(id, "7");
+            let mut splice = Splice::default();
+            splice.replace(at.unwrap(), "\"abc\"");
+            let spooled = spooled.edited(splice).unwrap();
+            assert_eq!(spooled.messages()[0].id.unwrap().get(), "\"abc\"");
+            let mut pieces = spooled.into_pieces().unwrap();
+            let mut whole = Vec::new();
+            while let Some(block) = pieces.next().await.unwrap() {
+                whole.extend_from_slice(&block);
+            }
+            assert_eq!(String::from_utf8(whole).unwrap(), want);
+        }
+    }
 }

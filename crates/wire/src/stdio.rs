@@ -84,14 +84,19 @@ impl Frames {
         Ok((n > 0).then_some(frame))
     }
 
-    /// The same, whatever its size.
+    /// The same, whatever its size. An error of kind `UnexpectedEof` if the
+    /// stream ended amid a message: of half a message nobody can use anything, and
+    /// what is said next would stand on its line.
     pub async fn take_in(&mut self, intake: &Intake) -> io::Result<Option<Frame>> {
         let mut taking = intake.begin();
         let mut is_any = false;
         loop {
             let block = self.reader.fill_buf().await?;
             if block.is_empty() {
-                break;
+                return match is_any {
+                    true => last(taking.finish().await).map(Some),
+                    false => Ok(None),
+                };
             }
             is_any = true;
             let end = memchr(b'\n', block).map(|at| at + 1);
@@ -99,13 +104,17 @@ impl Frames {
             taking.feed(&block[..n]).await;
             self.reader.consume(n);
             if end.is_some() {
-                break;
+                return Ok(Some(taking.finish().await));
             }
         }
-        match is_any {
-            true => Ok(Some(taking.finish().await)),
-            false => Ok(None),
-        }
+    }
+}
+
+/// The last frame of a stream, without a newline: whole, or broken off?
+fn last(frame: Frame) -> io::Result<Frame> {
+    match frame.is_whole() {
+        true => Ok(frame),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
@@ -135,7 +144,39 @@ pub fn one_line(frame: Bytes) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use spillgate_store::MemoryStore;
+
     use super::*;
+
+    #[tokio::test]
+    async fn half_a_message_is_none() {
+        let intake = Intake::new(Arc::new(MemoryStore::default())).spooling_at(20);
+        let half = "{\"id\":1,\"result\":{\"text\":\"0123456789";
+        for (stream, frames, is_whole) in [
+            ("", 0, true),
+            ("{}\n{}\n", 2, true),
+            ("{}\nnonsense\n", 2, true),
+            ("{}\n{\"id\":1}", 2, true),
+            ("{}\n{\"id\":", 1, false),
+            ("{}\nnonsense", 1, false),
+            (&format!("{{}}\n{half}\"}}}}"), 2, true),
+            (&format!("{{}}\n{half}"), 1, false),
+        ] {
+            let bytes = io::Cursor::new(stream.as_bytes().to_vec());
+            let mut all = Frames::new(Box::new(bytes));
+            let mut count = 0;
+            let is_end = loop {
+                match all.take_in(&intake).await {
+                    Ok(Some(_)) => count += 1,
+                    Ok(None) => break true,
+                    Err(error) => break error.kind() != io::ErrorKind::UnexpectedEof,
+                }
+            };
+            assert_eq!((count, is_end), (frames, is_whole), "{stream}");
+        }
+    }
 
     #[test]
     fn a_message_is_one_line() {

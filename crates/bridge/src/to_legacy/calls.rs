@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Key, Message, Splice, messages};
+use spillgate_wire::{Envelope, Item, Key, Message, Parcel, Splice, Spooled, messages};
 
 use super::asks::Question;
 use super::{Own, Request, Server, ToLegacy};
@@ -12,6 +12,7 @@ use crate::json::{Members, put_code, put_first, put_for, put_id};
 use crate::names::{CACHEABLE, LEVELS, MAY_ASK};
 use crate::steps::Steps;
 use crate::words::{self, code};
+use crate::{Step, large};
 
 /// A request that the server works on.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ impl ToLegacy {
             return;
         };
         self.raise_level(request.level, steps);
-        let number = self.number();
+        let number = self.numbers.next();
         let mut headers = self.headers();
         let others = request
             .headers
@@ -127,6 +128,54 @@ impl ToLegacy {
     }
 }
 
+impl ToLegacy {
+    /// Gives an answer to the client that is too large for the memory.
+    pub(super) fn deliver_large(&self, request: &Request, spooled: Spooled, steps: &mut Steps) {
+        let added = |one: &Envelope<'_>| match one.result.and_then(Members::of) {
+            // What it says of itself would have to be changed.
+            Some(members) if is_odd(&members) => None,
+            Some(members) => Some(added(&members, &request.method).join(",")),
+            None => Some(String::new()),
+        };
+        match large::answer(spooled, &request.id, added) {
+            Ok(frame) => {
+                let parcel = Parcel {
+                    of: Some(request.key.clone()),
+                    event: None,
+                    item: Item::Message(frame),
+                };
+                let to = request.from;
+                steps.0.push(Step::ToClient { to, parcel });
+            }
+            Err(bytes) => request.refuse(&words::unbridged(&self.config.server, bytes), steps),
+        }
+    }
+}
+
+/// Whether a result cannot have members put before its own: it has none, or it
+/// says of itself what a legacy result does not.
+fn is_odd(members: &Members<'_>) -> bool {
+    let kind = members.get("resultType");
+    members.is_empty() || kind.is_some_and(|kind| kind.get() != "\"complete\"")
+}
+
+/// What a legacy result lacks.
+fn added(members: &Members<'_>, method: &str) -> Vec<&'static str> {
+    let mut added = Vec::new();
+    if members.get("resultType").is_none() {
+        added.push(r#""resultType":"complete""#);
+    }
+    if CACHEABLE.contains(&method) {
+        if members.get("ttlMs").is_none() {
+            added.push(r#""ttlMs":0"#);
+        }
+        if members.get("cacheScope").is_none() {
+            added.push(r#""cacheScope":"private""#);
+        }
+    }
+    added
+}
+
 /// A legacy answer with what a modern one has: the client's id, a `resultType`,
 /// how long it keeps, and the codes of today.
 fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
@@ -141,22 +190,11 @@ fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
         .and_then(|result| Some((result, Members::of(result)?)))
     {
         Some((result, members)) => {
-            let mut added = Vec::new();
-            match members.get("resultType") {
-                Some(kind) if kind.get() != "\"complete\"" => {
-                    put_for(&mut splice, frame, kind, "\"complete\"");
-                }
-                Some(_) => {}
-                None => added.push(r#""resultType":"complete""#),
+            let kind = members.get("resultType");
+            if let Some(kind) = kind.filter(|kind| kind.get() != "\"complete\"") {
+                put_for(&mut splice, frame, kind, "\"complete\"");
             }
-            if CACHEABLE.contains(&request.method.as_str()) {
-                if members.get("ttlMs").is_none() {
-                    added.push(r#""ttlMs":0"#);
-                }
-                if members.get("cacheScope").is_none() {
-                    added.push(r#""cacheScope":"private""#);
-                }
-            }
+            let added = added(&members, &request.method);
             if !added.is_empty() {
                 put_first(&mut splice, frame, result, &added.join(","));
             }

@@ -17,23 +17,25 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::json;
-use spillgate_wire::{Envelope, Item, Key, Message, Parcel, messages};
+use spillgate_wire::{Envelope, Item, Key, Parcel, Spooled, messages};
 
 use self::asks::{Ask, Question};
 use self::calls::Call;
 use self::listens::Listen;
 use self::opening::Facts;
 use self::request::Request;
-use crate::json::{Members, parts, put_for};
+use crate::json::{cancelled, put_for};
+use crate::large::{self, Large, Unbridged};
 use crate::steps::Steps;
+use crate::way::{Numbers, Way, request};
 use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Large, Step, Version, in_memory};
+use crate::{Caller, Config, Heard, Step, Version};
 
 /// The bridge of a legacy server's session.
 #[derive(Debug)]
 pub(crate) struct ToLegacy {
     config: Config,
-    numbers: u64,
+    numbers: Numbers,
     server: Server,
     /// What clients wait for, by our number.
     calls: BTreeMap<Key, Call>,
@@ -74,7 +76,7 @@ impl ToLegacy {
     pub(crate) fn new(config: Config) -> Self {
         Self {
             config,
-            numbers: 0,
+            numbers: Numbers::default(),
             server: Server::Closed,
             calls: BTreeMap::new(),
             own: BTreeMap::new(),
@@ -85,40 +87,6 @@ impl ToLegacy {
             level: None,
             held: 0,
             last: Caller::default(),
-        }
-    }
-
-    pub(crate) fn client_said(&mut self, heard: Heard<'_>) -> Vec<Step> {
-        let mut steps = Steps::default();
-        self.last = heard.from;
-        let all = parts(heard.frame);
-        if all.is_empty() {
-            steps.refuse(heard.from, None, "null", &words::not_json());
-        }
-        for part in all {
-            self.hear(&part, heard, &mut steps);
-        }
-        steps.0
-    }
-
-    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
-        let all = messages(frame);
-        let Some(envelope) = all.first() else {
-            return steps.refuse(heard.from, None, "null", &words::not_json());
-        };
-        // A modern client answers within its next request, never like this.
-        let Some(method) = envelope.method.as_deref() else {
-            return;
-        };
-        let Some(id) = envelope.id else {
-            return self.note(method, envelope, frame, heard, steps);
-        };
-        let Some(key) = envelope.key() else {
-            return steps.refuse(heard.from, None, "null", &words::no_id());
-        };
-        match Request::read(envelope, id.get(), key.clone(), frame, heard) {
-            Ok(request) => self.take(request, heard.now, steps),
-            Err(why) => steps.refuse(heard.from, Some(key), id.get(), &why),
         }
     }
 
@@ -158,9 +126,7 @@ impl ToLegacy {
     ) {
         match method {
             "notifications/cancelled" => {
-                let named = envelope.params.and_then(Members::of);
-                let named = named.and_then(|params| params.get("requestId"));
-                let Some((named, key)) = named.and_then(|id| Some((id, Key::of(id)?))) else {
+                let Some((named, key)) = cancelled(envelope) else {
                     return;
                 };
                 let Some(number) = self.withdraw(heard.from, &key, steps) else {
@@ -201,71 +167,28 @@ impl ToLegacy {
         Some(number)
     }
 
-    pub(crate) fn abandoned(&mut self, by: Caller, request: &Key) -> Vec<Step> {
-        let mut steps = Steps::default();
-        if let Some(number) = self.withdraw(by, request, &mut steps) {
-            self.cancel(&number, "the client closed the response", &mut steps);
-        }
-        steps.0
-    }
-
-    pub(crate) fn left(&mut self, caller: Caller) -> Vec<Step> {
-        let waiting = self
-            .calls
-            .values()
-            .filter(|call| !call.asking)
-            .map(|call| &call.request);
-        let open = self.listens.iter().map(|listen| &listen.request);
-        let keys: Vec<Key> = waiting
-            .chain(open)
-            .filter(|request| request.from == caller)
-            .map(|request| request.key.clone())
-            .collect();
-        let mut steps = Vec::new();
-        if let Server::Opening(queue) = &mut self.server {
-            queue.retain(|request| request.from != caller);
-        }
-        for key in keys {
-            steps.extend(self.abandoned(caller, &key));
-        }
-        steps
-    }
-
     fn cancel(&self, number: &Key, reason: &str, steps: &mut Steps) {
         let frame = words::cancelled(number.as_json(), reason);
         steps.tell_server(frame, Some("notifications/cancelled"), &self.headers());
     }
 
-    pub(crate) fn server_said(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
-        let mut steps = Steps::default();
-        let of = parcel.of;
-        match parcel.item {
-            Item::Message(frame) => {
-                if let Some(large) = Large::of(&frame, of.as_ref()) {
-                    self.large(large, &mut steps);
-                }
-                for part in parts(&in_memory(&frame)) {
-                    self.heed(&part, of.as_ref(), now, &mut steps);
-                }
-            }
-            // Modern streams are not taken up again, so their places are nothing.
-            Item::Mark { .. } => {}
-            Item::Gone(how) => self.gone(&how, &mut steps),
-            item => self.failed(of, item, &mut steps),
-        }
-        steps.0
+    /// A request of ours.
+    fn ask_server(&mut self, own: Own, method: &str, params: &str, steps: &mut Steps) -> Key {
+        let key = self.numbers.next();
+        steps.server(request(&key, method, params, self.headers()));
+        self.own.insert(key.clone(), own);
+        key
     }
 
-    /// A message that is too large to be changed on its way: whoever waits for
-    /// it is told.
-    fn large(&mut self, large: Large, steps: &mut Steps) {
+    /// What is not brought over: whoever waits for it is told.
+    fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
         let why = words::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
             steps.tell_server(why.frame(&id), None, &self.headers());
         }
         for key in large.answered {
             let Some(call) = self.calls.get_mut(&key) else {
-                self.failed(Some(key), Item::Ended, steps);
+                self.failed(key, Item::Ended, steps);
                 continue;
             };
             if call.asking {
@@ -273,6 +196,43 @@ impl ToLegacy {
             } else if let Some(call) = self.calls.remove(&key) {
                 call.request.refuse(&why, steps);
             }
+        }
+    }
+
+    /// What HTTP requests to the server carry.
+    fn headers(&self) -> Vec<(String, String)> {
+        match &self.server {
+            Server::Open(facts) => {
+                vec![(
+                    "mcp-protocol-version".to_owned(),
+                    facts.version.as_str().to_owned(),
+                )]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Way for ToLegacy {
+    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
+        self.last = heard.from;
+        let all = messages(frame);
+        let Some(envelope) = all.first() else {
+            return;
+        };
+        // A modern client answers within its next request, never like this.
+        let Some(method) = envelope.method.as_deref() else {
+            return;
+        };
+        let Some(id) = envelope.id else {
+            return self.note(method, envelope, frame, heard, steps);
+        };
+        let Some(key) = envelope.key() else {
+            return steps.refuse(heard.from, None, "null", &words::no_id());
+        };
+        match Request::read(envelope, id.get(), key.clone(), frame, heard) {
+            Ok(request) => self.take(request, heard.now, steps),
+            Err(why) => steps.refuse(heard.from, Some(key), id.get(), &why),
         }
     }
 
@@ -307,9 +267,25 @@ impl ToLegacy {
         }
     }
 
-    /// A request failed on its way, or the server refused it on HTTP's level.
-    fn failed(&mut self, of: Option<Key>, item: Item, steps: &mut Steps) {
-        let Some(key) = of else { return };
+    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps) {
+        match Large::of(spooled, of) {
+            Large::Answer(key, spooled) => match self.calls.get(&key) {
+                Some(call) if !call.asking => {
+                    if let Some(call) = self.calls.remove(&key) {
+                        self.deliver_large(&call.request, spooled, steps);
+                    }
+                }
+                _ => self.unbridged(Unbridged::of(&spooled, None), steps),
+            },
+            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
+                let method = one.method.as_deref().unwrap_or_default();
+                self.told(method, one, frame, of, steps);
+            }),
+            Large::Other(what) => self.unbridged(what, steps),
+        }
+    }
+
+    fn failed(&mut self, key: Key, item: Item, steps: &mut Steps) {
         match self.own.remove(&key) {
             Some(Own::Initialize) => return self.not_opened(&words::reason(&item), steps),
             Some(Own::Subscribe(uri)) => return self.subscription(&key, &uri, false, steps),
@@ -338,8 +314,7 @@ impl ToLegacy {
         steps.0.push(Step::ToClient { to, parcel });
     }
 
-    /// The server is gone: whoever waits is told, and the next request opens it
-    /// again.
+    /// Whoever waits is told, and the next request opens it again.
     fn gone(&mut self, how: &str, steps: &mut Steps) {
         let why = words::gone(&self.config.server, how);
         if let Server::Opening(queue) = std::mem::replace(&mut self.server, Server::Closed) {
@@ -363,43 +338,40 @@ impl ToLegacy {
         self.held = 0;
     }
 
-    /// A number for a request to the server.
-    fn number(&mut self) -> Key {
-        self.numbers += 1;
-        Key::number(self.numbers)
-    }
-
-    /// A request of ours.
-    fn ask_server(&mut self, own: Own, method: &str, params: &str, steps: &mut Steps) -> Key {
-        let key = self.number();
-        steps.server(Message {
-            frame: words::call(Some(key.as_json()), method, Some(params)).into(),
-            id: Some(key.clone()),
-            method: Some(method.to_owned()),
-            name: None,
-            headers: self.headers(),
-        });
-        self.own.insert(key.clone(), own);
-        key
-    }
-
-    /// What HTTP requests to the server carry.
-    fn headers(&self) -> Vec<(String, String)> {
-        match &self.server {
-            Server::Open(facts) => {
-                vec![(
-                    "mcp-protocol-version".to_owned(),
-                    facts.version.as_str().to_owned(),
-                )]
-            }
-            _ => Vec::new(),
+    fn abandoned(&mut self, by: Caller, request: &Key, steps: &mut Steps) {
+        if let Some(number) = self.withdraw(by, request, steps) {
+            self.cancel(&number, "the client closed the response", steps);
         }
     }
 
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    fn left(&mut self, caller: Caller, steps: &mut Steps) {
+        let waiting = self
+            .calls
+            .values()
+            .filter(|call| !call.asking)
+            .map(|call| &call.request);
+        let open = self.listens.iter().map(|listen| &listen.request);
+        let keys: Vec<Key> = waiting
+            .chain(open)
+            .filter(|request| request.from == caller)
+            .map(|request| request.key.clone())
+            .collect();
+        if let Server::Opening(queue) = &mut self.server {
+            queue.retain(|request| request.from != caller);
+        }
+        for key in keys {
+            self.abandoned(caller, &key, steps);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
         let asks = self.asks.values().map(|ask| ask.until);
         asks.chain(self.orphans.iter().map(|(_, until)| *until))
             .min()
+    }
+
+    fn tick(&mut self, now: Instant, steps: &mut Steps) {
+        self.give_up_late(now, steps);
     }
 }
 

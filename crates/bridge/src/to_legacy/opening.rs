@@ -8,7 +8,7 @@ use serde_json::json;
 use spillgate_wire::Envelope;
 
 use super::{Own, Request, Server, ToLegacy};
-use crate::json::{Members, quoted};
+use crate::json::{Members, complaint, quoted};
 use crate::names::SERVER_INFO;
 use crate::steps::Steps;
 use crate::{Declare, Step, Version, words};
@@ -117,14 +117,7 @@ impl ToLegacy {
 /// What the server said of itself, or why it cannot be used.
 fn facts(envelope: &Envelope<'_>, frame: &Bytes) -> Result<Facts, String> {
     let Some(result) = envelope.result.and_then(Members::of) else {
-        let whole = Members::of_bytes(frame).unwrap_or_default();
-        let said = whole
-            .object("error")
-            .and_then(|error| error.text("message"));
-        return Err(format!(
-            "it refused `initialize`: {}",
-            said.unwrap_or_else(|| "no reason given".to_owned())
-        ));
+        return Err(format!("it refused `initialize`: {}", complaint(frame)));
     };
     let version = result.text("protocolVersion").unwrap_or_default();
     let legacy = Version::parse(&version).filter(|version| !version.is_modern());
@@ -133,16 +126,12 @@ fn facts(envelope: &Envelope<'_>, frame: &Bytes) -> Result<Facts, String> {
             "it chose the protocol version {version:?}, which is not one with `initialize`"
         ));
     };
-    let object = |name| {
-        result
-            .object(name)
-            .and(result.get(name))
-            .map(|value| value.get().to_owned())
-    };
     Ok(Facts {
         version,
-        capabilities: object("capabilities").unwrap_or_else(|| "{}".to_owned()),
-        info: object("serverInfo"),
+        capabilities: result
+            .spelled("capabilities")
+            .unwrap_or_else(|| "{}".to_owned()),
+        info: result.spelled("serverInfo"),
         instructions: result
             .text("instructions")
             .and(result.get("instructions"))

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use super::ToLegacy;
 use super::asks::{Ask, Question};
-use crate::Step;
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
 
@@ -23,14 +22,13 @@ impl ToLegacy {
     }
 
     /// Gives up on clients that did not come back.
-    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Step> {
-        let mut steps = Steps::default();
+    pub(super) fn give_up_late(&mut self, now: Instant, steps: &mut Steps) {
         let (late, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.orphans)
             .into_iter()
             .partition(|(_, until)| *until <= now);
         self.orphans = rest;
         for (question, _) in &late {
-            self.decline(question, "was not answered in time", &mut steps);
+            self.decline(question, "was not answered in time", steps);
         }
         while let Some(state) = self
             .asks
@@ -39,10 +37,9 @@ impl ToLegacy {
             .map(|(state, _)| state.clone())
         {
             if let Some(ask) = self.asks.remove(&state) {
-                self.give_up(&ask, &mut steps);
+                self.give_up(&ask, steps);
             }
         }
-        steps.0
     }
 
     fn give_up(&mut self, ask: &Ask, steps: &mut Steps) {

@@ -75,10 +75,7 @@ impl Request {
                 .get(CLIENT_CAPABILITIES)
                 .map_or("{}", |all| all.get())
                 .to_owned(),
-            info: meta
-                .object(CLIENT_INFO)
-                .and(meta.get(CLIENT_INFO))
-                .map(|info| info.get().to_owned()),
+            info: meta.spelled(CLIENT_INFO),
             level: meta.text(LOG_LEVEL).and_then(|name| level(&name)),
             token: meta
                 .get("progressToken")

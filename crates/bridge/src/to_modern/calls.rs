@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Key, Message, Splice, messages};
+use spillgate_wire::{Envelope, Item, Key, Message, Parcel, Splice, Spooled, messages};
 
 use super::rounds::Round;
 use super::{Request, ToModern};
@@ -12,6 +12,7 @@ use crate::json::{Members, add_meta, put_code, put_first, put_id};
 use crate::names::{MAY_ASK, MODERN_KEYS, named_by};
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
+use crate::{Step, large};
 
 /// A request that the server works on, or that waits for the client's input.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl ToModern {
     /// Sends a call under a number of its own, with `more` members of its
     /// parameters.
     pub(super) fn send(&mut self, call: Call, more: &str, steps: &mut Steps) -> Result<(), Refuse> {
-        let number = self.number();
+        let number = self.numbers.next();
         let all = messages(&call.frame);
         let envelope = all.first().ok_or_else(words::not_json)?;
         let splice = add_meta(&call.frame, envelope, &self.meta(), &MODERN_KEYS);
@@ -121,6 +122,36 @@ impl ToModern {
             put_code(&mut splice, frame, code::INVALID_PARAMS, code::NO_RESOURCE);
         }
         steps.client(self.at, Some(call.key), splice.apply(frame));
+    }
+}
+
+impl ToModern {
+    /// Gives an answer to the client that is too large for the memory. Questions
+    /// of that size are not put to it.
+    pub(super) fn deliver_large(&self, call: Call, spooled: Spooled, steps: &mut Steps) {
+        let asks = |members: Members<'_>| {
+            let kind = members.text("resultType");
+            kind.as_deref() == Some("input_required")
+        };
+        let added = |one: &Envelope<'_>| match one.result.and_then(Members::of).is_some_and(asks) {
+            true => None,
+            false => Some(String::new()),
+        };
+        match large::answer(spooled, &call.id, added) {
+            Ok(frame) => {
+                let parcel = Parcel {
+                    of: Some(call.key),
+                    event: None,
+                    item: Item::Message(frame),
+                };
+                let to = self.at;
+                steps.0.push(Step::ToClient { to, parcel });
+            }
+            Err(bytes) => {
+                let why = words::unbridged(&self.config.server, bytes);
+                steps.refuse(self.at, Some(call.key), &call.id, &why);
+            }
+        }
     }
 }
 

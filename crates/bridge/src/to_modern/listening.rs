@@ -12,7 +12,7 @@ use serde_json::json;
 use spillgate_wire::{Envelope, Key};
 
 use super::{Request, ToModern};
-use crate::json::Members;
+use crate::json::{Members, cancelled, complaint};
 use crate::names::SUBSCRIPTION_ID;
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
@@ -257,11 +257,8 @@ impl ToModern {
         if self.listening.next.as_ref() != Some(key) {
             return false;
         }
-        let whole = Members::of_bytes(frame).unwrap_or_default();
-        let said = whole
-            .object("error")
-            .and_then(|error| error.text("message"));
-        self.listen_refused(said.filter(|_| envelope.result.is_none()), steps);
+        let said = envelope.result.is_none().then(|| complaint(frame));
+        self.listen_refused(said, steps);
         true
     }
 
@@ -290,9 +287,7 @@ impl ToModern {
 
     /// On stdio a server ends a stream by cancelling its request.
     pub(super) fn listen_cancelled(&mut self, envelope: &Envelope<'_>, steps: &mut Steps) {
-        let params = envelope.params.and_then(Members::of).unwrap_or_default();
-        let key = params.get("requestId").and_then(Key::of);
-        if key.is_some_and(|key| self.listening.lost(&key)) {
+        if cancelled(envelope).is_some_and(|(_, key)| self.listening.lost(&key)) {
             self.listen_refused(None, steps);
         }
     }

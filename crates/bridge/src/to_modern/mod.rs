@@ -13,22 +13,24 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Item, Key, Message, Parcel, Splice, messages};
+use spillgate_wire::{Envelope, Item, Key, Parcel, Splice, Spooled, messages};
 
 use self::calls::Call;
 use self::listening::Listening;
 use self::opening::{Client, Opening};
-use crate::json::{Members, parts, put_for};
+use crate::json::{Members, cancelled, put_for};
+use crate::large::{self, Large, Unbridged};
 use crate::names::{PROTOCOL_VERSION, level};
 use crate::steps::Steps;
+use crate::way::{Numbers, Way, request};
 use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Large, Step, Version, in_memory};
+use crate::{Caller, Config, Heard, Step, Version};
 
 /// The bridge of a legacy client's session.
 #[derive(Debug)]
 pub(crate) struct ToModern {
     config: Config,
-    numbers: u64,
+    numbers: Numbers,
     client: Client,
     /// `initialize` waits for `server/discover`, by our number.
     opening: Option<(Key, Opening)>,
@@ -50,7 +52,7 @@ impl ToModern {
     pub(crate) fn new(config: Config) -> Self {
         Self {
             config,
-            numbers: 0,
+            numbers: Numbers::default(),
             client: Client::default(),
             opening: None,
             capabilities: None,
@@ -59,44 +61,6 @@ impl ToModern {
             asked: BTreeMap::new(),
             listening: Listening::default(),
             at: Caller::default(),
-        }
-    }
-
-    pub(crate) fn client_said(&mut self, heard: Heard<'_>) -> Vec<Step> {
-        let mut steps = Steps::default();
-        self.at = heard.from;
-        let all = parts(heard.frame);
-        if all.is_empty() {
-            steps.refuse(self.at, None, "null", &words::not_json());
-        }
-        for part in all {
-            self.hear(&part, heard, &mut steps);
-        }
-        steps.0
-    }
-
-    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
-        let all = messages(frame);
-        let Some(envelope) = all.first() else {
-            return steps.refuse(self.at, None, "null", &words::not_json());
-        };
-        match (envelope.method.as_deref(), envelope.id) {
-            (Some(method), Some(id)) => match envelope.key() {
-                Some(key) => {
-                    let request = Request {
-                        id: id.get(),
-                        key,
-                        method,
-                        envelope,
-                        frame,
-                    };
-                    self.request(&request, heard, steps);
-                }
-                None => steps.refuse(self.at, None, "null", &words::no_id()),
-            },
-            (Some(method), None) => self.note(method, envelope, frame, steps),
-            (None, Some(_)) => self.replied(envelope, frame, steps),
-            (None, None) => {}
         }
     }
 
@@ -144,11 +108,7 @@ impl ToModern {
         match method {
             "notifications/initialized" => self.begin_listening(steps),
             "notifications/cancelled" => {
-                let params = envelope.params.and_then(Members::of).unwrap_or_default();
-                let Some((named, key)) = params
-                    .get("requestId")
-                    .and_then(|id| Some((id, Key::of(id)?)))
-                else {
+                let Some((named, key)) = cancelled(envelope) else {
                     return;
                 };
                 let Some(number) = self.withdraw(&key, steps) else {
@@ -194,32 +154,6 @@ impl ToModern {
         }
     }
 
-    pub(crate) fn abandoned(&mut self, request: &Key) -> Vec<Step> {
-        let mut steps = Steps::default();
-        if let Some(number) = self.withdraw(request, &mut steps) {
-            self.cancel(&number, "the client closed the response", &mut steps);
-        }
-        steps.0
-    }
-
-    /// The client is gone: nobody waits for anything here.
-    pub(crate) fn left(&mut self) -> Vec<Step> {
-        let mut steps = Steps::default();
-        let opening = self.opening.take().map(|(number, _)| number);
-        let calls = std::mem::take(&mut self.calls).into_iter();
-        let calls = calls.filter(|(_, call)| call.round.is_none());
-        let open: Vec<Key> = calls
-            .map(|(number, _)| number)
-            .chain(opening)
-            .chain(self.listening.end())
-            .collect();
-        for number in open {
-            self.cancel(&number, "the client is gone", &mut steps);
-        }
-        self.asked.clear();
-        steps.0
-    }
-
     /// Ends a request in the transport's way.
     fn cancel(&self, number: &Key, reason: &str, steps: &mut Steps) {
         if self.config.streams {
@@ -229,27 +163,37 @@ impl ToModern {
         steps.tell_server(frame, Some("notifications/cancelled"), &headers());
     }
 
-    pub(crate) fn server_said(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
-        let mut steps = Steps::default();
-        match parcel.item {
-            Item::Message(frame) => {
-                if let Some(large) = Large::of(&frame, parcel.of.as_ref()) {
-                    self.large(large, &mut steps);
-                }
-                for part in parts(&in_memory(&frame)) {
-                    self.heed(&part, parcel.of.as_ref(), now, &mut steps);
+    /// A notification of the server.
+    fn told(
+        &mut self,
+        method: &str,
+        envelope: &Envelope<'_>,
+        frame: &Bytes,
+        of: Option<&Key>,
+        steps: &mut Steps,
+    ) {
+        match method {
+            "notifications/subscriptions/acknowledged" => self.acknowledged(envelope, of, steps),
+            "notifications/cancelled" => self.listen_cancelled(envelope, steps),
+            "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/resources/updated" => {
+                if self.is_ours(envelope, of) {
+                    steps.client(self.at, None, frame.clone());
                 }
             }
-            Item::Mark { .. } => {}
-            Item::Gone(how) => self.gone(&how, &mut steps),
-            item => self.failed(parcel.of, item, &mut steps),
+            _ => {
+                let of = of
+                    .and_then(|number| self.calls.get(number))
+                    .map(|call| call.key.clone());
+                steps.client(self.at, of, frame.clone());
+            }
         }
-        steps.0
     }
 
-    /// A message that is too large to be changed on its way: whoever waits for
-    /// it is told.
-    fn large(&mut self, large: Large, steps: &mut Steps) {
+    /// What is not brought over: whoever waits for it is told.
+    fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
         let why = words::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
             steps.tell_server(why.frame(&id), None, &headers());
@@ -257,8 +201,68 @@ impl ToModern {
         for key in large.answered {
             match self.calls.remove(&key) {
                 Some(call) => steps.refuse(self.at, Some(call.key), &call.id, &why),
-                None => self.failed(Some(key), Item::Ended, steps),
+                None => self.failed(key, Item::Ended, steps),
             }
+        }
+    }
+
+    /// A request of ours, with what a modern request must say.
+    fn ask_server(&mut self, method: &str, more: &str, steps: &mut Steps) -> Key {
+        let key = self.numbers.next();
+        let comma = if more.is_empty() { "" } else { "," };
+        let params = format!(r#"{{"_meta":{{{}}}{comma}{more}}}"#, self.meta());
+        steps.server(request(&key, method, &params, headers()));
+        key
+    }
+
+    /// The members of `_meta` that make a request modern.
+    fn meta(&self) -> String {
+        use crate::names::{CLIENT_CAPABILITIES, CLIENT_INFO, LEVELS, LOG_LEVEL};
+        let Client {
+            info, capabilities, ..
+        } = &self.client;
+        let level = self
+            .level
+            .map(|at| format!(r#","{LOG_LEVEL}":"{}""#, LEVELS[at]));
+        format!(
+            r#""{PROTOCOL_VERSION}":"{}","{CLIENT_INFO}":{},"{CLIENT_CAPABILITIES}":{}{}"#,
+            Version::MODERN,
+            info.clone().unwrap_or_else(|| self.ourselves()),
+            capabilities.as_deref().unwrap_or("{}"),
+            level.unwrap_or_default(),
+        )
+    }
+
+    fn ourselves(&self) -> String {
+        let (name, version) = &self.config.ourselves;
+        serde_json::json!({"name": name, "version": version}).to_string()
+    }
+}
+
+impl Way for ToModern {
+    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
+        self.at = heard.from;
+        let all = messages(frame);
+        let Some(envelope) = all.first() else {
+            return;
+        };
+        match (envelope.method.as_deref(), envelope.id) {
+            (Some(method), Some(id)) => match envelope.key() {
+                Some(key) => {
+                    let request = Request {
+                        id: id.get(),
+                        key,
+                        method,
+                        envelope,
+                        frame,
+                    };
+                    self.request(&request, heard, steps);
+                }
+                None => steps.refuse(self.at, None, "null", &words::no_id()),
+            },
+            (Some(method), None) => self.note(method, envelope, frame, steps),
+            (None, Some(_)) => self.replied(envelope, frame, steps),
+            (None, None) => {}
         }
     }
 
@@ -296,38 +300,25 @@ impl ToModern {
         }
     }
 
-    /// A notification of the server.
-    fn told(
-        &mut self,
-        method: &str,
-        envelope: &Envelope<'_>,
-        frame: &Bytes,
-        of: Option<&Key>,
-        steps: &mut Steps,
-    ) {
-        match method {
-            "notifications/subscriptions/acknowledged" => self.acknowledged(envelope, of, steps),
-            "notifications/cancelled" => self.listen_cancelled(envelope, steps),
-            "notifications/tools/list_changed"
-            | "notifications/prompts/list_changed"
-            | "notifications/resources/list_changed"
-            | "notifications/resources/updated" => {
-                if self.is_ours(envelope, of) {
-                    steps.client(self.at, None, frame.clone());
+    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps) {
+        match Large::of(spooled, of) {
+            Large::Answer(key, spooled) => match self.calls.get(&key) {
+                Some(call) if call.round.is_none() => {
+                    if let Some(call) = self.calls.remove(&key) {
+                        self.deliver_large(call, spooled, steps);
+                    }
                 }
-            }
-            _ => {
-                let of = of
-                    .and_then(|number| self.calls.get(number))
-                    .map(|call| call.key.clone());
-                steps.client(self.at, of, frame.clone());
-            }
+                _ => self.unbridged(Unbridged::of(&spooled, None), steps),
+            },
+            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
+                let method = one.method.as_deref().unwrap_or_default();
+                self.told(method, one, frame, of, steps);
+            }),
+            Large::Other(what) => self.unbridged(what, steps),
         }
     }
 
-    /// A request failed on its way, or was refused on HTTP's level.
-    fn failed(&mut self, of: Option<Key>, item: Item, steps: &mut Steps) {
-        let Some(number) = of else { return };
+    fn failed(&mut self, number: Key, item: Item, steps: &mut Steps) {
         if self.opening.as_ref().is_some_and(|(key, _)| *key == number) {
             return self.not_discovered(&words::reason(&item), steps);
         }
@@ -348,7 +339,6 @@ impl ToModern {
         });
     }
 
-    /// The server is gone: whoever waits is told.
     fn gone(&mut self, how: &str, steps: &mut Steps) {
         let why = words::gone(&self.config.server, how);
         if let Some((_, opening)) = self.opening.take() {
@@ -363,47 +353,35 @@ impl ToModern {
         }
     }
 
-    fn number(&mut self) -> Key {
-        self.numbers += 1;
-        Key::number(self.numbers)
+    fn abandoned(&mut self, _: Caller, request: &Key, steps: &mut Steps) {
+        if let Some(number) = self.withdraw(request, steps) {
+            self.cancel(&number, "the client closed the response", steps);
+        }
     }
 
-    /// A request of ours, with what a modern request must say.
-    fn ask_server(&mut self, method: &str, more: &str, steps: &mut Steps) -> Key {
-        let key = self.number();
-        let comma = if more.is_empty() { "" } else { "," };
-        let params = format!(r#"{{"_meta":{{{}}}{comma}{more}}}"#, self.meta());
-        steps.server(Message {
-            frame: words::call(Some(key.as_json()), method, Some(&params)).into(),
-            id: Some(key.clone()),
-            method: Some(method.to_owned()),
-            name: None,
-            headers: headers(),
-        });
-        key
+    /// It was the only one: nobody waits for anything here.
+    fn left(&mut self, _: Caller, steps: &mut Steps) {
+        let opening = self.opening.take().map(|(number, _)| number);
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        let calls = calls.filter(|(_, call)| call.round.is_none());
+        let open: Vec<Key> = calls
+            .map(|(number, _)| number)
+            .chain(opening)
+            .chain(self.listening.end())
+            .collect();
+        for number in open {
+            self.cancel(&number, "the client is gone", steps);
+        }
+        self.asked.clear();
     }
 
-    /// The members of `_meta` that make a request modern.
-    fn meta(&self) -> String {
-        use crate::names::{CLIENT_CAPABILITIES, CLIENT_INFO, LEVELS, LOG_LEVEL};
-        let Client {
-            info, capabilities, ..
-        } = &self.client;
-        let level = self
-            .level
-            .map(|at| format!(r#","{LOG_LEVEL}":"{}""#, LEVELS[at]));
-        format!(
-            r#""{PROTOCOL_VERSION}":"{}","{CLIENT_INFO}":{},"{CLIENT_CAPABILITIES}":{}{}"#,
-            Version::MODERN,
-            info.clone().unwrap_or_else(|| self.ourselves()),
-            capabilities.as_deref().unwrap_or("{}"),
-            level.unwrap_or_default(),
-        )
+    fn deadline(&self) -> Option<Instant> {
+        let again = |call: &Call| call.round.as_ref()?.again;
+        self.calls.values().filter_map(again).min()
     }
 
-    fn ourselves(&self) -> String {
-        let (name, version) = &self.config.ourselves;
-        serde_json::json!({"name": name, "version": version}).to_string()
+    fn tick(&mut self, now: Instant, steps: &mut Steps) {
+        self.call_again(now, steps);
     }
 }
 

@@ -6,7 +6,7 @@ use spillgate_wire::{Envelope, Key};
 
 use super::{Request, ToModern};
 use crate::Version;
-use crate::json::{Members, quoted};
+use crate::json::{Members, complaint, quoted};
 use crate::names::SERVER_INFO;
 use crate::steps::Steps;
 use crate::words::{self, Refuse, code};
@@ -30,15 +30,9 @@ impl ToModern {
     /// Asks the server who it is.
     pub(super) fn initialize(&mut self, request: &Request<'_>, steps: &mut Steps) {
         let params = request.params();
-        let object = |name| {
-            params
-                .object(name)
-                .and(params.get(name))
-                .map(|value| value.get().to_owned())
-        };
         self.client = Client {
-            info: object("clientInfo"),
-            capabilities: object("capabilities"),
+            info: params.spelled("clientInfo"),
+            capabilities: params.spelled("capabilities"),
         };
         let asked = params.text("protocolVersion");
         let version = Version::HANDSHAKES
@@ -65,11 +59,7 @@ impl ToModern {
     /// The answer to `server/discover`.
     pub(super) fn discovered(&mut self, envelope: &Envelope<'_>, frame: &Bytes, steps: &mut Steps) {
         let Some(result) = envelope.result.and_then(Members::of) else {
-            let whole = Members::of_bytes(frame).unwrap_or_default();
-            let said = whole
-                .object("error")
-                .and_then(|error| error.text("message"));
-            let said = said.unwrap_or_else(|| "no reason given".to_owned());
+            let said = complaint(frame);
             return self.not_discovered(&format!("it refused `server/discover`: {said}"), steps);
         };
         let versions: Vec<String> = result.read("supportedVersions").unwrap_or_default();
@@ -81,20 +71,17 @@ impl ToModern {
         let Some((_, opening)) = self.opening.take() else {
             return;
         };
-        let capabilities = result
-            .object("capabilities")
-            .and(result.get("capabilities"));
-        let capabilities = capabilities.map_or("{}", |all| all.get()).to_owned();
-        let info = result
-            .object("_meta")
-            .and_then(|meta| meta.object(SERVER_INFO).and(meta.get(SERVER_INFO)));
-        let unnamed = json!({"name": self.config.server, "version": "unknown"}).to_string();
+        let capabilities = result.spelled("capabilities");
+        let capabilities = capabilities.unwrap_or_else(|| "{}".to_owned());
+        let meta = result.object("_meta").unwrap_or_default();
+        let info = meta.spelled(SERVER_INFO).unwrap_or_else(|| {
+            json!({"name": self.config.server, "version": "unknown"}).to_string()
+        });
         let instructions = result.text("instructions").and(result.get("instructions"));
         let instructions = instructions.map(|text| format!(r#","instructions":{}"#, text.get()));
         let answer = format!(
-            r#"{{"protocolVersion":{},"capabilities":{capabilities},"serverInfo":{}{}}}"#,
+            r#"{{"protocolVersion":{},"capabilities":{capabilities},"serverInfo":{info}{}}}"#,
             quoted(opening.version),
-            info.map_or(unnamed.as_str(), |info| info.get()),
             instructions.unwrap_or_default(),
         );
         self.capabilities = Some(capabilities);

@@ -12,8 +12,7 @@ use serde_json::value::RawValue;
 use spillgate_wire::{Envelope, Key, Splice};
 
 use super::{Call, ToModern};
-use crate::Step;
-use crate::json::{Members, put_first, quoted};
+use crate::json::{Members, complaint, put_first, quoted};
 use crate::names::QUESTIONS;
 use crate::question::missing;
 use crate::steps::Steps;
@@ -32,7 +31,7 @@ pub(super) struct Round {
     /// The names of the questions, in their order, with the answers (JSON).
     answers: BTreeMap<String, Option<String>>,
     /// When to make the call again, if nothing is asked.
-    again: Option<Instant>,
+    pub(super) again: Option<Instant>,
 }
 
 impl ToModern {
@@ -125,7 +124,7 @@ impl ToModern {
     fn ask(&mut self, number: &Key, of: &Key, name: &str, question: &RawValue, steps: &mut Steps) {
         let members = Members::of(question).unwrap_or_default();
         let method = members.text("method").unwrap_or_default();
-        let id = self.number();
+        let id = self.numbers.next();
         let params = members
             .get("params")
             .filter(|params| Members::of(params).is_some());
@@ -187,16 +186,8 @@ impl ToModern {
         }
     }
 
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.calls
-            .values()
-            .filter_map(|call| call.round.as_ref()?.again)
-            .min()
-    }
-
     /// Makes the calls again whose time has come.
-    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Step> {
-        let mut steps = Steps::default();
+    pub(super) fn call_again(&mut self, now: Instant, steps: &mut Steps) {
         let due = |call: &Call| {
             call.round
                 .as_ref()
@@ -210,9 +201,8 @@ impl ToModern {
             .map(|(key, _)| key.clone())
             .collect();
         for number in due {
-            self.again(&number, &mut steps);
+            self.again(&number, steps);
         }
-        steps.0
     }
 }
 
@@ -235,11 +225,7 @@ fn with_elicitation_id(method: &str, params: &RawValue, id: &Key) -> String {
 
 /// The client's refusal of a question, for the call that needed the answer.
 fn refused(frame: &Bytes) -> Refuse {
-    let whole = Members::of_bytes(frame).unwrap_or_default();
-    let said = whole
-        .object("error")
-        .and_then(|error| error.text("message"));
-    let said = said.unwrap_or_else(|| "no reason given".to_owned());
+    let said = complaint(frame);
     let message = format!("the client refused what the server asked of it for this call: {said}");
     Refuse::new(
         code::SERVER,

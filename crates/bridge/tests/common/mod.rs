@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
-use spillgate_wire::{Frame, Item, Key, Parcel};
+use spillgate_wire::{Frame, Item, Key, Parcel, Refusal};
 
 /// `_meta` of a modern client that can be asked everything.
 pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{},"sampling":{}}}"#;
@@ -98,6 +98,19 @@ impl Talk {
         };
         let steps = self.bridge.from_server(parcel, self.now);
         self.note(&steps)
+    }
+
+    /// The server refuses one of the bridge's requests on HTTP's level.
+    pub(crate) fn refused(&mut self, of: u64, status: u16, body: &str) -> &mut Self {
+        let refusal = Refusal {
+            status,
+            content_type: None,
+            challenge: None,
+            session_lost: false,
+            server: None,
+            body: Bytes::from(body.to_owned()),
+        };
+        self.item(Some(of), Item::Refused(refusal))
     }
 
     /// The client closes the response to a request.

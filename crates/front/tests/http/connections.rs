@@ -21,8 +21,7 @@ fn raw(front: &Running, session: Option<&str>, body: &str) -> String {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_holds_up_nobody() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let mut slow = TcpStream::connect(front.at).await.unwrap();
     let flood = call(1, "flood", &json!({"notes": 2000, "text": "end"})).to_string();
     slow.write_all(raw(&front, Some(&session), &flood).as_bytes())
@@ -60,8 +59,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
 
 #[tokio::test]
 async fn a_reader_that_keeps_up_gets_everything() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let flood = call(1, "flood", &json!({"notes": 600, "text": "end"}));
     let response = front.post_in(&session, &flood).send().await.unwrap();
     let text = response.text().await.unwrap();
@@ -74,7 +72,7 @@ async fn a_reader_that_keeps_up_gets_everything() {
 
 #[tokio::test]
 async fn a_client_that_closes_its_connection_is_noticed() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     let mut connection = TcpStream::connect(front.at).await.unwrap();
     let body = modern(&json!(1), "never", &json!({})).to_string();
     let headers = "content-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\n\
@@ -122,8 +120,7 @@ async fn silent_connections_are_closed() {
 
 #[tokio::test]
 async fn one_connection_carries_many_requests_in_http2() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let http = reqwest::Client::builder()
         .no_proxy()
         .http2_prior_knowledge()
@@ -149,7 +146,7 @@ async fn one_connection_carries_many_requests_in_http2() {
 
 #[tokio::test]
 async fn what_is_under_way_is_finished_before_the_end() {
-    let mut front = Running::new(FrontSettings::default()).await;
+    let mut front = Running::usual().await;
     let session = front.begin().await;
     let listening = front.get_in(&session).send().await.unwrap();
     let slow = call(1, "slow", &json!({"text": "done", "wait_us": 300_000}));
@@ -199,5 +196,30 @@ async fn what_does_not_finish_is_broken_off() {
     if let Ok(response) = pending.await.unwrap() {
         let text = response.text().await.unwrap();
         assert!(text.contains("the session has ended"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_unused_connection_is_kept() {
+    let settings = FrontSettings {
+        read_seconds: 1,
+        ..FrontSettings::default()
+    };
+    let front = Running::new(settings).await;
+    let session = front.begin().await;
+    let mut connection = TcpStream::connect(front.at).await.unwrap();
+    for id in [1, 2] {
+        let echo = call(id, "echo", &json!({"text": "hi"})).to_string();
+        let echo = raw(&front, Some(&session), &echo);
+        connection.write_all(echo.as_bytes()).await.unwrap();
+        let mut part = [0; 15];
+        connection.read_exact(&mut part).await.unwrap();
+        assert_eq!(&part, b"HTTP/1.1 200 OK");
+        let mut rest = vec![0; 4096];
+        while !String::from_utf8_lossy(&rest).contains("hi") {
+            let n = connection.read(&mut rest).await.unwrap();
+            assert!(n > 0);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
     }
 }

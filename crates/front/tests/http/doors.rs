@@ -67,7 +67,7 @@ async fn names_of_others_and_pages_of_others_are_refused() {
 
 #[tokio::test]
 async fn a_browser_asks_first() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     for (origin, status, allowed) in [
         ("http://localhost:5173", 200, true),
         ("https://evil.example", 403, false),

@@ -297,5 +297,6 @@ fn refusal() -> Refusal {
         content_type: Some("text/plain".to_owned()),
         challenge: Some("Bearer realm=\"there\"".to_owned()),
         body: Bytes::from_static(b"not you"),
+        server: None,
     }
 }

@@ -22,7 +22,7 @@ const EU: Header = ("mcp-param-region", "eu");
 const US: Header = ("mcp-param-region", "us");
 
 async fn check(cases: Vec<Case>) {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     for (what, body, headers, status, code) in cases {
         let mut post = front.post(&body);
         for (name, value) in headers {
@@ -91,7 +91,7 @@ async fn bodies_must_be_whole() {
 
 #[tokio::test]
 async fn some_errors_have_a_status() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     let mut body = modern(&json!(1), "echo", &json!({}));
     body["method"] = json!("unknown/method");
     let post = front
@@ -109,7 +109,7 @@ async fn some_errors_have_a_status() {
 
 #[tokio::test]
 async fn each_request_is_an_exchange_of_its_own() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     for (tool, peer) in [("echo", 0), ("noisy", 1)] {
         let response = front.post_modern(&json!("same"), tool, &json!({"text": tool}));
         let text = response.send().await.unwrap().text().await.unwrap();
@@ -132,7 +132,7 @@ async fn each_request_is_an_exchange_of_its_own() {
 
 #[tokio::test]
 async fn closing_the_response_calls_the_request_off() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     // Before anything came, and in the middle of a stream.
     let never = front.post_modern(&json!(1), "never", &json!({})).send();
     let pending = tokio::spawn(never);
@@ -206,7 +206,7 @@ async fn one_client_has_only_so_many_under_way() {
 
 #[tokio::test]
 async fn a_subscription_lasts_until_the_front_ends() {
-    let mut front = Running::new(FrontSettings::default()).await;
+    let mut front = Running::usual().await;
     let mut body = modern(&json!(1), "never", &json!({}));
     body["method"] = json!("subscriptions/listen");
     let post = front

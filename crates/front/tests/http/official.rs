@@ -5,7 +5,6 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientLifecycleMode, ClientServiceExt};
 use serde_json::json;
-use spillgate_front::FrontSettings;
 
 use crate::fake::Event;
 use crate::running::{Running, http};
@@ -29,7 +28,7 @@ async fn speak(front: &Running, lifecycle: ClientLifecycleMode) {
 
 #[tokio::test]
 async fn with_sessions() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     speak(&front, ClientLifecycleMode::Initialize).await;
     front
         .log
@@ -44,7 +43,7 @@ async fn with_sessions() {
 
 #[tokio::test]
 async fn without_sessions() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     speak(&front, ClientLifecycleMode::Discover { preferred_versions }).await;
     let events = front.log.events();

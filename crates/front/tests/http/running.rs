@@ -29,6 +29,18 @@ pub(crate) fn http() -> reqwest::Client {
 }
 
 impl Running {
+    /// With the settings that there are if nothing is said.
+    pub(crate) async fn usual() -> Self {
+        Self::new(FrontSettings::default()).await
+    }
+
+    /// The same, and a session that has begun: its id.
+    pub(crate) async fn with_session() -> (Self, String) {
+        let front = Self::usual().await;
+        let session = front.begin().await;
+        (front, session)
+    }
+
     pub(crate) async fn new(settings: FrontSettings) -> Self {
         Self::with(settings, |front| front).await
     }

@@ -11,8 +11,7 @@ use crate::running::{Reader, Running, call, initialize, request};
 #[tokio::test]
 #[rustfmt::skip]
 async fn each_header_that_is_refused_has_its_status() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let both = "application/json, text/event-stream";
     for (accept, kind, session, version, status) in [
         (both, "application/json", session.as_str(), "2025-11-25", 200),
@@ -67,8 +66,7 @@ async fn each_body_that_is_refused_has_its_status_and_code() {
 
 #[tokio::test]
 async fn other_methods_are_told_what_is_served() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let get = |session: &str| front.get_in(session);
     for (request, status) in [
         (front.request(Method::PUT), 405),
@@ -98,8 +96,7 @@ async fn other_methods_are_told_what_is_served() {
 
 #[tokio::test]
 async fn a_session_lives_until_it_is_deleted() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     assert!(session.len() >= 32);
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let response = front.post_in(&session, &initialized).send().await.unwrap();
@@ -140,7 +137,7 @@ async fn a_session_lives_until_it_is_deleted() {
 
 #[tokio::test]
 async fn a_refused_initialize_begins_nothing() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     let params = json!({"protocolVersion": "1999-01-01", "capabilities": {}});
     let response = front
         .post(&request(0, "initialize", &params))
@@ -158,7 +155,7 @@ async fn a_refused_initialize_begins_nothing() {
 
 #[tokio::test]
 async fn a_version_that_only_the_server_knows_may_be_used() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     let params = json!({"protocolVersion": "2025-12-31", "capabilities": {}});
     let response = front
         .post(&request(0, "initialize", &params))
@@ -208,8 +205,7 @@ async fn there_are_only_so_many_sessions_and_requests() {
 
 #[tokio::test]
 async fn an_id_is_under_way_once() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let never = front
         .post_in(&session, &call(1, "never", &json!({})))
         .send();
@@ -260,8 +256,7 @@ async fn a_quiet_session_is_forgotten_and_one_that_listens_is_not() {
 
 #[tokio::test]
 async fn batches_are_answered_on_one_stream() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let batch = json!([
         call(1, "slow", &json!({"text": "a", "wait_us": 2000})),
         call(2, "echo", &json!({"text": "b"})),
@@ -278,8 +273,7 @@ async fn batches_are_answered_on_one_stream() {
 
 #[tokio::test]
 async fn headers_pass_but_for_what_says_who_it_is() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let ping = front.post_in(&session, &request(1, "ping", &json!({})));
     let ping = ping
         .header("traceparent", "00-a-b-01")

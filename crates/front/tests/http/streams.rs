@@ -31,8 +31,7 @@ async fn body_of(front: &Running, session: &str, tool: &str) -> (u16, String, St
 
 #[tokio::test]
 async fn what_comes_first_decides_the_kind_of_response() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let mut all = String::new();
     for tool in [
         "noisy",
@@ -91,8 +90,7 @@ async fn what_comes_first_decides_the_kind_of_response() {
 
 #[tokio::test]
 async fn a_challenge_is_passed_on() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let response = front.post_in(&session, &call(1, "refused", &json!({})));
     let response = response.send().await.unwrap();
     assert_eq!(
@@ -143,8 +141,7 @@ async fn what_belongs_to_no_request_comes_on_the_get_stream() {
 
 #[tokio::test]
 async fn without_a_get_stream_the_only_request_carries_it() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let never = front
         .post_in(&session, &call(1, "never", &json!({})))
         .send();
@@ -171,8 +168,7 @@ async fn without_a_get_stream_the_only_request_carries_it() {
 
 #[tokio::test]
 async fn a_broken_stream_is_taken_up() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let response = front.post_in(&session, &call(1, "primed", &json!({})));
     let broken = Reader::new(response.send().await.unwrap()).end().await;
     assert_eq!(broken, "id: e1\nretry: 7\ndata: \n\n");
@@ -197,8 +193,7 @@ async fn a_broken_stream_is_taken_up() {
 
 #[tokio::test]
 async fn a_general_stream_is_taken_up_though_the_old_one_seems_open() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let old = Reader::new(front.get_in(&session).send().await.unwrap());
     let sink = front.log.sink(0);
     let place = Parcel {
@@ -215,8 +210,7 @@ async fn a_general_stream_is_taken_up_though_the_old_one_seems_open() {
 
 #[tokio::test]
 async fn a_client_that_goes_does_not_call_off_its_request() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let never = front
         .post_in(&session, &call(1, "never", &json!({})))
         .send();
@@ -236,8 +230,7 @@ async fn a_client_that_goes_does_not_call_off_its_request() {
 
 #[tokio::test]
 async fn deleting_a_session_ends_its_streams() {
-    let front = Running::new(FrontSettings::default()).await;
-    let session = front.begin().await;
+    let (front, session) = Running::with_session().await;
     let general = Reader::new(front.get_in(&session).send().await.unwrap());
     let never = front
         .post_in(&session, &call(1, "never", &json!({})))
@@ -361,7 +354,7 @@ async fn ends(response: reqwest::Response) -> reqwest::Result<(String, String, u
 #[tokio::test]
 async fn what_is_too_large_for_the_memory_is_written_piece_by_piece() {
     for is_stream in [false, true] {
-        let front = Running::new(FrontSettings::default()).await;
+        let front = Running::usual().await;
         let (answer, read) = large(u64::MAX);
         let mut parcels = vec![answer];
         if is_stream {
@@ -392,7 +385,7 @@ async fn what_is_too_large_for_the_memory_is_written_piece_by_piece() {
 
 #[tokio::test]
 async fn an_error_amid_a_large_answer_ends_the_connection() {
-    let front = Running::new(FrontSettings::default()).await;
+    let front = Running::usual().await;
     let (answer, _) = large(TEXT / 100);
     let response = answered_with(&front, vec![answer]).await;
     assert_eq!(response.status(), 200);

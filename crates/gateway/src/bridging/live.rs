@@ -18,10 +18,13 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep_until};
 
 use crate::locked;
+use crate::unsound::as_failure;
 
 /// A bridge, its server and its clients.
 #[derive(Debug)]
 pub(crate) struct Live {
+    /// The server's name.
+    server: String,
     state: Mutex<State>,
     link: OnceLock<Weak<dyn Link>>,
     /// Held by whoever tells the server what is queued.
@@ -73,8 +76,9 @@ pub(super) fn config(server: &ServerSpec, declare: Declare) -> Config {
 impl Live {
     /// Puts a bridge in force. Its server's parcels have to be given to
     /// [`Sink::take`], and [`Live::connect`] has to say where the server is.
-    pub(super) fn new(bridge: Bridge) -> Arc<Self> {
+    pub(super) fn new(server: &ServerSpec, bridge: Bridge) -> Arc<Self> {
         let live = Arc::new_cyclic(|me| Self {
+            server: server.name.clone(),
             state: Mutex::new(State {
                 bridge,
                 clients: HashMap::new(),
@@ -98,7 +102,7 @@ impl Live {
     /// The bridge of a legacy server that many clients share.
     pub(crate) fn for_many(server: &ServerSpec) -> Arc<Self> {
         let config = config(server, Declare::Everything);
-        Self::new(Bridge::modern_client_legacy_server(config))
+        Self::new(server, Bridge::modern_client_legacy_server(config))
     }
 
     /// Says where the server is; whoever opened the link keeps it.
@@ -265,7 +269,17 @@ impl Live {
             state.greeting = None;
             self.greeted.notify_waiters();
         }
-        let steps = state.bridge.from_server(bearable(parcel), now());
+        let Some(parcel) = as_failure(&self.server, parcel) else {
+            return false;
+        };
+        let is_large = matches!(&parcel.item, Item::Message(Frame::Spooled(_)));
+        let steps = state.bridge.from_server(parcel, now());
+        if is_large && steps.is_empty() {
+            tracing::warn!(
+                server = self.server,
+                "a large message is lost, or for nobody"
+            );
+        }
         state.queue(steps);
         if let Some(how) = gone {
             if is_lost {
@@ -356,34 +370,12 @@ fn gone_parcel(how: &str) -> Parcel {
 
 /// Whether a parcel answers the request `key`, or says that nothing will.
 fn answers(parcel: &Parcel, key: &Key) -> bool {
+    let is_it = |one: &Envelope<'_>| one.is_response() && one.key().as_ref() == Some(key);
     match &parcel.item {
-        Item::Message(Frame::Memory(frame)) => {
-            let is_it = |one: &Envelope<'_>| one.is_response() && one.key().as_ref() == Some(key);
-            messages(frame).iter().any(is_it)
-        }
+        Item::Message(Frame::Memory(frame)) => messages(frame).iter().any(is_it),
+        Item::Message(Frame::Spooled(spooled)) => spooled.messages().iter().any(is_it),
         Item::Refused(_) | Item::Failed(_) => parcel.of.as_ref() == Some(key),
         _ => false,
-    }
-}
-
-/// A message that is too large for the memory as a bridge can bear it: an error
-/// for the request that it answers.
-fn bearable(parcel: Parcel) -> Parcel {
-    let Item::Message(Frame::Spooled(spooled)) = &parcel.item else {
-        return parcel;
-    };
-    let all = spooled.messages();
-    let answered = all.iter().find(|one| one.is_response());
-    let of = answered.and_then(Envelope::key).or(parcel.of);
-    let what = format!(
-        "a message of {} bytes, which is too large to be translated between two generations of MCP",
-        spooled.len()
-    );
-    tracing::warn!(bytes = spooled.len(), "too large to be bridged");
-    Parcel {
-        of,
-        event: None,
-        item: Item::Failed(LinkError::NotMcp(what)),
     }
 }
 

@@ -26,6 +26,7 @@ use tokio::time::timeout;
 
 use self::way::{Verb, Way};
 use crate::gateway::Bridging;
+use crate::metrics::Metrics;
 use crate::shared::Shared;
 
 pub(crate) use eras::{Eras, Speaks};
@@ -41,23 +42,34 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Bridged {
     ways: Arc<dyn Opener>,
     eras: Arc<Eras>,
+    metrics: Arc<Metrics>,
     /// Where the bridges of stateless exchanges are; a session has its own.
     shared: Option<Arc<Shared>>,
 }
 
 impl Bridged {
     /// For one client's session.
-    pub(crate) fn session(ways: Arc<dyn Opener>, eras: Arc<Eras>) -> Arc<dyn Opener> {
+    pub(crate) fn session(
+        ways: Arc<dyn Opener>,
+        eras: Arc<Eras>,
+        metrics: Arc<Metrics>,
+    ) -> Arc<dyn Opener> {
         Arc::new(Self {
             ways,
             eras,
+            metrics,
             shared: None,
         })
     }
 
     /// For a stateless exchange.
-    pub(crate) fn exchange(shared: &Arc<Shared>, eras: Arc<Eras>) -> Arc<dyn Opener> {
+    pub(crate) fn exchange(
+        shared: &Arc<Shared>,
+        eras: Arc<Eras>,
+        metrics: Arc<Metrics>,
+    ) -> Arc<dyn Opener> {
         Arc::new(Self {
+            metrics,
             ways: Arc::clone(shared) as Arc<dyn Opener>,
             eras,
             shared: Some(Arc::clone(shared)),
@@ -76,8 +88,8 @@ impl Opener for Bridged {
             return self.ways.open(server, sink);
         }
         async move {
-            let eras = Arc::clone(&self.eras);
-            let way = Way::new(server.clone(), rule, eras, self.shared.clone(), sink);
+            let known = (Arc::clone(&self.eras), Arc::clone(&self.metrics));
+            let way = Way::new(server.clone(), rule, known, self.shared.clone(), sink);
             let link = self.ways.open(server, way.clone() as Arc<dyn Sink>).await?;
             way.connect(&link);
             let is_exchange = self.shared.is_some();

@@ -165,6 +165,7 @@ mod tests {
                 challenge: None,
                 session_lost: false,
                 body: body.into(),
+                server: None,
             }),
         };
         let cases = [

@@ -259,7 +259,7 @@ fn the_text_of_a_results_parts_is_put_in_as_it_came() {
     let json = json!({"a": [1, 2, 3], "b": "x".repeat(20_000)}).to_string();
     let result = json!({"content": [{"type": "text", "text": json}]}).to_string();
     let raw: &RawValue = serde_json::from_str(&result).unwrap();
-    let found = crate::results::Found::parse(crate::blocks::Form::Call, raw).unwrap();
+    let found = crate::results::Found::parse(crate::blocks::Form::Call, raw.get()).unwrap();
     let text = found.text(result.as_bytes());
     let outcome = offloader.json_result(
         Origin::tool("dump"),

@@ -8,8 +8,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use spillgate_wire::{LinkError, Splice, messages, object, span_in};
 
+use bytes::Bytes;
+
 use super::Question;
 use crate::error::nobody_answered;
+use crate::resources::Era;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
@@ -165,17 +168,21 @@ async fn listed(
         .map(|upstream| pages(session, upstream, kind, question));
     let answers = futures_util::future::join_all(asked).await;
     let (mut entries, mut said, mut silent) = (Vec::new(), None, Vec::new());
+    let mut left_out = Vec::new();
     for (upstream, answer) in all.iter().zip(answers) {
         match answer {
             Ok((of_server, rest)) => {
                 entries.extend(of_server);
-                if !rest.is_empty() {
-                    said.get_or_insert(rest);
+                match &mut said {
+                    None if rest.is_empty() => {}
+                    None => said = Some(rest),
+                    Some(said) => join(said, &rest),
                 }
             }
             Err(error) => {
                 tracing::warn!(server = upstream.name(), %error, "left out of a list");
                 silent.push(format!("`{}` {error}", upstream.name()));
+                left_out.push(upstream.name());
             }
         }
     }
@@ -190,8 +197,24 @@ async fn listed(
     let shown = shown.collect();
     let owners = entries.into_iter().zip(names);
     let owners = owners.map(|(entry, shown)| (shown, (entry.server, entry.name)));
-    session.hub().catalogue.learn(kind, owners);
+    session.hub().catalogue.learn(kind, owners, &left_out);
     Ok((shown, said.unwrap_or_default()))
+}
+
+/// What two servers say of how long their lists keep: the shorter, and private
+/// where one of them says so.
+fn join(said: &mut Map<String, Value>, other: &Map<String, Value>) {
+    if let (Some(least), Some(ttl)) = (said.get_mut("ttlMs"), other.get("ttlMs"))
+        && ttl.as_u64() < least.as_u64()
+    {
+        *least = ttl.clone();
+    }
+    if other
+        .get("cacheScope")
+        .is_some_and(|scope| scope == "private")
+    {
+        said.insert("cacheScope".to_owned(), "private".into());
+    }
 }
 
 /// By which name the client knows each entry.
@@ -249,10 +272,12 @@ fn renamed(entry: &Entry, kind: Kind, shown: &str) -> String {
 
 /// The list of all servers, as an answer to the client's question.
 pub(super) async fn gather(session: &Arc<Session>, kind: Kind, question: &Question) -> Vec<u8> {
-    let (shown, said) = match listed(session, kind, question).await {
+    let (shown, mut said) = match listed(session, kind, question).await {
         Ok(listed) => listed,
         Err(silent) => return nobody_answered(&question.id, &question.method, &silent),
     };
+    let params: Option<&RawValue> = serde_json::from_str(&question.params).ok();
+    Era::of(params).fill_in(&mut said);
     let rest: String = said
         .iter()
         .map(|(name, value)| format!(",{}:{value}", Value::from(&**name)))
@@ -281,6 +306,46 @@ pub(super) async fn learn(session: &Arc<Session>, kind: Kind, question: &Questio
     }
 }
 
+/// The request with the name that its server has for the prompt in `ref`.
+pub(super) async fn named_by_its_server(
+    session: &Arc<Session>,
+    question: &Question,
+    frame: &Bytes,
+) -> Bytes {
+    #[derive(Deserialize)]
+    struct About<'a> {
+        #[serde(borrow, default, rename = "ref")]
+        reference: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        name: &'a RawValue,
+    }
+    let named = || {
+        let all = messages(frame);
+        let about: About<'_> = object(all.first()?.params?)?;
+        let named: Named<'_> = object(about.reference?)?;
+        let shown: String = serde_json::from_str(named.name.get()).ok()?;
+        Some((span_in(frame, named.name.get()), shown))
+    };
+    let Some((span, shown)) = named() else {
+        return frame.clone();
+    };
+    let catalogue = &session.hub().catalogue;
+    if !catalogue.knows(Kind::Prompts) {
+        learn(session, Kind::Prompts, question).await;
+    }
+    match catalogue.find(Kind::Prompts, &shown) {
+        Some((_, name)) if name != shown => {
+            let mut splice = Splice::default();
+            splice.replace(span, Value::from(name).to_string());
+            splice.apply(frame).into()
+        }
+        _ => frame.clone(),
+    }
+}
+
 /// The server that a request is about, as far as lists tell.
 pub(super) async fn owner(session: &Arc<Session>, question: &Question) -> Option<String> {
     #[derive(Deserialize)]
@@ -303,6 +368,9 @@ pub(super) async fn owner(session: &Arc<Session>, question: &Question) -> Option
     let catalogue = &session.hub().catalogue;
     let reference = about.reference;
     let (of_uri, of_name) = reference.map_or((None, None), |one| (one.uri, one.name));
+    if of_name.is_some() && !catalogue.knows(Kind::Prompts) {
+        learn(session, Kind::Prompts, question).await;
+    }
     let prompt = of_name.and_then(|name| catalogue.find(Kind::Prompts, &name));
     let uri = about.uri.or(of_uri);
     if uri.is_some() && !catalogue.knows(Kind::Resources) {

@@ -6,6 +6,7 @@
 //! the server's place in front.
 
 mod greeting;
+pub(crate) mod listening;
 mod lists;
 mod marks;
 
@@ -19,13 +20,14 @@ use spillgate_wire::{
 
 use bytes::Bytes;
 
-use crate::error::{batch_refused, invalid_params, method_not_found};
+use crate::attempts::Attempts;
+use crate::error::{invalid_params, no_message, nobody_answered};
 use crate::incoming::Incoming;
-use crate::pending::Waiting;
-use crate::pending::asked;
+use crate::pending::{CallParams, Waiting, asked};
 use crate::session::Session;
 use crate::upstream::Upstream;
 
+pub(crate) use listening::{Heard, heard};
 pub(crate) use lists::Kind;
 pub(crate) use marks::mark_request;
 
@@ -52,11 +54,9 @@ impl Question {
     }
 }
 
-/// The error for a batch: its messages may be for different servers, and the
-/// protocol has done without batches since 2025-06-18.
-pub(crate) fn refuse_batch(many: &[Envelope<'_>]) -> Vec<u8> {
-    let id = many.iter().find_map(|envelope| envelope.id);
-    batch_refused(id.map_or("null", RawValue::get))
+/// The error for what is no message: nobody knows for which server it is.
+pub(crate) fn refuse() -> Vec<u8> {
+    no_message()
 }
 
 /// Brings a message to the servers that it is for.
@@ -86,7 +86,7 @@ pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incom
                     call(&session, kind, envelope, &incoming).await;
                 }
             }
-            None => answer(&session, &question).await,
+            None => answer(&session, &question, &incoming).await,
         }
     });
 }
@@ -105,24 +105,22 @@ pub(crate) fn note_change(session: &Session, envelope: &Envelope<'_>) {
 }
 
 /// Answers what more than one server is asked for.
-async fn answer(session: &Arc<Session>, question: &Question) {
+async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming) {
     let frame = match &*question.method {
         "initialize" | "server/discover" => greeting::greet(session, question).await,
         "ping" => result_frame(&question.id, "{}"),
-        "logging/setLevel" => {
-            all(session, question).await;
-            result_frame(&question.id, "{}")
-        }
+        "logging/setLevel" => set_level(session, question).await,
+        listening::LISTEN => return listening::begin(session, question).await,
         method => match lists::Kind::of_list(method) {
             Some(kind) => lists::gather(session, kind, question).await,
-            None => try_each(session, question).await,
+            None => return try_each(session, question, incoming).await,
         },
     };
-    let Some(first) = session.roster.all().first().cloned() else {
+    let Some(first) = session.roster.first() else {
         return;
     };
     let waiting = Waiting {
-        asked: asked(&question.method, None),
+        asked: asked(&question.method, None, None),
         ..Waiting::of_client(&question.id, &question.method)
     };
     let parcel = Parcel {
@@ -182,7 +180,9 @@ async fn call(
         headers: without_name(incoming),
     };
     if let [envelope] = &*messages(&frame) {
-        session.forward(&upstream, &incoming, envelope).await;
+        let call = CallParams::of(envelope);
+        let call = call.as_ref();
+        session.forward(&upstream, &incoming, envelope, call).await;
     }
 }
 
@@ -213,7 +213,11 @@ async fn pass_notice(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: 
 /// The client's answer to a request of a server.
 async fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
     let Some((slot, frame)) = marks::unmarked_answer(envelope, &incoming.frame) else {
-        return; // answers nothing that was asked
+        // It may have been asked when there was only one.
+        if let Some(first) = session.began_with() {
+            session.pass(&first, incoming, None).await;
+        }
+        return;
     };
     if let Some(upstream) = session.roster.get(slot) {
         let headers = incoming.headers.clone();
@@ -237,30 +241,37 @@ pub(crate) async fn all(
     futures_util::future::join_all(asked).await
 }
 
+/// Tells all servers which log messages the client wants; an error if none of
+/// them has any.
+async fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
+    let mut refused = None;
+    for (_, answer) in all(session, question).await {
+        let Ok(frame) = answer else { continue };
+        if messages(&frame).iter().any(|one| one.result.is_some()) {
+            return result_frame(&question.id, "{}");
+        }
+        refused.get_or_insert_with(|| with_id(&frame, &question.id));
+    }
+    let silent = || nobody_answered(&question.id, &question.method, "all are silent");
+    refused.unwrap_or_else(silent)
+}
+
 /// Asks one server after the other until one has an answer; the first error is
 /// given otherwise. What it is about tells who comes first.
-async fn try_each(session: &Arc<Session>, question: &Question) -> Vec<u8> {
+async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incoming) {
+    let incoming = Incoming {
+        frame: lists::named_by_its_server(session, question, &incoming.frame).await,
+        headers: without_name(incoming),
+    };
     let first = lists::owner(session, question).await;
     let mut order = session.roster.all().to_vec();
     order.sort_by_key(|upstream| first.as_deref() != Some(upstream.name()));
-    let mut refused = None;
-    for upstream in order {
-        let Ok(frame) = session
-            .ask(&upstream, &question.method, &question.params)
-            .await
-        else {
-            continue;
-        };
-        let spelled = with_id(&frame, &question.id);
-        if messages(&frame)
-            .first()
-            .is_some_and(|answer| answer.result.is_some())
-        {
-            return spelled;
-        }
-        refused.get_or_insert(spelled);
-    }
-    refused.unwrap_or_else(|| method_not_found(&question.id, &question.method))
+    let attempts = Attempts {
+        incoming,
+        left: order.iter().map(|upstream| upstream.slot).collect(),
+        refused: None,
+    };
+    Arc::clone(session).attempt(attempts).await;
 }
 
 /// An answer to a question of ours as an answer to the client's.

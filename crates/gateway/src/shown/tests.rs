@@ -24,7 +24,7 @@ fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> Strin
     };
     let raw = messages(frame.as_bytes())[0].result.unwrap();
     let before = offloader.store().list().unwrap().len();
-    let (splice, stored) = intercept(offloader, case, frame.as_bytes(), raw);
+    let (splice, stored) = intercept(offloader, case, frame.as_bytes(), raw.get());
     let listed = offloader.store().list().unwrap();
     assert_eq!(listed.len() - before, usize::from(stored));
     if stored {

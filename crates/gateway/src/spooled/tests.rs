@@ -14,6 +14,7 @@ use spillgate_wire::{Frame, Intake};
 
 use super::*;
 use crate::fixture::{offloader, offloader_with, without_handles};
+use crate::tools::RETRIEVAL_MARK;
 
 fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -82,7 +83,7 @@ fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
         let (Some(result), case) = (envelope.result, kind.case()) else {
             continue;
         };
-        let (edits, is_stored) = intercept(offloader, case, frame.as_bytes(), result);
+        let (edits, is_stored) = intercept(offloader, case, frame.as_bytes(), result.get());
         splice.merge(edits);
         stored |= is_stored;
     }
@@ -155,6 +156,8 @@ fn results_of_every_kind_become_the_same() {
         json!({"structuredContent": value}),
         json!({"content": [image]}),
         json!({"content": [{"type": "audio", "data": "A".repeat(20_000)}]}),
+        // Its MIME type is not in the skeleton, and does not make it an image.
+        json!({"content": [{"type": "audio", "data": "A".repeat(20_000), "mimeType": format!("image/{}", "x".repeat(5000))}]}),
         json!({"content": null, "structuredContent": value}),
         json!({"content": log}),
         json!(log),
@@ -175,6 +178,17 @@ fn results_of_every_kind_become_the_same() {
             }
         }
     }
+}
+
+#[test]
+fn a_retrieval_is_known_by_its_mark_however_large_its_meta_is() {
+    let meta =
+        json!({"a": "A".repeat(20_000), RETRIEVAL_MARK: true, "b": {"c": "A".repeat(20_000)}});
+    let result = json!({"content": [text_block(&log(600))], "_meta": meta});
+    let frame = format!("{{\"id\":1,\"result\":{result}}}");
+    same_both_ways(CALL, &Rule::default(), &frame, 1000, 777);
+    let (left, stored) = streamed(&offloader(), CALL, &frame, 1000, 777);
+    assert!(!stored && left == frame);
 }
 
 #[test]

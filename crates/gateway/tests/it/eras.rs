@@ -62,7 +62,7 @@ fn legacy(name: &'static str) -> impl Fn(&Value) -> Vec<Value> + Clone {
 }
 
 /// A server of 2026-07-28 that knows nothing older, and how it says so.
-fn modern(name: &'static str, refusal: Value) -> impl Fn(&Value) -> Vec<Value> {
+fn modern(name: &'static str, refusal: Value) -> impl Fn(&Value) -> Vec<Value> + Clone {
     move |frame| {
         let id = &frame["id"];
         let answer = |result: Value| vec![json!({"jsonrpc": "2.0", "id": id, "result": result})];
@@ -205,6 +205,21 @@ async fn a_server_that_refuses_everybody_is_heard() {
 }
 
 #[tokio::test]
+async fn our_own_tools_answer_in_the_generation_of_the_call() {
+    let mut client = Client::of(Servers::default().with("s", legacy("s")), as_is);
+    client.ask(1, "initialize", &greeting()).await;
+    let call = json!({"name": "spillgate_read", "arguments": {}});
+    for (id, params, kind) in [
+        (2, call.clone(), Value::Null),
+        (3, of_today(call), json!("complete")),
+    ] {
+        let answer = client.ask(id, "tools/call", &params).await;
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert_eq!(answer["result"]["resultType"], kind, "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_modern_client_that_insists_is_served_by_a_legacy_server() {
     let mut client = Client::of(Servers::default().with("s", legacy("s")), as_is);
     let refusal = client.ask(1, "server/discover", &of_today(json!({}))).await;
@@ -268,6 +283,44 @@ async fn a_client_that_speaks_both_falls_back_by_itself() {
     let call = json!({"name": "x", "arguments": {}});
     assert_eq!(called(&mut client, 9, &call).await, "s did {}");
     assert!(client.sent().contains(r#""id":9"#), "it is passed as it is");
+}
+
+#[tokio::test]
+async fn a_client_that_asks_for_both_at_once_hears_that_one_is_refused() {
+    for discover_first in [true, false] {
+        let served = modern("s", refused());
+        let waiting: Arc<Mutex<Option<Value>>> = Arc::default();
+        // Both are answered when both are there.
+        let server = move |frame: &Value| match frame["method"].as_str() {
+            Some("server/discover") => {
+                *waiting.lock().unwrap() = Some(frame.clone());
+                vec![]
+            }
+            Some("initialize") => {
+                let asked = waiting.lock().unwrap().take().unwrap_or_default();
+                let mut told = [served(frame), served(&asked)].concat();
+                told.rotate_left(usize::from(discover_first));
+                told
+            }
+            _ => served(frame),
+        };
+        let mut client = Client::of(Servers::default().with("s", server), as_is);
+        let both = [
+            (1, "server/discover", of_today(json!({}))),
+            (2, "initialize", greeting()),
+        ];
+        for (id, method, params) in both {
+            let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            client.send(&frame).await;
+        }
+        let mut told = [client.next().await, client.next().await];
+        told.sort_by_key(|frame| frame["id"].to_string());
+        assert_eq!(told[0]["result"]["supportedVersions"][0], "2026-07-28");
+        assert_eq!(told[1]["error"], refused(), "{discover_first}");
+        let call = of_today(json!({"name": "x", "arguments": {}}));
+        assert_eq!(called(&mut client, 3, &call).await, "s did {}");
+        assert!(!client.sent().contains("spillgate:era"), "it is not asked");
+    }
 }
 
 #[tokio::test]

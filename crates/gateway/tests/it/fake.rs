@@ -2,22 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
-use spillgate_store::MemoryStore;
+use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
 use spillgate_wire::{
-    Frame, Item, Key, Link, LinkError, Message, Opener, Parcel, ServerCommand, ServerSpec, Sink,
-    Via,
+    Frame, Intake, Item, Key, Link, LinkError, Message, Opener, Parcel, Refusal, ServerCommand,
+    ServerSpec, Sink, Via,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
@@ -25,15 +27,78 @@ use tokio::time::timeout;
 /// What a server says to a message: frames, or its end.
 pub(crate) type Answer = Arc<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
 
+/// Larger frames of servers are not held in memory.
+const SPOOL_AT: usize = 100_000;
+
+/// A frame of these bytes, which need not be JSON.
+pub(crate) fn raw(frame: &str) -> Value {
+    json!({"raw": frame})
+}
+
 /// A server's last word: it ends.
 pub(crate) fn the_end() -> Value {
     json!("the end")
+}
+
+/// A word that is too large for the memory.
+pub(crate) fn large(frame: &Value) -> Value {
+    json!({"large": frame})
+}
+
+/// It does not know the session any more, in which this request was sent.
+pub(crate) fn no_session(of: &Value) -> Value {
+    json!({"no session": of})
+}
+
+/// It reads nothing more.
+pub(crate) fn stuck() -> Value {
+    json!("stuck")
+}
+
+async fn parcel_of(intake: &Intake, said: Value) -> Parcel {
+    let not_message = |of: Option<&Value>, item| Parcel {
+        of: of.map(|id| Key::of(&to_raw_value(id).unwrap()).unwrap()),
+        event: None,
+        item,
+    };
+    if said == the_end() {
+        return not_message(None, Item::Gone("exited with status 7".to_owned()));
+    }
+    if let Some(of) = said.get("no session") {
+        let refusal = Refusal {
+            status: 404,
+            content_type: None,
+            challenge: None,
+            session_lost: true,
+            server: None,
+            body: "".into(),
+        };
+        return not_message(Some(of), Item::Refused(refusal));
+    }
+    if let Some(frame) = said.get("large") {
+        let intake = Intake::new(Arc::new(MemoryStore::default())).spooling_at(64);
+        let mut taking = intake.begin();
+        for block in frame.to_string().as_bytes().chunks(64) {
+            taking.feed(block).await;
+        }
+        let frame = taking.finish().await;
+        assert!(matches!(frame, Frame::Spooled(_)));
+        return not_message(None, Item::Message(frame));
+    }
+    match said.get("raw").and_then(Value::as_str) {
+        Some(raw) => taken_in(intake, raw).await,
+        None => taken_in(intake, &said.to_string()).await,
+    }
 }
 
 /// Servers by their names.
 #[derive(Default)]
 pub(crate) struct Servers {
     answers: BTreeMap<String, Answer>,
+    /// How many of the next ones end while they are opened.
+    pub(crate) stillborn: Arc<AtomicUsize>,
+    /// Where their large messages are, and what the gateway keeps.
+    store: Arc<MemoryStore>,
     /// What each was sent, and when it was opened.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
@@ -62,17 +127,43 @@ impl Opener for Servers {
         sink: Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
         let link = FakeLink {
+            intake: Intake::new(Arc::clone(&self.store) as Arc<dyn ArtifactStore>)
+                .spooling_at(SPOOL_AT),
             name: server.name.clone(),
             answer: Arc::clone(&self.answers[&server.name]),
             log: Arc::clone(&self.log),
             sink,
         };
         link.note("opened");
-        async move { Ok(Arc::new(link) as Arc<dyn Link>) }.boxed()
+        let left = self.stillborn.load(Ordering::Relaxed);
+        self.stillborn
+            .store(left.saturating_sub(1), Ordering::Relaxed);
+        async move {
+            if left > 0 {
+                let end = parcel_of(&link.intake, the_end()).await;
+                link.sink.take(end).await;
+            }
+            Ok(Arc::new(link) as Arc<dyn Link>)
+        }
+        .boxed()
+    }
+}
+
+/// What the intake makes of a frame.
+async fn taken_in(intake: &Intake, frame: &str) -> Parcel {
+    let mut taking = intake.begin();
+    for block in frame.as_bytes().chunks(10_000) {
+        taking.feed(block).await;
+    }
+    Parcel {
+        of: None,
+        event: None,
+        item: Item::Message(taking.finish().await),
     }
 }
 
 struct FakeLink {
+    intake: Intake,
     name: String,
     answer: Answer,
     log: Arc<Mutex<Vec<String>>>,
@@ -101,18 +192,17 @@ impl Link for FakeLink {
         for (name, value) in &message.headers {
             self.note(&format!("{name}: {value}"));
         }
-        for said in (self.answer)(&frame) {
-            let sink = Arc::clone(&self.sink);
-            let parcel = match said == the_end() {
-                true => Parcel {
-                    of: None,
-                    event: None,
-                    item: Item::Gone("exited with status 7".to_owned()),
-                },
-                false => Parcel::message(said.to_string()),
-            };
-            tokio::spawn(async move { sink.take(parcel).await });
+        let all = (self.answer)(&frame);
+        if all.contains(&stuck()) {
+            return std::future::pending().boxed();
         }
+        let (sink, intake) = (Arc::clone(&self.sink), self.intake.clone());
+        // Aside, and in its order, as a link does.
+        tokio::spawn(async move {
+            for said in all {
+                sink.take(parcel_of(&intake, said).await).await;
+            }
+        });
         async { Ok(()) }.boxed()
     }
 
@@ -136,13 +226,26 @@ struct Collected(UnboundedSender<Value>);
 
 impl Sink for Collected {
     fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
-        let Item::Message(Frame::Memory(frame)) = parcel.item else {
-            panic!("{parcel:?}");
+        let frame = match parcel.item {
+            Item::Message(frame) => frame,
+            Item::Refused(refusal) => {
+                let told = json!({"refused": refusal.status}).to_string();
+                Frame::Memory(told.into())
+            }
+            other => panic!("{other:?}"),
         };
-        self.0
-            .send(serde_json::from_slice(&frame).unwrap())
-            .unwrap();
-        async {}.boxed()
+        let to = self.0.clone();
+        async move {
+            let mut pieces = frame.into_pieces().unwrap();
+            let mut whole = Vec::new();
+            while let Some(block) = pieces.next().await.unwrap() {
+                whole.extend_from_slice(&block);
+            }
+            let text = || json!({"raw": String::from_utf8_lossy(&whole)});
+            to.send(serde_json::from_slice(&whole).unwrap_or_else(|_| text()))
+                .unwrap();
+        }
+        .boxed()
     }
 }
 
@@ -157,6 +260,11 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn of(servers: Servers, change: impl Fn(Server) -> Server) -> Self {
+        Self::by(Policy::default(), servers, change)
+    }
+
+    /// The same by other rules.
+    pub(crate) fn by(policy: Policy, servers: Servers, change: impl Fn(Server) -> Server) -> Self {
         let log = Arc::clone(&servers.log);
         let of = |name: &String| {
             change(Server::new(ServerSpec {
@@ -166,8 +274,8 @@ impl Client {
         };
         let gateway = Gateway {
             offloader: Offloader::new(
-                Arc::new(MemoryStore::default()),
-                Policy::default(),
+                Arc::clone(&servers.store) as Arc<dyn ArtifactStore>,
+                policy,
                 Tokenizer::Heuristic.counter(),
                 Door::gateway(),
                 Arc::new(StoppedClock::default()),
@@ -183,7 +291,20 @@ impl Client {
             }),
             extractor: None,
         };
-        let hub = Hub::new(gateway.clone());
+        Self::served(gateway.clone(), gateway, log)
+    }
+
+    /// A client whose gateway has only this server at first.
+    pub(crate) fn beginning_with(name: &str, servers: Servers) -> Self {
+        let all = Self::of(servers, |server| server);
+        let mut gateway = all.gateway.clone();
+        gateway.servers.retain(|server| server.spec.name == name);
+        Self::served(gateway, all.gateway, all.log)
+    }
+
+    /// A client of `served`, which may become a part of `gateway`.
+    fn served(served: Gateway, gateway: Gateway, log: Arc<Mutex<Vec<String>>>) -> Self {
+        let hub = Hub::new(served);
         let (to, got) = unbounded_channel();
         let session = hub.session(Arc::new(Collected(to)));
         Self {
@@ -221,6 +342,17 @@ impl Client {
         self.hub.reload(gateway).await;
     }
 
+    /// The results that are stored, as the servers sent them.
+    pub(crate) fn stored(&self) -> Vec<String> {
+        let offloader = &self.gateway.offloader;
+        let listed = offloader.store().list().unwrap();
+        let raw = listed.iter().map(|one| {
+            let artifact = offloader.artifact(one.manifest.handle).unwrap();
+            String::from_utf8(artifact.raw().bytes(0, u64::MAX).unwrap()).unwrap()
+        });
+        raw.collect()
+    }
+
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.hub
     }
@@ -243,6 +375,23 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .await;
         self.next().await
+    }
+
+    /// What the servers were sent since the last look, in its order.
+    pub(crate) fn in_order(&self) -> String {
+        std::mem::take(&mut *self.log.lock().unwrap()).join("\n")
+    }
+
+    /// The same, sorted.
+    /// What the servers were sent, once it has these words in it.
+    pub(crate) async fn until_sent(&self, words: &str) -> String {
+        loop {
+            let log = self.log.lock().unwrap().join("\n");
+            if log.contains(words) {
+                return log;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     /// What the servers were sent since the last look.

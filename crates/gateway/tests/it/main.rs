@@ -5,6 +5,10 @@
 mod ends;
 mod eras;
 mod fake;
+mod fanout;
+mod large;
+mod odd;
 mod seen;
 mod several;
 mod shared;
+mod unreadable;

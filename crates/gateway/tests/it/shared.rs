@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::fake::{Client, Servers, the_end};
+use crate::fake::{Client, Servers, large, the_end};
 
 /// Says how far it has come, and answers what was asked before at once with what
 /// is asked now: two requests are under way together.
@@ -69,4 +69,49 @@ async fn when_the_process_ends_all_are_told_and_the_next_opens_it_again() {
     {"error":{"code":-32000,"data":{"fault":"upstream","server":"s"},"message":"the upstream server `s` exited with status 7 before it answered"},"id":2,"jsonrpc":"2.0"}
     {"id":1,"jsonrpc":"2.0","result":null}
     "#);
+}
+
+#[tokio::test]
+async fn a_large_answer_reaches_its_client() {
+    let server = |frame: &Value| {
+        let text = "a line of it\n".repeat(4000);
+        let result = json!({"content": [{"type": "text", "text": text}]});
+        let answer = |id: &Value| large(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+        frame.get("id").map(answer).into_iter().collect()
+    };
+    let mut client = Client::stateless(Servers::default().with("s", server));
+    let answer = client.ask(7, "tools/call", &json!({"name": "t"})).await;
+    assert_eq!(answer["id"], 7);
+    let shown = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(shown.starts_with("[spillgate] t returned"), "{shown}");
+}
+
+#[tokio::test]
+async fn an_answer_to_nobody_is_nobodys() {
+    let earlier: Arc<Mutex<Value>> = Arc::default();
+    let server = move |frame: &Value| match frame["method"].as_str() {
+        Some("wait") => {
+            *earlier.lock().unwrap() = frame["id"].clone();
+            vec![]
+        }
+        Some("notifications/odd") => {
+            vec![
+                json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "what?"}}),
+            ]
+        }
+        _ => vec![json!({"jsonrpc": "2.0", "id": *earlier.lock().unwrap(), "result": {}})],
+    };
+    let mut one = Client::stateless(Servers::default().with("s", server));
+    let other = one.another();
+    one.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "wait"}))
+        .await;
+    for method in ["notifications/odd", "notifications/go"] {
+        other
+            .send(&json!({"jsonrpc": "2.0", "method": method}))
+            .await;
+    }
+    assert_eq!(
+        one.next().await,
+        json!({"jsonrpc": "2.0", "id": 1, "result": {}})
+    );
 }

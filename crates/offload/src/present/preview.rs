@@ -6,7 +6,7 @@
 
 use spillgate_artifact::{ContentKind, Handle, Stats, TokenBudget};
 use spillgate_lookup::Artifact;
-use spillgate_outline::{outline, within};
+use spillgate_outline::{Line, outline, within};
 use spillgate_view::clip;
 
 use super::{Presenter, name_in_line};
@@ -32,6 +32,8 @@ pub(crate) struct Preview<'a> {
     pub(crate) stats: &'a Stats,
     pub(crate) is_error: bool,
     pub(crate) artifact: &'a Artifact,
+    /// Its outline, where that is made already.
+    pub(crate) outlined: Option<Vec<Line>>,
 }
 
 /// The parts of a preview, each within its share of the budget.
@@ -84,11 +86,14 @@ pub(crate) fn parts(
     let handles = frame.matches(&handle).count() as u64 * HANDLE_TOKENS;
     let frame = count(&frame.replace(&handle, "")) + handles;
     let rest = budget.get().saturating_sub(frame);
-    let shape = outline(
-        subject.artifact.view(),
-        &subject.artifact.manifest().facts.view,
-        subject.stats,
-    )?;
+    let shape = match &subject.outlined {
+        Some(made) => made.clone(),
+        None => outline(
+            subject.artifact.view(),
+            &subject.artifact.manifest().facts.view,
+            subject.stats,
+        )?,
+    };
     let share = (rest / 2).saturating_sub(TITLE_TOKENS);
     let share = budget.less(budget.get().saturating_sub(share));
     let shape = within(shape, share, &*presenter.counter);

@@ -4,7 +4,9 @@ use spillgate_clients::{Plan, Scope, wrap as plan};
 
 use crate::args::Common;
 use crate::client_args::Wrap;
-use crate::clients::{asked, carry_out, check_names, files, gateway, nothing_found, records};
+use crate::clients::{
+    asked, carry_out, check_names, files, gateway, nothing_found, projects_file, records,
+};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -30,5 +32,13 @@ pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Fai
         return Err(nothing_found(client, &files));
     }
     check_names(&which.servers, &plans)?;
-    carry_out(client, &plans, &records, which.dry_run, out)
+    let code = carry_out(client, &plans, &records, which.dry_run, out)?;
+    let is_told = which.scope.is_some() || which.file.is_some() || out.json;
+    if let Some(file) = projects_file(client, &files).filter(|_| !is_told) {
+        out.note(&format!(
+            "{} is the project's and was left as it is: --scope project takes it",
+            file.display()
+        ));
+    }
+    Ok(code)
 }

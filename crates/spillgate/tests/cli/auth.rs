@@ -1,8 +1,10 @@
 //! Logging in, with an authorization server on loopback and a person who pastes.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
+use insta::assert_snapshot;
 use serde_json::{Value, json};
 use wiremock::matchers::{body_string_contains, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -98,6 +100,65 @@ fn in_and_out() {
     let out = tool.json(&["auth", &url, "--logout"], b"");
     assert_eq!(out["was_logged_in"], true);
     assert_eq!(is_in(&["auth", &url, "--status"]), Some(1));
+}
+
+/// A server by its name: in `spillgate.toml`, in a client's list, in a client's
+/// entry that was wrapped.
+#[test]
+fn servers_have_names() {
+    let tool = Tool::new();
+    let write = |name: &str, text: &str| {
+        let file = tool.home().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let ours = write(
+        "spillgate.toml",
+        "[servers.far]\nurl = \"http://127.0.0.1:1/mcp?key=secret\"\n[servers.files]\ncommand = \"sh\"\n",
+    );
+    let list = write(
+        ".mcp.json",
+        "{\"mcpServers\": {\"listed\": {\"url\": \"http://127.0.0.1:2/mcp\"}}} // mine",
+    );
+    let status = |config: &str, name: &str| {
+        let output = tool.json_of_any(&["auth", "--config", config, name, "--status"]);
+        output["server"].as_str().map(str::to_owned)
+    };
+    assert_eq!(
+        status(&ours, "far").as_deref(),
+        Some("http://127.0.0.1:1/mcp")
+    );
+    assert_eq!(
+        status(&list, "listed").as_deref(),
+        Some("http://127.0.0.1:2/mcp")
+    );
+    let cursor = "{\"mcpServers\": {\"plain\": {\"url\": \"http://127.0.0.1:3/mcp\"}, \
+                  \"keyed\": {\"url\": \"http://127.0.0.1:4/mcp?key=secret\"}}}";
+    write(".cursor/mcp.json", cursor);
+    assert!(tool.run(&["wrap", "cursor"], b"").status.success());
+    assert_eq!(
+        status(&ours, "plain").as_deref(),
+        Some("http://127.0.0.1:3/mcp")
+    );
+    assert_eq!(
+        status(&ours, "keyed").as_deref(),
+        Some("http://127.0.0.1:4/mcp")
+    );
+
+    let wrong = ["fra", "files", "login"].map(|name| {
+        let error = tool.error(&["auth", "--config", &ours, name]).0;
+        let part = |key: &str| error[key].as_str().unwrap().to_owned();
+        format!("{}\n  {}", part("message"), part("hint"))
+    });
+    assert_snapshot!(wrong.join("\n"), @"
+    fra: not a URL, and not the name of a server with a `url`
+      there are far, keyed, plain
+    the server `files` is a program that is started: there is no login to keep
+      give it its key in `env`; only servers with a `url` are logged in at
+    login: not a URL, and not the name of a server with a `url`
+      `spillgate auth SERVER` logs in; --status and --logout are options of it
+    ");
 }
 
 #[test]

@@ -209,12 +209,12 @@ fn a_project_is_wrapped_when_asked_for() {
     assert_snapshot!(said(&tool, &["wrap", "claude-code"]), @"
     --- 1
     error: no configuration of Claude Code is there; looked for /HOME/.claude.json
-    hint: add a server in the client first, choose another --scope, or name the file with --file
+    hint: /HOME/.mcp.json is there, which belongs to all who work on the project: --scope project takes it
     ");
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     assert_snapshot!(said(&tool, &["wrap", "claude-code", "--scope", "project", "--server", "b"]), @r#"
     --- 1
-    error: no server is called "b" there; known are: none
+    error: no server is called "b" there; known are: a
     hint: name one of these, or look in another --scope
     "#);
     let wrapped = run(

@@ -110,8 +110,8 @@ fn what_is_wrong_is_said() {
     });
     assert_snapshot!(said.join("\n"), @r#"
     no stored artifact session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001: It was never stored here.
-    the following required arguments were not provided:
-    invalid value 'guess' for '--mode <MODE>': unknown mode 'guess'; allowed are auto, full-chunked, read-grep, truncate and search
+    the following required arguments were not provided: <WHAT>...
+    invalid value 'guess' for '--mode <MODE>' [possible values: auto, full-chunked, read-grep, truncate, search]
     invalid value 'gpt-4o' for '--model <MODELS>': Invalid provider/model pair 'gpt-4o'. Expected format provider/model.
     unknown provider "nobody"; known are anthropic, deepseek, gemini, groq, llamacpp, local, mistral, ollama, openai, openrouter. Set [providers.nobody] with kind and base_url for another.
     invalid value '0' for '--parallel <N>': 0 is not in 1..18446744073709551615

@@ -12,7 +12,7 @@ use spillgate_testkit::log;
 use crate::tool::{Tool, feed};
 
 /// Files below the store, by their names.
-fn files(store: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(store: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for session in fs::read_dir(store).into_iter().flatten().flatten() {
         for file in fs::read_dir(session.path()).into_iter().flatten().flatten() {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod auth;
+mod broken;
 mod capture;
 mod clients;
 mod extract;
@@ -13,9 +14,11 @@ mod gateway_extract;
 mod gateway_forms;
 mod interface;
 mod large;
+mod mistakes;
 mod profiles;
 mod provider;
 mod query;
+mod raw;
 mod retrieval;
 mod run;
 mod seen;
@@ -23,4 +26,5 @@ mod servers;
 mod session;
 mod settings;
 mod shapes;
+mod stalls;
 mod tool;

@@ -238,8 +238,17 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
     1 spillgate.toml:2: `servers.a.comand`: there is no such setting
       did you mean `command`?
     2 there is no server to put the gateway in front of
-      give its command after `--`, its address with --url, a client's list with --config .mcp.json, or [servers.NAME] with a `command` or a `url` in spillgate.toml
+      say which, in one of these ways:
+      spillgate mcp -- npx -y @modelcontextprotocol/server-filesystem /some/dir   a program
+      spillgate mcp --url https://mcp.example.com/mcp                             one behind HTTP
+      spillgate mcp --config .mcp.json                                            those of a client's list
+      [servers.NAME] with a `command` or a `url` in spillgate.toml                those of the configuration
+    `spillgate wrap CLIENT` puts the gateway before the servers that a client has already
     "#);
+}
+
+#[test]
+fn what_is_wrong_with_a_clients_list_is_told() {
     let place = Place::new("list.json", "{}");
     let texts = [
         "{}",
@@ -252,9 +261,9 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
     });
     assert_snapshot!(said.join("\n"), @"
     1 list.json: it lists no servers
-      the file is JSON with a member `mcpServers`, as MCP clients have it
+      the gateway reads the members `mcpServers` and `servers`, as MCP clients have them
     1 list.json: invalid type: integer `3`, expected a string at line 1 column 34
-      the file is JSON with a member `mcpServers`, as MCP clients have it
+      of a server `command` is a text, `args` a list of texts, `env` and `headers` tables of texts
     1 list.json: `servers.a.command`: the variable `NO_SUCH_VARIABLE` is not set in the environment
       docs/servers.md lists what a server can have
     ");
@@ -263,7 +272,7 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
     assert_snapshot!(format!("{code} {error:#}"), @r#"
     2 {
       "fault": "caller",
-      "hint": "give its command after `--`, its address with --url, a client's list with --config .mcp.json, or [servers.NAME] with a `command` or a `url` in spillgate.toml",
+      "hint": "say which, in one of these ways:\n  spillgate mcp -- npx -y @modelcontextprotocol/server-filesystem /some/dir   a program\n  spillgate mcp --url https://mcp.example.com/mcp                             one behind HTTP\n  spillgate mcp --config .mcp.json                                            those of a client's list\n  [servers.NAME] with a `command` or a `url` in spillgate.toml                those of the configuration\n`spillgate wrap CLIENT` puts the gateway before the servers that a client has already",
       "kind": "usage",
       "message": "there is no server to put the gateway in front of"
     }
@@ -342,8 +351,8 @@ fn a_server_that_died_is_started_again() {
             break;
         }
     }
-    // As if the only server had ended by itself.
-    session.end_with(1);
+    // The other server is there: the client ended it all.
+    session.end();
     let seconds = rest
         .rfind("again in ")
         .map_or(0, |at| at + "again in ".len());

@@ -98,6 +98,12 @@ impl Session {
         }
     }
 
+    /// As if the machine had taken it.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub(crate) fn end(self) {
         self.end_with(0);
     }

@@ -118,7 +118,7 @@ fn every_wrong_setting_has_a_line() {
       write a number of bytes such as "10 GiB"
     wrong.toml:2: `max_age`: "soon": expected number at 0
       write a time such as "30d" or "12h"
-    wrong.toml:2: `list_tools`: unknown variant: found `never`, expected ``always` or `when_stored``
+    wrong.toml:2: `list_tools`: "never" is none of always, when_stored
       `spillgate config` shows the settings and where each comes from
     wrong.toml:4: string values must be quoted, expected literal string
       the file is TOML, see https://toml.io

@@ -66,6 +66,12 @@ impl Tool {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
+    /// The object that `--json` prints, however the command ends.
+    pub(crate) fn json_of_any<S: AsRef<OsStr>>(&self, args: &[S]) -> Value {
+        let output = feed(self.command(&with_json(args)), b"");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
     /// The same for a command that fails: the `error` member and the exit code.
     pub(crate) fn error<S: AsRef<OsStr>>(&self, args: &[S]) -> (Value, i32) {
         let output = feed(self.command(&with_json(args)), b"");

@@ -15,12 +15,44 @@ fn codex_shows_its_model_a_preview_and_looks_into_what_was_stored() {
     shows("codex");
 }
 
-fn shows(agent: &str) {
-    let lab = Lab::new(&format!("agent-{agent}"));
+#[test]
+fn claude_code_reaches_its_servers_through_what_wrap_wrote() {
+    is_wrapped("claude");
+}
+
+#[test]
+fn codex_reaches_its_servers_through_what_wrap_wrote() {
+    is_wrapped("codex");
+}
+
+fn is_wrapped(agent: &str) {
+    let lab = lab(&format!("wrapped-{agent}"));
+    let verdict = lab.drive_with("wrapped", &["--only", agent], &lab.filesystem_server());
+    verdict.shows(&[
+        "both servers are listed before",
+        "none is behind the gateway before",
+        "a dry run writes nothing",
+        "wrap",
+        "the token is in no file",
+        "both servers answer through the gateway",
+        "doctor finds nothing broken",
+        "unwrap",
+        "the file is what it was",
+        "none is behind the gateway after",
+    ]);
+}
+
+fn lab(test: &str) -> Lab {
+    let lab = Lab::new(test);
     assert!(
         lab.peers.join("agents/stamp").is_file(),
         "no agents here: run `cargo xtask peers` first"
     );
+    lab
+}
+
+fn shows(agent: &str) {
+    let lab = lab(&format!("agent-{agent}"));
     let verdict = lab.drive_with("agents", &["--only", agent], &lab.shelf_server());
     let checks = [
         "every step was made",

@@ -104,8 +104,16 @@ class Node:
 
     async def call(self, tool: str, arguments: Result) -> Result:
         """Calls a tool."""
+        return await self.say([tool, arguments])
+
+    async def do(self, method: str, arguments: Result | None = None) -> Result:
+        """Calls the client's own method of that name."""
+        return await self.say({"do": method, "with": arguments})
+
+    async def say(self, what: Any) -> Result:
+        """Says a line, and gives the one that answers it."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps([tool, arguments]).encode() + b"\n")
+        self.process.stdin.write(json.dumps(what).encode() + b"\n")
         return await self.hear()
 
 

@@ -26,6 +26,13 @@ OUR_TOOLS = ["spillgate_read", "spillgate_grep", "spillgate_query", "spillgate_s
 # Hosts cut or divert what is longer: see SPEC 4.1.
 PREVIEW_BYTES_MAX = 10_000
 
+# What a client gets that looks for the resources of a server which has none, and what that says.
+EMPTY_LIST = re.compile(
+    rb',"result":\{(?:"cacheScope":"private",)?"(?:resources|resourceTemplates)":\[\]'
+    rb'(?:,"resultType":"complete","ttlMs":0)?\}'
+)
+ERROR = re.compile(rb',"error":\{"code":-32601,[^{}]*(?:\{[^{}]*\})?\}')
+
 # Seconds that a client waits for a reply before it calls that a failure.
 WAIT = 60.0
 
@@ -50,6 +57,8 @@ class Setup:
     # Where a server and the gateway before it listen, for the drivers that can ask over HTTP.
     direct_url: str = ""
     through_url: str = ""
+    # Nothing becomes a link: then a greeting has nothing to say of resources, either.
+    no_links: bool = False
 
     def direct(self) -> list[str]:
         """The server's own command."""
@@ -88,14 +97,13 @@ def short(detail: Any) -> str:
 
 def meant(got: bytes, wanted: bytes) -> bytes:
     """A reply without what the gateway is meant to change in a greeting or an empty list: it serves
-    links itself, so it says that there are resources, and lists none where the server has none; and a
-    greeting that a server of another generation refuses, it bridges (docs/generations.md)."""
-    if b'"code":-32022' in wanted and b'"serverInfo":' in got:
-        return wanted
+    links itself, so it says that there are resources, and lists none where the server has none."""
     if b'"capabilities":{' in got and b'"resources":' not in wanted:
         return got.replace(b'"capabilities":{"resources":{},', b'"capabilities":{', 1)
-    is_empty = b'"resources":[]' in got or b'"resourceTemplates":[]' in got
-    return wanted if is_empty and b'"code":-32601' in wanted else got
+    if b'"code":-32601' in wanted and (empty := EMPTY_LIST.search(got)):
+        around = got.replace(empty.group(), b"", 1)
+        return wanted if around == ERROR.sub(b"", wanted, count=1) else got
+    return got
 
 
 def difference(got: Any, wanted: Any) -> str:
@@ -136,6 +144,7 @@ def parse() -> Setup:
     parser.add_argument("--only", default="", help="the client or server, where there are several")
     parser.add_argument("--direct-url", default="", help="a server that listens already")
     parser.add_argument("--through-url", default="", help="the gateway that listens before it")
+    parser.add_argument("--no-links", action="store_true", help="no binary block is too large")
     parser.add_argument("server", nargs="*", help="the MCP server's command, after --")
     return Setup(**vars(parser.parse_args()))
 

@@ -2,7 +2,8 @@
 the byte, unless it was oversized; then what is stored is the same to the byte.
 
 Only these may differ: `tools/list` ends with our tools and has widened output schemas; and what a
-step says that varies, which servers make up anew each time. `--only SERVER` leaves the others out.
+step says that varies, which servers make up anew each time; and, unless `--no-links`, what `meant`
+takes away. `--only SERVER` leaves the others out.
 With `--direct-url` and `--through-url` the servers behind these are asked instead of started ones.
 """
 
@@ -120,7 +121,7 @@ class Judge:
         """One reply."""
         if not got:
             return self.verdict.check(name, False, "no reply")
-        got = meant(got, wanted)
+        got = got if self.setup.no_links else meant(got, wanted)
         if got == wanted:
             self.exact += 1
             large = b"tools/call" in step.frame and texts(wanted) > SURELY_LARGE
@@ -173,7 +174,12 @@ def peers(setup: Setup, session: Session, place: Path, through: bool) -> Peer:
     command = server.command(setup.peers, place)
     command = Setup(setup.gateway if through else None, setup.store, place, command).relayed()
     errors = place.with_name("through.txt" if through else "direct.txt")
-    return Peer(command, errors, places.variables(place, server))
+    variables = places.variables(place, server)
+    if through and setup.no_links:
+        config = place.with_name("no-links.toml")
+        config.write_text("max_binary_bytes = 0\n")
+        variables["SPILLGATE_CONFIG"] = str(config)
+    return Peer(command, errors, variables)
 
 
 def play(setup: Setup, session: Session) -> tuple[Session, Recording, Recording]:

@@ -66,4 +66,5 @@ async def scenario(setup: Setup, verdict: Verdict) -> None:
             check("query gives the row", '"id":4217' in text_of(row).replace(" ", ""), row)
 
 
-common.run(scenario)
+if __name__ == "__main__":
+    common.run(scenario)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use reqwest::RequestBuilder;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::{Value, json};
@@ -44,8 +44,11 @@ pub(crate) struct Client {
     id: u64,
 }
 
-/// The result of a call.
-pub(crate) struct Reply(Value);
+/// The result of a call, and the message that it came in, to the byte.
+pub(crate) struct Reply {
+    result: Value,
+    message: String,
+}
 
 impl Client {
     /// Connects and, where the era has it, initializes.
@@ -107,9 +110,12 @@ impl Client {
         let request =
             json!({"jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params": parameters});
         let response = post.body(request.to_string()).send().await?;
-        let mut message = message(response, self.id).await?;
+        let (mut message, text) = message(response, self.id).await?;
         ensure!(message["error"].is_null(), "an error: {}", message["error"]);
-        Ok(Reply(message["result"].take()))
+        Ok(Reply {
+            result: message["result"].take(),
+            message: text,
+        })
     }
 
     fn post(&self) -> RequestBuilder {
@@ -128,8 +134,8 @@ impl Client {
     }
 }
 
-/// The message with `id` in a response: its body, or one of its events.
-async fn message(response: reqwest::Response, id: u64) -> Result<Value> {
+/// The message with `id` in a response, which must be the only answer in it: its body, or one of its events.
+async fn message(response: reqwest::Response, id: u64) -> Result<(Value, String)> {
     let status = response.status();
     let body = response.text().await?;
     ensure!(status.is_success(), "status {status}: {body:.200}");
@@ -142,29 +148,34 @@ async fn message(response: reqwest::Response, id: u64) -> Result<Value> {
             .filter(|data| !data.is_empty())
             .collect(),
     };
-    for message in messages {
-        let message: Value = serde_json::from_str(message)?;
-        if message["id"] == id {
-            return Ok(message);
+    let mut found = None;
+    for text in messages {
+        let message: Value = serde_json::from_str(text)?;
+        if message["id"].is_null() {
+            continue;
         }
         ensure!(
-            message["id"].is_null(),
+            message["id"] == id,
             "a reply to somebody's {} came for {id}",
             message["id"]
         );
+        ensure!(found.is_none(), "two replies to {id}");
+        found = Some((message, text.to_owned()));
     }
-    bail!("no reply to {id} among {} bytes", body.len())
+    found.with_context(|| format!("no reply to {id} among {} bytes", body.len()))
 }
 
 impl Reply {
     /// Whether this is the result that was asked for, or a message in its place; how many bytes it has.
     pub(crate) fn check(&self, kind: Kind, tag: &str, bytes: usize) -> Result<usize> {
-        let text = self.0["content"][0]["text"].as_str().context("no text")?;
+        let text = self.result["content"][0]["text"]
+            .as_str()
+            .context("no text")?;
         let whole = filled(tag, bytes);
         let is_whole = match kind {
             Kind::Text => text == whole,
             Kind::Structured => {
-                let lines = self.0["structuredContent"]["lines"].as_array();
+                let lines = self.result["structuredContent"]["lines"].as_array();
                 lines.is_some_and(|lines| {
                     lines
                         .iter()
@@ -173,7 +184,7 @@ impl Reply {
                 })
             }
         };
-        let shown = self.0.to_string();
+        let shown = self.result.to_string();
         if is_whole {
             return Ok(shown.len());
         }
@@ -183,16 +194,31 @@ impl Reply {
             "{} bytes that are not the result",
             shown.len()
         );
-        // Every tag in it is ours, and there is one.
-        let mut tags = shown
-            .match_indices("client")
-            .map(|(at, _)| shown[at..].starts_with(tag));
-        let first = tags.next();
+        // Every tag in it is ours, and there is one; a line that was cut may end amid it.
+        let tags = shown.match_indices("client").map(|(at, _)| {
+            let rest = &shown[at..];
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+            &rest[..end.unwrap_or(rest.len())]
+        });
+        let tags: Vec<&str> = tags.collect();
         ensure!(
-            first == Some(true) && tags.all(|own| own),
+            tags.contains(&tag) && tags.iter().all(|found| tag.starts_with(found)),
             "somebody else's: {shown:.300}"
         );
+        self.handle().context("it says no handle")?;
         Ok(shown.len())
+    }
+
+    /// The handle of what was stored in the place of the result, if it was.
+    pub(crate) fn handle(&self) -> Option<&str> {
+        let text = self.result["content"][0]["text"].as_str()?;
+        let (_, rest) = text.split_once("stored whole as ")?;
+        rest.split(char::is_whitespace).next()
+    }
+
+    /// Whether these bytes are the result that this message brought, all of it.
+    pub(crate) fn is_of(&self, stored: &str, bytes: usize) -> bool {
+        stored.len() >= bytes && self.message.contains(stored)
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) enum Side {
 pub(crate) struct Figures {
     took: BTreeMap<(usize, Side), Vec<Duration>>,
     shown: BTreeMap<(usize, Side), usize>,
+    /// Stored results that were fetched and compared.
+    pub(crate) fetched: usize,
     /// What was wrong with a reply, with its request.
     pub(crate) wrong: Vec<String>,
 }
@@ -45,14 +47,20 @@ impl Figures {
         for (key, shown) in other.shown {
             *self.shown.entry(key).or_default() += shown;
         }
+        self.fetched += other.fetched;
         self.wrong.extend(other.wrong);
     }
 
-    fn row(&self, f: &mut fmt::Formatter<'_>, bytes: usize) -> fmt::Result {
+    /// The figures of results of this size, or of all.
+    fn row(&self, f: &mut fmt::Formatter<'_>, bytes: Option<usize>) -> fmt::Result {
         let side = |side: Side| {
-            let mut took = self.took.get(&(bytes, side)).cloned().unwrap_or_default();
+            let is_of =
+                |key: &(usize, Side)| key.1 == side && bytes.is_none_or(|bytes| key.0 == bytes);
+            let took = self.took.iter().filter(|(key, _)| is_of(key));
+            let mut took: Vec<Duration> = took.flat_map(|(_, took)| took).copied().collect();
             took.sort_unstable();
-            let shown = self.shown.get(&(bytes, side)).copied().unwrap_or_default();
+            let shown = self.shown.iter().filter(|(key, _)| is_of(key));
+            let shown: usize = shown.map(|(_, shown)| shown).sum();
             (
                 percentile(&took, 50),
                 percentile(&took, 99),
@@ -63,7 +71,8 @@ impl Figures {
         let (direct, through) = (side(Side::Direct), side(Side::Through));
         writeln!(
             f,
-            "{bytes:>10} {:>8} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10}",
+            "{:>10} {:>8} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10}",
+            bytes.map_or("all".to_owned(), |bytes| bytes.to_string()),
             direct.2 + through.2,
             direct.0,
             through.0,
@@ -94,8 +103,14 @@ impl fmt::Display for Figures {
         let mut sizes: Vec<usize> = self.took.keys().map(|(bytes, _)| *bytes).collect();
         sizes.dedup();
         for bytes in sizes {
-            self.row(f, bytes)?;
+            self.row(f, Some(bytes))?;
         }
+        self.row(f, None)?;
+        writeln!(
+            f,
+            "{} stored results fetched: compared to the byte with what the server says directly",
+            self.fetched
+        )?;
         for wrong in self.wrong.iter().take(10) {
             writeln!(f, "WRONG: {wrong}")?;
         }

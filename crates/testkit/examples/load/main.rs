@@ -1,24 +1,27 @@
 //! Does every one of many clients get its own replies, and what does the gateway cost?
 //!
 //! ```text
-//! load SERVER GATEWAY PID CLIENTS SECONDS
+//! load SERVER GATEWAY PID CLIENTS SECONDS PROGRAM
 //! ```
 //! Each client calls the tool `big` of the fixture server (`examples/everything`) through the gateway and then directly, the same
 //! call, over and over, with results of 200 bytes to 16 MB. The text of a result follows from its
 //! request, so that a reply that is lost, crossed or changed is found. Half of the clients speak 2025-11-25 with a session, half
-//! 2026-07-28 without. Ids are the same in all clients. The memory of process PID is sampled.
+//! 2026-07-28 without. Ids are the same in all clients. Of what was stored, all huge results and one in ten of the others are
+//! fetched with `PROGRAM cat --raw` and compared, to the byte, with what the server says directly. The memory of process PID
+//! is sampled, and must not grow.
 
 mod client;
 mod figures;
 mod memory;
 
 use std::io::Write;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::client::{Client, Era, Kind};
 use crate::figures::{Figures, Side};
@@ -40,8 +43,8 @@ const HUGE_AT_ONCE: usize = 4;
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [server, gateway, process, clients, seconds] = arguments.as_slice() else {
-        bail!("usage: load SERVER GATEWAY PID CLIENTS SECONDS");
+    let [server, gateway, process, clients, seconds, program] = arguments.as_slice() else {
+        bail!("usage: load SERVER GATEWAY PID CLIENTS SECONDS PROGRAM");
     };
     let (clients, seconds): (u32, u64) = (clients.parse()?, seconds.parse()?);
     let until = Instant::now() + Duration::from_secs(seconds);
@@ -49,7 +52,7 @@ async fn main() -> Result<()> {
     let huge = Arc::new(Semaphore::new(HUGE_AT_ONCE));
     let mut work = JoinSet::new();
     for number in 0..clients {
-        let one = OneClient::new(number, [server, gateway], Arc::clone(&huge)).await;
+        let one = OneClient::new(number, [server, gateway, program], Arc::clone(&huge)).await;
         let one = one.with_context(|| format!("client {number} could not begin"))?;
         work.spawn(one.work(until));
     }
@@ -60,14 +63,15 @@ async fn main() -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{clients} clients, {seconds} s")?;
     write!(stdout, "{figures}")?;
-    write!(stdout, "{}", memory.await??)?;
-    if figures.wrong.is_empty() {
-        return Ok(writeln!(stdout, "no reply was lost, crossed or changed")?);
-    }
-    bail!(
+    let memory = memory.await??;
+    write!(stdout, "{memory}")?;
+    ensure!(
+        figures.wrong.is_empty(),
         "{} replies were lost, crossed or changed",
         figures.wrong.len()
-    )
+    );
+    ensure!(memory.is_flat(), "the gateway's memory grows");
+    Ok(writeln!(stdout, "no reply was lost, crossed or changed")?)
 }
 
 /// One of the clients: its two connections, and its way of choosing.
@@ -75,17 +79,18 @@ struct OneClient {
     number: u32,
     sides: [(Side, Client); 2],
     huge: Arc<Semaphore>,
+    program: String,
     chance: u32,
 }
 
 impl OneClient {
-    async fn new(number: u32, urls: [&str; 2], huge: Arc<Semaphore>) -> Result<Self> {
+    async fn new(number: u32, places: [&str; 3], huge: Arc<Semaphore>) -> Result<Self> {
         let era = if number.is_multiple_of(2) {
             Era::Sessions
         } else {
             Era::Stateless
         };
-        let [server, gateway] = urls;
+        let [server, gateway, program] = places;
         let sides = [
             (Side::Through, Client::begin(gateway, era).await?),
             (Side::Direct, Client::begin(server, era).await?),
@@ -94,6 +99,7 @@ impl OneClient {
             number,
             sides,
             huge,
+            program: program.to_owned(),
             chance: number.wrapping_mul(2_654_435_761).max(1),
         })
     }
@@ -112,23 +118,41 @@ impl OneClient {
             };
             let tag = format!("client{}round{round}end", self.number);
             let _permit = match bytes > HUGE {
-                true => self.huge.acquire().await.ok(),
+                true => Arc::clone(&self.huge).acquire_owned().await.ok(),
                 false => None,
             };
-            for (side, client) in &mut self.sides {
-                let begin = Instant::now();
-                let reply = client.call(kind, &tag, bytes).await;
-                let took = begin.elapsed();
-                let checked = reply.and_then(|reply| reply.check(kind, &tag, bytes));
-                figures.note(
-                    *side,
-                    bytes,
-                    took,
-                    checked.map_err(|error| format!("{tag}, {bytes} bytes, {side:?}: {error:#}")),
-                );
-            }
+            self.round(&mut figures, kind, &tag, bytes).await;
         }
         figures
+    }
+
+    /// The same call through the gateway and directly.
+    async fn round(&mut self, figures: &mut Figures, kind: Kind, tag: &str, bytes: usize) {
+        let is_looked_into = bytes > HUGE || self.next().is_multiple_of(10);
+        let mut replies = Vec::new();
+        for (side, client) in &mut self.sides {
+            let begin = Instant::now();
+            let reply = client.call(kind, tag, bytes).await;
+            let took = begin.elapsed();
+            let checked = reply.and_then(|reply| Ok((reply.check(kind, tag, bytes)?, reply)));
+            let outcome = checked.map(|(shown, reply)| {
+                replies.push(reply);
+                shown
+            });
+            let wrong = |error| format!("{tag}, {bytes} bytes, {side:?}: {error:#}");
+            figures.note(*side, bytes, took, outcome.map_err(wrong));
+        }
+        let [through, direct] = replies.as_slice() else {
+            return;
+        };
+        if let Some(handle) = through.handle().filter(|_| is_looked_into) {
+            figures.fetched += 1;
+            let stored = fetched(&self.program, handle.to_owned()).await;
+            if !stored.is_ok_and(|stored| direct.is_of(&stored, bytes)) {
+                let wrong = format!("{tag}, {bytes} bytes: something else is stored");
+                figures.wrong.push(wrong);
+            }
+        }
     }
 
     /// A size, as often as the table says.
@@ -150,4 +174,13 @@ impl OneClient {
         self.chance ^= self.chance << 5;
         self.chance
     }
+}
+
+/// What is stored under a handle.
+async fn fetched(program: &str, handle: String) -> Result<String> {
+    let mut command = Command::new(program);
+    command.args(["cat", "--raw", &handle]);
+    let output = spawn_blocking(move || command.output()).await??;
+    ensure!(output.status.success(), "{handle} is not there");
+    Ok(String::from_utf8(output.stdout)?)
 }

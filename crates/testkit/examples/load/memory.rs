@@ -7,6 +7,12 @@ use anyhow::{Context, Result};
 
 const EVERY: Duration = Duration::from_millis(500);
 
+/// Samples over less time say nothing of growth: caches and pools fill.
+const SHORTEST: f64 = 55.0;
+/// The second half may lie above the first by this part of it, and so many MiB: what one more huge result under way takes.
+const PART: f64 = 0.15;
+const MORE_MIB: f64 = 16.0;
+
 /// The samples: seconds since the first, and MiB resident.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -42,6 +48,21 @@ fn field(status: &str, name: &str) -> Result<f64> {
 }
 
 impl Memory {
+    /// The halves' means in MiB, without the first tenth: it fills caches.
+    fn halves(&self) -> [f64; 2] {
+        let warm = &self.samples[self.samples.len() / 10..];
+        let (first, second) = warm.split_at(warm.len() / 2);
+        [first, second]
+            .map(|half| half.iter().map(|sample| sample.1).sum::<f64>() / half.len().max(1) as f64)
+    }
+
+    /// Whether it does not grow, as far as the time tells.
+    pub(crate) fn is_flat(&self) -> bool {
+        let [first, second] = self.halves();
+        let seconds = self.samples.last().map_or(0.0, |sample| sample.0);
+        seconds < SHORTEST || second <= first * (1.0 + PART) + MORE_MIB
+    }
+
     /// MiB a minute, by least squares over the second half: the first fills caches.
     fn slope(&self) -> f64 {
         let half = &self.samples[self.samples.len() / 2..];
@@ -64,13 +85,15 @@ impl fmt::Display for Memory {
         writeln!(
             f,
             "resident MiB: first {:.0}, quarter {:.0}, half {:.0}, three quarters {:.0}, last {:.0}, peak {:.0}; \
-             slope of the second half {:+.1} MiB/min",
+             mean of the first half {:.0}, of the second {:.0}, slope of the second {:+.1} MiB/min",
             mib(0),
             mib(last / 4),
             mib(last / 2),
             mib(last * 3 / 4),
             mib(last),
             self.peak,
+            self.halves()[0],
+            self.halves()[1],
             self.slope()
         )
     }

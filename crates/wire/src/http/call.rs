@@ -178,7 +178,12 @@ pub(crate) fn text_of(headers: &HeaderMap, name: &reqwest::header::HeaderName) -
 
 /// The body ended before it was complete.
 pub(crate) fn broken(error: reqwest::Error) -> LinkError {
-    LinkError::Unreachable(format!("the answer was cut off ({})", cause(error)))
+    cut_off(&cause(error))
+}
+
+/// The same, where it has another cause.
+pub(crate) fn cut_off(cause: &str) -> LinkError {
+    LinkError::Unreachable(format!("the answer was cut off ({cause})"))
 }
 
 /// What is at the bottom of an error, without the URL.
@@ -256,5 +261,6 @@ pub(crate) async fn refusal(mut response: Response) -> Refusal {
         challenge: text_of(response.headers(), &WWW_AUTHENTICATE),
         session_lost: false,
         body: body.into(),
+        server: None,
     }
 }

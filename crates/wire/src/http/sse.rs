@@ -102,10 +102,32 @@ impl SseLink {
                 return Err(LinkError::NotMcp(what.to_owned()));
             }
         };
+        let Some(of) = message.id.clone() else {
+            return self.inner.deliver(url, message).await;
+        };
+        // Some servers accept a request only once it is over, and may have
+        // questions meanwhile.
+        let inner = Arc::clone(&self.inner);
+        let purpose = Purpose::Request(of.clone());
+        self.inner.tasks.spawn(purpose, async move {
+            if let Err(error) = inner.deliver(url, message).await {
+                let parcel = Parcel {
+                    of: Some(of),
+                    event: None,
+                    item: Item::Failed(error),
+                };
+                inner.sink.take(parcel).await;
+            }
+        })
+    }
+}
+
+impl Inner {
+    async fn deliver(&self, url: Url, message: Message) -> Result<(), LinkError> {
         // Nothing of what later versions put into headers but the trace.
         let mut headers = headers::of(&message, None, &ParamHeaders::default());
         headers.insert(CONTENT_TYPE, JSON);
-        let posted = self.inner.caller.call(Call {
+        let posted = self.caller.call(Call {
             method: Method::POST,
             url,
             headers,
@@ -117,15 +139,15 @@ impl SseLink {
         }
         Ok(())
     }
-}
 
-impl Inner {
     async fn run(self: Arc<Self>, endpoint: watch::Sender<Endpoint>) {
         let mut events = match self.opened().await {
             Ok(events) => events,
             Err(error) => {
+                // Who waits is told more than who only hears that it is gone.
+                let how = error.to_string();
                 endpoint.send_replace(Endpoint::Never(error));
-                return;
+                return self.tell(None, Item::Gone(how)).await;
             }
         };
         let how = loop {

@@ -1,9 +1,10 @@
 //! How do the events of a response become messages?
 
 use bytes::{Buf, Bytes};
-use reqwest::Response;
+use reqwest::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use reqwest::{Response, Version};
 
-use super::call::broken;
+use super::call::{broken, cut_off};
 use super::events::{Decoder, Piece, Tags};
 use crate::{Frame, Intake, LinkError, Taking};
 
@@ -77,9 +78,22 @@ async fn finish(taking: Option<Taking>, tags: Tags) -> Option<Event> {
 
 /// Takes in a body that is one message.
 pub(crate) async fn whole(mut response: Response, intake: &Intake) -> Result<Frame, LinkError> {
+    let ends_untold = ends_untold(&response);
     let mut taking = intake.begin();
     while let Some(chunk) = response.chunk().await.map_err(broken)? {
         taking.feed(&chunk).await;
     }
-    Ok(taking.finish().await)
+    let frame = taking.finish().await;
+    match ends_untold && !frame.is_whole() {
+        true => Err(cut_off("the connection was closed")),
+        false => Ok(frame),
+    }
+}
+
+/// Whether nothing but the end of the connection says where the body ends, so
+/// that half of it looks like all.
+fn ends_untold(response: &Response) -> bool {
+    let headers = response.headers();
+    let is_told = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+    response.version() < Version::HTTP_2 && !is_told
 }

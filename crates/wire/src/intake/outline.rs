@@ -17,7 +17,7 @@ const DEEPEST: usize = 8;
 const MOST_DEPTH: usize = 1 << 20;
 
 /// Members that keep their structure.
-const KEPT: [&str; 4] = ["content", "contents", "messages", "resource"];
+const KEPT: [&str; 5] = ["content", "contents", "messages", "resource", "_meta"];
 
 /// Longer member names are not looked at.
 const LONGEST_NAME: usize = 64;

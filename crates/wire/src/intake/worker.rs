@@ -229,6 +229,7 @@ impl Large {
                 false => Skeleton::empty(),
             },
             is_sound,
+            is_opaque: self.is_opaque,
         }
     }
 }

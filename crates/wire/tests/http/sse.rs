@@ -32,6 +32,9 @@ async fn a_session() {
     let endpoint = "event: endpoint\ndata: /messages?session=1\n\n";
     to.send(Ok(endpoint.into())).await.unwrap();
     send(&link, CALL).await;
+    while !log.all().contains("POST") {
+        tokio::task::yield_now().await;
+    }
     let answer = "event: message\ndata: {\"id\":7,\"result\":{}}\n\nevent: ping\ndata: now\n\n";
     to.send(Ok(answer.into())).await.unwrap();
     assert_eq!(parcels.said().await, "- - {\"id\":7,\"result\":{}}");
@@ -81,4 +84,49 @@ async fn servers_that_do_not_speak_it() {
     let url = serve(answering(&log, |_, _| json("{}"))).await;
     let error = open(&url).0.send(message(CALL)).await.unwrap_err();
     assert!(error.to_string().contains("application/json"), "{error}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_opened_is_told_so_that_it_is_opened_again() {
+    let log = Log::default();
+    let url = serve(answering(&log, |_, _| status(503, ""))).await;
+    let (_link, mut parcels) = open(&url);
+    assert_eq!(
+        parcels.said().await,
+        "- - gone: refused it with HTTP status 503"
+    );
+}
+
+#[tokio::test]
+async fn a_post_that_is_answered_late_holds_up_nothing() {
+    let (to, body) = dripping();
+    let body = Arc::new(Mutex::new(Some(body)));
+    let (accept, accepted) = tokio::sync::watch::channel(false);
+    // Some servers answer the POST of a call once the call is over.
+    let post = move |request: axum::extract::Request| {
+        let (mut accepted, body) = (accepted.clone(), Arc::clone(&body));
+        async move {
+            if request.method() == Method::GET {
+                return events(body.lock().unwrap().take().unwrap());
+            }
+            let bytes = axum::body::to_bytes(request.into_body(), usize::MAX);
+            if String::from_utf8_lossy(&bytes.await.unwrap()).contains("tools/call") {
+                accepted.wait_for(|accepted| *accepted).await.unwrap();
+                return status(500, "");
+            }
+            status(202, "")
+        }
+    };
+    let url = serve(axum::Router::new().fallback(post)).await;
+    let (link, mut parcels) = open(&url);
+    let endpoint = "event: endpoint\ndata: /messages\n\n";
+    to.send(Ok(endpoint.into())).await.unwrap();
+    let sent = tokio::time::timeout(std::time::Duration::from_secs(20), link.send(message(CALL)));
+    sent.await.expect("sending waits for the answer").unwrap();
+    send(&link, r#"{"id":"q","result":{}}"#).await;
+    accept.send_replace(true);
+    assert_eq!(
+        parcels.said().await,
+        "7 - failed: refused it with HTTP status 500"
+    );
 }

@@ -107,10 +107,11 @@ impl Way {
             }
             (_, is_legacy_client) => {
                 let config = config(&self.server, Declare::FirstRequest);
-                let live = Live::new(match is_legacy_client {
+                let bridge = match is_legacy_client {
                     true => Bridge::legacy_client_modern_server(config),
                     false => Bridge::modern_client_legacy_server(config),
-                });
+                };
+                let live = Live::new(&self.server, bridge);
                 if let Some(link) = self.link.get().and_then(Weak::upgrade) {
                     live.connect(&link);
                 }
@@ -118,6 +119,7 @@ impl Way {
                 (live, caller)
             }
         };
+        self.metrics.bridged(&self.server.name);
         tracing::info!(
             server = self.server.name,
             client = if is_legacy_client { "legacy" } else { "modern" },

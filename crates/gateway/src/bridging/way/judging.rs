@@ -9,7 +9,7 @@ use spillgate_wire::{Item, Message, Parcel};
 
 use super::super::verdict::{Verdict, verdict};
 use super::super::{Speaks, for_request};
-use super::{Act, State, Turn, Way, probe_key};
+use super::{Act, State, Tried, Turn, Way, probe_key};
 use crate::locked;
 
 impl Way {
@@ -46,6 +46,9 @@ impl Way {
             *state = State::Watching; // whatever waits fails
             return Turn::Give(parcel);
         }
+        if self.tried(state, &parcel) {
+            return Turn::Give(parcel);
+        }
         let (asked, key) = match state {
             State::Greeting { greeting, key, .. } => {
                 (greeting.method.clone().unwrap_or_default(), key.clone())
@@ -56,6 +59,13 @@ impl Way {
             return Turn::Give(parcel);
         };
         match mem::replace(state, State::Watching) {
+            State::Greeting {
+                held,
+                tried: Some(tried),
+                ..
+            } if matches!(verdict, Verdict::Modern | Verdict::Unclear) => {
+                self.refused_anyway(state, tried, held, parcel)
+            }
             State::Greeting { greeting, held, .. } if asked == "initialize" => {
                 self.initialized(state, verdict, greeting, held, parcel)
             }
@@ -66,6 +76,51 @@ impl Way {
             other => {
                 *state = other;
                 Turn::Give(parcel)
+            }
+        }
+    }
+
+    /// Whether this answers the `server/discover` before an `initialize`; then
+    /// it is noted.
+    fn tried(&self, state: &mut State, parcel: &Parcel) -> bool {
+        let State::Greeting { tried, .. } = state else {
+            return false;
+        };
+        let Some(Tried::Asked(_, key)) = tried else {
+            return false;
+        };
+        let Some(verdict) = verdict("server/discover", key, parcel) else {
+            return false;
+        };
+        match verdict {
+            Verdict::Modern => self.note(None, Some(true)),
+            Verdict::Legacy => self.note(None, Some(false)),
+            Verdict::Unclear | Verdict::Failed => {}
+        }
+        *tried = (verdict == Verdict::Modern).then_some(Tried::Answered);
+        true
+    }
+
+    /// The server refused the `initialize` of a client that speaks the modern
+    /// generation, too: that it hears. Such a server need not be modern only:
+    /// some speak what their process was first spoken to in.
+    fn refused_anyway(
+        &self,
+        state: &mut State,
+        tried: Tried,
+        held: VecDeque<Message>,
+        refusal: Parcel,
+    ) -> Turn {
+        match tried {
+            Tried::Answered => self.release(state, vec![refusal], held, true),
+            Tried::Asked(greeting, key) => {
+                *state = State::Greeting {
+                    greeting,
+                    key,
+                    held,
+                    tried: None,
+                };
+                Turn::Give(refusal)
             }
         }
     }

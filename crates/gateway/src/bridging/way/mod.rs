@@ -23,6 +23,7 @@ mod judging;
 use super::{Eras, Live, PATIENCE, Speaks};
 use crate::gateway::Bridging;
 use crate::locked;
+use crate::metrics::Metrics;
 use crate::shared::Shared;
 
 /// A method that is not there (JSON-RPC).
@@ -37,6 +38,7 @@ pub(super) struct Way {
     server: ServerSpec,
     rule: Bridging,
     eras: Arc<Eras>,
+    metrics: Arc<Metrics>,
     shared: Option<Arc<Shared>>,
     to: Arc<dyn Sink>,
     link: OnceLock<Weak<dyn Link>>,
@@ -60,6 +62,8 @@ enum State {
         key: Key,
         /// Modern requests that came meanwhile.
         held: VecDeque<Message>,
+        /// Before this `initialize`.
+        tried: Option<Tried>,
     },
     /// The gateway asked by itself which generation the server speaks.
     Probing {
@@ -78,6 +82,16 @@ enum State {
         bridge: Option<(Arc<Live>, Caller)>,
     },
     Bridged(Arc<Live>, Caller),
+}
+
+/// The client's `server/discover`, which it did not wait for before it sent
+/// `initialize`: it speaks both generations, and needs no bridge.
+#[derive(Debug)]
+enum Tried {
+    /// Not answered yet.
+    Asked(Message, Key),
+    /// With success.
+    Answered,
 }
 
 /// What is to be done with a message of the client.
@@ -142,7 +156,7 @@ impl Way {
     pub(super) fn new(
         server: ServerSpec,
         rule: Bridging,
-        eras: Arc<Eras>,
+        (eras, metrics): (Arc<Eras>, Arc<Metrics>),
         shared: Option<Arc<Shared>>,
         to: Arc<dyn Sink>,
     ) -> Arc<Self> {
@@ -150,6 +164,7 @@ impl Way {
             server,
             rule,
             eras,
+            metrics,
             shared,
             to,
             link: OnceLock::new(),
@@ -412,14 +427,23 @@ fn turning(state: &mut State, message: Message) -> Verb {
 }
 
 fn greeting(state: &mut State, key: Key, message: Message) -> Verb {
-    let held = match state {
-        State::Greeting { held, .. } => mem::take(held),
-        _ => VecDeque::new(),
+    let (held, tried) = match mem::replace(state, State::Watching) {
+        State::Greeting {
+            greeting: earlier,
+            key,
+            held,
+            tried,
+        } => match earlier.method.as_deref() {
+            Some("server/discover") => (held, Some(Tried::Asked(earlier, key))),
+            _ => (held, tried),
+        },
+        _ => (VecDeque::new(), None),
     };
     *state = State::Greeting {
         greeting: message.clone(),
         key,
         held,
+        tried,
     };
     Verb::Pass(message)
 }

@@ -244,6 +244,16 @@ fn started(starts: Vec<Start>, limit: Duration, findings: &mut Findings) -> Resu
         }
     }
     for (of, answer) in of.into_iter().zip(probe::all(probes, limit)?) {
+        let noise = answer.as_ref().map_or(0, |listed| listed.noise);
+        if noise > 0 {
+            let what =
+                format!("wrote {noise} lines on standard output that are no messages of MCP");
+            findings.add(
+                of.clone()
+                    .note(what)
+                    .fix("have it write its log to standard error: clients may stumble over it"),
+            );
+        }
         findings.add(match answer {
             Ok(listed) => of.good(format!(
                 "answered as {} {} with {} tools in {} ms",

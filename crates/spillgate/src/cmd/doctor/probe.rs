@@ -19,6 +19,8 @@ pub(super) struct Listed {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) tools: usize,
+    /// Lines on its standard output that are no messages.
+    pub(super) noise: usize,
     /// From its start to the end of its list.
     pub(super) milliseconds: u128,
 }
@@ -94,6 +96,7 @@ async fn one(launch: &Launch, limit: Duration) -> Result<Listed, Failed> {
         said
     });
     let answer = tokio::time::timeout(limit, server.list()).await;
+    let noise = server.noise;
     drop(server);
     end(child).await;
     let said = tokio::time::timeout(Duration::from_secs(1), said).await;
@@ -105,15 +108,22 @@ async fn one(launch: &Launch, limit: Duration) -> Result<Listed, Failed> {
                 name,
                 version,
                 tools,
+                noise,
                 milliseconds: began.elapsed().as_millis(),
             });
         }
         Ok(Err(what)) => what,
-        Err(_) => format!("it did not answer within {} s", limit.as_secs()),
+        Err(_) => {
+            return Err(Failed {
+                what: format!("it did not answer within {} s{said}", limit.as_secs()),
+                fix: "`--timeout SECONDS` gives it longer; if that does not help, run the command in the configuration by hand"
+                    .into(),
+            });
+        }
     };
     Err(Failed {
         what: format!("{what}{said}"),
-        fix: "run the command in the configuration by hand; `--timeout SECONDS` gives it longer"
+        fix: "correct what it names in the client's entry for this server, or run the command there by hand"
             .into(),
     })
 }
@@ -144,6 +154,7 @@ fn last_line(said: &[u8]) -> String {
 struct Server {
     to: ChildStdin,
     from: BufReader<ChildStdout>,
+    noise: usize,
 }
 
 impl Server {
@@ -151,6 +162,7 @@ impl Server {
         Self {
             to: child.stdin.take().expect("invariant: it is piped"),
             from: BufReader::new(child.stdout.take().expect("invariant: it is piped")),
+            noise: 0,
         }
     }
 
@@ -204,6 +216,7 @@ impl Server {
                 Err(error) => return Err(format!("it could not be read from: {error}")),
             }
             let Ok(frame) = serde_json::from_str::<Value>(&line) else {
+                self.noise += 1;
                 continue;
             };
             if frame["method"].is_string() && !frame["id"].is_null() {

@@ -1,7 +1,8 @@
 //! `spillgate mcp --http`: many clients at once.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use reqwest::Url;
@@ -11,9 +12,9 @@ use spillgate_gateway::{Hub, Signals};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::args::Mcp;
 use crate::failure::{Failure, Fault};
 use crate::net;
+use crate::server_args::Mcp;
 use crate::wiring::House;
 
 /// Serves until a signal comes; gives the exit code for the process.
@@ -24,14 +25,12 @@ pub(super) async fn serve(
     hub: Arc<Hub>,
 ) -> Result<u8, Failure> {
     let settings = settings(house, mcp, address);
-    let mut signals = Signals::new()?;
-    let listener = TcpListener::bind(address).await.map_err(|error| {
-        let what = format!("{address} cannot be listened on: {error}");
-        Failure::new("listen", Fault::Caller, what).hint("choose another address for --http")
-    })?;
-    let bound = listener.local_addr()?;
+    settings.check(address).map_err(|error| failure(&error))?;
     let front = front(Arc::clone(&hub), &settings)?;
-    settings.check(bound).map_err(|error| failure(&error))?;
+    let mut signals = Signals::new()?;
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|error| not_listening(address, &error))?;
+    let bound = listener.local_addr()?;
     // Whoever waits for it may have gone; that is no reason not to serve.
     drop(writeln!(
         std::io::stderr(),
@@ -104,7 +103,8 @@ fn tokens(files: &[String], variables: &[String]) -> Result<Vec<Token>, Failure>
     let mut tokens = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(file);
-        let text = text.map_err(|error| failed(format!("tokens in {file}: {error}")))?;
+        let text = text.map_err(|error| failed(format!("the token file {file}: {error}")))?;
+        warn_of_readers(file);
         tokens.extend(Token::in_file(&text));
     }
     for variable in variables {
@@ -114,13 +114,53 @@ fn tokens(files: &[String], variables: &[String]) -> Result<Vec<Token>, Failure>
     }
     match tokens.is_empty() {
         false => Ok(tokens),
-        true => Err(failed(
-            "there is no token that a client could send".to_owned(),
+        true if files.is_empty() && variables.is_empty() => Err(failed(
+            "`http.auth.kind` is \"bearer\", but neither `token_files` nor `token_env` names a token"
+                .to_owned(),
         )),
+        true => {
+            let named = [files, variables].concat().join(", ");
+            Err(failed(format!("there is no token in {named}")))
+        }
     }
 }
 
+/// Serving goes on: where nobody else has an account, nobody else reads it.
+fn warn_of_readers(file: &str) {
+    const OTHERS: u32 = 0o007;
+    let mode = std::fs::metadata(file).map(|found| found.permissions().mode() & 0o777);
+    if let Ok(mode) = mode
+        && mode & OTHERS != 0
+    {
+        tracing::warn!(
+            "everybody on this machine can read the token file {file} (mode {mode:o}): run `chmod 600 {file}`"
+        );
+    }
+}
+
+fn not_listening(address: SocketAddr, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        ErrorKind::AddrInUse => {
+            "another program listens there, perhaps another gateway: end it, or choose another port; port 0 takes a free one"
+        }
+        ErrorKind::AddrNotAvailable => {
+            "this machine does not have that address: 127.0.0.1 is its own, 0.0.0.0 is all that it has"
+        }
+        ErrorKind::PermissionDenied => {
+            "ports below 1024 are the system's: choose a higher one and put a server with TLS in front"
+        }
+        _ => "choose another address for --http or `http.listen`",
+    };
+    let what = format!("{address} cannot be listened on: {error}");
+    Failure::new("listen", Fault::Caller, what).hint(hint)
+}
+
 fn failure(error: &FrontError) -> Failure {
-    let hint = "docs/http.md tells what the front needs";
+    let hint = match error {
+        FrontError::Exposed(_) => {
+            "have clients send a token (--token-file FILE, or [http.auth]), or listen on 127.0.0.1 and put a server with TLS in front; --insecure-no-auth lets everybody in"
+        }
+        _ => "correct it in the configuration; docs/http.md lists what the front has",
+    };
     Failure::new("http", Fault::Caller, error.to_string()).hint(hint)
 }

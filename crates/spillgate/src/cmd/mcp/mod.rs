@@ -2,8 +2,9 @@
 
 mod http;
 mod reload;
+mod remote;
 
-use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
@@ -15,9 +16,11 @@ use spillgate_offload::{Door, Offloader};
 use spillgate_wire::{HttpServer, Intake, ServerCommand, ServerSpec, Via, Ways};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::args::{Common, Mcp};
+use crate::args::Common;
+use crate::clients::{is_program, on_path};
 use crate::failure::{Failure, Fault};
 use crate::logs::log_and_trace;
+use crate::server_args::{Listen, Mcp};
 use crate::traces::Joined;
 use crate::wiring::{House, SWEEP_EVERY};
 use crate::{net, servers};
@@ -29,13 +32,19 @@ const LAUNCHERS: [&str; 12] = [
 
 pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     let exporting = log_and_trace("warn")?;
-    let house = House::for_offloading(common, &mcp.limits)?;
+    let house = House::for_gateway(common, &mcp.limits)?;
     let gateway = gateway(&house, mcp)?;
     let runtime = runtime(mcp)?;
+    greet_a_person(mcp);
+    // The only server of one client is started at once, and fails by itself.
+    if mcp.http.is_some() || gateway.servers.len() > 1 {
+        tell_what_is_missing(&gateway.servers);
+    }
     let code = std::thread::scope(|scope| {
         let (ended, wait) = std::sync::mpsc::channel::<()>();
         let house = &house;
         scope.spawn(move || {
+            house.clear_leftovers();
             while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
                 house.tidy(None);
             }
@@ -49,7 +58,13 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
                 reload::watch(Arc::clone(&hub), house.files(), common.clone(), mcp.clone());
             tokio::spawn(watched);
             match mcp.http {
-                Some(address) => http::serve(house, mcp, address, hub).await,
+                Some(listen) => {
+                    let address = match listen {
+                        Listen::AsConfigured => house.settings.http.listen,
+                        Listen::At(address) => address,
+                    };
+                    http::serve(house, mcp, address, hub).await
+                }
                 None => Ok(spillgate_gateway::run(hub).await?),
             }
         });
@@ -75,7 +90,7 @@ fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
 
 /// The gateway by the configuration as it is now.
 fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
-    let house = House::for_offloading(common, &mcp.limits)?;
+    let house = House::for_gateway(common, &mcp.limits)?;
     gateway(&house, mcp)
 }
 
@@ -102,11 +117,12 @@ fn gateway(house: &House, mcp: &Mcp) -> Result<Gateway, Failure> {
 /// The servers that were asked for: one by its command or its URL, or those of
 /// the configuration.
 fn servers(house: &House, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
-    let via = match (&mcp.url, mcp.command.split_first()) {
+    let url = remote::url(mcp)?;
+    let via = match (&url, mcp.command.split_first()) {
         (Some(url), _) => {
             let server = HttpServer {
                 url: url.clone(),
-                headers: headers(mcp)?,
+                headers: remote::headers(mcp)?,
             };
             if mcp.sse {
                 Via::Sse(server)
@@ -121,7 +137,7 @@ fn servers(house: &House, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
         }),
         (None, None) => return of_configuration(house, mcp),
     };
-    let of_url = || mcp.url.as_deref().map(host_of);
+    let of_url = || url.as_deref().map(remote::host_of);
     let name = mcp.name.clone().or_else(of_url);
     let name = name.unwrap_or_else(|| name_of(&mcp.command));
     Ok(vec![servers::named(
@@ -148,39 +164,60 @@ fn of_configuration(house: &House, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
     if !servers.is_empty() {
         return Ok(servers);
     }
-    let what = "there is no server to put the gateway in front of";
-    let hint = "give its command after `--`, its address with --url, a client's list with --config \
-                .mcp.json, or [servers.NAME] with a `command` or a `url` in spillgate.toml";
-    Err(Failure::new("usage", Fault::Caller, what.to_owned())
+    let (what, hint) = match house.client_file() {
+        Some(file) => (
+            format!(
+                "{}: every server of it is disabled, or has neither a `command` nor a `url`",
+                file.display()
+            ),
+            "give one of them either; --server NAME takes one that is disabled",
+        ),
+        None => (
+            "there is no server to put the gateway in front of".to_owned(),
+            WAYS,
+        ),
+    };
+    Err(Failure::new("usage", Fault::Caller, what)
         .hint(hint)
         .code(2))
 }
 
-/// The headers of the options.
-fn headers(mcp: &Mcp) -> Result<BTreeMap<String, String>, Failure> {
-    let wrong = |what: String| {
-        let hint = "write --header 'Name: value' or --header-env 'Name=VARIABLE'";
-        Failure::new("usage", Fault::Caller, what)
-            .hint(hint)
-            .code(2)
-    };
-    let mut headers = BTreeMap::new();
-    for header in &mcp.header {
-        // Its value may be a secret, so it is not repeated.
-        let (name, value) = header
-            .split_once(':')
-            .ok_or_else(|| wrong("a --header has no `:`".to_owned()))?;
-        headers.insert(name.trim().to_owned(), value.trim().to_owned());
+/// What somebody may mean who names no server.
+const WAYS: &str = "say which, in one of these ways:
+  spillgate mcp -- npx -y @modelcontextprotocol/server-filesystem /some/dir   a program
+  spillgate mcp --url https://mcp.example.com/mcp                             one behind HTTP
+  spillgate mcp --config .mcp.json                                            those of a client's list
+  [servers.NAME] with a `command` or a `url` in spillgate.toml                those of the configuration
+`spillgate wrap CLIENT` puts the gateway before the servers that a client has already";
+
+/// For a person who starts by hand what a client starts.
+fn greet_a_person(mcp: &Mcp) {
+    if mcp.http.is_none() && std::io::stdin().is_terminal() {
+        tracing::warn!(
+            "waiting for an MCP client on standard input: a client starts this by itself, `spillgate wrap CLIENT` has it do so; ctrl-c ends"
+        );
     }
-    for header in &mcp.header_env {
-        let (name, variable) = header
-            .split_once('=')
-            .ok_or_else(|| wrong(format!("--header-env {header:?} has no `=`")))?;
-        let value = std::env::var(variable.trim())
-            .map_err(|_| wrong(format!("the variable `{variable}` is not set")))?;
-        headers.insert(name.trim().to_owned(), value);
+}
+
+/// A program that is not there is told at once, not to the first client alone.
+fn tell_what_is_missing(servers: &[Server]) {
+    for server in servers {
+        let Via::Command(command) = &server.spec.via else {
+            continue;
+        };
+        let program = Path::new(&command.program);
+        let is_there = match program.components().count() {
+            1 => on_path(&command.program).is_some(),
+            _ => command.directory.is_some() || is_program(program),
+        };
+        if !is_there {
+            tracing::warn!(
+                server = server.spec.name,
+                program = command.program,
+                "its program is not there or cannot be executed: correct the command, or the PATH that the gateway is started with"
+            );
+        }
     }
-    Ok(headers)
 }
 
 /// What answers `tool_output`, unless it is switched off.
@@ -208,16 +245,6 @@ fn behind_the_gateway(house: &House, extractor: Option<&Extractor>) -> Result<Of
         offloader.ledger().clone(),
     )
     .with_short_ids(house.settings.continuation.short_ids))
-}
-
-/// What a server behind HTTP is called: its host.
-fn host_of(url: &str) -> String {
-    let after = url.split_once("://").map_or(url, |(_, after)| after);
-    let authority = after.split(['/', '?', '#']).next().unwrap_or(after);
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    host.to_owned()
 }
 
 /// What a server is called: its program, or what a launcher was told to start.

@@ -9,7 +9,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::load;
-use crate::args::{Common, Mcp};
+use crate::args::Common;
+use crate::server_args::Mcp;
 
 /// How often the files are looked at. A notice of the file system would come at
 /// once, but not from every file system, and editors that put a new file in the

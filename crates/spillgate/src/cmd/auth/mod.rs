@@ -1,5 +1,7 @@
 //! `spillgate auth`: a login at a server behind HTTP.
 
+mod named;
+
 use std::process::{Command, Stdio};
 
 use reqwest::Url;
@@ -7,11 +9,12 @@ use serde_json::json;
 use spillgate_auth::{Attempt, Callback, LoginError, Request, Vault, origin_of};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::args::Auth;
+use crate::args::Common;
 use crate::failure::{Failure, Fault};
 use crate::logs::log_to_stderr;
 use crate::net;
 use crate::output::Output;
+use crate::server_args::Auth;
 use crate::settings::login_directory;
 
 /// The secret of a client that is registered already. On the command line
@@ -25,10 +28,13 @@ const OPENER: &str = if cfg!(target_os = "macos") {
     "xdg-open"
 };
 
-pub(crate) fn auth(auth: &Auth, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn auth(common: &Common, auth: &Auth, out: &Output) -> Result<u8, Failure> {
     log_to_stderr("warn");
     let vault = Vault::new(login_directory()?);
-    let server = auth.server.as_deref().map(url_of).transpose()?;
+    let server = auth.server.as_deref();
+    let server = server
+        .map(|server| named::url(common, server))
+        .transpose()?;
     match server {
         None => list(&vault, out),
         Some(url) if auth.status => status(&vault, &url, out),
@@ -37,19 +43,12 @@ pub(crate) fn auth(auth: &Auth, out: &Output) -> Result<u8, Failure> {
     }
 }
 
-/// The URL of the server that is meant.
-fn url_of(server: &str) -> Result<Url, Failure> {
-    let url = Url::parse(server).ok();
-    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    url.ok_or_else(|| {
-        let message = format!("{server}: not the URL of a server");
-        Failure::new("server", Fault::Caller, message)
-            .hint("name it as in the configuration: https://host/mcp")
-    })
-}
-
 fn list(vault: &Vault, out: &Output) -> Result<u8, Failure> {
-    for url in vault.servers()? {
+    let servers = vault.servers()?;
+    if servers.is_empty() && !out.json {
+        out.note("logged in at no server");
+    }
+    for url in servers {
         match out.json {
             true => out.object(&json!({"server": origin_of(&url), "logged_in": true}))?,
             false => out.text(&format!("{}\n", origin_of(&url)))?,

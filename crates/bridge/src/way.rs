@@ -1,0 +1,126 @@
+//! What have the two ways in common?
+//!
+//! Frames are taken apart, what came from the server is told from what failed,
+//! and requests to the server get numbers.
+
+use std::fmt;
+use std::time::Instant;
+
+use bytes::Bytes;
+use spillgate_wire::{Frame, Item, Key, Message, Parcel, Refusal, Spooled, messages};
+
+use crate::json::{Members, parts};
+use crate::steps::Steps;
+use crate::{Caller, Heard, words};
+
+/// One way of a bridge. All that it says goes into `steps`.
+pub(crate) trait Way: fmt::Debug {
+    /// Takes one message of a client.
+    fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps);
+
+    /// Takes one message of the server, from the stream of the request `of`.
+    fn heed(&mut self, frame: &Bytes, of: Option<&Key>, now: Instant, steps: &mut Steps);
+
+    /// Takes one message of the server that is too large for the memory.
+    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps);
+
+    /// A request failed on its way, or the server refused it on HTTP's level.
+    fn failed(&mut self, of: Key, item: Item, steps: &mut Steps);
+
+    /// The server is gone.
+    fn gone(&mut self, how: &str, steps: &mut Steps);
+
+    /// A client closed the response to its request.
+    fn abandoned(&mut self, by: Caller, request: &Key, steps: &mut Steps);
+
+    /// A client is gone.
+    fn left(&mut self, caller: Caller, steps: &mut Steps);
+
+    /// When something is due.
+    fn deadline(&self) -> Option<Instant>;
+
+    /// Does what is due.
+    fn tick(&mut self, now: Instant, steps: &mut Steps);
+}
+
+/// Takes a frame of a client, which may be a batch.
+pub(crate) fn client_said(way: &mut (dyn Way + Send), heard: Heard<'_>, steps: &mut Steps) {
+    let all = parts(heard.frame);
+    if all.is_empty() {
+        steps.refuse(heard.from, None, "null", &words::not_json());
+    }
+    for part in all {
+        match messages(&part).is_empty() {
+            true => steps.refuse(heard.from, None, "null", &words::not_json()),
+            false => way.hear(&part, heard, steps),
+        }
+    }
+}
+
+/// Takes what came from the server.
+pub(crate) fn server_said(
+    way: &mut (dyn Way + Send),
+    parcel: Parcel,
+    now: Instant,
+    steps: &mut Steps,
+) {
+    let of = parcel.of;
+    match (parcel.item, of) {
+        (Item::Message(Frame::Spooled(spooled)), of) => way.large(*spooled, of.as_ref(), steps),
+        (Item::Message(frame), of) => {
+            for part in parts(frame.in_memory().unwrap_or(&Bytes::new())) {
+                way.heed(&part, of.as_ref(), now, steps);
+            }
+        }
+        // Streams are not taken up again, so their places are nothing.
+        (Item::Mark { .. }, _) => {}
+        (Item::Gone(how), _) => way.gone(&how, steps),
+        (Item::Refused(refusal), Some(of)) => match answer_in(&refusal, &of) {
+            Some(answer) => way.heed(&answer, Some(&of), now, steps),
+            None => way.failed(of, Item::Refused(refusal), steps),
+        },
+        (item, Some(of)) => way.failed(of, item, steps),
+        (_, None) => {}
+    }
+}
+
+/// A refusal by HTTP may carry the answer to its request: in 2026-07-28 each code
+/// has its status. Its id may be missing where the server did not read the
+/// request.
+fn answer_in(refusal: &Refusal, of: &Key) -> Option<Bytes> {
+    if refusal.session_lost || refusal.challenge.is_some() {
+        return None;
+    }
+    let body = Members::of_bytes(&refusal.body)?;
+    body.object("error")?;
+    let error = body.get("error")?.get();
+    let id = of.as_json();
+    Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into())
+}
+
+/// Numbers for requests to the server.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers(u64);
+
+impl Numbers {
+    pub(crate) fn next(&mut self) -> Key {
+        self.0 += 1;
+        Key::number(self.0)
+    }
+}
+
+/// A request of a bridge's own.
+pub(crate) fn request(
+    number: &Key,
+    method: &str,
+    params: &str,
+    headers: Vec<(String, String)>,
+) -> Message {
+    Message {
+        frame: words::call(Some(number.as_json()), method, Some(params)).into(),
+        id: Some(number.clone()),
+        method: Some(method.to_owned()),
+        name: None,
+        headers,
+    }
+}

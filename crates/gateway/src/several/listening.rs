@@ -1,0 +1,288 @@
+//! A client that listens for changes (MCP 2026-07-28), and several servers.
+//!
+//! Its one stream becomes one at each server that has something of what it wants
+//! to hear. They are acknowledged together, and end together: when the last of
+//! them does, or when the client closes its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use spillgate_wire::{Envelope, Key, Parcel, Splice, object, span_in};
+use tokio::time::sleep;
+
+use super::{Question, lists, with_id};
+use crate::error::nobody_answered;
+use crate::locked;
+use crate::session::Session;
+use crate::upstream::{Upstream, notice};
+
+/// The method that opens such a stream.
+pub(super) const LISTEN: &str = "subscriptions/listen";
+/// By which a notification says which stream it belongs to.
+const STREAM: &str = "io.modelcontextprotocol/subscriptionId";
+/// How long a client waits for servers that do not acknowledge.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The streams of a client.
+#[derive(Debug, Default)]
+pub(crate) struct Listening(Mutex<Vec<Stream>>);
+
+/// A stream of the client.
+#[derive(Debug)]
+struct Stream {
+    key: Key,
+    /// Its id as it is spelled.
+    id: String,
+    /// What it is at each server, by our id: the server's name.
+    parts: BTreeMap<Key, String>,
+    /// Those that are not acknowledged yet.
+    waiting: BTreeSet<Key>,
+    /// What servers said that they will tell.
+    honoured: Map<String, Value>,
+    is_acknowledged: bool,
+}
+
+/// What a notification of a server means to who listens.
+pub(crate) enum Heard {
+    /// Nothing.
+    Other,
+    /// It goes on the stream of this request, with these changes.
+    Of(Key, Splice),
+    /// It was for the gateway; the client gets this, if anything.
+    Ours(Option<Parcel>),
+}
+
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<BTreeMap<String, &'a RawValue>>,
+    #[serde(default)]
+    notifications: Map<String, Value>,
+}
+
+/// Opens a stream of the client at all servers that have to do with it.
+pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
+    let (mut parts, mut asked) = (BTreeMap::new(), Vec::new());
+    for (upstream, params) in wanted(session, question).await {
+        let (message, answer) = session.question(&upstream, LISTEN, &params);
+        if let Some(key) = message.id.clone() {
+            parts.insert(key.clone(), upstream.name().to_owned());
+            asked.push((upstream, key, message, answer));
+        }
+    }
+    let mut stream = Stream {
+        key: question.key.clone(),
+        id: question.id.clone(),
+        waiting: parts.keys().cloned().collect(),
+        parts,
+        honoured: Map::new(),
+        is_acknowledged: false,
+    };
+    // Where no server has any of it, there is nothing to wait for.
+    let told = stream.acknowledgement();
+    locked(&session.listening.0).push(stream);
+    if let Some(parcel) = told {
+        session.to.take(parcel).await;
+    }
+    for (upstream, key, message, answer) in asked {
+        if let Err(error) = upstream.send(session, message).await {
+            drop(session.pending.take(&key));
+            ended(session, &key, Err(error.to_string())).await;
+            continue;
+        }
+        // The session does not wait for it when it closes.
+        let session = Arc::downgrade(session);
+        tokio::spawn(async move {
+            if let (Ok(how), Some(session)) = (answer.await, session.upgrade()) {
+                ended(&session, &key, how).await;
+            }
+        });
+    }
+    let session = Arc::downgrade(session);
+    tokio::spawn(wait_no_longer(session, question.key.clone()));
+}
+
+/// Acknowledges a stream without those that have not, when that takes too long.
+async fn wait_no_longer(session: Weak<Session>, key: Key) {
+    sleep(PATIENCE).await;
+    let Some(session) = session.upgrade() else {
+        return;
+    };
+    let told = {
+        let mut streams = locked(&session.listening.0);
+        let stream = streams.iter_mut().find(|stream| stream.key == key);
+        stream.and_then(|stream| {
+            stream.waiting.clear();
+            stream.acknowledgement()
+        })
+    };
+    if let Some(parcel) = told {
+        session.to.take(parcel).await;
+    }
+}
+
+impl Stream {
+    /// Takes in what a server will tell.
+    fn honours(&mut self, filter: Map<String, Value>) {
+        for (kind, told) in filter {
+            match (self.honoured.get_mut(&kind), told) {
+                (Some(Value::Array(known)), Value::Array(uris)) => {
+                    known.extend(uris);
+                    // Each once, and the same whoever was first.
+                    known.sort_by_key(Value::to_string);
+                    known.dedup();
+                }
+                (Some(_), _) => {}
+                (None, told) => drop(self.honoured.insert(kind, told)),
+            }
+        }
+    }
+
+    /// What all servers will tell together, once that is known.
+    fn acknowledgement(&mut self) -> Option<Parcel> {
+        if self.is_acknowledged || !self.waiting.is_empty() {
+            return None;
+        }
+        self.is_acknowledged = true;
+        let honoured = Value::Object(self.honoured.clone());
+        let frame = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{{\"_meta\":{{\"{STREAM}\":{}}},\"notifications\":{honoured}}}}}\n",
+            self.id
+        );
+        Some(Parcel::message(frame).of(Some(self.key.clone())))
+    }
+}
+
+/// What a notification of a server means to who listens.
+pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) -> Heard {
+    let mut streams = locked(&session.listening.0);
+    if streams.is_empty() || envelope.id.is_some() {
+        return Heard::Other;
+    }
+    let params = envelope.params.and_then(object::<Params<'_>>);
+    let Some(Params {
+        meta: Some(meta),
+        notifications,
+    }) = params
+    else {
+        return Heard::Other;
+    };
+    let Some((ours, key)) = meta.get(STREAM).and_then(|id| Some((id, Key::of(id)?))) else {
+        return Heard::Other;
+    };
+    let mut all = streams.iter_mut();
+    let Some(stream) = all.find(|stream| stream.parts.contains_key(&key)) else {
+        return Heard::Other;
+    };
+    if envelope.method.as_deref() == Some("notifications/subscriptions/acknowledged") {
+        stream.honours(notifications);
+        stream.waiting.remove(&key);
+        return Heard::Ours(stream.acknowledgement());
+    }
+    let mut splice = Splice::default();
+    splice.replace(span_in(frame, ours.get()), stream.id.as_str());
+    Heard::Of(stream.key.clone(), splice)
+}
+
+/// A server ended its part of a stream. With the last part the stream ends.
+async fn ended(session: &Arc<Session>, part: &Key, how: Result<Bytes, String>) {
+    let told = {
+        let mut streams = locked(&session.listening.0);
+        let at = streams
+            .iter()
+            .position(|stream| stream.parts.contains_key(part));
+        let Some(at) = at else { return };
+        let stream = &mut streams[at];
+        let server = stream.parts.remove(part).unwrap_or_default();
+        stream.waiting.remove(part);
+        tracing::debug!(server, "tells of no changes any more");
+        match stream.parts.is_empty() {
+            true => {
+                let Stream { key, id, .. } = streams.remove(at);
+                let frame = match how {
+                    Ok(frame) => with_id(&frame, &id),
+                    Err(how) => nobody_answered(&id, LISTEN, &format!("`{server}` {how}")),
+                };
+                Some(Parcel::message(frame).of(Some(key)))
+            }
+            false => stream.acknowledgement(),
+        }
+    };
+    if let Some(parcel) = told {
+        session.to.take(parcel).await;
+    }
+}
+
+/// Ends a stream that the client closed. Whether there was one.
+pub(crate) async fn withdraw(session: &Arc<Session>, key: &Key) -> bool {
+    let stream = {
+        let mut streams = locked(&session.listening.0);
+        let at = streams.iter().position(|stream| stream.key == *key);
+        at.map(|at| streams.remove(at))
+    };
+    let Some(stream) = stream else { return false };
+    for (part, server) in stream.parts {
+        drop(session.pending.take(&part));
+        let upstream = session.roster.named(&server);
+        let Some(link) = upstream.and_then(|upstream| upstream.link()) else {
+            continue;
+        };
+        link.abandon(&part).await;
+        let told = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"nobody listens any more\"}}}}\n",
+            part.as_json()
+        );
+        // One that is gone needs not be told.
+        drop(
+            link.send(notice(told.into(), Some("notifications/cancelled")))
+                .await,
+        );
+    }
+    true
+}
+
+/// What each server is asked to tell: lists all of them, a resource only the one
+/// that has it, if that is known.
+async fn wanted(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream>, String)> {
+    let all: Map<String, Value> = serde_json::from_str(&question.params).unwrap_or_default();
+    let filter = all.get("notifications").and_then(Value::as_object).cloned();
+    let filter = filter.unwrap_or_default();
+    let uris = filter
+        .get("resourceSubscriptions")
+        .and_then(Value::as_array);
+    let mut owners = Vec::new();
+    for uri in uris.into_iter().flatten() {
+        let params = json!({"uri": uri, "_meta": all.get("_meta")}).to_string();
+        let of_uri = Question {
+            params,
+            ..question.clone()
+        };
+        owners.push((uri.clone(), lists::owner(session, &of_uri).await));
+    }
+    let mut wanted = Vec::new();
+    for upstream in session.roster.all().iter() {
+        let is_its =
+            |owner: &Option<String>| owner.as_deref().is_none_or(|name| name == upstream.name());
+        let its: Vec<&Value> = owners
+            .iter()
+            .filter(|(_, owner)| is_its(owner))
+            .map(|(uri, _)| uri)
+            .collect();
+        let mut filter = filter.clone();
+        match its.is_empty() {
+            true => drop(filter.remove("resourceSubscriptions")),
+            false => drop(filter.insert("resourceSubscriptions".to_owned(), json!(its))),
+        }
+        if !filter.is_empty() {
+            let mut params = all.clone();
+            params.insert("notifications".to_owned(), filter.into());
+            wanted.push((Arc::clone(upstream), Value::Object(params).to_string()));
+        }
+    }
+    wanted
+}

@@ -1,0 +1,226 @@
+//! What comes from a process that many share: to whom does it go?
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, Weak};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use spillgate_wire::{
+    Envelope, Frame, Item, Key, LinkError, Parcel, Sink, Splice, Spooled, messages, object, span_in,
+};
+
+use crate::locked;
+use crate::unsound::as_failure;
+
+/// The member of `_meta` by which a notification says to which subscription it
+/// belongs: the id of the request that opened it.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// A request that waits for the process, and whose it is.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    pub(super) sink: Arc<dyn Sink>,
+    pub(super) key: Key,
+    /// The id and the progress token as the client spelled them.
+    pub(super) id: String,
+    pub(super) token: Option<String>,
+}
+
+/// Where what comes from a process goes.
+#[derive(Debug)]
+pub(super) struct Routes {
+    /// The server's name.
+    pub(super) server: String,
+    pub(super) waiting: Mutex<HashMap<Key, Route>>,
+    pub(super) clients: Mutex<Vec<Weak<dyn Sink>>>,
+    pub(super) numbers: AtomicU64,
+    ended: Mutex<Option<String>>,
+}
+
+/// Requests past a bridge get numbers from here on; those of a bridge are small.
+const FIRST_NUMBER: u64 = 1 << 32;
+
+impl Routes {
+    pub(super) fn new(server: &str) -> Self {
+        Self {
+            server: server.to_owned(),
+            waiting: Mutex::default(),
+            clients: Mutex::default(),
+            numbers: AtomicU64::new(FIRST_NUMBER),
+            ended: Mutex::default(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Params<'a> {
+    #[serde(borrow, default, rename = "_meta")]
+    pub(super) meta: Option<HashMap<String, &'a RawValue>>,
+    #[serde(borrow, default, rename = "progressToken")]
+    pub(super) token: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestId")]
+    pub(super) request: Option<&'a RawValue>,
+}
+
+impl Routes {
+    pub(super) fn ended(&self) -> Option<String> {
+        locked(&self.ended).clone()
+    }
+
+    /// The route that a message belongs to, and the changes to it as its client
+    /// knows it.
+    fn route(&self, frame: &[u8], envelope: &Envelope<'_>) -> Option<(Route, Splice)> {
+        let back = |ours: &RawValue, theirs: &str| {
+            let mut splice = Splice::default();
+            splice.replace(span_in(frame, ours.get()), theirs);
+            splice
+        };
+        if envelope.method.is_none() {
+            // One without an id answers whoever sent what could not be read.
+            let ours = envelope.id?;
+            let route = locked(&self.waiting).remove(&Key::of(ours)?)?;
+            let splice = back(ours, &route.id);
+            return Some((route, splice));
+        }
+        let params = envelope.params.and_then(object::<Params<'_>>);
+        let waiting = locked(&self.waiting);
+        let of = |ours: &RawValue| Some(waiting.get(&Key::of(ours)?)?.clone());
+        if let Some(params) = params {
+            if let Some(ours) = params.token
+                && let Some(route) = of(ours)
+            {
+                let splice = back(ours, route.token.as_deref()?);
+                return Some((route, splice));
+            }
+            let subscription = params.meta.as_ref().and_then(|meta| meta.get(SUBSCRIPTION));
+            if let Some(ours) = subscription {
+                let route = of(ours)?;
+                let splice = back(ours, &route.id);
+                return Some((route, splice));
+            }
+        }
+        // Nothing tells whose it is, unless there is only one that it can be.
+        let mut all = waiting.values();
+        let only = all.next().filter(|_| waiting.len() == 1)?;
+        Some((only.clone(), Splice::default()))
+    }
+
+    /// The request that a failure is about: it waits no longer.
+    fn fails(&self, of: Option<&Key>) -> Option<Route> {
+        locked(&self.waiting).remove(of?)
+    }
+
+    /// Brings a message that is too large for the memory to its client.
+    async fn large(&self, spooled: Spooled) {
+        let all = spooled.messages();
+        let found = match &*all {
+            [one] => self.route(spooled.stand_in(), one),
+            _ => None,
+        };
+        let is_answer = all.first().is_some_and(Envelope::is_response);
+        drop(all);
+        let Some((route, splice)) = found else {
+            tracing::warn!(bytes = spooled.len(), "a large message is for nobody");
+            return;
+        };
+        let (key, bytes) = (route.key, spooled.len());
+        let item = match is_answer {
+            true => match spooled.edited(splice) {
+                Some(edited) => Item::Message(Frame::Spooled(Box::new(edited))),
+                None => Item::Failed(LinkError::NotMcp(format!(
+                    "a message of {bytes} bytes whose id is not at its beginning or end"
+                ))),
+            },
+            false => match spooled.into_filling() {
+                Ok((stand_in, filling)) => {
+                    let made = splice.apply(&stand_in).into();
+                    Item::Message(Frame::Pieces(filling.fill(&made)))
+                }
+                Err(error) => {
+                    tracing::warn!(%error, bytes, "a large message is lost");
+                    return;
+                }
+            },
+        };
+        let parcel = Parcel {
+            of: Some(key),
+            event: None,
+            item,
+        };
+        route.sink.take(parcel).await;
+    }
+}
+
+impl Sink for Routes {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        async move {
+            let Some(parcel) = as_failure(&self.server, parcel) else {
+                return;
+            };
+            let frame = match parcel.item {
+                Item::Message(Frame::Memory(frame)) => frame,
+                Item::Message(Frame::Spooled(spooled)) => return self.large(*spooled).await,
+                Item::Failed(error) => {
+                    if let Some(route) = self.fails(parcel.of.as_ref()) {
+                        let item = Item::Failed(error);
+                        let (of, event) = (Some(route.key), None);
+                        route.sink.take(Parcel { of, event, item }).await;
+                    }
+                    return;
+                }
+                other => return self.ends(other).await,
+            };
+            for envelope in messages(&frame) {
+                let Some((route, splice)) = self.route(&frame, &envelope) else {
+                    tracing::debug!(method = ?envelope.method, "is for nobody");
+                    continue;
+                };
+                let frame = match splice.is_empty() {
+                    true => frame.clone(),
+                    false => splice.apply(&frame).into(),
+                };
+                let parcel = Parcel::message(frame).of(Some(route.key));
+                route.sink.take(parcel).await;
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Routes {
+    /// Whether it answers what a client asked past the bridge.
+    pub(super) fn waits_for(&self, parcel: &Parcel) -> bool {
+        let waiting = locked(&self.waiting);
+        let all = match &parcel.item {
+            Item::Message(Frame::Memory(frame)) => messages(frame),
+            Item::Message(Frame::Spooled(spooled)) => spooled.messages(),
+            Item::Failed(_) => {
+                let of = parcel.of.as_ref();
+                return of.is_some_and(|key| waiting.contains_key(key));
+            }
+            _ => return false,
+        };
+        let is_asked = |one: &Envelope<'_>| {
+            one.is_response() && one.key().is_some_and(|key| waiting.contains_key(&key))
+        };
+        !waiting.is_empty() && all.iter().any(is_asked)
+    }
+
+    pub(super) async fn ends(&self, item: Item) {
+        let Item::Gone(how) = item else { return };
+        *locked(&self.ended) = Some(how.clone());
+        locked(&self.waiting).clear();
+        let clients = std::mem::take(&mut *locked(&self.clients));
+        for client in clients.iter().filter_map(Weak::upgrade) {
+            let gone = Parcel {
+                of: None,
+                event: None,
+                item: Item::Gone(how.clone()),
+            };
+            client.take(gone).await;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What becomes of a message that cannot be read: cut off, not UTF-8, no JSON?
+//!
+//! If it can still be known which request it was to answer, that request is
+//! answered with an error that names the server. Otherwise the message passes as
+//! it came where nothing stands in between, and the request waits until the
+//! watchdog gives it up.
+
+use std::sync::Arc;
+
+use spillgate_wire::{Frame, Item, Key, LinkError, Parcel};
+
+use crate::session::Session;
+use crate::upstream::Upstream;
+
+/// What is said of such a message.
+fn error(bytes: u64) -> LinkError {
+    LinkError::NotMcp(format!("a message of {bytes} bytes that cannot be read"))
+}
+
+/// The request that an unreadable message was to answer, and what is said of it;
+/// `None` where nobody knows. `of` is the request on whose stream it came.
+fn answered(frame: &Frame, of: Option<&Key>) -> Option<Key> {
+    let on_stream = || of.filter(|_| frame.is_answer()).cloned();
+    frame.broken_answer().or_else(on_stream)
+}
+
+/// An unreadable message as the failure of the request that it was to answer;
+/// what is whole stays. `None` for one of which nobody knows what it was to
+/// answer: it is only said in the log.
+pub(crate) fn as_failure(server: &str, parcel: Parcel) -> Option<Parcel> {
+    let Item::Message(frame) = &parcel.item else {
+        return Some(parcel);
+    };
+    if frame.is_message() {
+        return Some(parcel);
+    }
+    let answered = answered(frame, parcel.of.as_ref());
+    note(server, frame, answered.is_some());
+    let error = error(frame.len());
+    answered.map(|key| Parcel {
+        of: Some(key),
+        event: parcel.event,
+        item: Item::Failed(error),
+    })
+}
+
+/// Lengths only: what a server says is nobody's business here.
+fn note(server: &str, frame: &Frame, is_answer: bool) {
+    let bytes = frame.len();
+    tracing::warn!(server, bytes, is_answer, "a message that cannot be read");
+}
+
+impl Session {
+    /// Takes a message that is none.
+    pub(crate) async fn unreadable(self: &Arc<Self>, upstream: &Upstream, parcel: Parcel) {
+        let Item::Message(frame) = &parcel.item else {
+            return;
+        };
+        if frame.is_blank() {
+            return self.to.take(parcel).await;
+        }
+        let answered = answered(frame, parcel.of.as_ref());
+        if matches!(frame, Frame::Spooled(spooled) if spooled.is_opaque()) {
+            // It may well be whole, and the client can read it.
+            drop(answered.and_then(|key| self.pending.take(&key)));
+            return self.to.take(parcel).await;
+        }
+        let waiting = answered.and_then(|key| self.pending.take(&key));
+        self.hub().metrics().unreadable(upstream.name());
+        note(upstream.name(), frame, waiting.is_some());
+        if waiting.is_none() && upstream.is_first_noise() {
+            tracing::warn!(
+                server = upstream.name(),
+                "it writes what is no message of MCP where its messages belong; that is passed on as it is, and a client may stumble over it: the server should write its log to standard error"
+            );
+        }
+        match waiting {
+            Some(waiting) => {
+                let error = error(frame.len());
+                self.not_answered(upstream, waiting, &error).await;
+            }
+            None => self.to.take(parcel).await,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What of a message is made beside the storing of its result?
+//!
+//! Bringing a megabyte to the disk and looking at its shape take about as long;
+//! neither needs the other. And the ends of a result are read only for the
+//! messages that show them.
+
+use std::sync::Arc;
+use std::{panic, thread};
+
+use spillgate_artifact::{ByteSource, SharedBytes, Stats, ViewFacts};
+use spillgate_outline::{Line, outline};
+use spillgate_view::{Sanitizer, View};
+
+use crate::capture::{Captured, Raw};
+use crate::policy::Limits;
+use crate::present::Ends;
+use crate::profile::{DEFAULT_MAX_BYTES, Profile};
+use crate::sanitize::{Sanitized, ViewText};
+
+/// Of fewer bytes the outline is made sooner than a thread.
+const WORTH_A_THREAD: u64 = 64 << 10;
+
+/// The outline of a result that is in memory.
+pub(crate) struct Outlining {
+    view: View,
+    facts: ViewFacts,
+    stats: Stats,
+}
+
+impl Outlining {
+    /// That of a result which will be shown with one and is worth it.
+    pub(crate) fn of(sanitized: &Sanitized, stats: &Stats, limits: &Limits) -> Option<Self> {
+        let ((ViewText::Memory(text), _) | (ViewText::Raw, Raw::Memory(text))) =
+            (&sanitized.view, &sanitized.captured.raw)
+        else {
+            return None;
+        };
+        let is_shown = matches!(limits.profile, Profile::Preview | Profile::Template(_));
+        (is_shown && stats.bytes >= WORTH_A_THREAD).then(|| Self {
+            view: View::new(
+                Arc::new(SharedBytes::from(Arc::clone(text))),
+                sanitized.index.clone(),
+                sanitized.layout,
+            ),
+            facts: sanitized.facts(),
+            stats: stats.clone(),
+        })
+    }
+
+    /// Does `store` from a thread of its own, and this meanwhile. `None` if the
+    /// outline could not be made; then it is tried again on what is stored.
+    pub(crate) fn beside<T: Send>(
+        self,
+        store: impl FnOnce() -> T + Send,
+    ) -> (T, Option<Vec<Line>>) {
+        thread::scope(|scope| {
+            let storing = scope.spawn(store);
+            let outlined = outline(&self.view, &self.facts, &self.stats).ok();
+            let stored = storing.join();
+            let stored = stored.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+            (stored, outlined)
+        })
+    }
+}
+
+/// Where the two ends of a result can be read, even after it was stored or lost.
+pub(crate) struct TwoEnds {
+    text: Option<Arc<dyn ByteSource>>,
+    /// What is left of a text that is lost.
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    bytes: u64,
+}
+
+impl TwoEnds {
+    pub(crate) fn of(captured: &Captured) -> Self {
+        let tail = match &captured.raw {
+            Raw::Lost { tail, .. } => tail.clone(),
+            _ => Vec::new(),
+        };
+        Self {
+            text: captured.text().ok().flatten(),
+            head: captured.head.clone(),
+            tail,
+            bytes: captured.scan.bytes,
+        }
+    }
+
+    /// The ends, readable, as far as a truncation may show them.
+    pub(crate) fn read(&self, limits: &Limits) -> Ends {
+        let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
+        let (head, tail) = match &self.text {
+            Some(text) => {
+                let read = |start, end| text.bytes(start, end).unwrap_or_default();
+                let tail = read(self.bytes.saturating_sub(wanted), self.bytes);
+                (read(0, wanted), tail)
+            }
+            None => (self.head.clone(), self.tail.clone()),
+        };
+        Ends {
+            head: readable(&head),
+            tail: readable(&tail),
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// A stretch of raw bytes as text without controls.
+fn readable(raw: &[u8]) -> String {
+    let (mut text, mut sanitizer) = (Vec::new(), Sanitizer::default());
+    let written = sanitizer
+        .feed(raw, &mut text)
+        .and_then(|()| sanitizer.finish(&mut text));
+    written.expect("invariant: writing to memory does not fail");
+    String::from_utf8_lossy(&text).into_owned()
+}

@@ -1,0 +1,398 @@
+//! How do bytes get to the disk, and who waits for it?
+//!
+//! A file that is written is in the system's memory: it outlives the process that
+//! wrote it, but no loss of power. A sync brings it to the disk and takes
+//! milliseconds, so files are synced beside other work: before the receipt is
+//! given ([`Disk::begin`]), or after ([`Later`]).
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use serde::{Deserialize, Serialize};
+use spillgate_artifact::Handle;
+
+use crate::StoreError;
+
+/// When a durable artifact is brought to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncWhen {
+    /// Before its receipt is given: a handle that was shown survives a loss of
+    /// power.
+    #[default]
+    Before,
+    /// Right after its receipt is given, from a thread. A handle that was shown
+    /// survives the end of the process, however it ends; a loss of power within
+    /// some milliseconds may take the artifact or leave it damaged, and then it
+    /// says so.
+    After,
+}
+
+/// Artifacts that may wait for the disk. Each holds up to four open files; where
+/// as many wait, the next is waited for.
+const MOST_WAITING: usize = 16;
+
+/// What a file or a directory is brought to the disk by; tests let it fail.
+type Sync = dyn Fn(&Path, &File) -> io::Result<()> + Send + std::marker::Sync;
+
+/// Brings files to the disk.
+#[derive(Clone)]
+pub(crate) struct Disk(Arc<Sync>);
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Disk")
+    }
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self(Arc::new(|_, file| match file.metadata()?.is_dir() {
+            // `fdatasync` may leave the names of a directory out.
+            true => file.sync_all(),
+            false => file.sync_data(),
+        }))
+    }
+}
+
+/// A file that is to be brought to the disk.
+#[derive(Debug)]
+pub(crate) struct Due {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+}
+
+/// A sync under way.
+#[derive(Debug)]
+pub(crate) struct Syncing(JoinHandle<Result<(), StoreError>>);
+
+impl Syncing {
+    pub(crate) fn wait(self) -> Result<(), StoreError> {
+        self.0
+            .join()
+            .expect("invariant: the thread makes one call to the system")
+    }
+}
+
+impl Disk {
+    #[cfg(test)]
+    pub(crate) fn of(
+        sync: impl Fn(&Path, &File) -> io::Result<()> + Send + std::marker::Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(sync))
+    }
+
+    pub(crate) fn sync(&self, path: &Path, file: &File) -> Result<(), StoreError> {
+        (self.0)(path, file).map_err(|error| StoreError::io(path, error))
+    }
+
+    pub(crate) fn sync_directory(&self, path: &Path) -> Result<(), StoreError> {
+        let directory = File::open(path).map_err(|error| StoreError::io(path, error))?;
+        self.sync(path, &directory)
+    }
+
+    /// Syncs a file from a thread of its own.
+    pub(crate) fn begin(&self, due: Due) -> io::Result<Syncing> {
+        let disk = self.clone();
+        let work = move || disk.sync(&due.path, &due.file);
+        Ok(Syncing(Builder::new().spawn(work)?))
+    }
+}
+
+/// When the files of a draft are synced.
+#[derive(Debug, Clone)]
+pub(crate) enum Synced {
+    /// They go with their session.
+    Never,
+    /// Before the receipt.
+    Before(Disk),
+    /// After it.
+    After(Arc<Later>),
+}
+
+impl Synced {
+    pub(crate) fn is_before(&self) -> bool {
+        matches!(self, Self::Before(_))
+    }
+}
+
+/// An artifact whose files have their names but are not known to be on the disk.
+#[derive(Debug)]
+struct Placed {
+    handle: Handle,
+    directory: PathBuf,
+    files: Vec<Due>,
+}
+
+/// Brings artifacts to the disk once they have their names, in their order.
+#[derive(Debug)]
+pub(crate) struct Later {
+    disk: Disk,
+    /// `None` once it ends.
+    waiting: Mutex<Option<SyncSender<Placed>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// One failed: from now on somebody must wait, and be told.
+    in_doubt: Arc<AtomicBool>,
+}
+
+impl Later {
+    pub(crate) fn start(disk: Disk) -> io::Result<Self> {
+        let (waiting, placed) = sync_channel(MOST_WAITING);
+        let in_doubt = Arc::new(AtomicBool::new(false));
+        let (its_disk, doubt) = (disk.clone(), Arc::clone(&in_doubt));
+        let work = move || its_disk.keep_up(&placed, &doubt);
+        Ok(Self {
+            disk,
+            waiting: Mutex::new(Some(waiting)),
+            thread: Mutex::new(Some(Builder::new().spawn(work)?)),
+            in_doubt,
+        })
+    }
+
+    /// How the next draft is synced: once a disk has failed, before its receipt.
+    pub(crate) fn for_draft(self: &Arc<Self>) -> Synced {
+        match self.in_doubt.load(Ordering::Relaxed) {
+            true => Synced::Before(self.disk.clone()),
+            false => Synced::After(Arc::clone(self)),
+        }
+    }
+
+    /// Takes over what has its names; syncs it here and now if nobody else does.
+    pub(crate) fn take(
+        &self,
+        handle: Handle,
+        directory: PathBuf,
+        files: Vec<Due>,
+    ) -> Result<(), StoreError> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = waiting.clone();
+        let placed = Placed {
+            handle,
+            directory,
+            files,
+        };
+        let left = match waiting {
+            Some(waiting) => waiting.send(placed).err().map(|error| error.0),
+            None => Some(placed),
+        };
+        left.map_or(Ok(()), |placed| self.disk.bring(&placed))
+    }
+}
+
+/// What was taken over is brought to the disk first.
+impl Drop for Later {
+    fn drop(&mut self) {
+        let waiting = self.waiting.get_mut();
+        drop(waiting.unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.thread.get_mut();
+        let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            drop(thread.join());
+        }
+    }
+}
+
+impl Disk {
+    fn keep_up(&self, all: &Receiver<Placed>, in_doubt: &AtomicBool) {
+        for placed in all {
+            if let Err(error) = self.bring(&placed) {
+                in_doubt.store(true, Ordering::Relaxed);
+                let handle = placed.handle;
+                tracing::error!(%handle, %error, "a stored output may not survive a loss of power");
+            }
+        }
+    }
+
+    /// The files, then their names.
+    fn bring(&self, placed: &Placed) -> Result<(), StoreError> {
+        for due in &placed.files {
+            self.sync(&due.path, &due.file)?;
+        }
+        self.sync_directory(&placed.directory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use spillgate_artifact::SystemClock;
+
+    use super::*;
+    use crate::conformance::facts_of;
+    use crate::{ArtifactStore, FileStore, Lifetime, Part, Receipt};
+
+    /// What a store brings to the disk, in a directory of its own.
+    struct Bench {
+        base: tempfile::TempDir,
+        /// Which files, in their order, and whether a manifest was there.
+        seen: Arc<Mutex<Vec<(String, bool)>>>,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let base = tempfile::tempdir().unwrap();
+            let seen = Arc::default();
+            Self { base, seen }
+        }
+
+        /// A store whose disk is asked by way of `sync`.
+        fn store(
+            &self,
+            when: SyncWhen,
+            sync: impl Fn(&str) -> io::Result<()> + Send + std::marker::Sync + 'static,
+        ) -> FileStore {
+            let seen = Arc::clone(&self.seen);
+            let disk = Disk::of(move |path, _| {
+                let (name, directory) = (role(path), path.parent().unwrap());
+                let directory = if path.is_dir() { path } else { directory };
+                let mut names = std::fs::read_dir(directory)
+                    .unwrap()
+                    .map(|e| e.unwrap().path());
+                let is_manifest = |name: &PathBuf| role(name) == "manifest";
+                let is_there = names.any(|name| is_manifest(&name));
+                seen.lock().unwrap().push((name.to_owned(), is_there));
+                sync(name)
+            });
+            FileStore::new(self.base.path(), Lifetime::Durable, Arc::new(SystemClock))
+                .synced(when)
+                .on(disk)
+        }
+
+        fn seen(&self) -> Vec<(String, bool)> {
+            let mut seen = std::mem::take(&mut *self.seen.lock().unwrap());
+            seen.sort();
+            seen
+        }
+    }
+
+    /// What a file is, by its name.
+    fn role(path: &Path) -> &'static str {
+        let name = path.file_name().unwrap().to_string_lossy();
+        let suffix = name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
+        match (name.starts_with(".draft-"), suffix) {
+            _ if name.starts_with("session-") => "directory",
+            (true, "view") => "view",
+            (true, "lines") => "lines",
+            (true, "json") => "manifest's draft",
+            (true, _) => "raw",
+            (false, "json") => "manifest",
+            (false, _) => "placed",
+        }
+    }
+
+    const ALL: [&str; 5] = ["directory", "lines", "manifest's draft", "raw", "view"];
+
+    fn commit(store: &FileStore) -> Result<Receipt, StoreError> {
+        let mut draft = store.draft()?;
+        draft.write(Part::Raw, b"raw")?;
+        draft.complete(Part::Raw);
+        draft.write(Part::View, b"view")?;
+        draft.complete(Part::View);
+        let mut facts = facts_of(b"raw");
+        (facts.view.is_raw, facts.view.bytes) = (false, 4);
+        draft.commit(facts, b"index")
+    }
+
+    #[test]
+    fn all_is_on_the_disk_before_a_manifest_is_there() {
+        let bench = Bench::new();
+        let store = bench.store(SyncWhen::Before, |_| Ok(()));
+        commit(&store).unwrap();
+        // Only the names, which are synced as a whole, come after it.
+        let want = ALL.map(|name| (name.to_owned(), name == "directory"));
+        assert_eq!(bench.seen(), want);
+    }
+
+    #[test]
+    fn bytes_after_a_sync_has_begun_are_synced_again() {
+        let bench = Bench::new();
+        let store = bench.store(SyncWhen::Before, |_| Ok(()));
+        let mut draft = store.draft().unwrap();
+        for part in [&b"one"[..], b"two"] {
+            draft.write(Part::Raw, part).unwrap();
+            draft.complete(Part::Raw);
+        }
+        draft.write(Part::Raw, b"three").unwrap();
+        draft.commit(facts_of(b"onetwothree"), b"").unwrap();
+        let raw = bench.seen().into_iter().filter(|(name, _)| name == "raw");
+        assert_eq!(raw.count(), 3);
+    }
+
+    #[test]
+    fn a_sync_that_fails_leaves_no_artifact() {
+        for failing in ALL {
+            let bench = Bench::new();
+            let store = bench.store(SyncWhen::Before, move |name| match name == failing {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => Ok(()),
+            });
+            let error = commit(&store).unwrap_err();
+            assert!(
+                matches!(error, StoreError::Full { .. }),
+                "{failing}: {error}"
+            );
+            assert!(store.list().unwrap().is_empty(), "{failing}");
+            let left = std::fs::read_dir(bench.base.path()).unwrap().count();
+            assert_eq!(left, 0, "{failing}");
+        }
+    }
+
+    #[test]
+    fn a_receipt_that_does_not_wait_can_be_used_at_once() {
+        let bench = Bench::new();
+        let gate = Arc::new(Mutex::new(()));
+        let (closed, held) = (Arc::clone(&gate), gate.lock().unwrap());
+        let store = bench.store(SyncWhen::After, move |_| {
+            drop(closed.lock().unwrap());
+            Ok(())
+        });
+        let receipt = commit(&store).unwrap();
+        // As another process would, or this one's successor.
+        let clock = Arc::new(SystemClock);
+        let other = FileStore::new(bench.base.path(), Lifetime::Durable, clock);
+        let stored = other.open(receipt.handle()).unwrap();
+        assert_eq!(stored.raw.bytes(0, 9).unwrap(), b"raw");
+        assert_eq!(stored.view.bytes(0, 9).unwrap(), b"view");
+        drop(held);
+        // The end of a store waits for the disk.
+        drop(store);
+        let seen = bench.seen();
+        assert!(seen.iter().all(|(_, is_there)| *is_there), "{seen:?}");
+        let names: Vec<&str> = seen.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ALL);
+    }
+
+    #[test]
+    fn after_a_failure_somebody_waits_and_is_told() {
+        for failing in ALL {
+            let bench = Bench::new();
+            let store = bench.store(SyncWhen::After, move |name| match name == failing {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => Ok(()),
+            });
+            let mut receipts = vec![commit(&store).unwrap()];
+            let error = loop {
+                match commit(&store) {
+                    Ok(receipt) => receipts.push(receipt),
+                    Err(error) => break error,
+                }
+                assert!(receipts.len() < 10_000, "{failing}: nobody is told");
+                std::thread::sleep(Duration::from_millis(1));
+            };
+            assert!(
+                matches!(error, StoreError::Full { .. }),
+                "{failing}: {error}"
+            );
+            // What has a handle is still there; what failed is not.
+            assert_eq!(store.list().unwrap().len(), receipts.len());
+            assert!(commit(&store).is_err(), "{failing}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Servers that are processes and do not do what they should.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_store::MemoryStore;
+use spillgate_wire::{ChildLink, Intake, Link, LinkError, Message, Parcel, ServerCommand, Sink};
+use tokio::time::timeout;
+
+/// Far more than anything here takes: only so that a test that hangs fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// More than any pipe holds.
+const MUCH: usize = 4 << 20;
+
+#[derive(Debug)]
+struct Nobody;
+
+impl Sink for Nobody {
+    fn take(&self, _: Parcel) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+}
+
+fn deaf() -> Arc<ChildLink> {
+    let command = ServerCommand {
+        program: "sleep".to_owned(),
+        arguments: vec!["1000".to_owned()],
+        ..ServerCommand::default()
+    };
+    let intake = Intake::new(Arc::new(MemoryStore::default()));
+    Arc::new(ChildLink::start(&command, intake, Arc::new(Nobody)).unwrap())
+}
+
+fn large() -> Message {
+    let text = "x".repeat(MUCH);
+    Message {
+        frame: format!("{{\"id\":1,\"method\":\"x\",\"params\":\"{text}\"}}\n").into(),
+        id: None,
+        method: None,
+        name: None,
+        headers: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn one_that_does_not_read_can_be_ended() {
+    for hurried in [true, false] {
+        let link = deaf();
+        let writer = Arc::clone(&link);
+        let writing = tokio::spawn(async move { writer.send(large()).await });
+        // Until the pipe is full.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let closed = timeout(PATIENCE, link.close(hurried)).await;
+        assert!(closed.is_ok(), "{hurried}");
+        let written = timeout(PATIENCE, writing).await.unwrap().unwrap();
+        assert!(matches!(written, Err(LinkError::Gone(_))), "{written:?}");
+    }
+}
+
+#[test]
+fn what_a_command_is_given_is_not_printed() {
+    let command = ServerCommand {
+        program: "server".to_owned(),
+        arguments: vec!["--key=hush".to_owned()],
+        env: [("API_KEY".to_owned(), "hush".to_owned())].into(),
+        directory: None,
+    };
+    let printed = format!("{command:?}");
+    assert!(printed.contains("API_KEY"), "{printed}");
+    assert!(!printed.contains("hush"), "{printed}");
+}
