@@ -10,16 +10,22 @@
 mod batch;
 mod event;
 mod guard;
+mod host;
 mod internal;
+mod orchestrator;
 mod report;
+mod run;
 mod session;
 mod settings;
 mod texts;
 
 pub use event::{Abort, CallId, Counted, Effect, Event, Kept, Planned, Returned, Status};
 pub use guard::Window;
+pub use host::{Given, Host};
 pub use internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, RESERVED, TASK_STATUS, TOOL_OUTPUT};
+pub use orchestrator::Orchestrator;
 pub use report::{Ending, Finished, Report, Source};
+pub use run::{NoWatcher, Until, Watcher, run};
 pub use session::{Session, TooLong};
 pub use settings::{
     CONCURRENCY, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_TURNS, Format, MAX_PAGING_TURNS, Offers,

@@ -83,6 +83,7 @@ impl Report {
     /// What is known where the model gave no report; `said` is its last text.
     pub(crate) fn synthetic(why: &str, said: Option<&str>, format: &Format) -> Self {
         let said = said.filter(|said| !said.trim().is_empty());
+        let why = why.trim_end_matches('.');
         let content = match format {
             Format::Json(_) => {
                 serde_json::json!({"status": "failure", "why": why, "said": said}).to_string()

@@ -12,7 +12,7 @@ use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_turns::{Nonce, Slot};
 
 use super::*;
-use crate::event::{CallId, Counted, Kept, Planned, Returned};
+use crate::event::{Counted, Kept, Planned, Returned};
 use crate::guard::Window;
 use crate::internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, TASK_STATUS, TOOL_OUTPUT};
 use crate::settings::{Format, Offers};
@@ -272,7 +272,7 @@ fn the_final_turn_has_the_report_alone_and_without_one_it_is_synthetic() {
     user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
     model: It is hard.
     store call_0 (SizeCap, 2400 bytes)
-    Failed("Your reply has neither a call nor a report.") Synthetic after 2 turns: No final report: Your reply has neither a call nor a report.. The model's last words:
+    Failed("Your reply has neither a call nor a report.") Synthetic after 2 turns: No final report: Your reply has neither a call nor a report. The model's last words:
 
     It is hard.
     "#);
@@ -329,15 +329,16 @@ fn what_would_overflow_is_stored_though_it_is_under_the_cap() {
 #[test]
 fn a_batch_that_does_not_fit_in_its_envelope_is_stored_in_parts() {
     let mut stage = Stage::new(&[("quotes", |_| ("\"\n".repeat(450), false))]);
-    stage.settings.window.window = 1500;
+    stage.settings.window.window = 1300;
     let calls = json!({"calls": [{"id": "1", "tool": "quotes", "parameters": {}}]});
     let says = [Scripted::calls(&[(BATCH, calls)]), report("done")];
     assert_snapshot!(stage.told(&says), @r#"
     tools: quotes agent__final_report agent__task_status agent__batch
-    tools: quotes agent__final_report agent__task_status agent__batch
+    tools: quotes agent__final_report agent__task_status agent__batch tool_output
     user: Find out.
     model:  [call_0 agent__batch {"calls":[{"id":"1","parameters":{},"tool":"quotes"}]}]
-    tool call_0: {"results":[{"id":"1","ok":true,"output":"\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"\n\"
+    tool call_0: {"results":[{"id":"1","ok":true,"output":"HANDLE call_0/1","tool":"quotes"}]}
+    store call_0/1 (ReserveFailed, 900 bytes)
     Success Tool after 2 turns: done
     "#);
 }
