@@ -3,7 +3,7 @@
 //! Inner calls take the same path as any other, so each of their results may be a
 //! handle of its own (decision 16). There is no batch in a batch, and no report.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use spillgate_llm::ToolCall;
 
 use crate::event::CallId;
@@ -60,7 +60,9 @@ pub(crate) fn calls(batch: &ToolCall) -> Result<Vec<Inner>, String> {
             inner.id.push('_');
         }
         if let Ok(call) = &mut inner.call {
-            call.id = CallId::within(batch, &inner.id).as_str().to_owned();
+            CallId::within(batch, &inner.id)
+                .as_str()
+                .clone_into(&mut call.id);
         }
         all.push(inner);
     }
@@ -111,28 +113,19 @@ fn inner(batch: &ToolCall, at: usize, call: &Value) -> Inner {
 
 /// What the batch gives back: each result under its id, in the order of the calls.
 pub(crate) fn envelope<'a>(inner: &[Inner], answer: impl Fn(&Inner) -> Answer<'a>) -> String {
+    let failed = |code: &str, message: &str| ("error", json!({"code": code, "message": message}));
     let results = inner.iter().map(|one| {
-        let mut result = Map::new();
-        result.insert("id".into(), json!(one.id));
-        result.insert("tool".into(), json!(one.tool));
-        match &one.call {
-            Err(Refusal { code, message }) => {
-                result.insert("ok".into(), json!(false));
-                result.insert("error".into(), json!({"code": code, "message": message}));
-            }
-            Ok(_) => {
-                let Answer { text, is_error } = answer(one);
-                result.insert("ok".into(), json!(!is_error));
-                match is_error {
-                    true => result.insert(
-                        "error".into(),
-                        json!({"code": "EXECUTION_ERROR", "message": text}),
-                    ),
-                    false => result.insert("output".into(), json!(text)),
-                };
-            }
-        }
-        Value::Object(result)
+        let (name, given) = match &one.call {
+            Err(refusal) => failed(refusal.code, &refusal.message),
+            Ok(_) => match answer(one) {
+                Answer {
+                    text,
+                    is_error: true,
+                } => failed("EXECUTION_ERROR", text),
+                Answer { text, .. } => ("output", json!(text)),
+            },
+        };
+        json!({"id": one.id, "tool": one.tool, "ok": name == "output", name: given})
     });
     json!({"results": results.collect::<Vec<_>>()}).to_string()
 }

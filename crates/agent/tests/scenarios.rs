@@ -27,7 +27,7 @@ use spillgate_turns::{Nonce, Slot};
 struct Sized;
 
 impl Host for Sized {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "test"
     }
 
@@ -187,7 +187,7 @@ fn found(request: &Request, handles: &mut Vec<String>) {
 
 fn message(message: &Message) -> String {
     match message {
-        Message::User(text) => format!("user: {:.60}", text),
+        Message::User(text) => format!("user: {text:.60}"),
         Message::Assistant { calls, .. } => {
             let names = calls
                 .iter()

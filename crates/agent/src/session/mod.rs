@@ -123,7 +123,7 @@ impl Session {
         match event {
             Event::Start => self.ask(None),
             Event::Replied(Ok(reply)) => self.replied(reply),
-            Event::Replied(Err(error)) => self.unanswered(error),
+            Event::Replied(Err(error)) => self.unanswered(&error),
             Event::Returned(id, returned) => self.returned(&id, returned),
             Event::Kept(id, kept) => self.kept(&id, kept),
             Event::Ended(Abort::Cancelled) => {

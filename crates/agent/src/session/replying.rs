@@ -14,7 +14,7 @@ use crate::texts;
 
 impl Session {
     /// The model could not be asked: neither by retries nor by another target.
-    pub(super) fn unanswered(&mut self, error: LlmError) -> Vec<Effect> {
+    pub(super) fn unanswered(&mut self, error: &LlmError) -> Vec<Effect> {
         let has_replies = matches!(self.messages.last(), Some(Message::Tools(_)));
         if error.kind != ErrorKind::ContextLength || !has_replies || self.is_final {
             let why = format!("the model could not be asked: {error}");

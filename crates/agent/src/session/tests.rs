@@ -467,12 +467,12 @@ proptest! {
         stage.stores = stores;
         let says: Vec<Reply> = sizes.chunks(3).map(|sizes| {
             let calls: Vec<(&str, Value)> = sizes.iter().map(|size| ("sized", json!({"size": size}))).collect();
-            match batched {
-                false => Scripted::calls(&calls),
-                true => {
-                    let inner: Vec<Value> = calls.iter().map(|(tool, arguments)| json!({"tool": tool, "parameters": arguments})).collect();
-                    Scripted::calls(&[(BATCH, json!({"calls": inner}))])
-                }
+            let inner = |(tool, arguments): &(&str, Value)| json!({"tool": tool, "parameters": arguments});
+            let inner: Vec<Value> = calls.iter().map(inner).collect();
+            if batched {
+                Scripted::calls(&[(BATCH, json!({"calls": inner}))])
+            } else {
+                Scripted::calls(&calls)
             }
         }).collect();
         let (requests, _, _) = stage.run(&says);
