@@ -48,6 +48,7 @@ mod profile;
 mod references;
 mod retrieve;
 mod sanitize;
+mod weighed;
 
 pub use capture_spooled::{LostRaw, SpooledRaw};
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
@@ -66,3 +67,4 @@ pub use profile::{
 };
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
 pub use retrieve::{RetrieveError, whole_number};
+pub use weighed::Weighed;

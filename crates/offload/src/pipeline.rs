@@ -220,7 +220,7 @@ impl Offloader {
         outcome
     }
 
-    fn offload(&self, plan: Plan) -> Outcome {
+    pub(crate) fn offload(&self, plan: Plan) -> Outcome {
         let Plan {
             measured,
             reason,
@@ -391,7 +391,7 @@ impl Offloader {
     }
 
     /// Enters an outcome that was worked on since `begun`.
-    fn account(&self, outcome: &Outcome, begun: Timestamp) {
+    pub(crate) fn account(&self, outcome: &Outcome, begun: Timestamp) {
         let now = self.clock.now();
         let took = begun.age_at(now).as_micros();
         let entry = |origin: &Origin, stats: &Stats, shown: &Presentation, exit| LedgerEntry {

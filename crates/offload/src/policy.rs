@@ -358,7 +358,7 @@ pub(crate) fn decide(measured: Measured, limits: Limits) -> Decision {
 }
 
 /// Whether any set limit is strictly exceeded (SPEC 2.3).
-fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
+pub(crate) fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
     let scan = measured.sanitized.captured.scan;
     let over = |limit: Option<u64>, size: u64| limit.is_some_and(|limit| size > limit);
     // Seed 004 estimates; its limit is 100,003 bytes and not a count.

@@ -18,15 +18,17 @@ pub struct Calls {
 
 /// Calls in the order of the model, with what is known of their replies.
 #[derive(Debug, Clone)]
-pub(crate) struct Sorted {
+pub struct Sorted {
     calls: Vec<ToolCall>,
     /// One for each call; `None` for those that are made.
     refusals: Vec<Option<ToolReply>>,
 }
 
 impl Sorted {
-    /// Sorts out what of `calls` can be made; at most `limit` are.
-    pub(crate) fn of(mut calls: Vec<ToolCall>, tools: &[ToolSpec], limit: u32) -> (Calls, Self) {
+    /// Sorts out what of `calls` can be made with `tools`; at most `limit` are. Ids
+    /// become such that each reply can be told from the others.
+    #[must_use]
+    pub fn of(mut calls: Vec<ToolCall>, tools: &[ToolSpec], limit: u32) -> (Calls, Self) {
         mend(&mut calls, tools);
         let (mut sorted, mut refusals) = (
             Calls {
@@ -48,8 +50,15 @@ impl Sorted {
     }
 
     /// The calls, mended where they had to be.
-    pub(crate) fn calls(&self) -> &[ToolCall] {
+    #[must_use]
+    pub fn calls(&self) -> &[ToolCall] {
         &self.calls
+    }
+
+    /// For each call its reply, if it cannot be made.
+    #[must_use]
+    pub fn refusals(&self) -> &[Option<ToolReply>] {
+        &self.refusals
     }
 
     /// One reply for each call, in their order; `made` are those of the calls that

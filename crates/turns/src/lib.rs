@@ -12,7 +12,7 @@ mod slot;
 mod step;
 mod texts;
 
-pub use calls::Calls;
+pub use calls::{Calls, Sorted};
 pub use host::{Observer, ToolHost, ToolReplyFuture};
 pub use run::run;
 pub use slot::{Nonce, Nonces, RandomNonces, Slot, SlotError};

@@ -50,8 +50,8 @@ impl Nonces for RandomNonces {
 /// - Text outside the wrapper is ignored, a code fence around it too. A wrapper with
 ///   escaped brackets (`&lt;`) is text.
 /// - The tag must be whole and exact, with our nonce. Attributes may stand in any
-///   order, with either quotes or none; a `format` that is not `text` names
-///   another slot.
+///   order, with either quotes or none; a `format` that is not the slot's (`text`, unless
+///   told otherwise) names another slot.
 /// - Outside a wrapper, what stands in `<think>` or `<thinking>` is ignored, as is
 ///   everything before a closing one that was never opened: some templates put
 ///   the opening one into the prompt. Thinking without an end goes on to the end.
@@ -62,6 +62,7 @@ impl Nonces for RandomNonces {
 pub struct Slot {
     nonce: Nonce,
     marks: Regex,
+    format: &'static str,
 }
 
 /// Why a reply has no answer.
@@ -87,7 +88,17 @@ impl Slot {
     #[must_use]
     pub fn new(nonce: Nonce) -> Self {
         let marks = marks(&nonce);
-        Self { nonce, marks }
+        Self {
+            nonce,
+            marks,
+            format: "text",
+        }
+    }
+
+    /// The same for another format than `text`: `markdown`, `json`.
+    #[must_use]
+    pub fn of_format(self, format: &'static str) -> Self {
+        Self { format, ..self }
     }
 
     /// What names it.
@@ -99,7 +110,7 @@ impl Slot {
     /// Its opening tag.
     #[must_use]
     pub fn opening(&self) -> String {
-        format!("<ai-agent-{}-FINAL format=\"text\">", self.nonce)
+        format!("<ai-agent-{}-FINAL format=\"{}\">", self.nonce, self.format)
     }
 
     /// Its closing tag.
@@ -139,7 +150,7 @@ impl Slot {
         for mark in self.marks.captures_iter(reply) {
             let whole = mark.get_match();
             let is = |name| mark.name(name).is_some();
-            if is("open") && !is_text(&mark["attributes"]) {
+            if is("open") && !is_of(&mark["attributes"], self.format) {
                 continue;
             }
             place = match place {
@@ -233,11 +244,11 @@ static ATTRIBUTE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"([\w:.-]+)\s*=\s*("[^"]*"|'[^']*'|\S+)"#).expect("invariant: it is ours")
 });
 
-/// Whether a tag with these attributes opens a slot for text.
-fn is_text(attributes: &str) -> bool {
+/// Whether a tag with these attributes opens a slot of that format.
+fn is_of(attributes: &str, format: &str) -> bool {
     ATTRIBUTE.captures_iter(attributes).all(|attribute| {
         let quotes = |c: char| "\"'“”".contains(c) || c.is_whitespace();
-        &attribute[1] != "format" || attribute[2].trim_matches(quotes) == "text"
+        &attribute[1] != "format" || attribute[2].trim_matches(quotes) == format
     })
 }
 

@@ -1,0 +1,179 @@
+//! What is in a batch, and what comes back of it? (`agent__batch`)
+//!
+//! Inner calls take the same path as any other, so each of their results may be a
+//! handle of its own (decision 16). There is no batch in a batch, and no report.
+
+use serde_json::{Value, json};
+use spillgate_llm::ToolCall;
+
+use crate::event::CallId;
+use crate::internal::{BATCH, FINAL_REPORT};
+
+/// A call of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Inner {
+    /// The model's name for it within the batch.
+    pub(crate) id: String,
+    /// The call, if it may be made; else why not.
+    pub(crate) call: Result<ToolCall, Refusal>,
+    /// The tool that it names.
+    pub(crate) tool: String,
+}
+
+/// Why a call of a batch is not made, with ai-agent's code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+}
+
+/// What an inner call gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) is_error: bool,
+}
+
+/// The calls of a batch. Models write `name` for `tool` and `arguments` for
+/// `parameters`, leave ids out, give one twice, and put the list into a string:
+/// what is meant is taken. An error is for the model.
+pub(crate) fn calls(batch: &ToolCall) -> Result<Vec<Inner>, String> {
+    let arguments: Value = serde_json::from_str(&batch.arguments)
+        .map_err(|error| format!("The arguments are not JSON: {error}."))?;
+    let listed = match &arguments["calls"] {
+        Value::String(text) => serde_json::from_str(text)
+            .map_err(|error| format!("`calls` is a text that is no JSON list: {error}."))?,
+        other => other.clone(),
+    };
+    let Value::Array(listed) = listed else {
+        return Err(
+            "`calls` must be a list of calls: {\"id\", \"tool\", \"parameters\"}.".to_owned(),
+        );
+    };
+    if listed.is_empty() {
+        return Err("`calls` is empty.".to_owned());
+    }
+    let mut all: Vec<Inner> = Vec::new();
+    for (at, call) in listed.iter().enumerate() {
+        let mut inner = inner(batch, at, call);
+        while all.iter().any(|other| other.id == inner.id) {
+            inner.id.push('_');
+        }
+        if let Ok(call) = &mut inner.call {
+            CallId::within(batch, &inner.id)
+                .as_str()
+                .clone_into(&mut call.id);
+        }
+        all.push(inner);
+    }
+    Ok(all)
+}
+
+fn inner(batch: &ToolCall, at: usize, call: &Value) -> Inner {
+    let either = |one: &str, other: &str| call.get(one).or_else(|| call.get(other)).cloned();
+    let id = call.get("id").and_then(|id| match id {
+        Value::String(id) if !id.is_empty() => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    });
+    let id = id.unwrap_or_else(|| format!("call_{}", at + 1));
+    let tool = either("tool", "name").and_then(|tool| tool.as_str().map(str::to_owned));
+    let refused = |code, message: &str| {
+        Err(Refusal {
+            code,
+            message: message.to_owned(),
+        })
+    };
+    let Some(tool) = tool else {
+        return Inner {
+            id,
+            call: refused("EXECUTION_ERROR", "The call names no tool."),
+            tool: String::new(),
+        };
+    };
+    let arguments = match either("parameters", "arguments") {
+        None | Some(Value::Null) => "{}".to_owned(),
+        // Some models write the arguments as text, as the outer call has them.
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+    };
+    let call = match tool.as_str() {
+        BATCH | FINAL_REPORT => refused(
+            "INTERNAL_NOT_ALLOWED",
+            "It cannot be called within a batch.",
+        ),
+        _ => Ok(ToolCall {
+            id: CallId::within(batch, &id).as_str().to_owned(),
+            name: tool.clone(),
+            arguments,
+        }),
+    };
+    Inner { id, call, tool }
+}
+
+/// What the batch gives back: each result under its id, in the order of the calls.
+pub(crate) fn envelope<'a>(inner: &[Inner], answer: impl Fn(&Inner) -> Answer<'a>) -> String {
+    let failed = |code: &str, message: &str| ("error", json!({"code": code, "message": message}));
+    let results = inner.iter().map(|one| {
+        let (name, given) = match &one.call {
+            Err(refusal) => failed(refusal.code, &refusal.message),
+            Ok(_) => match answer(one) {
+                Answer {
+                    text,
+                    is_error: true,
+                } => failed("EXECUTION_ERROR", text),
+                Answer { text, .. } => ("output", json!(text)),
+            },
+        };
+        json!({"id": one.id, "tool": one.tool, "ok": name == "output", name: given})
+    });
+    json!({"results": results.collect::<Vec<_>>()}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn batch(arguments: &str) -> ToolCall {
+        ToolCall {
+            id: "b".into(),
+            name: BATCH.into(),
+            arguments: arguments.into(),
+        }
+    }
+
+    #[test]
+    fn what_is_meant_is_taken() {
+        let written = [
+            r#"{"calls":[{"id":"1","tool":"a","parameters":{"x":1}}]}"#,
+            r#"{"calls":[{"name":"a","arguments":"{\"x\":1}"},{"id":7,"tool":"b"}]}"#,
+            r#"{"calls":"[{\"id\":\"1\",\"tool\":\"a\"},{\"id\":\"1\",\"tool\":\"b\"}]"}"#,
+            r#"{"calls":[{"id":"1","tool":"agent__batch"},{"tool":"agent__final_report"},{}]}"#,
+            r#"{"calls":[]}"#,
+            r#"{"calls":{"id":1}}"#,
+            r#"{"calls":[{"id":"1","#,
+        ];
+        let told = written.map(|arguments| match calls(&batch(arguments)) {
+            Err(error) => error,
+            Ok(calls) => calls
+                .iter()
+                .map(|one| match &one.call {
+                    Ok(call) => format!("{}: {} {}", call.id, call.name, call.arguments),
+                    Err(refusal) => format!("{}: {} {}", one.id, refusal.code, refusal.message),
+                })
+                .collect::<Vec<_>>()
+                .join("; "),
+        });
+        assert_snapshot!(told.join("\n"), @r#"
+        b/1: a {"x":1}
+        b/call_1: a {"x":1}; b/7: b {}
+        b/1: a {}; b/1_: b {}
+        1: INTERNAL_NOT_ALLOWED It cannot be called within a batch.; call_2: INTERNAL_NOT_ALLOWED It cannot be called within a batch.; call_3: EXECUTION_ERROR The call names no tool.
+        `calls` is empty.
+        `calls` must be a list of calls: {"id", "tool", "parameters"}.
+        The arguments are not JSON: EOF while parsing a value at line 1 column 20.
+        "#);
+    }
+}

@@ -1,0 +1,134 @@
+//! What can happen to a session, and what does it want done?
+//!
+//! A closed set: every way that a model, a tool or a store can behave is one of
+//! these, so each is a row of a table in a test.
+
+use spillgate_artifact::Reason;
+use spillgate_llm::{LlmError, Reply, Request, ToolCall};
+
+use crate::report::Finished;
+
+/// Names one call of a session: the model's id for it, or that of its batch, a
+/// slash and its own.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(String);
+
+impl CallId {
+    /// A call of the model's own.
+    #[must_use]
+    pub fn of(call: &ToolCall) -> Self {
+        Self(call.id.clone())
+    }
+
+    /// A call within a batch.
+    #[must_use]
+    pub fn within(batch: &ToolCall, id: &str) -> Self {
+        Self(format!("{}/{id}", batch.id))
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A call that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// What to name it by.
+    pub id: CallId,
+    /// The tool and its arguments.
+    pub call: ToolCall,
+}
+
+/// A text with its tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// The text.
+    pub text: String,
+    /// Its tokens.
+    pub tokens: u64,
+}
+
+/// What a tool gave, before anything is decided about it. The rim holds the bytes
+/// until it is told to store them or to let them go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Returned {
+    /// All of it; `None` if it is too large for that.
+    pub whole: Option<Counted>,
+    /// With its middle cut out to the size cap, where it is over the cap and may
+    /// not be stored.
+    pub cut: Option<Counted>,
+    /// Whether it is over the size cap.
+    pub is_over: bool,
+    /// Whether the tool says that it failed.
+    pub is_error: bool,
+    /// Whether it may be stored: no result of a retrieval is, and none while
+    /// `tool_output` is off.
+    pub is_storable: bool,
+}
+
+/// What came of storing a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// It is stored; this is shown instead.
+    Stored(Counted),
+    /// It could not be; this is shown, and that the rest is lost.
+    Failed(Counted),
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Nothing yet.
+    Start,
+    /// The model was asked, and this came of it: retries and other targets
+    /// included.
+    Replied(Result<Reply, LlmError>),
+    /// A call was made, and this came of it.
+    Returned(CallId, Returned),
+    /// A result was to be stored.
+    Kept(CallId, Kept),
+    /// The session is to end now.
+    Ended(Abort),
+}
+
+/// Why a session ends before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abort {
+    /// Somebody wants it to.
+    Cancelled,
+    /// Its time is over.
+    TimedOut,
+}
+
+/// What to do next. Each is answered by an event, but for those that say so.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Ask the model.
+    Ask(Request),
+    /// Make a call.
+    Call(Planned),
+    /// Store what a call gave, and say what is shown instead.
+    Store(CallId, Reason),
+    /// Let go what a call gave: it is shown, or nothing of it is. No event.
+    Release(CallId),
+    /// Show a person how far it is. No event.
+    Status(Status),
+    /// Nothing more: this came of it. No event.
+    Finish(Box<Finished>),
+}
+
+/// What the model says of its own progress (`agent__task_status`).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Status {
+    /// In its words: `starting`, `in-progress`, `completed` …
+    pub status: String,
+    /// What is done.
+    pub done: String,
+    /// What is not.
+    pub pending: String,
+    /// What it does now.
+    pub now: String,
+}

@@ -1,0 +1,128 @@
+//! Which tools are the session's own? (`agent__…`; seed 001, ai-agent's names)
+
+use serde_json::{Value, json};
+use spillgate_llm::ToolSpec;
+
+use crate::settings::{Format, Settings};
+
+/// Ends the session with its report.
+pub const FINAL_REPORT: &str = "agent__final_report";
+/// Says how far the model is.
+pub const TASK_STATUS: &str = "agent__task_status";
+/// Makes several calls at once.
+pub const BATCH: &str = "agent__batch";
+/// Extracts from stored results.
+pub const TOOL_OUTPUT: &str = "tool_output";
+/// Pages through a stored result.
+pub const GET_CONTINUATION: &str = "get_continuation";
+
+/// Names that no other tool may have.
+pub const RESERVED: [&str; 5] = [
+    FINAL_REPORT,
+    TASK_STATUS,
+    BATCH,
+    TOOL_OUTPUT,
+    GET_CONTINUATION,
+];
+
+/// All tools of a turn, in an order that changes only at its end, so that prompt
+/// caches stay warm. On the final turn there is the report alone (decision 14).
+pub(crate) fn listed(settings: &Settings, has_stored: bool, is_final: bool) -> Vec<ToolSpec> {
+    let report = final_report(&settings.format);
+    if is_final {
+        return vec![report];
+    }
+    let mut own = vec![report];
+    if settings.offers.status {
+        own.push(task_status());
+    }
+    let retrieval = settings.retrieval.as_ref().filter(|_| has_stored);
+    let callable: Vec<&ToolSpec> = settings.tools.iter().chain(retrieval).collect();
+    if settings.offers.batch && !callable.is_empty() {
+        let status = settings.offers.status.then(task_status);
+        let within: Vec<&ToolSpec> = callable.iter().copied().chain(&status).collect();
+        own.push(batch(&within));
+    }
+    let others = callable.into_iter().cloned();
+    let all = settings.tools.len();
+    let others: Vec<ToolSpec> = others.collect();
+    let (hosts, retrieval) = others.split_at(all);
+    [hosts, &own, retrieval].concat()
+}
+
+fn final_report(format: &Format) -> ToolSpec {
+    let content = match format {
+        Format::Json(schema) => {
+            json!({"content_json": schema.clone().unwrap_or_else(|| json!({}))})
+        }
+        Format::Text | Format::Markdown => {
+            json!({"report_content": {"type": "string", "minLength": 1}})
+        }
+    };
+    let name = content
+        .as_object()
+        .and_then(|one| one.keys().next().cloned());
+    let mut properties = json!({"report_format": {"type": "string", "const": format.name()}});
+    for (key, value) in content.as_object().into_iter().flatten() {
+        properties[key] = value.clone();
+    }
+    let what = match format {
+        Format::Json(_) => "the report as a JSON value",
+        Format::Markdown => "the report in Markdown",
+        Format::Text => "the report as plain text",
+    };
+    ToolSpec {
+        name: FINAL_REPORT.to_owned(),
+        description: format!(
+            "Finish the task with {what}. Call it once, alone, when nothing is left to do."
+        ),
+        schema: object(&properties, &[name.as_deref().unwrap_or_default()]),
+    }
+}
+
+fn task_status() -> ToolSpec {
+    let text = |what: &str| json!({"type": "string", "description": what});
+    let properties = json!({
+        "status": {"type": "string", "enum": ["starting", "in-progress", "completed"]},
+        "done": text("what is done"),
+        "pending": text("what is left"),
+        "now": text("what you do now"),
+    });
+    ToolSpec {
+        name: TASK_STATUS.to_owned(),
+        description: "Tell the user how far you are, beside other calls; it gives nothing back."
+            .to_owned(),
+        schema: object(&properties, &["status", "now"]),
+    }
+}
+
+/// The schema follows the tool list, so that `tool_output` may be called from within
+/// (decision 16).
+fn batch(within: &[&ToolSpec]) -> ToolSpec {
+    let call = |tool: &&ToolSpec| {
+        let properties = json!({
+            "id": {"type": "string", "minLength": 1},
+            "tool": {"type": "string", "const": tool.name},
+            "parameters": tool.schema,
+        });
+        object(&properties, &["id", "tool", "parameters"])
+    };
+    let calls: Vec<Value> = within.iter().map(call).collect();
+    let properties = json!({
+        "calls": {"type": "array", "minItems": 1, "items": {"anyOf": calls}},
+    });
+    ToolSpec {
+        name: BATCH.to_owned(),
+        description: "Make several calls at once; each result comes back under its id.".to_owned(),
+        schema: object(&properties, &["calls"]),
+    }
+}
+
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties,
+        "required": required,
+    })
+}

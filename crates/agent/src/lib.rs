@@ -1,0 +1,33 @@
+//! An agent session: a model, its tools and its report (SPEC 4.3, seeds 000/001).
+//!
+//! [`Session`] is the session as a pure step function: [`Event`]s in, [`Effect`]s
+//! out. What it wants done is done at the rim: the model is asked, tools are
+//! called, what they give goes through the pipeline (`spillgate-offload`), and
+//! everything is written into a tree of operations.
+//!
+//! Read `session/mod.rs` first, then `session/results.rs`: what becomes of a result.
+
+mod batch;
+mod event;
+mod guard;
+mod host;
+mod internal;
+mod orchestrator;
+mod report;
+mod run;
+mod session;
+mod settings;
+mod texts;
+
+pub use event::{Abort, CallId, Counted, Effect, Event, Kept, Planned, Returned, Status};
+pub use guard::Window;
+pub use host::{Given, Host};
+pub use internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, RESERVED, TASK_STATUS, TOOL_OUTPUT};
+pub use orchestrator::Orchestrator;
+pub use report::{Ending, Finished, Report, Source};
+pub use run::{NoWatcher, Until, Watcher, run};
+pub use session::{Session, TooLong};
+pub use settings::{
+    CONCURRENCY, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_TURNS, Format, MAX_PAGING_TURNS, Offers,
+    Settings,
+};

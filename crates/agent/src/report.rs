@@ -1,0 +1,203 @@
+//! What came of a session, and in which form?
+
+use serde::Serialize;
+use serde_json::Value;
+use spillgate_llm::{ToolCall, Usage};
+
+use crate::settings::Format;
+
+/// Where a report comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The model called `agent__final_report`.
+    Tool,
+    /// The model wrote it into the wrapper.
+    Wrapper,
+    /// The model gave none: this is what is known of the session.
+    Synthetic,
+}
+
+/// The report of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// `text`, `markdown` or `json`.
+    pub format: &'static str,
+    /// It.
+    pub content: String,
+    /// Who made it.
+    pub source: Source,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "status", content = "why")]
+pub enum Ending {
+    /// With a report of the model.
+    Success,
+    /// Without: it gave none in its turns, refused, or could not be asked.
+    Failed(String),
+    /// It was cancelled.
+    Cancelled,
+    /// It took too long.
+    TimedOut,
+}
+
+/// What came of a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finished {
+    /// How it ended.
+    pub ending: Ending,
+    /// Its report; synthetic unless it ended with one.
+    pub report: Report,
+    /// What all replies of the model used together.
+    pub usage: Usage,
+    /// Times that the model was asked.
+    pub turns: u32,
+}
+
+impl Report {
+    /// The report in a call of `agent__final_report`. An error is for the model.
+    pub(crate) fn called(call: &ToolCall, format: &Format) -> Result<Self, String> {
+        let arguments: Value = serde_json::from_str(&call.arguments)
+            .map_err(|error| format!("The arguments are not JSON: {error}."))?;
+        // Models name what they give by the seed's names or shorter ones.
+        let given = ["content_json", "report_content", "content", "report"];
+        let given = given.iter().find_map(|key| arguments.get(*key));
+        let Some(given) = given.filter(|given| !is_blank(given)) else {
+            return Err("The report is empty.".to_owned());
+        };
+        let content = match (format, given) {
+            (Format::Json(_), Value::String(text)) => text.clone(),
+            (_, Value::String(text)) => text.trim().to_owned(),
+            (_, value) => value.to_string(),
+        };
+        Self::checked(content, format, Source::Tool)
+    }
+
+    /// The report that stood in the wrapper. An error is for the model.
+    pub(crate) fn written(content: String, format: &Format) -> Result<Self, String> {
+        Self::checked(content, format, Source::Wrapper)
+    }
+
+    /// What is known where the model gave no report; `said` is its last text.
+    pub(crate) fn synthetic(why: &str, said: Option<&str>, format: &Format) -> Self {
+        let said = said.filter(|said| !said.trim().is_empty());
+        let why = why.trim_end_matches('.');
+        let content = match format {
+            Format::Json(_) => {
+                serde_json::json!({"status": "failure", "why": why, "said": said}).to_string()
+            }
+            Format::Text | Format::Markdown => match said {
+                Some(said) => format!("No final report: {why}. The model's last words:\n\n{said}"),
+                None => format!("No final report: {why}."),
+            },
+        };
+        Self {
+            format: format.name(),
+            content,
+            source: Source::Synthetic,
+        }
+    }
+
+    fn checked(content: String, format: &Format, source: Source) -> Result<Self, String> {
+        let content = match format {
+            Format::Text | Format::Markdown => content,
+            Format::Json(schema) => json(&content, schema.as_ref())?,
+        };
+        Ok(Self {
+            format: format.name(),
+            content,
+            source,
+        })
+    }
+}
+
+fn is_blank(given: &Value) -> bool {
+    match given {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        _ => false,
+    }
+}
+
+/// The JSON value in `content`, which may stand in a code fence, checked.
+fn json(content: &str, schema: Option<&Value>) -> Result<String, String> {
+    let text = content.trim();
+    let fenced = text
+        .strip_prefix("```json")
+        .or_else(|| text.strip_prefix("```"))
+        .and_then(|text| text.strip_suffix("```"));
+    let value: Value = serde_json::from_str(fenced.unwrap_or(text))
+        .map_err(|error| format!("The report is not JSON: {error}."))?;
+    if let Some(schema) = schema {
+        let validator = jsonschema::validator_for(schema)
+            .map_err(|error| format!("The schema of the report is broken: {error}."))?;
+        let errors: Vec<String> = validator
+            .iter_errors(&value)
+            .take(3)
+            .map(|error| format!("{} at '{}'", error, error.instance_path()))
+            .collect();
+        if !errors.is_empty() {
+            return Err(format!(
+                "The report is not of its schema: {}.",
+                errors.join("; ")
+            ));
+        }
+    }
+    Ok(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reports_are_taken_as_meant_and_checked() {
+        let schema =
+            json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
+        let cases = [
+            (
+                Format::Text,
+                r#"{"report_format":"text","report_content":" all well \n"}"#,
+            ),
+            (Format::Text, r#"{"content":{"a":1}}"#),
+            (Format::Markdown, r#"{"report_content":""}"#),
+            (Format::Markdown, r#"{"report_content": "A"#),
+            (Format::Json(None), r#"{"content_json":[1,2]}"#),
+            (
+                Format::Json(None),
+                r#"{"report_content":"```json\n{\"a\":1}\n```"}"#,
+            ),
+            (
+                Format::Json(Some(schema.clone())),
+                r#"{"content_json":{"n":1.5}}"#,
+            ),
+            (Format::Json(Some(schema)), r#"{"content_json":{"n":1}}"#),
+        ];
+        let told = cases.map(|(format, arguments)| {
+            let call = ToolCall {
+                id: String::new(),
+                name: String::new(),
+                arguments: arguments.to_owned(),
+            };
+            match Report::called(&call, &format) {
+                Ok(report) => format!("{}: {}", report.format, report.content),
+                Err(error) => error,
+            }
+        });
+        assert_snapshot!(told.join("\n"), @r#"
+        text: all well
+        text: {"a":1}
+        The report is empty.
+        The arguments are not JSON: EOF while parsing a string at line 1 column 21.
+        json: [1,2]
+        json: {"a":1}
+        The report is not of its schema: 1.5 is not of type "integer" at '/n'.
+        json: {"n":1}
+        "#);
+    }
+}

@@ -1,0 +1,181 @@
+//! What did the model say, and what follows from it?
+
+use serde_json::Value;
+use spillgate_llm::{ErrorKind, LlmError, Message, Reply, Stop, ToolCall};
+use spillgate_turns::{SlotError, Sorted};
+
+use super::round::{Round, Shown};
+use super::{MESSAGE_TOKENS, Session};
+use crate::batch;
+use crate::event::{Effect, Status};
+use crate::internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, TASK_STATUS, listed};
+use crate::report::{Ending, Report};
+use crate::texts;
+
+impl Session {
+    /// The model could not be asked: neither by retries nor by another target.
+    pub(super) fn unanswered(&mut self, error: &LlmError) -> Vec<Effect> {
+        let has_replies = matches!(self.messages.last(), Some(Message::Tools(_)));
+        if error.kind != ErrorKind::ContextLength || !has_replies || self.is_final {
+            let why = format!("the model could not be asked: {error}");
+            return self.finish(Ending::Failed(why.clone()), &why);
+        }
+        // A provider counts other tokens than we do: what tools gave last goes, and
+        // that ends it.
+        self.guard.close();
+        self.leave_out_last();
+        self.ask(None)
+    }
+
+    /// The model answered.
+    pub(super) fn replied(&mut self, reply: Reply) -> Vec<Effect> {
+        self.usage += reply.usage;
+        self.guard.counted(reply.usage.input);
+        if !reply.text.trim().is_empty() {
+            self.said = Some(reply.text.clone());
+        }
+        if reply.stop == Stop::Refused {
+            let why = "the model refused";
+            return self.finish(Ending::Failed(why.to_owned()), why);
+        }
+        let written = match self.slot.answer(&reply.text, &reply.stop) {
+            Ok(answer) => Report::written(answer, &self.settings.format),
+            Err(error) => Err(what_was_wrong(&error).to_owned()),
+        };
+        let why = match written {
+            Ok(report) => return self.end(Ending::Success, report),
+            Err(why) => why,
+        };
+        let tools = listed(&self.settings, self.stored > 0, self.is_final);
+        let limit = self.settings.calls_per_turn;
+        let (calls, sorted) = Sorted::of(reply.calls, &tools, limit);
+        let report = calls.make.iter().find(|call| call.name == FINAL_REPORT);
+        let report = report.map(|call| Report::called(call, &self.settings.format));
+        let why = match report {
+            Some(Ok(report)) => return self.end(Ending::Success, report),
+            Some(Err(why)) => why,
+            None => why,
+        };
+        self.heard(&reply.text, sorted.calls());
+        if sorted.calls().is_empty() || self.is_final {
+            return self.ask(Some(&why));
+        }
+        let (mut round, mut effects) = (Round::default(), Vec::new());
+        for (call, refusal) in sorted.calls().iter().zip(sorted.refusals()) {
+            match refusal {
+                Some(reply) => round.answered(call, self.error(&reply.text)),
+                None => self.plan(&mut round, call, &why, &mut effects),
+            }
+        }
+        self.guard.add(round.tokens());
+        self.round = Some(round);
+        effects.extend(self.go_on());
+        effects
+    }
+
+    /// Notes what the model said. Providers refuse messages that say nothing.
+    fn heard(&mut self, text: &str, calls: &[ToolCall]) {
+        if calls.is_empty() && text.trim().is_empty() {
+            return;
+        }
+        let count = |text: &str| self.counter.count(text);
+        let call = |call: &ToolCall| {
+            // Its reply names it, too.
+            2 * count(&call.id) + count(&call.name) + count(&call.arguments) + 2 * MESSAGE_TOKENS
+        };
+        let tokens = count(text) + calls.iter().map(call).sum::<u64>() + MESSAGE_TOKENS;
+        self.guard.add(tokens);
+        let said = Message::Assistant {
+            text: text.to_owned(),
+            calls: calls.to_vec(),
+        };
+        self.push(said, Vec::new());
+    }
+
+    /// One call of a reply.
+    fn plan(&self, round: &mut Round, call: &ToolCall, why: &str, effects: &mut Vec<Effect>) {
+        match call.name.as_str() {
+            FINAL_REPORT => round.answered(call, self.error(why)),
+            BATCH => match batch::calls(call) {
+                Err(why) => round.answered(call, self.error(&why)),
+                Ok(inner) => {
+                    let mut made: Vec<ToolCall> = Vec::new();
+                    made.extend(
+                        inner
+                            .iter()
+                            .filter_map(|one| one.call.as_ref().ok().cloned()),
+                    );
+                    effects.extend(made.iter().filter_map(status));
+                    round.batched(call, inner, |inner| self.answered_at_once(inner));
+                }
+            },
+            _ => {
+                effects.extend(status(call));
+                match self.answered_at_once(call) {
+                    Some(shown) => round.answered(call, shown),
+                    None => round.planned(call),
+                }
+            }
+        }
+    }
+
+    /// What needs nobody to be answered.
+    fn answered_at_once(&self, call: &ToolCall) -> Option<Shown> {
+        let tools = listed(&self.settings, self.stored > 0, self.is_final);
+        let (_, sorted) = Sorted::of(vec![call.clone()], &tools, 1);
+        if let Some(Some(refusal)) = sorted.refusals().first() {
+            return Some(self.error(&refusal.text));
+        }
+        match call.name.as_str() {
+            TASK_STATUS => Some(self.shown("ok", false)),
+            GET_CONTINUATION => {
+                let (tool, arguments, reply) = self.last_call.as_ref()?;
+                let same = *tool == call.name && same_json(arguments, &call.arguments);
+                same.then(|| self.shown(&texts::duplicate(tool, reply), false))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn error(&self, text: &str) -> Shown {
+        self.shown(text, true)
+    }
+
+    pub(super) fn shown(&self, text: &str, is_error: bool) -> Shown {
+        Shown {
+            text: text.to_owned(),
+            tokens: self.count(text),
+            is_error,
+            is_handle: false,
+            is_held: false,
+        }
+    }
+}
+
+/// What a person is told of a call.
+fn status(call: &ToolCall) -> Option<Effect> {
+    let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
+    let text = |key: &str| arguments[key].as_str().unwrap_or_default().to_owned();
+    (call.name == TASK_STATUS).then(|| {
+        Effect::Status(Status {
+            status: text("status"),
+            done: text("done"),
+            pending: text("pending"),
+            now: text("now"),
+        })
+    })
+}
+
+fn same_json(one: &str, other: &str) -> bool {
+    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+    one == other || value(one).is_some_and(|one| Some(one) == value(other))
+}
+
+fn what_was_wrong(error: &SlotError) -> &'static str {
+    match error {
+        SlotError::Empty => "Your reply is empty.",
+        SlotError::Missing => "Your reply has neither a call nor a report.",
+        SlotError::Ambiguous => "Your reply has two different reports; give one.",
+        SlotError::CutOff => "Your report was cut off before its end; make it shorter.",
+    }
+}

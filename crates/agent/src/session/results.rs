@@ -1,0 +1,180 @@
+//! What becomes of a result?
+//!
+//! In this order (seed 001, decisions 11, 18, 19): it fits and is shown; it is
+//! over a limit or would overflow the conversation, and is stored; it may not be
+//! stored, and its middle is cut out; nothing of it fits, and it is dropped.
+
+use spillgate_artifact::Reason;
+use spillgate_llm::Message;
+
+use super::Session;
+use super::round::{Round, Shown};
+use crate::event::{CallId, Counted, Effect, Kept, Returned};
+use crate::internal::GET_CONTINUATION;
+use crate::settings::{CONCURRENCY, MAX_PAGING_TURNS};
+use crate::texts;
+
+impl Session {
+    /// A call was made.
+    pub(super) fn returned(&mut self, id: &CallId, returned: Returned) -> Vec<Effect> {
+        let Some(round) = self.round.as_mut() else {
+            return Vec::new();
+        };
+        let Some(is_inner) = round.entry(id).map(|entry| entry.is_inner) else {
+            return Vec::new();
+        };
+        round.came_back();
+        let Returned {
+            whole,
+            cut,
+            is_over,
+            is_error,
+            is_storable,
+        } = returned;
+        let fits = whole
+            .as_ref()
+            .is_some_and(|whole| self.guard.holds(whole.tokens));
+        if is_storable && !is_error && (is_over || !fits) {
+            let reason = match is_over {
+                true => Reason::SizeCap,
+                false => Reason::TokenBudget,
+            };
+            let mut effects = vec![Effect::Store(id.clone(), reason)];
+            effects.extend(self.go_on());
+            return effects;
+        }
+        let shown = match is_over {
+            true => cut.or(whole),
+            false => whole,
+        };
+        let mut shown = self.taken(shown, is_error);
+        // Until its batch is put together it may still have to be stored.
+        shown.is_held = is_inner && is_storable && !shown.is_error;
+        let mut effects = Vec::new();
+        if !shown.is_held {
+            effects.push(Effect::Release(id.clone()));
+        }
+        self.settle(id, shown);
+        effects.extend(self.go_on());
+        effects
+    }
+
+    /// A result was to be stored.
+    pub(super) fn kept(&mut self, id: &CallId, kept: Kept) -> Vec<Effect> {
+        let Some(round) = self.round.as_ref() else {
+            return Vec::new();
+        };
+        // One that was shown already and did not fit into its batch gives its room back.
+        if let Some(before) = round.entry(id).and_then(|entry| entry.shown.as_ref()) {
+            self.guard.free(before.tokens);
+        }
+        let shown = match kept {
+            Kept::Stored(handle) => {
+                self.stored += 1;
+                if !self.guard.reserve(handle.tokens) {
+                    // The handle stays visible: what is stored must not be lost.
+                    self.guard.add(handle.tokens);
+                }
+                Shown {
+                    is_handle: true,
+                    ..self.counted(handle, false)
+                }
+            }
+            Kept::Failed(ends) => self.taken(Some(ends), false),
+        };
+        self.settle(id, shown);
+        self.go_on()
+    }
+
+    /// Takes room for what is to be shown; if there is none, it is dropped.
+    fn taken(&mut self, shown: Option<Counted>, is_error: bool) -> Shown {
+        let shown = shown.map(|shown| match shown.text.is_empty() {
+            true => Counted {
+                text: texts::EMPTY.to_owned(),
+                tokens: 1,
+            },
+            false => shown,
+        });
+        match shown {
+            Some(shown) if self.guard.reserve(shown.tokens) => self.counted(shown, is_error),
+            _ => {
+                self.guard.close();
+                let dropped = self.error(texts::DROPPED);
+                self.guard.add(dropped.tokens);
+                dropped
+            }
+        }
+    }
+
+    fn counted(&self, Counted { text, tokens }: Counted, is_error: bool) -> Shown {
+        Shown {
+            tokens,
+            ..self.shown(&text, is_error)
+        }
+    }
+
+    fn settle(&mut self, id: &CallId, shown: Shown) {
+        let Some(round) = self.round.as_mut() else {
+            return;
+        };
+        if let Some(entry) = round.entry(id).filter(|_| !shown.is_error) {
+            let (tool, arguments) = (entry.call.name.clone(), entry.call.arguments.clone());
+            self.last_call = Some((tool, arguments, shown.text.clone()));
+        }
+        round.settle(id, shown);
+    }
+
+    /// Makes the next calls; when each has its answer, asks the model again.
+    pub(super) fn go_on(&mut self) -> Vec<Effect> {
+        let Some(mut round) = self.round.take() else {
+            return Vec::new();
+        };
+        let mut effects = Vec::new();
+        if self.guard.is_over() {
+            for planned in round.give_up() {
+                let refused = self.error(texts::NOT_MADE);
+                self.guard.add(refused.tokens);
+                round.settle(&planned.id, refused);
+            }
+        }
+        while let Some(planned) = round.next(CONCURRENCY) {
+            effects.push(Effect::Call(planned));
+        }
+        if !round.is_complete() {
+            self.round = Some(round);
+            return effects;
+        }
+        // A batch is more than what is in it: names, quotes, escapes.
+        let more: u64 = round
+            .envelopes()
+            .iter()
+            .map(|(text, inner)| self.count(text).saturating_sub(*inner))
+            .sum();
+        let largest = round.held().max_by_key(|(_, shown)| shown.tokens);
+        if !self.guard.holds(more)
+            && let Some((id, _)) = largest
+        {
+            effects.push(Effect::Store(id.clone(), Reason::ReserveFailed));
+            self.round = Some(round);
+            return effects;
+        }
+        if !self.guard.reserve(more) {
+            self.guard.add(more); // `fit` makes room for it
+        }
+        let held = round.held().map(|(id, _)| Effect::Release(id.clone()));
+        effects.extend(held);
+        self.concluded(&round);
+        effects.extend(self.ask(None));
+        effects
+    }
+
+    /// The round is over: its replies enter the conversation.
+    fn concluded(&mut self, round: &Round) {
+        let (replies, handles) = round.replies().into_iter().unzip();
+        self.push(Message::Tools(replies), handles);
+        if round.is_only(GET_CONTINUATION) && self.paging < MAX_PAGING_TURNS {
+            self.paging += 1;
+            self.turns -= 1;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Where are the calls of one reply?
+
+use std::collections::{BTreeMap, VecDeque};
+
+use spillgate_llm::{ToolCall, ToolReply};
+
+use crate::batch::{self, Answer, Inner};
+use crate::event::{CallId, Planned};
+use crate::texts;
+
+/// What a call gave, as the model is shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) text: String,
+    pub(crate) tokens: u64,
+    pub(crate) is_error: bool,
+    /// It leads to what is stored: the last to be left out.
+    pub(crate) is_handle: bool,
+    /// The rim still has all of it and may store it.
+    pub(crate) is_held: bool,
+}
+
+/// A call on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) call: ToolCall,
+    /// `None` until it is known what is shown.
+    pub(crate) shown: Option<Shown>,
+    /// Whether it is within a batch.
+    pub(crate) is_inner: bool,
+}
+
+/// The calls of one reply, until each has an answer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Round {
+    /// In the order in which the model made them.
+    order: Vec<CallId>,
+    entries: BTreeMap<CallId, Entry>,
+    batches: BTreeMap<CallId, Vec<Inner>>,
+    queue: VecDeque<Planned>,
+    running: usize,
+}
+
+impl Round {
+    /// A call that is answered already.
+    pub(crate) fn answered(&mut self, call: &ToolCall, shown: Shown) {
+        self.order.push(CallId::of(call));
+        self.enter(call, Some(shown), false);
+    }
+
+    /// A call that is to be made.
+    pub(crate) fn planned(&mut self, call: &ToolCall) {
+        self.order.push(CallId::of(call));
+        self.queued(call, false);
+    }
+
+    /// A batch; `inner` are its calls, of which some may be answered already.
+    pub(crate) fn batched(
+        &mut self,
+        batch: &ToolCall,
+        inner: Vec<Inner>,
+        answered: impl Fn(&ToolCall) -> Option<Shown>,
+    ) {
+        for call in inner.iter().filter_map(|one| one.call.as_ref().ok()) {
+            match answered(call) {
+                Some(shown) => self.enter(call, Some(shown), true),
+                None => self.queued(call, true),
+            }
+        }
+        self.order.push(CallId::of(batch));
+        self.batches.insert(CallId::of(batch), inner);
+    }
+
+    fn queued(&mut self, call: &ToolCall, is_inner: bool) {
+        self.enter(call, None, is_inner);
+        self.queue.push_back(Planned {
+            id: CallId::of(call),
+            call: call.clone(),
+        });
+    }
+
+    fn enter(&mut self, call: &ToolCall, shown: Option<Shown>, is_inner: bool) {
+        let entry = Entry {
+            call: call.clone(),
+            shown,
+            is_inner,
+        };
+        self.entries.insert(CallId::of(call), entry);
+    }
+
+    /// Tokens of the answers so far.
+    pub(crate) fn tokens(&self) -> u64 {
+        let shown = self
+            .entries
+            .values()
+            .filter_map(|entry| entry.shown.as_ref());
+        shown.map(|shown| shown.tokens).sum()
+    }
+
+    /// The next call to make, while fewer than `most` are under way.
+    pub(crate) fn next(&mut self, most: usize) -> Option<Planned> {
+        let next = (self.running < most).then(|| self.queue.pop_front())?;
+        self.running += usize::from(next.is_some());
+        next
+    }
+
+    /// All calls that are not made yet, which now never will be.
+    pub(crate) fn give_up(&mut self) -> Vec<Planned> {
+        self.queue.drain(..).collect()
+    }
+
+    /// A call came back.
+    pub(crate) fn came_back(&mut self) {
+        self.running = self.running.saturating_sub(1);
+    }
+
+    pub(crate) fn entry(&self, id: &CallId) -> Option<&Entry> {
+        self.entries.get(id)
+    }
+
+    /// What is shown of a call is settled.
+    pub(crate) fn settle(&mut self, id: &CallId, shown: Shown) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.shown = Some(shown);
+        }
+    }
+
+    /// Whether each call has its answer.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.queue.is_empty() && self.entries.values().all(|entry| entry.shown.is_some())
+    }
+
+    /// The calls whose results the rim still has.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (&CallId, &Shown)> {
+        let entries = self.entries.iter();
+        entries
+            .filter_map(|(id, entry)| Some((id, entry.shown.as_ref()?)))
+            .filter(|(_, shown)| shown.is_held)
+    }
+
+    /// The texts of the batches, with the tokens of what is in them.
+    pub(crate) fn envelopes(&self) -> Vec<(String, u64)> {
+        let batches = self.batches.values();
+        let tokens = |inner: &Inner| {
+            let call = inner.call.as_ref().ok()?;
+            Some(self.entries.get(&CallId::of(call))?.shown.as_ref()?.tokens)
+        };
+        batches
+            .map(|inner| (self.envelope(inner), inner.iter().filter_map(tokens).sum()))
+            .collect()
+    }
+
+    fn envelope(&self, inner: &[Inner]) -> String {
+        batch::envelope(inner, |one| {
+            let call = one.call.as_ref().ok();
+            let entry = call.and_then(|call| self.entries.get(&CallId::of(call)));
+            let shown = entry.and_then(|entry| entry.shown.as_ref());
+            match shown {
+                Some(shown) => Answer {
+                    text: &shown.text,
+                    is_error: shown.is_error,
+                },
+                None => Answer {
+                    text: texts::UNFINISHED,
+                    is_error: true,
+                },
+            }
+        })
+    }
+
+    /// One reply for each call of the model, in their order, and whether it leads to
+    /// what is stored.
+    pub(crate) fn replies(&self) -> Vec<(ToolReply, bool)> {
+        let reply = |id: &CallId| {
+            let (text, is_error, is_handle) = match self.batches.get(id) {
+                Some(inner) => {
+                    let entries = self.entries.values().filter(|entry| entry.is_inner);
+                    let has_handle = entries
+                        .filter_map(|entry| entry.shown.as_ref())
+                        .any(|shown| shown.is_handle);
+                    (self.envelope(inner), false, has_handle)
+                }
+                None => match self.entries.get(id).and_then(|entry| entry.shown.as_ref()) {
+                    Some(shown) => (shown.text.clone(), shown.is_error, shown.is_handle),
+                    None => (texts::UNFINISHED.to_owned(), true, false),
+                },
+            };
+            let call_id = id.as_str().to_owned();
+            let reply = ToolReply {
+                call_id,
+                text,
+                is_error,
+            };
+            (reply, is_handle)
+        };
+        self.order.iter().map(reply).collect()
+    }
+
+    /// Whether all calls are of this tool, and there are some.
+    pub(crate) fn is_only(&self, tool: &str) -> bool {
+        let mut entries = self.entries.values();
+        !self.entries.is_empty() && entries.all(|entry| entry.call.name == tool)
+    }
+}

@@ -1,0 +1,70 @@
+//! What does the session itself say to the model? (wire.md)
+
+use spillgate_turns::Slot;
+
+use crate::internal::FINAL_REPORT;
+use crate::settings::Format;
+
+/// A result that did not fit and of which nothing could be shown.
+pub(crate) const DROPPED: &str = "(tool failed: context window budget exceeded)";
+
+/// A call that was not made, because an earlier one overflowed.
+pub(crate) const NOT_MADE: &str = "(tool failed: context window budget exceeded; \
+     previous tool overflowed. Session will conclude after this turn.)";
+
+/// What an empty result is shown as: providers refuse empty texts.
+pub(crate) const EMPTY: &str = " ";
+
+/// A call of a session that ended first.
+pub(crate) const UNFINISHED: &str = "(not finished: the session ended)";
+
+/// What a session says about itself after the prompt file's own words.
+pub(crate) fn instructions(slot: &Slot, format: &Format, has_batch: bool) -> String {
+    let mut lines = vec![
+        "## How to finish".to_owned(),
+        format!(
+            "When the task is done, call `{FINAL_REPORT}`, or write the report as {}, between {} and {}. \
+             Nothing outside counts.",
+            format.in_words(),
+            slot.opening(),
+            slot.closing(),
+        ),
+    ];
+    if has_batch {
+        lines.push(
+            "Calls that do not need each other's results go together, in one reply or one `agent__batch`."
+                .to_owned(),
+        );
+    }
+    lines.join("\n")
+}
+
+/// That a reply had neither a call nor a report.
+pub(crate) fn reminder(slot: &Slot, why: &str) -> String {
+    format!(
+        "{why} Call a tool, or finish: `{FINAL_REPORT}`, or the report between {} and {}.",
+        slot.opening(),
+        slot.closing()
+    )
+}
+
+/// That only the report is left to do.
+pub(crate) fn final_turn(slot: &Slot, why: Option<&str>) -> String {
+    let why = why.map(|why| format!("{why} ")).unwrap_or_default();
+    format!(
+        "{why}This is the final turn: no other tool can be called any more. Finish now, from what you have seen: \
+         `{FINAL_REPORT}`, or the report between {} and {}.",
+        slot.opening(),
+        slot.closing()
+    )
+}
+
+/// That an identical call was just made (seed 002's sibling, obsidian-tools).
+pub(crate) fn duplicate(tool: &str, reply: &str) -> String {
+    const SHOWN: usize = 500;
+    let shown: String = reply.chars().take(SHOWN).collect();
+    format!(
+        "Duplicate call: you just called {tool} with the same arguments and it returned: {shown}\n\
+         If the operation isn't working as expected, try a different approach."
+    )
+}

@@ -1,0 +1,117 @@
+//! What if somebody else decides?
+//!
+//! An agent knows what else is in its conversation: a result that is within every
+//! limit may still not fit there (SPEC 2.3, `token_budget`), and one that fitted
+//! may not when it is put together with others (`reserve_failed`). So a result is
+//! weighed first, and stored when its owner says so.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use spillgate_artifact::{Origin, Reason, Stats};
+
+use crate::aside::TwoEnds;
+use crate::capture::capture_stream;
+use crate::measured::{Measured, measure};
+use crate::pipeline::{Offloader, Outcome};
+use crate::policy::{Limits, Plan, is_oversized};
+use crate::present::truncate;
+use crate::sanitize::sanitize;
+
+/// A text of more bytes than these is not given out whole: no conversation holds
+/// it.
+const MOST_WHOLE: u64 = 16 << 20;
+
+/// A result whose size is known, and about which nothing is decided.
+pub struct Weighed {
+    measured: Measured,
+    limits: Limits,
+}
+
+impl fmt::Debug for Weighed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.measured.sanitized.captured.scan.bytes;
+        f.debug_struct("Weighed")
+            .field("bytes", &bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Weighed {
+    /// Who made it.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.measured.sanitized.captured.origin
+    }
+
+    /// Its figures.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.measured.stats()
+    }
+
+    /// Whether it is over a limit that is set for it.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        is_oversized(&self.measured, &self.limits)
+    }
+
+    /// All of it, readable; `None` for what is far too large for a conversation, or
+    /// lost.
+    #[must_use]
+    pub fn whole(&self) -> Option<String> {
+        let captured = &self.measured.sanitized.captured;
+        let text = captured.text().ok()??;
+        let bytes = (captured.scan.bytes <= MOST_WHOLE).then(|| text.bytes(0, u64::MAX))?;
+        Some(String::from_utf8_lossy(&bytes.ok()?).into_owned())
+    }
+
+    /// Stores it, whatever its size: [`Outcome::Offloaded`], or
+    /// [`Outcome::NotStored`].
+    #[must_use]
+    pub fn keep(self, offloader: &Offloader, reason: Reason) -> Outcome {
+        let begun = offloader.clock().now();
+        let Self { measured, limits } = self;
+        let outcome = offloader.offload(Plan {
+            measured,
+            reason,
+            limits,
+        });
+        offloader.account(&outcome, begun);
+        outcome
+    }
+
+    /// Enters into the account that it is shown as it is.
+    pub fn pass(&self, offloader: &Offloader) {
+        let bytes = self.measured.sanitized.captured.scan.bytes;
+        offloader.ledger().inline(bytes);
+    }
+
+    /// With its middle cut out to the byte cap: what is shown where nothing is
+    /// stored (wire.md, truncation).
+    #[must_use]
+    pub fn cut(&self, offloader: &Offloader) -> String {
+        let ends = TwoEnds::of(&self.measured.sanitized.captured).read(&self.limits);
+        truncate(&ends, &self.limits, &**offloader.counter())
+    }
+}
+
+impl Offloader {
+    /// Takes in a result to its end and weighs it. An error is the stream's.
+    pub fn weigh(
+        &self,
+        origin: Origin,
+        is_error: bool,
+        reader: &mut dyn Read,
+    ) -> io::Result<Weighed> {
+        let store = &**self.store();
+        let mut captured = capture_stream(store, self.counter(), origin, reader, &mut |_| {})?;
+        captured.is_error = is_error;
+        let limits = self.limits(&captured.origin);
+        Ok(Weighed {
+            measured: measure(sanitize(captured), Arc::clone(self.counter())),
+            limits,
+        })
+    }
+}
