@@ -270,21 +270,19 @@ async fn over_the_token_budget_it_is_stored_too() {
 }
 
 #[tokio::test]
-async fn of_two_that_fit_alone_the_second_is_stored() {
+async fn of_two_that_fit_alone_one_is_stored() {
     let row = Row {
         cap: 50_000,
         window: 3000,
         ..Row::new(vec![Scripted::calls(&[give(6_000), give(6_000)]), done()])
     };
-    assert_snapshot!(row.told().await, @r#"
-    user: Find out.
-    model: give {"bytes":6000}; give {"bytes":6000}
-    tool: 200 lines, 6000 bytes
-    tool: Tool output is too large (6000 bytes, 201 lines, 1500 tokens).
-    Call tool_output(handle = "HANDLE-0", extract = "what to extract").
-    Provide precise and detailed instructions in `extract` about what you are looking for.
-    Success: done
-    "#);
+    let told = row.told().await;
+    // They race for the budget: whichever comes first is shown.
+    assert_eq!(told.matches("tool: 200 lines, 6000 bytes").count(), 1);
+    assert_eq!(
+        told.matches("Tool output is too large (6000 bytes").count(),
+        1
+    );
 }
 
 #[tokio::test]
