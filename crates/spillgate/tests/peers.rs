@@ -102,6 +102,7 @@ fn a_server_on_a_bad_day_does_not_kill_the_relay() {
         "surrogate: small is identical",
         "surrogate: cat --raw is what was sent",
         "noise: lines pass unchanged",
+        "cut off: the call gets an error",
         "noise: all that was sent arrives unchanged",
         "huge: the whole reply is short",
         "exit: call 1 gets an error",

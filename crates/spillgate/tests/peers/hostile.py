@@ -122,6 +122,16 @@ def malformed(case: Case) -> None:
         case.equal("noise: all that was sent arrives unchanged", case.received(), peer.sent)
 
 
+def cut_off(case: Case) -> None:
+    """A reply that breaks off: whoever waits for it is told, and the server goes on."""
+    if not case.gated:
+        return
+    with case.session() as peer:
+        peer.start_call(1, "cut_off")
+        failed(case, "cut off: the call gets an error", peer, 1)
+        case.alive("cut off", peer)
+
+
 def large(case: Case) -> None:
     """A result of fifty megabytes on one line."""
     with case.session() as peer:
@@ -354,7 +364,7 @@ def wait_gone(processes: list[int]) -> bool:
 
 
 SCENARIOS = (
-    surrogates, malformed, large, death, hanging_up, last_words, progress, cancellation,
+    surrogates, malformed, cut_off, large, death, hanging_up, last_words, progress, cancellation,
     colliding_ids, shapes, endings, last_calls, launched,
 )  # fmt: skip
 

@@ -159,6 +159,11 @@ def noise(server: Server, request: Any, _: dict[str, Any]) -> None:
     server.emit(*NOISE, wire(request, text(b"after the noise")), *NOISE)
 
 
+def cut_off(server: Server, request: Any, _: dict[str, Any]) -> None:
+    """A reply that breaks off in the middle of its line, and nothing more."""
+    server.emit(wire(request, text(b"never whole"))[:-12] + b"\n")
+
+
 def huge(server: Server, request: Any, params: dict[str, Any]) -> None:
     """One line of so many megabytes."""
     count = params["arguments"]["megabytes"] * 1_000_000 // (len(FILLER) - 1)
@@ -264,7 +269,7 @@ def unterminated(server: Server, request: Any, _: dict[str, Any]) -> None:
 TOOLS: dict[str, Callable[..., None]] = {
     tool.__name__: tool
     for tool in (
-        surrogate, noise, huge, die, hang_up, never, slow, ask, failed, picture, blocks,
+        surrogate, noise, cut_off, huge, die, hang_up, never, slow, ask, failed, picture, blocks,
         backwards, pieces, tree, tree_only, unterminated,
     )
 }  # fmt: skip
