@@ -27,8 +27,6 @@ use crate::{peers, workspace};
 
 /// Set to `1` it leaves this out of `cargo xtask test`.
 const SKIP: &str = "SPILLGATE_SKIP_CONFORMANCE";
-/// Has CI compare clients, too.
-const CLIENTS: &str = "SPILLGATE_CONFORMANCE_CLIENTS";
 
 /// Builds what is run. Like the tests' build, or everything would be compiled twice.
 pub(crate) const BUILD: &str =
@@ -83,10 +81,7 @@ pub(crate) fn test_if_possible(report: &mut Report) -> Result<()> {
     // As the tests before it did: with other features half of it would be built anew.
     report.step("build gateway and servers", || run(&mut cargo(BUILT)))?;
     report.step("the comparison sees a difference", sees_a_difference)?;
-    let mut plan = Plan::of(&[])?;
-    // The clients take as long as both servers.
-    plan.clients = env::var_os(CLIENTS).is_some_and(|value| value == "1");
-    compare(report, &plan)
+    compare(report, &Plan::of(&[])?)
 }
 
 /// A proxy that loses progress must be found out, and one that loses nothing must not.
