@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::Read;
 
 use futures_util::future::BoxFuture;
+use spillgate_extract::Scope;
 use spillgate_llm::{ToolCall, ToolSpec};
 
 /// What a tool gave.
@@ -55,6 +56,7 @@ pub trait Host: Send + Sync + fmt::Debug {
     fn tools(&self) -> Vec<ToolSpec>;
 
     /// Calls one. A failure is given, too: the model is told and can mend it.
-    /// Dropping the future cancels the call.
-    fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Given>;
+    /// Dropping the future cancels the call. What it does beside may be written down
+    /// in `scope`, which is the call's own.
+    fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given>;
 }

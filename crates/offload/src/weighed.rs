@@ -51,6 +51,12 @@ impl Weighed {
         self.measured.stats()
     }
 
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.measured.sanitized.captured.scan.bytes
+    }
+
     /// Whether it is over a limit that is set for it.
     #[must_use]
     pub fn is_over(&self) -> bool {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use spillgate_artifact::Handle;
 use spillgate_llm::{Message, Reply, Request, Scripted, Stop, ToolSpec};
 use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_turns::{Nonce, Slot};
@@ -40,6 +41,11 @@ fn spec(name: &str) -> ToolSpec {
 
 fn counter() -> Arc<dyn TokenCounter> {
     Tokenizer::Heuristic.counter()
+}
+
+fn handle() -> Handle {
+    let text = format!("session-{0}/{0}", "00000000-0000-4000-8000-000000000000");
+    text.parse().unwrap()
 }
 
 fn slot() -> Slot {
@@ -131,7 +137,10 @@ impl Stage {
                     let counted = Counted { text, tokens };
                     let kept = match self.fails_to_store {
                         true => Kept::Failed(counted),
-                        false => Kept::Stored(counted),
+                        false => Kept::Stored {
+                            shown: counted,
+                            handle: handle(),
+                        },
                     };
                     Event::Kept(id, kept)
                 }
@@ -139,6 +148,7 @@ impl Stage {
                     assert!(held.remove(&id).is_some(), "released once: {}", id.as_str());
                     continue;
                 }
+                Effect::Settled(..) => continue,
                 Effect::Status(status) => {
                     log.push(format!("status {}: {}", status.status, status.now));
                     continue;
