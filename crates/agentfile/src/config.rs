@@ -67,6 +67,15 @@ impl ConfigFile {
         })
     }
 
+    /// The error of what stands at the end of these keys, from the top of the file;
+    /// `None` if nothing does.
+    #[must_use]
+    pub fn wrong(&self, keys: &[&str], what: impl Into<String>) -> Option<FileError> {
+        let found = self.root.find(keys)?;
+        let error = FileError::whole(&self.path, what).at(found.at);
+        Some(error.of(keys.join(".")))
+    }
+
     pub(crate) fn defaults(&self) -> &Settings {
         &self.given.defaults
     }

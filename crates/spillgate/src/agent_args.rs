@@ -1,9 +1,9 @@
 //! What was typed about an agent?
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{ArgGroup, Subcommand, ValueEnum, ValueHint};
+use spillgate_agentfile::{Count, CountOrNone, OutputFormat, Time, Whole};
 use spillgate_llm::TargetError;
 
 use crate::args::Models;
@@ -111,23 +111,23 @@ pub(crate) struct AgentRun {
 #[command(next_help_heading = LIMITS)]
 pub(crate) struct AgentLimits {
     /// Times that the model may be asked, the last time for its report alone
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_turns: Option<u32>,
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<Whole<1, 1000>>,
     /// Calls that are made of one reply
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_tool_calls_per_turn: Option<u32>,
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tool_calls_per_turn: Option<Whole<1, 1000>>,
     /// Tokens that a reply may have
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) max_output_tokens: Option<u64>,
+    #[arg(long, value_name = "N")]
+    pub(crate) max_output_tokens: Option<Count>,
     /// Tokens of the model's context: prompt and reply together
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) context_window: Option<u64>,
+    #[arg(long, value_name = "N")]
+    pub(crate) context_window: Option<Count>,
     /// Bytes over which a result is stored; 0 is no limit
     #[arg(long, value_name = "N")]
-    pub(crate) tool_response_max_bytes: Option<u64>,
+    pub(crate) tool_response_max_bytes: Option<CountOrNone>,
     /// How long it may take, such as 10m
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(crate) timeout: Option<Duration>,
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Time>,
 }
 
 /// What the report has to be.
@@ -152,13 +152,12 @@ pub(crate) enum ReportFormat {
     Json,
 }
 
-impl ReportFormat {
-    /// As it is written in a prompt file.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Markdown => "markdown",
-            Self::Json => "json",
+impl From<ReportFormat> for OutputFormat {
+    fn from(format: ReportFormat) -> Self {
+        match format {
+            ReportFormat::Text => Self::Text,
+            ReportFormat::Markdown => Self::Markdown,
+            ReportFormat::Json => Self::Json,
         }
     }
 }
