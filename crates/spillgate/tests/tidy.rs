@@ -42,6 +42,7 @@ const FLOORS: [(&str, u32); 24] = [
     ("spillgate-gateway", 7),
     ("spillgate-tools", 7),
     ("spillgate-front", 8),
+    ("spillgate-hosts", 8),
     ("spillgate", 9),
     ("xtask", 9),
 ];

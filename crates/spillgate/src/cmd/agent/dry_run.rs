@@ -1,0 +1,194 @@
+//! What would be run?
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use spillgate_agentfile::{Agent, SourceKind};
+use spillgate_llm::Target;
+
+use super::asked::{Asked, catalogue, window};
+use super::plan::Plan;
+use super::words::{count, number, one_line};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::settings::Settings;
+
+/// Characters of a value.
+const VALUE: usize = 200;
+
+/// Prints what would be run; starts nothing.
+pub(super) fn show(
+    plan: &Plan,
+    task: Option<&str>,
+    settings: &Settings,
+    out: &Output,
+) -> Result<u8, Failure> {
+    match out.json {
+        true => {
+            let mut object = object(plan, settings);
+            object["task"] = json!(task);
+            out.object(&object)?;
+        }
+        false => out.text(&text(plan, task, settings))?,
+    }
+    Ok(0)
+}
+
+fn object(plan: &Plan, settings: &Settings) -> Value {
+    let agent = &plan.agent;
+    let sources = agent.tools.iter().map(|source| {
+        json!({
+            "name": source.entry.name(),
+            "kind": source.kind,
+            "file": source.entry.file(),
+            "line": source.entry.place().line,
+            "only": source.only,
+            "what": source.entry.shown(),
+        })
+    });
+    let models = models(agent, settings);
+    let models = models.into_iter().map(|model| {
+        json!({
+            "model": model.target, "extracts": model.extracts, "window": model.window,
+            "max_output": model.max_output, "known": model.is_known,
+        })
+    });
+    let below = plan.below.iter().map(|plan| object(plan, settings));
+    json!({
+        "agent": agent.name.value,
+        "file": agent.path,
+        "prompt": agent.system,
+        "settings": agent.settings(),
+        "models": models.collect::<Vec<_>>(),
+        "ready": not_ready(plan, settings).is_none(),
+        "not_ready": not_ready(plan, settings),
+        "tools": sources.collect::<Vec<_>>(),
+        "agents": below.collect::<Vec<_>>(),
+    })
+}
+
+fn text(plan: &Plan, task: Option<&str>, settings: &Settings) -> String {
+    let mut text = String::new();
+    about(&mut text, plan, settings);
+    let task = task.map_or("none is given".to_owned(), |task| one_line(task, VALUE));
+    write!(text, "\ntask: {task}\n").expect("writing to a string");
+    text
+}
+
+fn about(text: &mut String, plan: &Plan, settings: &Settings) {
+    let agent = &plan.agent;
+    let mut line = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    line(format!("{} ({})", agent.name.value, agent.path.display()));
+    line(String::new());
+    line("prompt:".to_owned());
+    for one in agent.system.lines() {
+        line(format!("  {}", one_line(one, usize::MAX)));
+    }
+    line(String::new());
+    line("settings:".to_owned());
+    let rows = agent.settings();
+    let widest = |of: &dyn Fn(usize) -> usize| (0..rows.len()).map(of).max().unwrap_or(0);
+    let values: Vec<String> = rows.iter().map(|row| one_line(&row.value, VALUE)).collect();
+    let key = widest(&|at| rows[at].key.chars().count());
+    let value = widest(&|at| values[at].chars().count()).min(40);
+    for (row, shown) in rows.iter().zip(&values) {
+        line(format!("  {:key$}  {shown:value$}  {}", row.key, row.source));
+    }
+    line(String::new());
+    line("models:".to_owned());
+    models(agent, settings).iter().for_each(|model| line(model.line()));
+    if let Some(why) = not_ready(plan, settings) {
+        line(format!("  not ready: {}", why.replace('\n', "\n  ")));
+    }
+    line(String::new());
+    line("tools from:".to_owned());
+    if agent.tools.is_empty() && plan.below.is_empty() {
+        line("  nowhere: it has those of every session alone".to_owned());
+    }
+    for source in &agent.tools {
+        let only = match &source.only[..] {
+            [] => String::new(),
+            only => format!(", of it {}", only.join(", ")),
+        };
+        let (entry, kind) = (&source.entry, kind(source.kind));
+        let place = format!("{}:{}", entry.file().display(), entry.place().line);
+        line(format!("  {} ({kind}, {place}{only})", entry.name()));
+        line(format!("    {}", one_line(&entry.shown().to_string(), 5 * VALUE)));
+    }
+    for below in &plan.below {
+        let (name, path) = (&below.agent.name.value, below.agent.path.display());
+        line(format!("  {name} (an agent, {path})"));
+    }
+    for below in &plan.below {
+        text.push_str("\n────\n");
+        about(text, below, settings);
+    }
+}
+
+fn kind(kind: SourceKind) -> &'static str {
+    match kind {
+        SourceKind::Mcp => "an MCP server",
+        SourceKind::Rest => "an HTTP request",
+        SourceKind::OpenApi => "an OpenAPI document",
+    }
+}
+
+/// A model that would be asked.
+struct Model {
+    target: Target,
+    extracts: bool,
+    window: u64,
+    max_output: u64,
+    limit: u64,
+    is_known: bool,
+}
+
+impl Model {
+    fn line(&self) -> String {
+        let what = match (self.extracts, self.is_known) {
+            (true, _) => ", extracts",
+            (false, true) => "",
+            (false, false) => ", of which nothing is known: set its window",
+        };
+        format!(
+            "  {}: {} of context, {} of a reply, {} for the conversation{what}",
+            self.target,
+            count(self.window, "token", "tokens"),
+            number(self.max_output),
+            number(self.limit),
+        )
+    }
+}
+
+/// The models of an agent, and those that extract if they are others.
+fn models(agent: &Agent, settings: &Settings) -> Vec<Model> {
+    let catalogue = catalogue(agent, settings);
+    let one = |target: &Target, extracts: bool| {
+        let (limits, _, is_known) = catalogue.limits(target);
+        let window = window(agent, limits.window, limits.max_output);
+        Model {
+            target: target.clone(),
+            extracts,
+            window: window.window,
+            max_output: window.max_output,
+            limit: window.limit(),
+            is_known,
+        }
+    };
+    let own = &agent.models.value;
+    let mut models: Vec<Model> = own.iter().map(|target| one(target, false)).collect();
+    let extracts = &agent.tool_output.models.value;
+    if extracts != own {
+        models.extend(extracts.iter().map(|target| one(target, true)));
+    }
+    models
+}
+
+/// Why the models of an agent cannot be asked, if they cannot.
+fn not_ready(plan: &Plan, settings: &Settings) -> Option<String> {
+    let failure = Asked::ready(plan, settings).err()?;
+    Some(failure.text().to_owned())
+}
