@@ -5,6 +5,7 @@
 //! whose future is dropped stays in it as unfinished.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio::time::Instant;
 use super::op::{Op, OpKind};
 
 /// An operation under way, for what is done within it. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Scope {
     tree: Arc<Mutex<Vec<Node>>>,
     at: usize,
@@ -24,7 +25,6 @@ pub struct Scope {
 #[derive(Debug)]
 pub struct Span(Scope);
 
-#[derive(Debug)]
 struct Node {
     /// Without its times and its children.
     op: Op,
@@ -32,6 +32,15 @@ struct Node {
     ended: Option<Instant>,
     within: Option<usize>,
     children: Vec<usize>,
+}
+
+impl fmt::Debug for Scope {
+    /// Without what is written there: it may be long, and quote anything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("at", &self.at)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Node {

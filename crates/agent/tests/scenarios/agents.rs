@@ -1,0 +1,158 @@
+//! Agents that call agents.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use spillgate_agent::{
+    BadInput, FINAL_REPORT, Finished, Host, Launch, NotLaunched, Part, Scope, SubAgent,
+};
+use spillgate_llm::{Reply, Scripted};
+
+use crate::stage::{Row, calls, done, give, scripted, tree};
+use crate::tools::lines;
+
+/// Runs a row for each call.
+#[derive(Default)]
+struct Rows(Mutex<Vec<Row>>);
+
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rows")
+    }
+}
+
+impl Launch for Rows {
+    fn launch<'a>(
+        &'a self,
+        task: String,
+        scope: &'a Scope,
+    ) -> BoxFuture<'a, Result<Finished, NotLaunched>> {
+        async move {
+            let row = self.0.lock().unwrap().pop();
+            let Some(row) = row else {
+                return Err(NotLaunched(format!("nobody can do {task:?}")));
+            };
+            let model = scripted(row.says.clone(), Arc::default());
+            let mut stage = row.stage(&model, Some(scope));
+            stage.settings.task = task;
+            Ok(stage.run(&model, row.until.clone()).await.0)
+        }
+        .boxed()
+    }
+}
+
+/// A row that calls the agent `sub`, which `within` plays.
+fn calling(within: Vec<Row>, arguments: Value) -> Row {
+    let sub = Rows(Mutex::new(within));
+    let sub = SubAgent::new("sub", "does a part", None, Arc::new(sub)).unwrap();
+    Row {
+        hosts: vec![Arc::new(sub)],
+        ..Row::new(vec![calls(&[("sub", arguments)]), done()])
+    }
+}
+
+fn reports(bytes: usize) -> Reply {
+    calls(&[(FINAL_REPORT, json!({"report_content": lines(bytes)}))])
+}
+
+#[tokio::test]
+async fn a_report_that_fits_is_shown_and_all_of_it_is_in_the_callers_account() {
+    let within = Row::new(vec![calls(&[give(5000)]), reports(60)]);
+    let row = calling(vec![within], json!({"prompt": "Do a part."}));
+    let (told, trace) = row.played().await;
+    let account = &trace.accounting;
+    let part = |part| account.of_part(part).calls;
+    assert_eq!((part(Part::Own), part(Part::SubAgents)), (2, 2));
+    assert_eq!(account.agents["test"].tools[0].stored, 1);
+    assert_eq!(account.total.calls, 4);
+    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @"");
+}
+
+#[tokio::test]
+async fn a_report_that_is_too_large_is_stored() {
+    let row = calling(
+        vec![Row::new(vec![reports(3000)])],
+        json!({"prompt": "Do a part."}),
+    );
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn an_agent_without_a_report_or_a_start_is_an_error() {
+    let silent = || Row {
+        max_turns: 1,
+        ..Row::new(vec![Scripted::says("It is hard.")])
+    };
+    let failed = calling(vec![silent()], json!({"prompt": "Do a part."}));
+    let absent = calling(Vec::new(), json!({"prompt": "Do a part."}));
+    let wrong = calling(vec![silent()], json!({"task": "Do a part."}));
+    let told = [failed.told().await, absent.told().await, wrong.told().await];
+    assert_snapshot!(told.join("\n---\n"), @"");
+}
+
+#[tokio::test]
+async fn an_agents_input_may_have_a_schema() {
+    let schema = json!({
+        "type": "object",
+        "required": ["file"],
+        "properties": {"file": {"type": "string"}},
+    });
+    let rows = Rows(Mutex::new(vec![Row::new(vec![reports(20)])]));
+    let sub = SubAgent::new("sub", "", Some(schema), Arc::new(rows)).unwrap();
+    let row = Row {
+        hosts: vec![Arc::new(sub)],
+        ..Row::new(vec![
+            calls(&[("sub", json!({"file": 1}))]),
+            calls(&[("sub", json!({"file": "a.txt"}))]),
+            done(),
+        ])
+    };
+    assert_snapshot!(row.told().await, @"");
+    let broken = Some(json!({"type": "nothing"}));
+    let error: BadInput = SubAgent::new("sub", "", broken, Arc::new(Rows::default())).unwrap_err();
+    assert_eq!(error.agent, "sub");
+}
+
+/// An agent that calls itself.
+#[derive(Debug, Clone, Default)]
+struct Circle(Arc<AtomicUsize>);
+
+impl Circle {
+    fn row(&self) -> Row {
+        let sub = SubAgent::new("again", "", None, Arc::new(self.clone())).unwrap();
+        let again = json!({"prompt": "Do it."});
+        Row {
+            hosts: vec![Arc::new(sub) as Arc<dyn Host>],
+            ..Row::new(vec![calls(&[("again", again)]), done()])
+        }
+    }
+}
+
+impl Launch for Circle {
+    fn launch<'a>(
+        &'a self,
+        _: String,
+        scope: &'a Scope,
+    ) -> BoxFuture<'a, Result<Finished, NotLaunched>> {
+        async move {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let row = self.row();
+            let model = scripted(row.says.clone(), Arc::default());
+            let stage = row.stage(&model, Some(scope));
+            Ok(stage.run(&model, row.until.clone()).await.0)
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_circle_of_agents_comes_to_an_end() {
+    let circle = Circle::default();
+    let (_, trace) = circle.row().played().await;
+    assert_eq!(circle.0.load(Ordering::Relaxed), 3);
+    assert_snapshot!(tree(&trace.root), @"");
+}

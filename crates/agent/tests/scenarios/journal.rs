@@ -1,0 +1,134 @@
+//! What the trace of a session tells.
+
+use std::sync::{Arc, Mutex};
+
+use insta::assert_snapshot;
+use serde_json::json;
+use spillgate_agent::{Part, TOOL_OUTPUT, Trace, Until};
+use spillgate_llm::{
+    ChatModel, ModelLimits, OnDelta, Priced, Prices, ReplyFuture, Request, Scripted, Target,
+};
+use spillgate_testkit::in_slot;
+use tokio::sync::watch;
+
+use crate::stage::{By, Row, calls, done, give, tree};
+
+/// A model that reads chunks: one answer for each.
+fn reader() -> Scripted {
+    let script = |seen: &spillgate_llm::Seen| {
+        let answer = in_slot(&seen.request.system, "`line 1 of what the tool gives` [L1]");
+        Ok(Scripted::says(answer))
+    };
+    Scripted::new(script).with_limits(8000, 1000)
+}
+
+fn extracting(extracts: Arc<dyn ChatModel>) -> Row {
+    let ask = json!({"handle": "HANDLE-0", "extract": "the first line", "mode": "full-chunked"});
+    Row {
+        extracts: Some(extracts),
+        ..Row::new(vec![
+            calls(&[
+                give(20),
+                give(40_000),
+                ("give", json!({"bytes": 20, "fails": true})),
+            ]),
+            calls(&[(TOOL_OUTPUT, ask)]),
+            done(),
+        ])
+    }
+}
+
+#[tokio::test]
+async fn a_trace_has_everything_and_can_be_read_again() {
+    let prices = Prices {
+        input: 1.0,
+        output: 10.0,
+        cached_input: None,
+        cache_write: None,
+    };
+    let (_, trace) = extracting(Arc::new(Priced::new(reader(), prices)))
+        .played()
+        .await;
+    assert_snapshot!(tree(&trace.root), @"");
+    let account = &trace.accounting;
+    let extraction = account.of_part(Part::ToolOutput);
+    assert!(extraction.calls >= 2 && extraction.usage.cost.is_some());
+    assert_eq!(account.of_part(Part::Own).calls, 3);
+    assert_eq!(account.total.calls, 3 + extraction.calls);
+    let tools: Vec<_> = account
+        .tools
+        .iter()
+        .map(|one| (&*one.tool, one.calls, one.failures, one.stored, one.bytes))
+        .collect();
+    assert_eq!(tools[1], ("give", 3, 1, 1, 40_040));
+    let text = serde_json::to_string(&trace).unwrap();
+    assert_eq!(serde_json::from_str::<Trace>(&text).unwrap(), trace);
+}
+
+#[tokio::test]
+async fn the_document() {
+    let (_, trace) = Row::new(vec![calls(&[give(5000)]), done()]).played().await;
+    let mut document = serde_json::to_value(&trace).unwrap();
+    document["root"] = json!("…");
+    let text = serde_json::to_string_pretty(&document).unwrap();
+    assert_snapshot!(text, @"");
+}
+
+/// Answers once; then it is asked in vain, and the session is cancelled.
+#[derive(Debug)]
+struct Stuck {
+    reader: Scripted,
+    cancels: Mutex<(usize, watch::Sender<bool>)>,
+}
+
+impl ChatModel for Stuck {
+    fn chat<'a>(&'a self, request: &'a Request, deltas: &'a dyn OnDelta) -> ReplyFuture<'a> {
+        let mut cancels = self.cancels.lock().unwrap();
+        cancels.0 += 1;
+        if cancels.0 > 1 {
+            cancels.1.send_replace(true);
+            return Box::pin(std::future::pending());
+        }
+        self.reader.chat(request, deltas)
+    }
+
+    fn target(&self) -> Target {
+        self.reader.target()
+    }
+
+    fn limits(&self) -> ModelLimits {
+        self.reader.limits()
+    }
+}
+
+#[tokio::test]
+async fn an_extraction_that_is_cut_off_is_in_the_trace_up_to_there() {
+    let (cancels, cancelled) = watch::channel(false);
+    let stuck = Stuck {
+        reader: reader(),
+        cancels: Mutex::new((0, cancels)),
+    };
+    let mut row = extracting(Arc::new(stuck));
+    row.until = Until {
+        timeout: None,
+        cancelled: Some(cancelled),
+    };
+    let (_, trace) = row.played().await;
+    assert_snapshot!(tree(&trace.root), @"");
+}
+
+#[tokio::test]
+async fn a_trace_does_not_grow_with_what_was_read() {
+    let bytes = |bytes| async move {
+        let row = Row {
+            cap: 0,
+            window: 3000,
+            by: By::Nothing,
+            ..Row::new(vec![calls(&[give(bytes)]), done()])
+        };
+        let (_, trace) = row.played().await;
+        serde_json::to_string(&trace).unwrap().len()
+    };
+    let (small, large) = (bytes(100_000).await, bytes(3_000_000).await);
+    assert!(large.abs_diff(small) < 100, "{small} {large}");
+}

@@ -1,0 +1,221 @@
+//! What becomes of a result: shown, stored, cut, dropped?
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use serde_json::json;
+use spillgate_agent::{BATCH, TOOL_OUTPUT};
+use spillgate_artifact::{Handle, Manifest, Timestamp};
+use spillgate_store::{ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
+
+use crate::stage::{By, Row, calls, done, give};
+
+#[tokio::test]
+async fn a_result_within_the_cap_is_shown() {
+    let row = Row::new(vec![calls(&[give(90)]), done()]);
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn over_the_size_cap_there_is_a_handle_and_tool_output_reads_it() {
+    let row = Row::new(vec![
+        calls(&[give(5000)]),
+        calls(&[(
+            TOOL_OUTPUT,
+            json!({"handle": "HANDLE-0", "extract": "the line", "mode": "truncate"}),
+        )]),
+        done(),
+    ]);
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn over_the_token_budget_it_is_stored_too() {
+    let row = Row {
+        cap: 50_000,
+        window: 3000,
+        ..Row::new(vec![calls(&[give(10_000)]), done()])
+    };
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn of_two_that_fit_alone_one_is_stored() {
+    let row = Row {
+        cap: 50_000,
+        window: 3000,
+        ..Row::new(vec![calls(&[give(6_000), give(6_000)]), done()])
+    };
+    let told = row.told().await;
+    // They race for the budget: whichever comes first is shown.
+    assert_eq!(told.matches("(6000 bytes)").count(), 1);
+    assert_eq!(
+        told.matches("Tool output is too large (6000 bytes, ")
+            .count(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn a_batch_takes_the_same_way() {
+    let row = Row::new(vec![
+        calls(&[(
+            BATCH,
+            json!({"calls": [
+                {"id": "a", "tool": "give", "parameters": {"bytes": 5000}},
+                {"id": "b", "tool": "give", "parameters": {"bytes": 100}},
+                {"id": "c", "tool": TOOL_OUTPUT, "parameters": {"handle": "x/y", "extract": "z"}},
+            ]}),
+        )]),
+        done(),
+    ]);
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn a_handle_that_overflows_itself_ends_it() {
+    let row = Row {
+        cap: 50_000,
+        window: 950,
+        ..Row::new(vec![
+            calls(&[give(700), give(700), give(700), give(700)]),
+            done(),
+        ])
+    };
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn switched_off_the_middle_is_cut() {
+    let row = Row {
+        by: By::Nothing,
+        ..Row::new(vec![calls(&[give(5000)]), done()])
+    };
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn on_the_final_turn_only_the_report_is_left() {
+    let row = Row {
+        max_turns: 2,
+        ..Row::new(vec![calls(&[give(5000)]), calls(&[give(1)])])
+    };
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn a_failure_is_never_stored() {
+    let row = Row::new(vec![
+        calls(&[("give", json!({"bytes": 5000, "fails": true}))]),
+        done(),
+    ]);
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn an_empty_result_is_a_space() {
+    let row = Row::new(vec![calls(&[give(0)]), done()]);
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn what_may_not_be_stored_and_does_not_fit_is_dropped_though_the_tool_succeeded() {
+    let row = Row {
+        cap: 0,
+        window: 3000,
+        by: By::Nothing,
+        ..Row::new(vec![calls(&[give(12_000)]), calls(&[give(1)])])
+    };
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn in_a_batch_tool_output_reads_what_is_stored() {
+    let row = Row::new(vec![
+        calls(&[give(5000)]),
+        calls(&[(
+            BATCH,
+            json!({"calls": [
+                {"id": "a", "tool": TOOL_OUTPUT, "parameters": {"handle": "HANDLE-0", "extract": "the first line", "mode": "search"}},
+                {"id": "b", "tool": "give", "parameters": {"bytes": 20}},
+            ]}),
+        )]),
+        done(),
+    ]);
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn what_tool_output_gives_is_never_stored() {
+    let ask = json!({"handle": "HANDLE-0", "extract": "all of it", "mode": "truncate"});
+    let row = Row {
+        cap: 300,
+        ..Row::new(vec![
+            calls(&[give(50_000)]),
+            calls(&[(TOOL_OUTPUT, ask)]),
+            done(),
+        ])
+    };
+    assert_snapshot!(row.told().await, @"");
+}
+
+/// A store without room.
+#[derive(Debug)]
+struct Full;
+
+fn full() -> StoreError {
+    StoreError::Full {
+        path: PathBuf::from("/full"),
+        source: io::ErrorKind::StorageFull.into(),
+    }
+}
+
+impl ArtifactStore for Full {
+    fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
+        Err(full())
+    }
+
+    fn open(&self, _: Handle) -> Result<Stored, StoreError> {
+        Err(full())
+    }
+
+    fn manifest(&self, _: Handle) -> Result<Manifest, StoreError> {
+        Err(full())
+    }
+
+    fn list(&self) -> Result<Vec<Listed>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn remove(&self, _: Handle, _: Gone, _: Timestamp) -> Result<(), StoreError> {
+        Err(full())
+    }
+
+    fn pin(&self, _: Handle, _: bool) -> Result<(), StoreError> {
+        Err(full())
+    }
+
+    fn path(&self, _: &Manifest) -> Option<PathBuf> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn without_room_in_the_store_the_ends_are_shown_and_nothing_to_call() {
+    // One that would be in memory, and one that would stream into a draft.
+    let row = Row {
+        store: Arc::new(Full),
+        ..Row::new(vec![calls(&[give(5000)]), calls(&[give(400_000)]), done()])
+    };
+    assert_snapshot!(row.told().await, @"");
+}
+
+#[tokio::test]
+async fn a_tool_that_has_a_name_of_ours_is_not_offered() {
+    let row = Row::new(Vec::new());
+    let tools = row.orchestrator().tools();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["give", "hang"]);
+}
