@@ -310,7 +310,7 @@ impl<'de, T: Deserialize<'de> + FromStr<Err: fmt::Display>> Visitor<'de> for Lis
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
-        let parsed: Result<_, _> = parts(text).map(str::parse).collect();
+        let parsed: Result<Vec<T>, T::Err> = parts(text).map(str::parse).collect();
         parsed.map_err(E::custom)
     }
 

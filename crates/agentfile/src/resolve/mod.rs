@@ -242,10 +242,12 @@ impl Run<'_> {
                     Some(_) => "it".to_owned(),
                     None => path.display().to_string(),
                 };
-                let key = format!("agents[{index}]");
-                let error = set.source.wrong(&key, format!("{shown} is no file"));
-                self.problems
-                    .add(error.hint("paths are from the directory of the file"));
+                let what = format!("{shown} is no file");
+                let error = self
+                    .layers
+                    .wrong_element(&set.source, "agents", index, what);
+                let hint = "paths are from the directory of the file";
+                self.problems.add(error.hint(hint));
             }
         }
         self.row("agents", &set, |paths| {
@@ -303,6 +305,10 @@ fn or_dash(text: String) -> String {
         true => "-".to_owned(),
         false => text,
     }
+}
+
+fn path_or_dash(path: Option<&Path>) -> String {
+    path.map_or_else(|| "-".to_owned(), |path| path.display().to_string())
 }
 
 /// A name for an agent that gives itself none: that of its file.
