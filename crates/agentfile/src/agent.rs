@@ -137,9 +137,9 @@ pub struct CacheRules {
     /// switched off over the file.
     pub tools: Vec<(String, Option<Duration>)>,
     /// Bytes that it may hold; none is for the caller to choose.
-    pub max_bytes: Option<u64>,
+    pub max_bytes: Set<Option<u64>>,
     /// Where it is; none is for the caller to choose.
-    pub dir: Option<PathBuf>,
+    pub dir: Set<Option<PathBuf>>,
 }
 
 /// A setting for eyes: no secret is in it.

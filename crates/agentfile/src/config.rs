@@ -50,7 +50,7 @@ impl ConfigFile {
     pub fn parse(text: &str, path: &Path, lookup: Lookup<'_>) -> Result<Self, Problems> {
         check_size(text, path)?;
         let text = text.trim_start_matches('\u{feff}');
-        let wrong = |(place, what)| FileError::whole(path, what).at(place);
+        let wrong = |(place, what): crate::yaml::Wrong| FileError::whole(path, what).at(place);
         let mut root = as_table(json::parse(text).map_err(wrong)?, path)?;
         let mut problems = Problems::default();
         name_keys(&mut root, path, &mut problems);

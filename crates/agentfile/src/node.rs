@@ -171,6 +171,8 @@ pub(crate) fn snake(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -193,5 +195,44 @@ mod tests {
         let text = Text::from("s3cret".to_owned());
         let node = Node::new(Place { line: 3, column: 7 }, What::Text(text));
         assert_eq!(format!("{node:?}"), "Node at 3:7");
+    }
+
+    /// Any JSON that a person would write.
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[ -~é→🦀\\n\\t]{0,20}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::btree_map("[ -~é]{0,10}", inner, 0..5)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn json_says_the_same_to_both_readers(value in any_json()) {
+            for text in [value.to_string(), format!("{value:#}")] {
+                prop_assert_eq!(&crate::json::parse(&text).unwrap().value(), &value);
+                prop_assert_eq!(&crate::yaml::parse(&text, 1).unwrap().value(), &value);
+            }
+        }
+
+        #[test]
+        fn no_text_is_too_much(text in "(?s).{0,200}", yaml in "[-\\[\\]{}:,&*!|>'\"#a \\n]{0,60}") {
+            for text in [&text, &yaml] {
+                let _ = crate::json::parse(text);
+                let _ = crate::yaml::parse(text, 1);
+                let path = std::path::Path::new("a");
+                let front = format!("---\n{text}\n---\nDo it.");
+                let _ = crate::PromptFile::parse(&front, path);
+                let _ = crate::ConfigFile::parse(text, path, &|_| None);
+            }
+        }
     }
 }

@@ -79,7 +79,7 @@ impl<'t> Reader<'t> {
     fn spend(&mut self, cost: usize, place: Place) -> Result<(), Wrong> {
         self.spent = self.spent.saturating_add(cost);
         match self.spent > BUDGET {
-            true => Err((place, "with its aliases it is too large".to_owned())),
+            true => Err((place, "it has too many values, aliases put in".to_owned())),
             false => Ok(()),
         }
     }

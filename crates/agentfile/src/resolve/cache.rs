@@ -4,9 +4,11 @@
 //! there is over its patterns, too. Of files, the nearest that has the section
 //! counts whole.
 
-use super::Run;
 use super::layers::of_file;
+use super::{Run, path_or_dash};
 use crate::agent::CacheRules;
+use crate::config::ConfigFile;
+use crate::sections::Cache;
 use crate::source::Set;
 use crate::values::CacheFor;
 
@@ -26,17 +28,32 @@ impl Run<'_> {
         let rules = section.filter(|_| !is_off);
         let tools = rules.into_iter().flat_map(|(_, cache)| &cache.tools);
         let tools = tools.map(|(pattern, time)| (pattern.clone(), time.time()));
+        let tools = tools.collect();
+        let max_bytes = of_cache("maxBytes", section, |cache| Some(cache.max_bytes?.0));
+        self.row("cache.maxBytes", &max_bytes, |bytes| {
+            bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string())
+        });
+        let dir = of_cache("dir", section, |cache| cache.dir.clone());
+        let source = dir.source.clone();
+        let dir = dir.map(|path| Some(source.path(&path?)));
+        self.row("cache.dir", &dir, |path| path_or_dash(path.as_deref()));
         CacheRules {
             ttl: ttl.map(CacheFor::time),
-            tools: tools.collect(),
-            max_bytes: section.and_then(|(_, cache)| Some(cache.max_bytes?.0)),
-            dir: section.and_then(|(file, cache)| {
-                let dir = cache.dir.as_ref()?;
-                Some(match file.path.parent() {
-                    Some(parent) => parent.join(dir),
-                    None => dir.clone(),
-                })
-            }),
+            tools,
+            max_bytes,
+            dir,
         }
     }
+}
+
+fn of_cache<T>(
+    key: &str,
+    section: Option<(&ConfigFile, &Cache)>,
+    get: impl Fn(&Cache) -> Option<T>,
+) -> Set<Option<T>> {
+    let said = section.and_then(|(file, cache)| {
+        let value = get(cache)?;
+        Some(of_file(file, &["cache", key], Some(value)))
+    });
+    said.unwrap_or_else(|| Set::built_in(None))
 }

@@ -91,7 +91,7 @@ impl Run<'_> {
                 let error = set.source.wrong(&key, what);
                 self.problems.add(error.hint("set `format: json`"));
             }
-            if let Err(what) = check_schema(schema) {
+            if let Err(what) = check_schema(schema, set.written.is_some()) {
                 self.problems.add(set.source.wrong(&key, what));
             }
         }
@@ -158,17 +158,11 @@ fn read_values(path: &Path) -> Result<Value, Problems> {
 }
 
 /// Whether it is a JSON Schema; nothing is fetched for it.
-fn check_schema(schema: &Value) -> Result<(), String> {
-    match jsonschema::validator_for(schema) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let at = error.instance_path().to_string();
-            let at = if at.is_empty() {
-                String::new()
-            } else {
-                format!(" (at {at})")
-            };
-            Err(format!("is no JSON Schema: {}{at}", error.masked()))
-        }
-    }
+fn check_schema(schema: &Value, is_hidden: bool) -> Result<(), String> {
+    let wrong = match jsonschema::validator_for(schema) {
+        Ok(_) => return Ok(()),
+        Err(error) if is_hidden => format!("{} ({})", error.masked(), error.instance_path()),
+        Err(error) => format!("{error} ({})", error.instance_path()),
+    };
+    Err(format!("is no JSON Schema: {wrong}"))
 }

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::config::ConfigFile;
 use crate::keys::Settings;
-use crate::node::{Member, Node};
+use crate::node::{Member, Node, What};
+use crate::problem::FileError;
 use crate::prompt::PromptFile;
 use crate::source::{Set, Source};
 
@@ -49,7 +50,7 @@ impl<'l> Layers<'l> {
             .iter()
             .find_map(|file| Some((file, get(file.defaults())?)));
         let (file, value) = said?;
-        let path = [&["defaults"], path].concat();
+        let path = [&["defaults"][..], path].concat();
         Some(of_file(file, &path, value))
     }
 
@@ -58,6 +59,29 @@ impl<'l> Layers<'l> {
             path: file, root, ..
         } = self.prompt;
         set(file, root, path, value)
+    }
+
+    /// What is wrong with an element of the list that a source has.
+    pub(super) fn wrong_element(
+        &self,
+        source: &Source,
+        key: &str,
+        index: usize,
+        what: String,
+    ) -> FileError {
+        let mut error = source.wrong(key, what);
+        error.key += &format!("[{index}]");
+        let Source::File { path, key, .. } = source else {
+            return error;
+        };
+        let files = self.files.iter().map(|file| (&file.path, &file.root));
+        let mut roots = std::iter::once((&self.prompt.path, &self.prompt.root)).chain(files);
+        let keys: Vec<&str> = key.split('.').collect();
+        let list = roots.find(|(file, _)| *file == path);
+        match list.and_then(|(_, root)| Some(&root.find(&keys)?.node.what)) {
+            Some(What::List(elements)) if index < elements.len() => error.at(elements[index].at),
+            _ => error,
+        }
     }
 
     /// What the files have by name: of entries of the same name the nearest, whole.

@@ -71,6 +71,7 @@ struct Run<'l> {
 }
 
 impl Run<'_> {
+    /// Decides in the order of the documentation, which is that of the rows.
     fn agent(&mut self) -> Agent {
         let name = self.name();
         let description = self.optional("description", |of| of.description.clone());
@@ -78,25 +79,12 @@ impl Run<'_> {
         let tools = self.tools();
         let agents = self.agents();
         let max_turns = self.number("maxTurns", |of| of.max_turns, DEFAULT_MAX_TURNS);
-        let calls = |of: &Settings| of.max_tool_calls_per_turn;
-        let max_tool_calls_per_turn =
-            self.number("maxToolCallsPerTurn", calls, DEFAULT_CALLS_PER_TURN);
+        let max_tool_calls_per_turn = self.calls_per_turn();
         let (max_output_tokens, context_window, context_window_buffer) = self.window();
-        let cap = self.or(
-            "toolResponseMaxBytes",
-            |of| of.tool_response_max_bytes.map(|bytes| bytes.get()),
-            DEFAULT_MAX_BYTES,
-        );
+        let tool_response_max_bytes = self.cap();
         let tool_output = self.tool_output(&models);
         let (output_format, output_schema) = self.output();
         let (input_format, input_schema) = self.input();
-        let llm_timeout = self.time("llmTimeout", |of| of.llm_timeout);
-        let tool_timeout = self.tool_timeout();
-        let timeout = self.time("timeout", |of| of.timeout);
-        let cache = self.cache();
-        let batch = self.or("batch", |of| of.batch, true);
-        let task_status = self.or("taskStatus", |of| of.task_status, true);
-        let max_retries = self.optional("maxRetries", |of| of.max_retries.map(small));
         self.unset(&models.value, &tool_output.models.value, &tools);
         Agent {
             path: self.layers.prompt.path.clone(),
@@ -113,21 +101,32 @@ impl Run<'_> {
             max_output_tokens,
             context_window,
             context_window_buffer,
-            tool_response_max_bytes: cap.map(|bytes| Some(bytes).filter(|&bytes| bytes > 0)),
+            tool_response_max_bytes,
             tool_output,
             output_format,
             output_schema,
             input_format,
             input_schema,
-            llm_timeout,
-            tool_timeout,
-            timeout,
-            cache,
-            batch,
-            task_status,
-            max_retries,
+            llm_timeout: self.time("llmTimeout", |of| of.llm_timeout),
+            tool_timeout: self.tool_timeout(),
+            timeout: self.time("timeout", |of| of.timeout),
+            cache: self.cache(),
+            batch: self.or("batch", |of| of.batch, true),
+            task_status: self.or("taskStatus", |of| of.task_status, true),
+            max_retries: self.optional("maxRetries", |of| of.max_retries.map(small)),
             rows: Vec::new(),
         }
+    }
+
+    fn calls_per_turn(&mut self) -> Set<u32> {
+        let calls = |of: &Settings| of.max_tool_calls_per_turn;
+        self.number("maxToolCallsPerTurn", calls, DEFAULT_CALLS_PER_TURN)
+    }
+
+    fn cap(&mut self) -> Set<Option<u64>> {
+        let bytes = |of: &Settings| of.tool_response_max_bytes.map(|bytes| bytes.get());
+        let set = self.or("toolResponseMaxBytes", bytes, DEFAULT_MAX_BYTES);
+        set.map(|bytes| Some(bytes).filter(|&bytes| bytes > 0))
     }
 
     /// Notes a setting for eyes.
@@ -242,10 +241,12 @@ impl Run<'_> {
                     Some(_) => "it".to_owned(),
                     None => path.display().to_string(),
                 };
-                let key = format!("agents[{index}]");
-                let error = set.source.wrong(&key, format!("{shown} is no file"));
-                self.problems
-                    .add(error.hint("paths are from the directory of the file"));
+                let what = format!("{shown} is no file");
+                let error = self
+                    .layers
+                    .wrong_element(&set.source, "agents", index, what);
+                let hint = "paths are from the directory of the file";
+                self.problems.add(error.hint(hint));
             }
         }
         self.row("agents", &set, |paths| {
@@ -303,6 +304,10 @@ fn or_dash(text: String) -> String {
         true => "-".to_owned(),
         false => text,
     }
+}
+
+fn path_or_dash(path: Option<&Path>) -> String {
+    path.map_or_else(|| "-".to_owned(), |path| path.display().to_string())
 }
 
 /// A name for an agent that gives itself none: that of its file.

@@ -30,8 +30,7 @@ impl Run<'_> {
                     true => "names no tools; its value is not shown".to_owned(),
                     false => what,
                 };
-                let mut error = set.source.wrong("tools", what);
-                error.key += &format!("[{index}]");
+                let error = self.layers.wrong_element(&set.source, "tools", index, what);
                 self.problems.add(error.hint(hint));
             }
         }

@@ -8,7 +8,7 @@ use spillgate_extract::Settings as Extraction;
 use spillgate_llm::Target;
 
 use super::layers::of_file;
-use super::{Run, joined};
+use super::{Run, joined, path_or_dash};
 use crate::agent::ToolOutputs;
 use crate::keys::{Retrieval, ToolOutput};
 use crate::source::Set;
@@ -93,8 +93,7 @@ impl Run<'_> {
             }
         };
         self.row("toolOutput.storeDir", &store_dir, |path| {
-            let path = path.as_ref().map(|path| path.display().to_string());
-            path.unwrap_or_else(|| "-".to_owned())
+            path_or_dash(path.as_deref())
         });
         let models = self.nearest("models", |of| of.models.clone());
         let models = models.map(|set| set.map(|Models(targets)| targets));

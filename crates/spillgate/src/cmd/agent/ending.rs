@@ -44,8 +44,16 @@ impl Over<'_> {
         Ok(self.code())
     }
 
+    /// What is said beside the report.
+    pub(super) fn told(&self) -> Vec<String> {
+        let mut lines = vec![format!("{}: {}", one_line(&self.trace.agent, WORDS), self.summary())];
+        let kept = self.kept.as_ref();
+        lines.extend(kept.map(|kept| format!("kept: {kept} (`spillgate ls --store {kept}` lists what is in it)")));
+        lines
+    }
+
     /// In a line: how long, how often, how much.
-    pub(super) fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let accounting = &self.trace.accounting;
         let calls: u64 = accounting.tools.iter().map(|tool| tool.calls).sum();
         let stored: u64 = accounting.tools.iter().map(|tool| tool.stored).sum();

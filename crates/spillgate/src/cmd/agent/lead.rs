@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_agent::{
-    About, CacheLimits, Caching, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache, Finished,
+    About, CacheLimits, Caching, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache, Ending, Finished,
     Format, Host, Journal, Launch, NotLaunched, Offers, Orchestrator, Retrieval, Scope, Session,
     Settings as SessionSettings, SubAgent, Until, run,
 };
@@ -43,6 +43,7 @@ use crate::wiring::GATEWAY_PAGE;
 pub(super) struct Lead {
     settings: Settings,
     room: Arc<Room>,
+    is_kept: bool,
     clock: Arc<dyn Clock>,
     counter: Arc<dyn TokenCounter>,
     /// Servers that are ending.
@@ -80,11 +81,13 @@ impl Drop for Servers {
 }
 
 impl Lead {
-    pub(super) fn new(settings: Settings, room: Arc<Room>) -> Arc<Self> {
+    /// What agents store stays if `is_kept`.
+    pub(super) fn new(settings: Settings, room: Arc<Room>, is_kept: bool) -> Arc<Self> {
         Arc::new(Self {
             counter: settings.tokenizer.counter(),
             settings,
             room,
+            is_kept,
             clock: Arc::new(SystemClock),
             closing: Mutex::default(),
         })
@@ -105,7 +108,11 @@ impl Lead {
     ) -> Result<Ready, Failure> {
         let agent = &plan.agent;
         let asked = Asked::ready(plan, &self.settings)?;
-        let store = FileStore::new(self.room.path(), Lifetime::Session, Arc::clone(&self.clock));
+        let lifetime = match self.is_kept {
+            true => Lifetime::Durable,
+            false => Lifetime::Session,
+        };
+        let store = FileStore::new(self.room.path(), lifetime, Arc::clone(&self.clock));
         let session = store.session().to_string();
         let offloader = Offloader::new(
             Arc::new(store),
@@ -170,13 +177,14 @@ impl Lead {
         live: &Live,
         until: Until,
     ) -> Result<Finished, Failure> {
-        let nonce = RandomNonces.nonce();
+        let limit = ready.settings.window.limit();
+        let nonce = RandomNonces.fresh();
         let session = Session::begin(ready.settings, Slot::new(nonce), Arc::clone(&self.counter));
         let session = session.map_err(|error| {
             Failure::new("too_long", Fault::Caller, error.to_string())
                 .hint("shorten the prompt or the task, give fewer tools, or a model with a larger window (contextWindow)")
         })?;
-        live.begins(ready.asked.window_limit(&session));
+        live.begins(limit);
         let (finished, _) = run(
             session,
             &ready.asked.model,
@@ -189,7 +197,9 @@ impl Lead {
         live.end();
         let mut servers = ready.servers;
         let all = std::mem::take(&mut servers.all);
-        sources::close(&all, false).await;
+        // Who cancels does not want to wait.
+        let hurried = matches!(finished.ending, Ending::Cancelled | Ending::TimedOut);
+        sources::close(&all, hurried).await;
         Ok(finished)
     }
 

@@ -33,8 +33,6 @@ pub(super) struct Live {
     is_verbose: bool,
     /// Which agent it is: nothing for the first.
     who: String,
-    /// Tokens that its conversation may have.
-    limit: u64,
     seen: Mutex<Seen>,
 }
 
@@ -42,6 +40,8 @@ pub(super) struct Live {
 struct Seen {
     turn: u32,
     tokens: u64,
+    /// Tokens that the conversation may have.
+    limit: u64,
     used: Usage,
     /// What the model says just now.
     said: String,
@@ -57,31 +57,29 @@ enum Seeing {
 }
 
 impl Live {
-    /// Of an agent whose conversation may have so many tokens.
-    pub(super) fn new(look: Look, is_verbose: bool, limit: u64) -> Self {
+    /// Of the first agent.
+    pub(super) fn new(look: Look, is_verbose: bool) -> Self {
         Self {
             screen: Arc::new(Screen::of(look)),
             is_verbose,
             who: String::new(),
-            limit,
             seen: Mutex::default(),
         }
     }
 
     /// The same for an agent that this one calls.
-    pub(super) fn within(&self, name: &str, limit: u64) -> Self {
+    pub(super) fn within(&self, name: &str) -> Self {
         Self {
             screen: Arc::clone(&self.screen),
             is_verbose: self.is_verbose,
             who: format!("{}{}: ", self.who, one_line(name, 40)),
-            limit,
             seen: Mutex::default(),
         }
     }
 
-    /// Something that is to be said now.
-    pub(super) fn note(&self, text: &str) {
-        self.line(text);
+    /// It begins, with a conversation that may have so many tokens.
+    pub(super) fn begins(&self, limit: u64) {
+        self.seen().limit = limit;
     }
 
     /// Takes a look at what is done: `root` is the first agent.
@@ -167,7 +165,7 @@ impl Live {
     }
 
     fn show_state(&self, seen: &Seen) {
-        let state = lines::state(seen.turn, seen.tokens, self.limit, &seen.used);
+        let state = lines::state(seen.turn, seen.tokens, seen.limit, &seen.used);
         self.screen.state(format!("{}{state}", self.who));
     }
 
