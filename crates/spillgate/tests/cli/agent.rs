@@ -29,13 +29,21 @@ fn conversation(lab: &Lab, request: &Value) -> String {
         let role = message["role"].as_str().unwrap();
         let text = message["content"].as_str().unwrap_or_default();
         let text = match text.lines().count() > 8 {
-            true => format!("{} lines: {}", text.lines().count(), text.lines().next().unwrap()),
+            true => format!(
+                "{} lines: {}",
+                text.lines().count(),
+                text.lines().next().unwrap()
+            ),
             false => text.to_owned(),
         };
         let calls = message["tool_calls"].as_array().into_iter().flatten();
         let calls = calls.map(|call| {
             let call = &call["function"];
-            format!("{} {}", call["name"].as_str().unwrap(), call["arguments"].as_str().unwrap())
+            format!(
+                "{} {}",
+                call["name"].as_str().unwrap(),
+                call["arguments"].as_str().unwrap()
+            )
         });
         format!("{role}: {text}{}", calls.collect::<Vec<_>>().join("; "))
     });
@@ -46,7 +54,10 @@ fn conversation(lab: &Lab, request: &Value) -> String {
 fn a_run_with_a_large_result() {
     let lab = Lab::new(offloading());
     let output = lab.run(&["agent.ai", "find line 500"]);
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Line 500 is there.\n");
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "Line 500 is there.\n"
+    );
     let asked = lab.script.asked();
     assert_eq!(asked.len(), 3);
     assert_snapshot!(conversation(&lab, &asked[2]), @"");
@@ -71,7 +82,10 @@ fn without_times(text: &str) -> String {
     // Two calls at once come back in any order.
     let came = lines.iter().position(|line| line.contains('←'));
     if let Some(came) = came {
-        let end = lines[came..].iter().take_while(|line| line.contains('←')).count();
+        let end = lines[came..]
+            .iter()
+            .take_while(|line| line.contains('←'))
+            .count();
         lines[came..came + end].sort();
     }
     lines.join("\n")
@@ -85,7 +99,13 @@ fn the_task_comes_by_standard_input_and_the_file_is_a_command() {
         assert_eq!(output.stdout, b"done\n", "{output:?}");
     }
     let binary = env!("CARGO_BIN_EXE_spillgate");
-    lab.write("own", &format!("#!/usr/bin/env -S {binary} agent --quiet\n{}", super::agent_lab::PROMPT));
+    lab.write(
+        "own",
+        &format!(
+            "#!/usr/bin/env -S {binary} agent --quiet\n{}",
+            super::agent_lab::PROMPT
+        ),
+    );
     let file = lab.path("own");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = lab.command(&[]);
@@ -98,7 +118,10 @@ fn the_task_comes_by_standard_input_and_the_file_is_a_command() {
     }
     drop(command.arg("unused"));
     let output = feed(own, b"");
-    assert_eq!((output.stdout, output.stderr), (b"done\n".to_vec(), Vec::new()));
+    assert_eq!(
+        (output.stdout, output.stderr),
+        (b"done\n".to_vec(), Vec::new())
+    );
     for asked in lab.script.asked() {
         assert_eq!(asked["messages"][1]["content"], "find it");
     }
@@ -110,24 +133,42 @@ fn json_has_the_report_and_the_account() {
     let output = lab.run(&["agent.ai", "find it", "--json", "--trace", "t.json"]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     let trace = trace(&lab.path("t.json"));
-    assert_eq!(object["report"], json!({"format": "text", "content": "Line 500 is there.", "source": "tool"}));
+    assert_eq!(
+        object["report"],
+        json!({"format": "text", "content": "Line 500 is there.", "source": "tool"})
+    );
     assert_eq!(object["ending"], json!({"status": "success"}));
     assert_eq!(object["accounting"], trace["accounting"]);
     assert_eq!(object["accounting"]["total"]["calls"], 3);
-    assert!(object["session"].as_str().unwrap().starts_with("session-"), "{object}");
+    assert!(
+        object["session"].as_str().unwrap().starts_with("session-"),
+        "{object}"
+    );
     assert_eq!(trace["report"], object["report"]);
-    let mode = fs::metadata(lab.path("t.json")).unwrap().permissions().mode();
+    let mode = fs::metadata(lab.path("t.json"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
 fn a_report_is_what_it_has_to_be() {
     let steps = vec![
-        Step::Calls(vec![("agent__final_report", json!({"content_json": {"n": "one"}}))]),
-        Step::Calls(vec![("agent__final_report", json!({"content_json": {"n": 1}}))]),
+        Step::Calls(vec![(
+            "agent__final_report",
+            json!({"content_json": {"n": "one"}}),
+        )]),
+        Step::Calls(vec![(
+            "agent__final_report",
+            json!({"content_json": {"n": 1}}),
+        )]),
     ];
     let lab = Lab::new(steps);
-    lab.write("n.json", r#"{"type": "object", "properties": {"n": {"type": "integer"}}}"#);
+    lab.write(
+        "n.json",
+        r#"{"type": "object", "properties": {"n": {"type": "integer"}}}"#,
+    );
     let output = lab.run(&["agent.ai", "count", "--schema", "n.json", "--quiet"]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "{\"n\":1}\n");
     assert_eq!(output.stderr, b"");
@@ -139,22 +180,42 @@ fn without_a_report_the_exit_code_says_so() {
     assert_snapshot!(lab.said(&["agent.ai", "find it", "--max-turns", "2", "--quiet"], ""), @"");
     let output = lab.run(&["agent.ai", "find it", "--max-turns", "2", "--json"]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&object["report"]["source"], output.status.code()), (&json!("synthetic"), Some(1)));
+    assert_eq!(
+        (&object["report"]["source"], output.status.code()),
+        (&json!("synthetic"), Some(1))
+    );
 }
 
 #[test]
 fn an_agent_calls_another() {
     let lab = Lab::of(vec![
-        ("You ask others.", vec![
-            Step::Calls(vec![("counter", json!({"prompt": "count"}))]),
-            Step::Reports("There are two."),
-        ]),
-        ("You count.", vec![Step::Calls(vec![("note", json!({}))]), Step::Reports("two")]),
+        (
+            "You ask others.",
+            vec![
+                Step::Calls(vec![("counter", json!({"prompt": "count"}))]),
+                Step::Reports("There are two."),
+            ],
+        ),
+        (
+            "You count.",
+            vec![Step::Calls(vec![("note", json!({}))]), Step::Reports("two")],
+        ),
     ]);
-    lab.write("chief.ai", "---\nmodels: mock/reader\nagents: [counter.ai]\n---\nYou ask others.\n");
-    lab.write("counter.ai", "---\ndescription: counts things\ntools: [lab]\nmodels: mock/reader\n---\nYou count.\n");
+    lab.write(
+        "chief.ai",
+        "---\nmodels: mock/reader\nagents: [counter.ai]\n---\nYou ask others.\n",
+    );
+    lab.write(
+        "counter.ai",
+        "---\ndescription: counts things\ntools: [lab]\nmodels: mock/reader\n---\nYou count.\n",
+    );
     let output = lab.run(&["chief.ai", "how many?", "--trace", "t.json"]);
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "There are two.\n", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "There are two.\n",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let trace = trace(&lab.path("t.json"));
     let accounting = &trace["accounting"];
     assert_eq!(accounting["total"]["calls"], 4);
@@ -179,7 +240,10 @@ fn nothing_is_started_by_a_dry_run() {
     let lab = Lab::new(Vec::new());
     lab.write("server.sh", "echo started >> \"$MARK\"");
     assert_snapshot!(lab.said(&["agent.ai", "find it", "--dry-run", "--max-turns", "3"], ""), @"");
-    let output = feed(lab.command(&["agent.ai", "find it", "--dry-run", "--json"]), b"");
+    let output = feed(
+        lab.command(&["agent.ai", "find it", "--dry-run", "--json"]),
+        b"",
+    );
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(object["task"], "find it");
     assert!(!String::from_utf8_lossy(&output.stdout).contains("sk-mock"));

@@ -110,7 +110,10 @@ fn killed_it_leaves_a_trace_and_the_next_run_clears_away() {
     assert!(trace.get("ending").is_none() && trace.get("ended").is_none());
     let view = lab.run(&["view", "t.json"]);
     let view = String::from_utf8(view.stdout).unwrap();
-    assert!(view.contains("not finished: under way, or killed"), "{view}");
+    assert!(
+        view.contains("not finished: under way, or killed"),
+        "{view}"
+    );
     assert!(view.contains("slow (lab)"), "{view}");
     lab.run(&["quick.ai", "go", "--max-turns", "1"]);
     assert!(lab.left().is_empty(), "{:?}", lab.left());
@@ -120,7 +123,13 @@ fn killed_it_leaves_a_trace_and_the_next_run_clears_away() {
 fn a_second_signal_does_not_wait() {
     // The server ignores that its input ends, so the first one takes its time.
     let lab = waiting();
-    lab.write("server.sh", &format!("trap '' TERM HUP INT\n{}\nsleep 60", fs::read_to_string(lab.path("server.sh")).unwrap()));
+    lab.write(
+        "server.sh",
+        &format!(
+            "trap '' TERM HUP INT\n{}\nsleep 60",
+            fs::read_to_string(lab.path("server.sh")).unwrap()
+        ),
+    );
     let mut child = lab.waiting(&["agent.ai", "wait"]);
     send(&child, Signal::INT);
     send(&child, Signal::TERM);
@@ -141,7 +150,10 @@ fn a_second_signal_does_not_wait() {
 
 #[test]
 fn failures_leave_nothing_and_keep_keeps() {
-    let lab = Lab::new(vec![Step::Calls(vec![("log", json!({}))]), Step::Reports("done")]);
+    let lab = Lab::new(vec![
+        Step::Calls(vec![("log", json!({}))]),
+        Step::Reports("done"),
+    ]);
     let failed = lab.run(&["agent.ai", "go", "--max-turns", "1"]);
     assert_eq!(failed.status.code(), Some(1));
     assert!(lab.left().is_empty());
@@ -153,7 +165,14 @@ fn failures_leave_nothing_and_keep_keeps() {
     // Nobody clears it away, and what was stored can be read.
     lab.run(&["agent.ai", "go", "--store-dir", "elsewhere"]);
     assert_eq!(lab.left(), kept);
-    assert!(fs::read_dir(lab.path("elsewhere")).unwrap().next().is_none());
-    let ls = lab.tool.run(&["ls", "--json", "--store", kept[0].to_str().unwrap()], b"");
+    assert!(
+        fs::read_dir(lab.path("elsewhere"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
+    let ls = lab
+        .tool
+        .run(&["ls", "--json", "--store", kept[0].to_str().unwrap()], b"");
     assert!(String::from_utf8(ls.stdout).unwrap().contains("\"log\""));
 }

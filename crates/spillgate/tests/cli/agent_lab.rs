@@ -32,7 +32,8 @@ while read -r line; do
 done"#;
 
 /// The prompt file of most tests.
-pub(crate) const PROMPT: &str = "---\nmodels: mock/reader\ntools: [lab]\n---\nYou find things out.\n";
+pub(crate) const PROMPT: &str =
+    "---\nmodels: mock/reader\ntools: [lab]\n---\nYou find things out.\n";
 
 /// A step of a script: what the model says in the place of this reply.
 #[derive(Clone)]
@@ -99,7 +100,11 @@ fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseT
             let hour = Duration::from_secs(3600);
             return ResponseTemplate::new(200).set_delay(hour);
         }
-        Step::Reports(text) => calls(turn, &[("agent__final_report", json!({"report_content": text}))], &all),
+        Step::Reports(text) => calls(
+            turn,
+            &[("agent__final_report", json!({"report_content": text}))],
+            &all,
+        ),
         Step::Calls(named) => calls(turn, &named, &all),
     };
     ResponseTemplate::new(200).set_body_json(json!({
@@ -218,7 +223,10 @@ impl Lab {
         let out = String::from_utf8(output.stdout).unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         let code = output.status.code().unwrap();
-        self.steady(&format!("$ agent {}\n{out}--- {code}\n{err}", args.join(" ")))
+        self.steady(&format!(
+            "$ agent {}\n{out}--- {code}\n{err}",
+            args.join(" ")
+        ))
     }
 
     /// Without what differs from run to run.
@@ -230,7 +238,9 @@ impl Lab {
         while let Some(at) = rest.find("session-") {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
-            let handle = rest.get(..8 + 36 + 1 + 36).filter(|one| one.as_bytes()[44] == b'/');
+            let handle = rest
+                .get(..8 + 36 + 1 + 36)
+                .filter(|one| one.as_bytes()[44] == b'/');
             let taken = handle.map_or(8, |_| 81);
             out.push_str(if taken == 81 { "HANDLE" } else { "session-" });
             rest = &rest[taken..];

@@ -46,8 +46,15 @@ fn files() {
     for (name, text) in &files {
         lab.write(name, text);
     }
-    let said = ["turns.ai", "model.ai", "none.ai", "tool.ai", "round.ai", "absent.ai"]
-        .map(|file| lab.said(&[file, "find it"], ""));
+    let said = [
+        "turns.ai",
+        "model.ai",
+        "none.ai",
+        "tool.ai",
+        "round.ai",
+        "absent.ai",
+    ]
+    .map(|file| lab.said(&[file, "find it"], ""));
     assert_snapshot!(said.join("\n"), @"");
     nothing_was_started(&lab);
 }
@@ -62,7 +69,11 @@ fn configurations() {
         let mut command = lab.command(&["agent.ai", "find it", "--agent-config", "c.json"]);
         command.env_remove("MOCK_KEY");
         let output = feed(command, b"");
-        lab.steady(&format!("{}{}", String::from_utf8(output.stderr).unwrap(), output.status.code().unwrap()))
+        lab.steady(&format!(
+            "{}{}",
+            String::from_utf8(output.stderr).unwrap(),
+            output.status.code().unwrap()
+        ))
     };
     let said = [
         with(&|_| {}),
@@ -96,6 +107,7 @@ fn traces() {
     lab.write("text", "no trace");
     lab.write("list.json", "[1, 2]");
     lab.write("newer.json", r#"{"version": 99}"#);
-    let said = ["text", "list.json", "newer.json", "absent.json"].map(|file| lab.said(&["view", file], ""));
+    let said = ["text", "list.json", "newer.json", "absent.json"]
+        .map(|file| lab.said(&["view", file], ""));
     assert_snapshot!(said.join("\n"), @"");
 }

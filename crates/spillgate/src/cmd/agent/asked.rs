@@ -40,7 +40,11 @@ impl Asked {
 
     /// The room of the agent's conversation.
     pub(super) fn window(&self, agent: &Agent) -> Window {
-        window(agent, self.model.limits().window, self.model.limits().max_output)
+        window(
+            agent,
+            self.model.limits().window,
+            self.model.limits().max_output,
+        )
     }
 }
 
@@ -52,14 +56,19 @@ pub(super) fn catalogue(agent: &Agent, settings: &Settings) -> Catalogue {
     };
     catalogue.providers.extend(agent.providers.clone());
     let own = agent.model_settings.iter();
-    catalogue.models.extend(own.map(|(name, config)| (name.clone(), *config)));
+    catalogue
+        .models
+        .extend(own.map(|(name, config)| (name.clone(), *config)));
     let extracts = &agent.tool_output.models.value;
     for target in agent.models.value.iter().chain(extracts) {
         let (timeout, retries) = (agent.llm_timeout.value, agent.max_retries.value);
         if timeout.is_none() && retries.is_none() {
             continue; // an entry of its own would hide that nobody knows the provider
         }
-        let of = catalogue.providers.entry(target.provider.clone()).or_default();
+        let of = catalogue
+            .providers
+            .entry(target.provider.clone())
+            .or_default();
         of.timeout_s = timeout.map(seconds).or(of.timeout_s);
         of.retries = retries.or(of.retries);
     }

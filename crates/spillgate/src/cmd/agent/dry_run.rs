@@ -95,11 +95,16 @@ fn about(text: &mut String, plan: &Plan, settings: &Settings) {
     let key = widest(&|at| rows[at].key.chars().count());
     let value = widest(&|at| values[at].chars().count()).min(40);
     for (row, shown) in rows.iter().zip(&values) {
-        line(format!("  {:key$}  {shown:value$}  {}", row.key, row.source));
+        line(format!(
+            "  {:key$}  {shown:value$}  {}",
+            row.key, row.source
+        ));
     }
     line(String::new());
     line("models:".to_owned());
-    models(agent, settings).iter().for_each(|model| line(model.line()));
+    models(agent, settings)
+        .iter()
+        .for_each(|model| line(model.line()));
     if let Some(why) = not_ready(plan, settings) {
         line(format!("  not ready: {}", why.replace('\n', "\n  ")));
     }
@@ -116,7 +121,10 @@ fn about(text: &mut String, plan: &Plan, settings: &Settings) {
         let (entry, kind) = (&source.entry, kind(source.kind));
         let place = format!("{}:{}", entry.file().display(), entry.place().line);
         line(format!("  {} ({kind}, {place}{only})", entry.name()));
-        line(format!("    {}", one_line(&entry.shown().to_string(), 5 * VALUE)));
+        line(format!(
+            "    {}",
+            one_line(&entry.shown().to_string(), 5 * VALUE)
+        ));
     }
     for below in &plan.below {
         let (name, path) = (&below.agent.name.value, below.agent.path.display());

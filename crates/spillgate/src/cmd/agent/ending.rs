@@ -46,9 +46,15 @@ impl Over<'_> {
 
     /// What is said beside the report.
     pub(super) fn told(&self) -> Vec<String> {
-        let mut lines = vec![format!("{}: {}", one_line(&self.trace.agent, WORDS), self.summary())];
+        let mut lines = vec![format!(
+            "{}: {}",
+            one_line(&self.trace.agent, WORDS),
+            self.summary()
+        )];
         let kept = self.kept.as_ref();
-        lines.extend(kept.map(|kept| format!("kept: {kept} (`spillgate ls --store {kept}` lists what is in it)")));
+        lines.extend(kept.map(|kept| {
+            format!("kept: {kept} (`spillgate ls --store {kept}` lists what is in it)")
+        }));
         lines
     }
 
@@ -92,14 +98,21 @@ impl Over<'_> {
             Some(Ending::Success) => return None,
             Some(Ending::Cancelled) => ("cancelled", "cancelled".to_owned()),
             Some(Ending::TimedOut) => ("timed_out", "no report: the time was over".to_owned()),
-            Some(Ending::Failed(why)) => ("no_report", format!("no report: {}", one_line(why, WORDS))),
+            Some(Ending::Failed(why)) => {
+                ("no_report", format!("no report: {}", one_line(why, WORDS)))
+            }
             None => ("no_report", "no report".to_owned()),
         };
         let hint = match &self.trace_file {
             Some(file) => format!("`spillgate agent view {file}` shows what it did"),
-            None => "`--trace FILE` writes down what it does, `spillgate agent view FILE` shows it".to_owned(),
+            None => "`--trace FILE` writes down what it does, `spillgate agent view FILE` shows it"
+                .to_owned(),
         };
-        Some(Failure::new(kind, Fault::Caller, what).hint(hint).code(self.code()))
+        Some(
+            Failure::new(kind, Fault::Caller, what)
+                .hint(hint)
+                .code(self.code()),
+        )
     }
 
     fn object(&self) -> Value {

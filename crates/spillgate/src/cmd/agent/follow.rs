@@ -61,9 +61,8 @@ impl Following<'_> {
     fn look(&mut self) {
         let root = self.journal.snapshot();
         self.live.look(&root);
-        let is_due = |(at, turns): (Instant, usize)| {
-            at.elapsed() >= WRITE || root.children.len() != turns
-        };
+        let is_due =
+            |(at, turns): (Instant, usize)| at.elapsed() >= WRITE || root.children.len() != turns;
         if self.written.is_none_or(is_due)
             && let Err(failure) = self.write()
         {

@@ -10,9 +10,9 @@ use etcetera::BaseStrategy;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_agent::{
-    About, CacheLimits, Caching, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache, Ending, Finished,
-    Format, Host, Journal, Launch, NotLaunched, Offers, Orchestrator, Retrieval, Scope, Session,
-    Settings as SessionSettings, SubAgent, Until, run,
+    About, CacheLimits, Caching, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache, Ending,
+    Finished, Format, Host, Journal, Launch, NotLaunched, Offers, Orchestrator, Retrieval, Scope,
+    Session, Settings as SessionSettings, SubAgent, Until, run,
 };
 use spillgate_agentfile::{Agent, InputFormat, OutputFormat, Retrieval as Way, Source};
 use spillgate_artifact::{Clock, SystemClock};
@@ -73,7 +73,11 @@ impl Drop for Servers {
     /// Whoever was cancelled cannot wait for them: the run does, at its end.
     fn drop(&mut self) {
         let all = std::mem::take(&mut self.all);
-        let mut closing = self.lead.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut closing = self
+            .lead
+            .closing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if !all.is_empty() && tokio::runtime::Handle::try_current().is_ok() {
             closing.spawn(async move { sources::close(&all, true).await });
         }
@@ -95,7 +99,8 @@ impl Lead {
 
     /// Waits until all servers have ended.
     pub(super) async fn close(&self) {
-        let closing = std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
+        let closing =
+            std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
         closing.join_all().await;
     }
 
@@ -204,12 +209,17 @@ impl Lead {
     }
 
     /// The agents that this one may call.
-    fn below(self: &Arc<Self>, plan: &Plan, live: &Arc<Live>) -> Result<Vec<Arc<dyn Host>>, Failure> {
+    fn below(
+        self: &Arc<Self>,
+        plan: &Plan,
+        live: &Arc<Live>,
+    ) -> Result<Vec<Arc<dyn Host>>, Failure> {
         let each = plan.below.iter().map(|plan| {
             let agent = &plan.agent;
             let name = &agent.name.value;
             let description = agent.description.value.clone();
-            let description = description.unwrap_or_else(|| format!("Gives a task to the agent {name}."));
+            let description =
+                description.unwrap_or_else(|| format!("Gives a task to the agent {name}."));
             let input = match agent.input_format.value {
                 InputFormat::Text => None,
                 InputFormat::Json => agent.input_schema.value.clone(),
@@ -254,8 +264,12 @@ impl Lead {
         }
         let rules = spillgate_agent::CacheRules::new(of.ttl.value, of.tools.clone());
         let rules = rules.map_err(|error| {
-            Failure::new("agent_files", Fault::Caller, format!("cache.tools: {error}"))
-                .hint("patterns are globs such as \"read_*\"")
+            Failure::new(
+                "agent_files",
+                Fault::Caller,
+                format!("cache.tools: {error}"),
+            )
+            .hint("patterns are globs such as \"read_*\"")
         })?;
         let directory: PathBuf = match &of.dir {
             Some(directory) => directory.clone(),
@@ -294,13 +308,20 @@ impl Launch for Below {
             let told = |failure: Failure| NotLaunched(failure.text().to_owned());
             let agent = &self.plan.agent;
             let live = Arc::new(self.live.within(&agent.name.value));
-            let ready = self.lead.ready(&self.plan, task, &live).await.map_err(told)?;
+            let ready = self
+                .lead
+                .ready(&self.plan, task, &live)
+                .await
+                .map_err(told)?;
             let journal = self.lead.journal(&ready, Some(scope));
             let until = Until {
                 timeout: agent.timeout.value,
                 cancelled: None,
             };
-            self.lead.run(ready, &journal, &live, until).await.map_err(told)
+            self.lead
+                .run(ready, &journal, &live, until)
+                .await
+                .map_err(told)
         }
         .boxed()
     }
@@ -323,7 +344,8 @@ fn policy(agent: &Agent) -> Result<Policy, Failure> {
             ..Rule::default()
         },
     };
-    Policy::new(rule, [], []).map_err(|error| Failure::new("settings", Fault::Us, error.to_string()))
+    Policy::new(rule, [], [])
+        .map_err(|error| Failure::new("settings", Fault::Us, error.to_string()))
 }
 
 fn format(agent: &Agent) -> Format {

@@ -97,7 +97,10 @@ impl Reading<'_> {
         }
         self.count += 1;
         if self.count > MOST_AGENTS {
-            let what = format!("{} has more than {MOST_AGENTS} agents below it", self.above[0].display());
+            let what = format!(
+                "{} has more than {MOST_AGENTS} agents below it",
+                self.above[0].display()
+            );
             return refused(what, "have fewer in `agents`");
         }
         self.above.push(real);
@@ -116,7 +119,10 @@ impl Reading<'_> {
                 }
             };
         }
-        let beside = file.parent().unwrap_or(Path::new("")).join(".ai-agent.json");
+        let beside = file
+            .parent()
+            .unwrap_or(Path::new(""))
+            .join(".ai-agent.json");
         let users = directories()?.config_dir().join("spillgate/ai-agent.json");
         Ok(vec![beside, users])
     }

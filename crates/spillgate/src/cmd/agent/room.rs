@@ -148,7 +148,9 @@ fn locked(directory: &Path) -> io::Result<File> {
 fn unlocked(directory: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let no_follow = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
-    options.read(true).custom_flags(no_follow.bits().cast_signed());
+    options
+        .read(true)
+        .custom_flags(no_follow.bits().cast_signed());
     let lock = options.open(directory.join(LOCK)).ok()?;
     let is_file = lock.metadata().is_ok_and(|found| found.is_file());
     (is_file && lock.try_lock().is_ok()).then_some(lock)
@@ -181,7 +183,10 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let room = Room::open(&parent.path().join("new")).unwrap();
         let path = room.path().to_owned();
-        assert!(is_name(path.file_name().unwrap().to_str().unwrap()), "{path:?}");
+        assert!(
+            is_name(path.file_name().unwrap().to_str().unwrap()),
+            "{path:?}"
+        );
         assert_eq!((mode(&path), mode(&path.join(LOCK))), (0o700, 0o600));
         fs::create_dir(path.join("session-x")).unwrap();
         fs::write(path.join("session-x/text"), "x").unwrap();
@@ -217,7 +222,11 @@ mod tests {
         let lock = File::open(living.join(LOCK)).unwrap();
         lock.lock().unwrap();
         let mut others = vec![living];
-        for name in ["ai-agent-0123456789", "ai-agent-0123456789AB", "agent-0123456789ab"] {
+        for name in [
+            "ai-agent-0123456789",
+            "ai-agent-0123456789AB",
+            "agent-0123456789ab",
+        ] {
             others.push(leftover(parent, name));
         }
         // Without a lock of ours, or with a link or a pipe in its place.

@@ -57,7 +57,9 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
         }
     };
     let tools = ToolFilter::new(&server.allow, &server.deny).map_err(|error| {
-        let error = source.entry.wrong(&["allow"], format!("a tool pattern is wrong: {error}"));
+        let error = source
+            .entry
+            .wrong(&["allow"], format!("a tool pattern is wrong: {error}"));
         wrong(&Problems::from(error))
     })?;
     let spec = ServerSpec {
@@ -120,7 +122,12 @@ pub(super) async fn open(
     }
     let timed = |host: Arc<dyn Host>| Arc::new(Timed::new(host, patience)) as Arc<dyn Host>;
     let mut hosts: Vec<Arc<dyn Host>> = Vec::new();
-    hosts.extend(opened.servers.iter().map(|server| timed(Arc::clone(server) as _)));
+    hosts.extend(
+        opened
+            .servers
+            .iter()
+            .map(|server| timed(Arc::clone(server) as _)),
+    );
     match described_hosts(agent).await {
         Ok(described) => hosts.extend(described.into_iter().map(timed)),
         Err(failure) => failed.push(failure.text().to_owned()),
@@ -150,8 +157,15 @@ fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, 
             only => patterns.extend(only.iter().map(|tool| format!("{name}/{tool}"))),
         }
     }
-    let sources: Vec<&str> = agent.tools.iter().map(|source| source.entry.name()).collect();
-    let below = hosts.iter().map(|host| host.name()).filter(|name| !sources.contains(name));
+    let sources: Vec<&str> = agent
+        .tools
+        .iter()
+        .map(|source| source.entry.name())
+        .collect();
+    let below = hosts
+        .iter()
+        .map(|host| host.name())
+        .filter(|name| !sources.contains(name));
     patterns.extend(below.map(escape));
     let refused = |what: String, hint: &str| {
         Failure::new("agent_files", Fault::Caller, what).hint(hint.to_owned())
@@ -174,7 +188,11 @@ fn tools_of(hosts: &[Arc<dyn Host>]) -> String {
     const MOST: usize = 20;
     let told = hosts.iter().map(|host| {
         let tools = host.tools();
-        let mut names: Vec<&str> = tools.iter().take(MOST).map(|tool| tool.name.as_str()).collect();
+        let mut names: Vec<&str> = tools
+            .iter()
+            .take(MOST)
+            .map(|tool| tool.name.as_str())
+            .collect();
         if tools.len() > MOST {
             names.push("…");
         }
@@ -215,8 +233,9 @@ fn client(address: &str) -> Result<Client, Failure> {
 }
 
 fn not_started(failed: &[String]) -> Failure {
-    Failure::new("server_not_started", Fault::Upstream, failed.join("\n"))
-        .hint("correct it in .ai-agent.json, or take it out of `tools`; --dry-run shows what is started")
+    Failure::new("server_not_started", Fault::Upstream, failed.join("\n")).hint(
+        "correct it in .ai-agent.json, or take it out of `tools`; --dry-run shows what is started",
+    )
 }
 
 /// How long servers may take to end together.

@@ -91,6 +91,9 @@ mod tests {
             told.push((text, given.is_error));
         }
         let given_up = "The tool 'never' did not answer within 1m 30s; it was given up.";
-        assert_eq!(told, [("here".to_owned(), false), (given_up.to_owned(), true)]);
+        assert_eq!(
+            told,
+            [("here".to_owned(), false), (given_up.to_owned(), true)]
+        );
     }
 }

@@ -56,7 +56,10 @@ impl TraceFile {
 }
 
 fn wrong(path: &Path, what: &str) -> Failure {
-    let message = format!("the trace could not be written to {}: {what}", path.display());
+    let message = format!(
+        "the trace could not be written to {}: {what}",
+        path.display()
+    );
     Failure::new("io", Fault::Us, message).hint("name another file with --trace FILE")
 }
 

@@ -100,7 +100,10 @@ mod tests {
         let numbers = [0, 999, 1000, 1_234_567].map(number);
         assert_eq!(numbers, ["0", "999", "1,000", "1,234,567"]);
         let times = [0, 999, 1000, 59_999, 60_000, 3_725_000].map(time);
-        assert_eq!(times, ["0 ms", "999 ms", "1.0 s", "59.9 s", "1m", "1h 2m 5s"]);
+        assert_eq!(
+            times,
+            ["0 ms", "999 ms", "1.0 s", "59.9 s", "1m", "1h 2m 5s"]
+        );
         assert_eq!(bytes(1), "1 byte");
         let used = Usage {
             input: 1000,

@@ -63,7 +63,9 @@ pub(super) fn came(op: &Op) -> String {
 pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
     let why = op.error.as_deref().map(|why| one_line(why, WORDS));
     let tokens = op.tokens_shown.map(|shown| count(shown, "token", "tokens"));
-    let tokens = tokens.map(|tokens| format!(" ({tokens})")).unwrap_or_default();
+    let tokens = tokens
+        .map(|tokens| format!(" ({tokens})"))
+        .unwrap_or_default();
     match &op.decided {
         Some(Decided::Shown) => format!("shown{tokens}"),
         Some(Decided::Stored { handle, reason }) => format!("stored as {handle} ({reason:?})"),

@@ -126,11 +126,14 @@ impl Live {
                 }
             }
             None if !is_over => {
-                let bar = self.screen.under_way(format!("{who}{}", lines::under_way(op)));
+                let bar = self
+                    .screen
+                    .under_way(format!("{who}{}", lines::under_way(op)));
                 calls.insert(path.to_vec(), Seeing::UnderWay(bar));
             }
             _ => {
-                if let Some(Seeing::UnderWay(Some(bar))) = calls.insert(path.to_vec(), Seeing::Told) {
+                if let Some(Seeing::UnderWay(Some(bar))) = calls.insert(path.to_vec(), Seeing::Told)
+                {
                     bar.finish_and_clear();
                 }
                 self.screen.line(&format!("{who}  {}", lines::came(op)));

@@ -119,7 +119,11 @@ fn bar(template: &str) -> ProgressBar {
 
 /// The last line's worth of a text.
 fn tail(said: &str) -> String {
-    let from = said.char_indices().rev().nth(TAIL - 1).map_or(0, |(at, _)| at);
+    let from = said
+        .char_indices()
+        .rev()
+        .nth(TAIL - 1)
+        .map_or(0, |(at, _)| at);
     one_line(&said[from..], TAIL)
 }
 

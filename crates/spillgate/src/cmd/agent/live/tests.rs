@@ -39,7 +39,8 @@ fn what_a_person_reads() {
         pending: String::new(),
         now: "the\nother half".into(),
     };
-    let handle = "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
+    let handle =
+        "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
     let handle = handle.parse().unwrap();
     let reason = Reason::SizeCap;
     let failed = Op {
@@ -49,7 +50,13 @@ fn what_a_person_reads() {
     let mut extraction = tool("tool_output", 0, None);
     let mut strategy = Op::new(OpKind::Session, "full-chunked");
     strategy.unfinished = true;
-    strategy.children = vec![Op::new(OpKind::Llm, "map 1/2"), Op { unfinished: true, ..Op::new(OpKind::Llm, "map 2/2") }];
+    strategy.children = vec![
+        Op::new(OpKind::Llm, "map 1/2"),
+        Op {
+            unfinished: true,
+            ..Op::new(OpKind::Llm, "map 2/2")
+        },
+    ];
     extraction.children = vec![strategy];
     let lines = [
         lines::replied(1, &reply),
@@ -57,10 +64,17 @@ fn what_a_person_reads() {
         lines::called(&call, false),
         lines::under_way(&extraction),
         lines::came(&tool("read", 12_034, Some(Decided::Shown))),
-        lines::came(&tool("read", 120_034, Some(Decided::Stored { handle, reason }))),
+        lines::came(&tool(
+            "read",
+            120_034,
+            Some(Decided::Stored { handle, reason }),
+        )),
         lines::came(&tool("read", 120_034, Some(Decided::NotStored { reason }))),
         lines::came(&tool("read", 120_034, Some(Decided::Cut))),
-        lines::came(&Op { cached: true, ..tool("read", 1, Some(Decided::Dropped)) }),
+        lines::came(&Op {
+            cached: true,
+            ..tool("read", 1, Some(Decided::Dropped))
+        }),
         lines::came(&tool("read", 0, Some(Decided::NotMade))),
         lines::came(&failed),
         lines::status(&told),
@@ -73,10 +87,20 @@ fn what_a_person_reads() {
 #[test]
 fn a_window_is_as_full_as_the_last_reply_and_what_came_since() {
     let mut asked = Op::new(OpKind::Llm, "asked");
-    asked.usage = Some(Usage { input: 1000, output: 20, ..Usage::default() });
+    asked.usage = Some(Usage {
+        input: 1000,
+        output: 20,
+        ..Usage::default()
+    });
     let shown = tool("read", 100, Some(Decided::Shown));
-    let turn = Op { children: vec![asked, shown], ..Op::new(OpKind::Turn, "turn 1") };
-    let asking = Op { children: vec![Op::new(OpKind::Llm, "asked")], ..Op::new(OpKind::Turn, "turn 2") };
+    let turn = Op {
+        children: vec![asked, shown],
+        ..Op::new(OpKind::Turn, "turn 1")
+    };
+    let asking = Op {
+        children: vec![Op::new(OpKind::Llm, "asked")],
+        ..Op::new(OpKind::Turn, "turn 2")
+    };
     let mut agent = Op::new(OpKind::Agent, "agent");
     assert_eq!(tokens_of(&agent), None);
     agent.children = vec![turn, asking];

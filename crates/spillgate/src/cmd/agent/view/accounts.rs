@@ -15,7 +15,16 @@ pub(super) fn accounts(accounting: &Accounting) -> String {
 }
 
 fn models(accounting: &Accounting) -> String {
-    let head = ["asked by", "model", "calls", "unanswered", "in", "cached", "out", "cost"];
+    let head = [
+        "asked by",
+        "model",
+        "calls",
+        "unanswered",
+        "in",
+        "cached",
+        "out",
+        "cost",
+    ];
     let mut rows = vec![head.map(str::to_owned)];
     for row in &accounting.models {
         let by = match row.part {
@@ -24,12 +33,27 @@ fn models(accounting: &Accounting) -> String {
             Part::SubAgents => "sub-agents",
         };
         let spent = &row.spent;
-        rows.push(asked(by, &one_line(&row.target, NAME), spent.calls, spent.unanswered, &spent.usage));
+        rows.push(asked(
+            by,
+            &one_line(&row.target, NAME),
+            spent.calls,
+            spent.unanswered,
+            &spent.usage,
+        ));
     }
     let total = &accounting.total;
-    rows.push(asked("all", "", total.calls, total.unanswered, &total.usage));
+    rows.push(asked(
+        "all",
+        "",
+        total.calls,
+        total.unanswered,
+        &total.usage,
+    ));
     let (left, right) = (Side::Left, Side::Right);
-    table([left, left, right, right, right, right, right, right], &rows)
+    table(
+        [left, left, right, right, right, right, right, right],
+        &rows,
+    )
 }
 
 fn asked(by: &str, model: &str, calls: u64, unanswered: u64, usage: &Usage) -> [String; 8] {
@@ -46,7 +70,17 @@ fn asked(by: &str, model: &str, calls: u64, unanswered: u64, usage: &Usage) -> [
 }
 
 fn tools(accounting: &Accounting) -> String {
-    let head = ["tool", "calls", "failed", "cached", "stored", "cut", "dropped", "bytes", "tokens shown"];
+    let head = [
+        "tool",
+        "calls",
+        "failed",
+        "cached",
+        "stored",
+        "cut",
+        "dropped",
+        "bytes",
+        "tokens shown",
+    ];
     let mut rows = vec![head.map(str::to_owned)];
     enter(&mut rows, accounting, "");
     if rows.len() == 1 {

@@ -84,7 +84,13 @@ fn shown(trace: &Trace, part: Option<TracePart>) -> String {
 
 /// A text of several lines, without what moves a terminal's cursor.
 fn harmless(text: &str) -> String {
-    let kept = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
+    let kept = |c: char| {
+        if c.is_control() && c != '\n' {
+            '\u{fffd}'
+        } else {
+            c
+        }
+    };
     text.chars().map(kept).collect()
 }
 

@@ -10,7 +10,11 @@ use spillgate_testkit::StoppedClock;
 use super::*;
 
 fn op(kind: OpKind, name: &str, children: Vec<Op>) -> Op {
-    Op { took_ms: 1500, children, ..Op::new(kind, name) }
+    Op {
+        took_ms: 1500,
+        children,
+        ..Op::new(kind, name)
+    }
 }
 
 fn asked(name: &str) -> Op {
@@ -40,24 +44,66 @@ fn called(name: &str, server: Option<&str>, decided: Option<Decided>, children: 
 }
 
 fn trace() -> Trace {
-    let handle = "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
-    let stored = Decided::Stored { handle: handle.parse().unwrap(), reason: Reason::SizeCap };
+    let handle =
+        "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
+    let stored = Decided::Stored {
+        handle: handle.parse().unwrap(),
+        reason: Reason::SizeCap,
+    };
     let failed = Op {
         error: Some("no such\u{1b}[31m\nfile".into()),
         ..called("note", Some("lab"), Some(Decided::Failed), Vec::new())
     };
-    let extraction = op(OpKind::Session, "tool_output", vec![op(OpKind::Session, "full-chunked", vec![asked("map 1/1")])]);
-    let inner_turn = op(OpKind::Turn, "turn 1", vec![asked("model"), called("grep", Some("files"), Some(Decided::Shown), Vec::new())]);
-    let unanswered = Op { unfinished: true, ..Op::new(OpKind::Llm, "model") };
-    let root = op(OpKind::Agent, "finder", vec![
-        op(OpKind::Turn, "turn 1", vec![asked("model"), called("log", Some("lab"), Some(stored), Vec::new()), failed]),
-        op(OpKind::Turn, "turn 2", vec![
+    let extraction = op(
+        OpKind::Session,
+        "tool_output",
+        vec![op(OpKind::Session, "full-chunked", vec![asked("map 1/1")])],
+    );
+    let inner_turn = op(
+        OpKind::Turn,
+        "turn 1",
+        vec![
             asked("model"),
-            called("tool_output", None, Some(Decided::Shown), vec![extraction]),
-            called("reviewer", Some("reviewer"), None, vec![op(OpKind::Agent, "reviewer", vec![inner_turn])]),
-        ]),
-        Op { unfinished: true, ..op(OpKind::Turn, "turn 3", vec![unanswered]) },
-    ]);
+            called("grep", Some("files"), Some(Decided::Shown), Vec::new()),
+        ],
+    );
+    let unanswered = Op {
+        unfinished: true,
+        ..Op::new(OpKind::Llm, "model")
+    };
+    let root = op(
+        OpKind::Agent,
+        "finder",
+        vec![
+            op(
+                OpKind::Turn,
+                "turn 1",
+                vec![
+                    asked("model"),
+                    called("log", Some("lab"), Some(stored), Vec::new()),
+                    failed,
+                ],
+            ),
+            op(
+                OpKind::Turn,
+                "turn 2",
+                vec![
+                    asked("model"),
+                    called("tool_output", None, Some(Decided::Shown), vec![extraction]),
+                    called(
+                        "reviewer",
+                        Some("reviewer"),
+                        None,
+                        vec![op(OpKind::Agent, "reviewer", vec![inner_turn])],
+                    ),
+                ],
+            ),
+            Op {
+                unfinished: true,
+                ..op(OpKind::Turn, "turn 3", vec![unanswered])
+            },
+        ],
+    );
     Trace {
         version: TRACE_VERSION,
         agent: "finder".into(),
@@ -65,7 +111,11 @@ fn trace() -> Trace {
         task_bytes: 7,
         setup: Setup {
             models: vec!["mock/reader".parse().unwrap()],
-            window: Window { window: 128_000, buffer: 8192, max_output: 4096 },
+            window: Window {
+                window: 128_000,
+                buffer: 8192,
+                max_output: 4096,
+            },
             max_turns: 10,
             calls_per_turn: 10,
             format: "text".into(),
@@ -77,7 +127,10 @@ fn trace() -> Trace {
         ending: None,
         report: None,
         accounting: Accounting::of(&root),
-        root: Op { unfinished: true, ..root },
+        root: Op {
+            unfinished: true,
+            ..root
+        },
     }
 }
 
@@ -92,7 +145,11 @@ fn a_run_that_ended() {
     let trace = Trace {
         ending: Some(Ending::Success),
         ended: Some(StoppedClock::default().now()),
-        report: Some(Report { format: "text".into(), content: "found\u{7}\n".into(), source: Source::Tool }),
+        report: Some(Report {
+            format: "text".into(),
+            content: "found\u{7}\n".into(),
+            source: Source::Tool,
+        }),
         accounting: Accounting::default(),
         root,
         ..trace()
@@ -109,7 +166,15 @@ fn what_is_no_trace_is_said() {
     let mut unfinished = json!(trace());
     assert_eq!(parsed(&unfinished.to_string()).unwrap(), trace());
     unfinished["root"]["kind"] = json!("dance");
-    let cases = ["", "{\"version\":", "[]", "{}", &newer, "{\"version\": 1}", &unfinished.to_string()];
+    let cases = [
+        "",
+        "{\"version\":",
+        "[]",
+        "{}",
+        &newer,
+        "{\"version\": 1}",
+        &unfinished.to_string(),
+    ];
     let told = cases.map(|text| parsed(text).unwrap_err());
     assert_snapshot!(told.join("\n"), @"");
 }

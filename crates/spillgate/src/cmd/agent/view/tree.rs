@@ -16,7 +16,14 @@ pub(super) fn tree(root: &Op) -> String {
     let head = ["operation", "took", "in", "out", "cost", ""].map(str::to_owned);
     let mut rows = vec![head];
     enter(&mut rows, root, 0);
-    let sides = [Side::Left, Side::Right, Side::Right, Side::Right, Side::Right, Side::Left];
+    let sides = [
+        Side::Left,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Right,
+        Side::Left,
+    ];
     table(sides, &rows)
 }
 
