@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use globset::{Glob, GlobMatcher};
-use spillgate_agent::{Given, Host};
+use spillgate_agent::{Given, Host, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
 
 use crate::locked;
@@ -155,7 +155,7 @@ impl Host for Known {
         tools
     }
 
-    fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Given> {
+    fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given> {
         let own = locked(&self.names)
             .own(self.place, &call.name)
             .map(str::to_owned);
@@ -167,7 +167,7 @@ impl Host for Known {
                 name,
                 ..call.clone()
             };
-            self.host.call(&call).await
+            self.host.call(&call, scope).await
         }
         .boxed()
     }
@@ -175,6 +175,8 @@ impl Host for Known {
 
 #[cfg(test)]
 mod tests {
+    use spillgate_agent::{OpKind, Span};
+
     use super::*;
 
     /// Says which of its tools was called.
@@ -195,7 +197,7 @@ mod tests {
             self.1.iter().map(tool).collect()
         }
 
-        fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Given> {
+        fn call<'a>(&'a self, call: &'a ToolCall, _: &'a Scope) -> BoxFuture<'a, Given> {
             let text = format!("{} {}", self.0, call.name);
             async move { Given::text(text) }.boxed()
         }
@@ -251,6 +253,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_reaches_the_tool_that_is_meant() {
         let chosen = chosen(&["git/log", "svn"]);
+        let span = Span::root(OpKind::Agent, "test");
         let mut told = Vec::new();
         for (place, name) in [
             (0, "git__log"),
@@ -263,7 +266,7 @@ mod tests {
                 name: name.to_owned(),
                 arguments: "{}".to_owned(),
             };
-            let mut given = chosen.hosts[place].call(&call).await;
+            let mut given = chosen.hosts[place].call(&call, span.scope()).await;
             let mut text = String::new();
             given.body.read_to_string(&mut text).unwrap();
             told.push(text);

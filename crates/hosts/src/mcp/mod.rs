@@ -19,7 +19,7 @@ use futures_util::future::{BoxFuture, join_all};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use spillgate_agent::{Given, Host};
+use spillgate_agent::{Given, Host, Scope};
 use spillgate_gateway::{Gateway, Hub, Server};
 use spillgate_llm::{ToolCall, ToolSpec};
 use spillgate_wire::object_in;
@@ -144,7 +144,7 @@ impl Host for McpTools {
         locked(&self.tools).clone()
     }
 
-    fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Given> {
+    fn call<'a>(&'a self, call: &'a ToolCall, _: &'a Scope) -> BoxFuture<'a, Given> {
         async move {
             let Some(arguments) = arguments(&call.arguments) else {
                 return Given::error(

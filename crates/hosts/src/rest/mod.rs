@@ -21,7 +21,7 @@ use futures_util::future::BoxFuture;
 use reqwest::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use spillgate_agent::{Given, Host};
+use spillgate_agent::{Given, Host, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
 
 pub(crate) use plan::{Body as PlanBody, Plan};
@@ -210,7 +210,7 @@ impl Host for RestTools {
         self.tools.iter().map(|(spec, _)| spec.clone()).collect()
     }
 
-    fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Given> {
+    fn call<'a>(&'a self, call: &'a ToolCall, _: &'a Scope) -> BoxFuture<'a, Given> {
         async move {
             let mut all = self.tools.iter();
             let Some((_, plan)) = all.find(|(spec, _)| spec.name == call.name) else {

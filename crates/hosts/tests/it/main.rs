@@ -9,7 +9,7 @@ mod web;
 
 use std::io::Read;
 
-use spillgate_agent::{Given, Host};
+use spillgate_agent::{Given, Host, OpKind, Span};
 use spillgate_llm::ToolCall;
 use tokio::task::spawn_blocking;
 
@@ -19,7 +19,8 @@ async fn told(host: &dyn Host, tool: &str, arguments: &str) -> String {
 }
 
 async fn called(host: &dyn Host, tool: &str, arguments: &str) -> Given {
-    host.call(&call(tool, arguments)).await
+    let span = Span::root(OpKind::Agent, "test");
+    host.call(&call(tool, arguments), span.scope()).await
 }
 
 fn call(tool: &str, arguments: &str) -> ToolCall {

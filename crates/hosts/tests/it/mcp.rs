@@ -10,7 +10,7 @@ use axum::Router;
 use axum::response::{IntoResponse, Response};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spillgate_agent::Host;
+use spillgate_agent::{Host, OpKind, Span};
 use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, ListTools, Server, ToolFilter};
 use spillgate_hosts::{McpError, McpTools, OPENING, open_all};
@@ -232,8 +232,9 @@ async fn a_call_that_is_dropped_is_cancelled() {
     let place = Place::new();
     let host = place.server().await;
     let slow = call("slow", "{}");
+    let span = Span::root(OpKind::Agent, "test");
     tokio::select! {
-        given = host.call(&slow) => panic!("{given:?}"),
+        given = host.call(&slow, span.scope()) => panic!("{given:?}"),
         () = place.hears("\"name\":\"slow\"") => {}
     }
     place.hears("notifications/cancelled").await;
