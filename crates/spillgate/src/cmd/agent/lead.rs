@@ -189,7 +189,7 @@ impl Lead {
             Failure::new("too_long", Fault::Caller, error.to_string())
                 .hint("shorten the prompt or the task, give fewer tools, or a model with a larger window (contextWindow)")
         })?;
-        live.begins(limit);
+        live.begins(limit, journal);
         let (finished, _) = run(
             session,
             &ready.asked.model,
@@ -199,7 +199,6 @@ impl Lead {
             until,
         )
         .await;
-        live.end();
         let mut servers = ready.servers;
         let all = std::mem::take(&mut servers.all);
         // Who cancels does not want to wait.

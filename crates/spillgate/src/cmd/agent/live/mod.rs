@@ -11,11 +11,11 @@ mod screen;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use indicatif::ProgressBar;
-use spillgate_agent::{Event, Op, OpKind, Planned, Status, Watcher};
-use spillgate_llm::{Reply, Request, Usage};
+use spillgate_agent::{Event, Journal, Op, OpKind, Planned, Status, Watcher};
+use spillgate_llm::{Request, Usage};
 
 use super::words::one_line;
 pub(super) use lines::decided;
@@ -24,18 +24,31 @@ use screen::Screen;
 
 /// Of what a model says so many bytes are kept: only the end is shown.
 const KEPT: usize = 4096;
+/// Characters of an agent's name.
+const NAME: usize = 40;
 
 /// Shows a person what an agent does; its sub-agents each have one of their own
-/// that shares the screen.
+/// that shares what is seen.
 #[derive(Debug)]
 pub(super) struct Live {
-    screen: Arc<Screen>,
-    is_verbose: bool,
+    shared: Arc<Shared>,
     /// Which agent it is: nothing for the first.
     who: String,
     seen: Mutex<Seen>,
 }
 
+/// What all agents of a run share.
+#[derive(Debug)]
+struct Shared {
+    screen: Screen,
+    is_verbose: bool,
+    /// What is done, from the first agent on.
+    journal: OnceLock<Journal>,
+    /// Calls by their places in the tree.
+    calls: Mutex<HashMap<Vec<usize>, Seeing>>,
+}
+
+/// What was seen of one agent.
 #[derive(Debug, Default)]
 struct Seen {
     turn: u32,
@@ -45,8 +58,6 @@ struct Seen {
     used: Usage,
     /// What the model says just now.
     said: String,
-    /// Calls by their places in the tree.
-    calls: HashMap<Vec<usize>, Seeing>,
 }
 
 /// A call that was seen.
@@ -56,43 +67,9 @@ enum Seeing {
     Told,
 }
 
-impl Live {
-    /// Of the first agent.
-    pub(super) fn new(look: Look, is_verbose: bool) -> Self {
-        Self {
-            screen: Arc::new(Screen::of(look)),
-            is_verbose,
-            who: String::new(),
-            seen: Mutex::default(),
-        }
-    }
-
-    /// The same for an agent that this one calls.
-    pub(super) fn within(&self, name: &str) -> Self {
-        Self {
-            screen: Arc::clone(&self.screen),
-            is_verbose: self.is_verbose,
-            who: format!("{}{}: ", self.who, one_line(name, 40)),
-            seen: Mutex::default(),
-        }
-    }
-
-    /// It begins, with a conversation that may have so many tokens.
-    pub(super) fn begins(&self, limit: u64) {
-        self.seen().limit = limit;
-    }
-
-    /// Takes a look at what is done: `root` is the first agent.
-    pub(super) fn look(&self, root: &Op) {
-        let mut seen = self.seen();
-        self.look_at(root, &mut Vec::new(), &self.who, &mut seen.calls);
-        if let Some(tokens) = tokens_of(root) {
-            seen.tokens = tokens;
-        }
-        self.show_state(&seen);
-    }
-
-    fn look_at(
+impl Shared {
+    /// Takes a look at an operation and those within it.
+    fn look(
         &self,
         op: &Op,
         path: &mut Vec<usize>,
@@ -103,7 +80,7 @@ impl Live {
             return; // an extraction's own calls
         }
         let who = match op.kind {
-            OpKind::Agent if !path.is_empty() => format!("{who}{}: ", one_line(&op.name, 40)),
+            OpKind::Agent if !path.is_empty() => format!("{who}{}: ", one_line(&op.name, NAME)),
             _ => who.to_owned(),
         };
         if op.kind == OpKind::Tool {
@@ -111,7 +88,7 @@ impl Live {
         }
         for (at, child) in op.children.iter().enumerate() {
             path.push(at);
-            self.look_at(child, path, &who, calls);
+            self.look(child, path, &who, calls);
             path.pop();
         }
     }
@@ -132,8 +109,8 @@ impl Live {
                 calls.insert(path.to_vec(), Seeing::UnderWay(bar));
             }
             _ => {
-                if let Some(Seeing::UnderWay(Some(bar))) = calls.insert(path.to_vec(), Seeing::Told)
-                {
+                let before = calls.insert(path.to_vec(), Seeing::Told);
+                if let Some(Seeing::UnderWay(Some(bar))) = before {
                     bar.finish_and_clear();
                 }
                 self.screen.line(&format!("{who}  {}", lines::came(op)));
@@ -141,39 +118,93 @@ impl Live {
         }
     }
 
-    /// It is over: nothing moves any more.
-    pub(super) fn end(&self) {
-        let mut seen = self.seen();
-        for (_, call) in seen.calls.drain() {
-            if let Seeing::UnderWay(Some(bar)) = call {
-                bar.finish_and_clear();
-            }
-        }
-        if self.who.is_empty() {
-            self.screen.end();
+    fn calls(&self) -> MutexGuard<'_, HashMap<Vec<usize>, Seeing>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Live {
+    /// Of the first agent.
+    pub(super) fn new(look: Look, is_verbose: bool) -> Self {
+        let shared = Shared {
+            screen: Screen::of(look),
+            is_verbose,
+            journal: OnceLock::new(),
+            calls: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            who: String::new(),
+            seen: Mutex::default(),
         }
     }
 
-    fn replied(&self, reply: &Reply) {
+    /// The same for an agent that this one calls.
+    pub(super) fn within(&self, name: &str) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            who: format!("{}{}: ", self.who, one_line(name, NAME)),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// It begins, with a conversation that may have so many tokens; what it does is in
+    /// `journal`.
+    pub(super) fn begins(&self, limit: u64, journal: &Journal) {
+        self.seen().limit = limit;
+        // The first agent's has those of all others.
+        drop(self.shared.journal.set(journal.clone()));
+    }
+
+    /// Takes a look at what is done: `root` is the first agent.
+    pub(super) fn look(&self, root: &Op) {
+        let mut calls = self.shared.calls();
+        self.shared.look(root, &mut Vec::new(), "", &mut calls);
+        drop(calls);
+        if !self.is_first() {
+            return;
+        }
         let mut seen = self.seen();
-        seen.used += reply.usage;
-        self.end_of_words(&mut seen);
-        self.line(&lines::replied(seen.turn, reply));
+        if let Some(tokens) = tokens_of(root) {
+            seen.tokens = tokens;
+        }
+        self.show_state(&seen);
+    }
+
+    /// It is over: nothing moves any more.
+    pub(super) fn end(&self) {
+        if !self.is_first() {
+            return;
+        }
+        for call in self.shared.calls().values_mut() {
+            if let Seeing::UnderWay(bar) = call
+                && let Some(bar) = bar.take()
+            {
+                bar.finish_and_clear();
+            }
+        }
+        self.shared.screen.end();
+    }
+
+    fn is_first(&self) -> bool {
+        self.who.is_empty()
     }
 
     fn end_of_words(&self, seen: &mut Seen) {
         seen.said.clear();
-        self.screen.words("");
+        self.shared.screen.words("");
         self.show_state(seen);
     }
 
     fn show_state(&self, seen: &Seen) {
-        let state = lines::state(seen.turn, seen.tokens, seen.limit, &seen.used);
-        self.screen.state(format!("{}{state}", self.who));
+        if self.is_first() {
+            let state = lines::state(seen.turn, seen.tokens, seen.limit, &seen.used);
+            self.shared.screen.state(state);
+        }
     }
 
     fn line(&self, line: &str) {
-        self.screen.line(&format!("{}{line}", self.who));
+        self.shared.screen.line(&format!("{}{line}", self.who));
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -183,25 +214,33 @@ impl Live {
 
 impl Watcher for Live {
     fn happened(&self, event: &Event) {
-        match event {
-            Event::Replied(Ok(reply)) => self.replied(reply),
-            Event::Replied(Err(error)) => {
-                let mut seen = self.seen();
-                self.end_of_words(&mut seen);
-                self.line(&lines::unanswered(seen.turn, &error.to_string()));
-            }
-            _ => {}
+        let Event::Replied(reply) = event else {
+            return;
+        };
+        let mut seen = self.seen();
+        if let Ok(reply) = reply {
+            seen.used += reply.usage;
         }
+        self.end_of_words(&mut seen);
+        let line = match reply {
+            Ok(reply) => lines::replied(seen.turn, reply),
+            Err(error) => lines::unanswered(seen.turn, &error.to_string()),
+        };
+        self.line(&line);
     }
 
     fn asks(&self, _: &Request) {
+        // What came of the calls before stands above the next turn.
+        if let Some(journal) = self.shared.journal.get() {
+            self.look(&journal.snapshot());
+        }
         let mut seen = self.seen();
         seen.turn += 1;
         self.end_of_words(&mut seen);
     }
 
     fn calls(&self, planned: &Planned) {
-        let line = lines::called(&planned.call, self.is_verbose);
+        let line = lines::called(&planned.call, self.shared.is_verbose);
         self.line(&format!("  {line}"));
     }
 
@@ -216,7 +255,7 @@ impl Watcher for Live {
             let from = seen.said.ceil_char_boundary(seen.said.len() - KEPT);
             seen.said.drain(..from);
         }
-        self.screen.words(&seen.said);
+        self.shared.screen.words(&seen.said);
     }
 }
 
