@@ -145,6 +145,10 @@ impl Host for SubAgent {
         vec![self.spec.clone()]
     }
 
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
     fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given> {
         async move {
             // The first agent is above, too.

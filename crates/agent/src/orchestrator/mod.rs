@@ -12,12 +12,14 @@ mod retrieval;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use spillgate_artifact::{Origin, Reason};
 use spillgate_extract::{PREVIEW_BYTES, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
 use spillgate_offload::{Offloader, Outcome, Weighed};
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::cache::{CacheEntry, Caching, Stop, Teeing};
 use crate::event::{CallId, Counted, Kept, Planned, Returned};
@@ -32,6 +34,8 @@ pub struct Orchestrator {
     offloader: Offloader,
     retrieval: Retrieval,
     caching: Option<Caching>,
+    /// How long a host may take for a call.
+    limit: Option<Duration>,
     held: Mutex<HashMap<CallId, Weighed>>,
     /// The names by which results of this session can be paged through.
     paged: Mutex<HashSet<String>>,
@@ -68,6 +72,7 @@ impl Orchestrator {
             },
             retrieval,
             caching: None,
+            limit: None,
             held: Mutex::default(),
             paged: Mutex::default(),
         }
@@ -78,6 +83,13 @@ impl Orchestrator {
     pub fn with_cache(self, caching: Caching) -> Self {
         let caching = Some(caching);
         Self { caching, ..self }
+    }
+
+    /// The same, giving up a call after so long.
+    #[must_use]
+    pub fn with_call_timeout(self, limit: Duration) -> Self {
+        let limit = Some(limit);
+        Self { limit, ..self }
     }
 
     /// All tools of the hosts, each name once: the first host that has it. The names
@@ -164,7 +176,7 @@ impl Orchestrator {
                 ..Got::of(given)
             };
         }
-        let given = host.call(call, scope).await;
+        let given = self.given(&**host, call, scope).await;
         let entry = match wanted {
             Some((caching, wanted)) if !given.is_error => caching.begin(wanted).await,
             _ => None,
@@ -174,6 +186,20 @@ impl Orchestrator {
             given,
             entry,
         }
+    }
+
+    async fn given(&self, host: &dyn Host, call: &ToolCall, scope: &Scope) -> Given {
+        let giving = host.call(call, scope);
+        let Some(limit) = self.limit.filter(|_| !host.keeps_time()) else {
+            return giving.await;
+        };
+        timeout(limit, giving).await.unwrap_or_else(|_| {
+            let (tool, server) = (&call.name, host.name());
+            let seconds = limit.as_secs_f64();
+            Given::error(format!(
+                "The tool '{tool}' of '{server}' gave nothing within {seconds} s; the call was cancelled."
+            ))
+        })
     }
 
     /// Stores what a call gave.

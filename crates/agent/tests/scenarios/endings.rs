@@ -118,6 +118,15 @@ async fn a_session_that_takes_too_long_ends() {
     assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @"");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_takes_too_long_is_given_up() {
+    let row = Row {
+        limit: Some(Duration::from_millis(1500)),
+        ..Row::new(vec![calls(&[("hang", json!({})), give(20)]), done()])
+    };
+    assert_snapshot!(row.told().await, @"");
+}
+
 fn drafts(directory: &Path) -> usize {
     let below = std::fs::read_dir(directory).unwrap();
     let below = below.map(|entry| entry.unwrap().path());

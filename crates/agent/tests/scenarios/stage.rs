@@ -1,6 +1,7 @@
 //! What does a row of the table need?
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use spillgate_agent::{
@@ -37,6 +38,8 @@ pub(crate) struct Row {
     pub(crate) store: Arc<dyn ArtifactStore>,
     pub(crate) hosts: Vec<Arc<dyn Host>>,
     pub(crate) caching: Option<Caching>,
+    /// How long a tool may take.
+    pub(crate) limit: Option<Duration>,
     /// Who answers `tool_output`.
     pub(crate) extracts: Option<Arc<dyn ChatModel>>,
     pub(crate) until: Until,
@@ -56,6 +59,7 @@ impl Row {
             store: Arc::new(MemoryStore::default()),
             hosts: vec![Arc::new(Tools::default())],
             caching: None,
+            limit: None,
             extracts: None,
             until: Until {
                 timeout: None,
@@ -101,6 +105,10 @@ impl Row {
             By::Nothing => Retrieval::Off,
         };
         let orchestrator = Orchestrator::new(self.hosts.clone(), offloader, retrieval);
+        let orchestrator = match self.limit {
+            Some(limit) => orchestrator.with_call_timeout(limit),
+            None => orchestrator,
+        };
         match self.caching.clone() {
             Some(caching) => orchestrator.with_cache(caching),
             None => orchestrator,
