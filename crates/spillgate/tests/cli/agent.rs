@@ -108,7 +108,7 @@ fn the_task_comes_by_standard_input_and_the_file_is_a_command() {
     );
     let file = lab.path("own");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = lab.command(&[]);
+    let command = lab.command(&[]);
     let mut own = Command::new(&file);
     own.arg("find it").current_dir(lab.path(""));
     for (name, value) in command.get_envs() {
@@ -116,7 +116,6 @@ fn the_task_comes_by_standard_input_and_the_file_is_a_command() {
             own.env(name, value);
         }
     }
-    drop(command.arg("unused"));
     let output = feed(own, b"");
     assert_eq!(
         (output.stdout, output.stderr),

@@ -44,8 +44,6 @@ pub(crate) enum Step {
     Reports(&'static str),
     /// It writes this; `NONCE` is the wrapper's.
     Says(&'static str),
-    /// It does not answer.
-    Hangs,
 }
 
 /// A model that follows a script for each agent: the first whose mark is in the
@@ -95,10 +93,6 @@ fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseT
         Step::Says(text) => {
             let nonce = between(system, "<ai-agent-", "-FINAL").unwrap_or_default();
             json!({"role": "assistant", "content": text.replace("NONCE", nonce)})
-        }
-        Step::Hangs => {
-            let hour = Duration::from_secs(3600);
-            return ResponseTemplate::new(200).set_delay(hour);
         }
         Step::Reports(text) => calls(
             turn,

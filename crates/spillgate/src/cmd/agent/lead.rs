@@ -53,7 +53,6 @@ pub(super) struct Lead {
 /// An agent whose tools are there and whose session can begin.
 #[derive(Debug)]
 pub(super) struct Ready {
-    pub(super) name: String,
     pub(super) session: String,
     asked: Asked,
     settings: SessionSettings,
@@ -155,7 +154,6 @@ impl Lead {
         };
         let models: Vec<Target> = agent.models.value.clone();
         Ok(Ready {
-            name: agent.name.value.clone(),
             session,
             about: About::new(&agent.name.value, &settings, models),
             asked,
@@ -270,13 +268,13 @@ impl Lead {
             )
             .hint("patterns are globs such as \"read_*\"")
         })?;
-        let directory: PathBuf = match &of.dir {
+        let directory: PathBuf = match &of.dir.value {
             Some(directory) => directory.clone(),
             None => directories()?.cache_dir().join("spillgate/agent-tools"),
         };
         let limits = CacheLimits {
             entry_bytes: DEFAULT_ENTRY_BYTES,
-            total_bytes: of.max_bytes.unwrap_or(DEFAULT_TOTAL_BYTES),
+            total_bytes: of.max_bytes.value.unwrap_or(DEFAULT_TOTAL_BYTES),
         };
         let cache = DirectoryCache::new(directory, limits, Arc::clone(&self.clock));
         // Hosts of one name in two configurations are not the same.

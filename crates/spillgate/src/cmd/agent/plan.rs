@@ -40,11 +40,6 @@ impl Plan {
         };
         reading.plan(file, over).map(Arc::new)
     }
-
-    /// Whether it or one below has something that `is_so`.
-    pub(super) fn any(&self, is_so: &dyn Fn(&Self) -> bool) -> bool {
-        is_so(self) || self.below.iter().any(|plan| plan.any(is_so))
-    }
 }
 
 struct Reading<'a> {
