@@ -127,12 +127,11 @@ impl Orchestrator {
             false => self.of_host(call, scope).await,
         };
         let origin = Origin {
-            server: server.clone(),
+            server,
             tool: call.name.clone(),
             arguments: Some(call.arguments.clone()),
             call_id: self.call_id(&planned.id),
         };
-        scope.note(|op| op.server = server);
         let stop = Stop::default();
         let weighing = Weighing {
             offloader: self.offloader.clone(),
@@ -160,6 +159,8 @@ impl Orchestrator {
             return Got::of(Given::error(what));
         };
         let server = Some(host.name().to_owned());
+        // One that never comes back is known, too.
+        scope.note(|op| op.server.clone_from(&server));
         let caching = self.caching.as_ref();
         let wanted =
             caching.and_then(|caching| Some((caching, caching.wanted(host.name(), call)?)));

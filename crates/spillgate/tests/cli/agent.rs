@@ -47,7 +47,8 @@ fn conversation(lab: &Lab, request: &Value) -> String {
         });
         format!("{role}: {text}{}", calls.collect::<Vec<_>>().join("; "))
     });
-    lab.steady(&told.collect::<Vec<_>>().join("\n"))
+    let told = told.collect::<Vec<_>>().join("\n");
+    lab.steady(&told).replace('\u{1b}', "ESC")
 }
 
 #[test]
@@ -60,9 +61,30 @@ fn a_run_with_a_large_result() {
     );
     let asked = lab.script.asked();
     assert_eq!(asked.len(), 3);
-    assert_snapshot!(conversation(&lab, &asked[2]), @"");
+    assert_snapshot!(conversation(&lab, &asked[2]), @r#"
+    user: find line 500
+    assistant: log {}; note {"name":"x"}
+    tool: Tool output is too large (40893 bytes, 2001 lines, 15001 tokens).
+    Call tool_output(handle = "HANDLE", extract = "what to extract").
+    Provide precise and detailed instructions in `extract` about what you are looking for.
+    tool: a note ESC[31mwith a colour
+    assistant: tool_output {"extract":"line 500","handle":"HANDLE","mode":"truncate"}
+    tool: 334 lines: ABSTRACT FROM TOOL OUTPUT log WITH HANDLE HANDLE, STRATEGY:truncate:
+    "#);
+    let harmless = |byte: &u8| *byte == b'\n' || *byte >= b' ';
+    assert!(output.stderr.iter().all(harmless), "nothing moves the cursor");
     let said = without_times(&lab.steady(&String::from_utf8(output.stderr).unwrap()));
-    assert_snapshot!(said, @"");
+    assert_snapshot!(said, @r#"
+    turn 1: mock/reader, 1,000 tokens in (400 cached), 20 out, $0.001560
+      → log {}
+      → note {"name":"x"}
+      ← log: 40,893 bytes, stored as HANDLE (SizeCap), TIME ms
+      ← note: 25 bytes, shown (10 tokens), TIME ms
+    turn 2: mock/reader, 1,000 tokens in (400 cached), 20 out, $0.001560
+      → tool_output {"extract":"line 500","handle":"HANDLE_output: 6,873 bytes, shown (2,560 tokens), TIME ms
+    turn 3: mock/reader, 1,000 tokens in (400 cached), 20 out, $0.001560
+    agent: 3 requests, 3 calls (1 stored), 3,000 tokens in (1,200 cached), 60 out, $0.004680, TIME ms
+    "#);
     assert_eq!(output.status.code(), Some(0));
     assert!(lab.left().is_empty(), "the directory of the run is gone");
 }
@@ -134,7 +156,7 @@ fn json_has_the_report_and_the_account() {
     let trace = trace(&lab.path("t.json"));
     assert_eq!(
         object["report"],
-        json!({"format": "text", "content": "Line 500 is there.", "source": "tool"})
+        json!({"format": "markdown", "content": "Line 500 is there.", "source": "tool"})
     );
     assert_eq!(object["ending"], json!({"status": "success"}));
     assert_eq!(object["accounting"], trace["accounting"]);
@@ -176,7 +198,12 @@ fn a_report_is_what_it_has_to_be() {
 #[test]
 fn without_a_report_the_exit_code_says_so() {
     let lab = Lab::new(vec![Step::Says("I do not know."), Step::Says("Still not.")]);
-    assert_snapshot!(lab.said(&["agent.ai", "find it", "--max-turns", "2", "--quiet"], ""), @"");
+    assert_snapshot!(lab.said(&["agent.ai", "find it", "--max-turns", "2", "--quiet"], ""), @"
+    $ agent agent.ai find it --max-turns 2 --quiet
+    --- 1
+    error: no report: Your reply has neither a call nor a report.
+    hint: `--trace FILE` writes down what it does, `spillgate agent view FILE` shows it
+    ");
     let output = lab.run(&["agent.ai", "find it", "--max-turns", "2", "--json"]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
@@ -220,7 +247,20 @@ fn an_agent_calls_another() {
     assert_eq!(accounting["total"]["calls"], 4);
     assert_eq!(accounting["agents"]["counter"]["total"]["calls"], 2);
     let view = lab.run(&["view", "t.json", "--part", "tree"]);
-    assert_snapshot!(without_columns(&String::from_utf8(view.stdout).unwrap()), @"");
+    assert_snapshot!(without_columns(&String::from_utf8(view.stdout).unwrap()), @"
+    chief
+      turn 1
+        model
+        counter
+          counter
+            turn 1
+              model
+              note (lab)
+            turn 2
+              model
+      turn 2
+        model
+    ");
     assert!(lab.left().is_empty());
 }
 
@@ -238,7 +278,66 @@ fn without_columns(text: &str) -> String {
 fn nothing_is_started_by_a_dry_run() {
     let lab = Lab::new(Vec::new());
     lab.write("server.sh", "echo started >> \"$MARK\"");
-    assert_snapshot!(lab.said(&["agent.ai", "find it", "--dry-run", "--max-turns", "3"], ""), @"");
+    assert_snapshot!(lab.said(&["agent.ai", "find it", "--dry-run", "--max-turns", "3"], ""), @r#"
+    $ agent agent.ai find it --dry-run --max-turns 3
+    agent (agent.ai)
+
+    prompt:
+      You find things out.
+
+    settings:
+      name                              agent        built-in
+      description                       -            built-in
+      models                            mock/reader  agent.ai:2
+      tools                             lab          agent.ai:3
+      agents                            -            built-in
+      maxTurns                          3            command line
+      maxToolCallsPerTurn               10           built-in
+      maxOutputTokens                   -            built-in
+      contextWindow                     -            built-in
+      contextWindowBuffer               8192         built-in
+      toolResponseMaxBytes              12288        built-in
+      toolOutput.enabled                true         built-in
+      toolOutput.profile                handle       built-in
+      toolOutput.storeDir               -            built-in
+      toolOutput.models                 mock/reader  built-in
+      toolOutput.maxChunks              1            built-in
+      toolOutput.maxChunksHard          64           built-in
+      toolOutput.overlapPercent         10           built-in
+      toolOutput.avgLineBytesThreshold  1000         built-in
+      toolOutput.chunkTokens            0            built-in
+      toolOutput.parallel               4            built-in
+      toolOutput.answerTokens           4096         built-in
+      toolOutput.passageTokens          1000         built-in
+      toolOutput.truncateTokens         2500         built-in
+      toolOutput.toolTokens             4000         built-in
+      toolOutput.earlyStop              false        built-in
+      toolOutput.maxTurns               15           built-in
+      toolOutput.maxToolCallsPerTurn    10           built-in
+      output.format                     markdown     built-in
+      output.schema                     -            built-in
+      input.format                      text         built-in
+      input.schema                      -            built-in
+      llmTimeout                        -            built-in
+      toolTimeout                       5m           built-in
+      timeout                           -            built-in
+      cache                             off          built-in
+      cache.maxBytes                    -            built-in
+      cache.dir                         -            built-in
+      batch                             true         built-in
+      taskStatus                        true         built-in
+      maxRetries                        -            built-in
+
+    models:
+      mock/reader: 128,000 tokens of context, 4,096 of a reply, 115,712 for the conversation
+
+    tools from:
+      lab (an MCP server, .ai-agent.json:1)
+        {"args":["/HOME/server.sh"],"command":"sh","env":{"MARK":"[hidden]"}}
+
+    task: find it
+    --- 0
+    "#);
     let output = feed(
         lab.command(&["agent.ai", "find it", "--dry-run", "--json"]),
         b"",

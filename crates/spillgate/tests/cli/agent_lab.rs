@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use spillgate_artifact::Handle;
 use tokio::runtime::Runtime;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
@@ -30,6 +31,9 @@ while read -r line; do
     *'"name":"slow"'*) : > "$MARK";;
   esac
 done"#;
+
+/// Bytes of a handle.
+const HANDLE: usize = 8 + 36 + 1 + 36;
 
 /// The prompt file of most tests.
 pub(crate) const PROMPT: &str =
@@ -114,7 +118,7 @@ fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseT
 /// A message with calls, in which `HANDLE` is the last one of the request.
 fn calls(turn: usize, named: &[(&str, Value)], request: &str) -> Value {
     let handle = request.rfind("session-").map_or("none", |at| {
-        &request[at..request.len().min(at + 8 + 36 + 1 + 36)]
+        &request[at..request.len().min(at + HANDLE)]
     });
     let calls: Vec<Value> = named
         .iter()
@@ -227,19 +231,14 @@ impl Lab {
     pub(crate) fn steady(&self, text: &str) -> String {
         let text = text.replace(&self.tool.home().display().to_string(), "/HOME");
         let text = text.replace(&self.script.url(), "URL");
-        let mut out = String::new();
-        let mut rest = text.as_str();
-        while let Some(at) = rest.find("session-") {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let handle = rest
-                .get(..8 + 36 + 1 + 36)
-                .filter(|one| one.as_bytes()[44] == b'/');
-            let taken = handle.map_or(8, |_| 81);
-            out.push_str(if taken == 81 { "HANDLE" } else { "session-" });
-            rest = &rest[taken..];
+        let mut steady = text.clone();
+        for (at, _) in text.match_indices("session-") {
+            let handle = text[at..].get(..HANDLE).filter(|one| one.parse::<Handle>().is_ok());
+            if let Some(handle) = handle {
+                steady = steady.replace(handle, "HANDLE");
+            }
         }
-        out + rest
+        steady
     }
 
     /// A run that has called `slow` and waits.

@@ -21,7 +21,55 @@ fn arguments() {
         (&["agent.ai", "a", "--trace", "."], ""),
     ];
     let said = cases.map(|(args, stdin)| lab.said(args, stdin));
-    assert_snapshot!(said.join("\n"), @"");
+    assert_snapshot!(said.join("\n"), @r#"
+    $ agent 
+    --- 2
+    error: the following required arguments were not provided:
+      <FILE>
+
+    Usage: spillgate agent <FILE> [TASK]...
+    hint: `spillgate help agent` shows how it is used
+
+    $ agent agent.ai
+    --- 2
+    error: the task is empty
+    hint: say in words what is to be done, as an argument or on standard input
+
+    $ agent agent.ai 
+    --- 2
+    error: the task is empty
+    hint: say in words what is to be done, as an argument or on standard input
+
+    $ agent agent.ai a b
+    --- 2
+    error: the task is given in 2 arguments
+    hint: put it in quotes: spillgate agent FILE "the whole task"
+
+    $ agent agent.ai a -
+    --- 2
+    error: the task is given twice: as an argument and, by `-`, on standard input
+    hint: leave one of them out
+
+    $ agent agent.ai a
+    --- 2
+    error: the task is given twice: as an argument and on standard input
+    hint: give one of them; what is piped can be the whole task, or `< /dev/null` keeps it out
+
+    $ agent nothing.ai a
+    --- 1
+    error: nothing.ai: it cannot be read: No such file or directory (os error 2)
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+
+    $ agent agent.ai a --max-turns 0
+    --- 2
+    error: invalid value '0' for '--max-turns <N>': must be a whole number from 1 to 1000, is 0
+    hint: `spillgate help agent` shows how it is used
+
+    $ agent agent.ai a --trace .
+    --- 1
+    error: the trace could not be written to /HOME: it is a directory
+    hint: name another file with --trace FILE
+    "#);
     nothing_was_started(&lab);
 }
 
@@ -55,7 +103,38 @@ fn files() {
         "absent.ai",
     ]
     .map(|file| lab.said(&[file, "find it"], ""));
-    assert_snapshot!(said.join("\n"), @"");
+    assert_snapshot!(said.join("\n"), @r#"
+    $ agent turns.ai find it
+    --- 1
+    error: turns.ai:3:1: maxTurns: must be a whole number from 1 to 1000, is "ten"
+    turns.ai:4:1: tols: there is no such key; did you mean `tools`?
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+
+    $ agent model.ai find it
+    --- 1
+    error: unknown provider "mokc"; known are anthropic, deepseek, gemini, groq, llamacpp, local, mistral, mock, ollama, openai, openrouter. Set [providers.mokc] with kind and base_url for another.
+    hint: docs/models.md says how providers, models and keys are configured
+
+    $ agent none.ai find it
+    --- 1
+    error: none.ai: models: there is no model; write `models: provider/model` here, or `defaults.models` in .ai-agent.json
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+
+    $ agent tool.ai find it
+    --- 1
+    error: tool.ai:3:9: tools[0]: nothing is called "lap"; did you mean `lab`?
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+
+    $ agent round.ai find it
+    --- 1
+    error: agents call one another in a circle: /HOME/round.ai → /HOME/other.ai → /HOME/round.ai
+    hint: take one of them out of `agents`
+
+    $ agent absent.ai find it
+    --- 1
+    error: absent.ai:3:10: agents[0]: not-there.ai is no file; paths are from the directory of the file
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    "#);
     nothing_was_started(&lab);
 }
 
@@ -83,7 +162,31 @@ fn configurations() {
         with(&|config| config["mcpServer"] = json!({})),
         with(&|config| config["toolOutput"] = json!({"overlapPercent": 60})),
     ];
-    assert_snapshot!(said.join("\n---\n"), @"");
+    assert_snapshot!(said.join("\n---\n"), @r#"
+    error: c.json:27:7: providers.mock.keyEnv: provider "mock": the environment variable MOCK_KEY is not set; put the key there, or its file into [providers.mock] key_file
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    1
+    ---
+    error: c.json:28:7: providers.mock.kind: must be `open_ai`, `openai`, `openai-compatible`, `openai_compatible` or `anthropic`, is "opneai"
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    1
+    ---
+    error: c.json:7:7: mcpServers.lab.command: must be a text, is 7
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    1
+    ---
+    error: c.json:7:7: mcpServers.lab.command: the variable NO_SUCH_VARIABLE is not set; set it, or write a default: ${NO_SUCH_VARIABLE:-…}
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    1
+    ---
+    error: c.json:2:3: mcpServer: there is no such key; did you mean `mcpServers`?
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    1
+    ---
+    error: c.json:34:5: toolOutput.overlapPercent: must be a whole number from 0 to 50, is 60
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    1
+    "#);
     nothing_was_started(&lab);
 }
 
@@ -97,7 +200,18 @@ fn servers() {
     lab.write(".ai-agent.json", &lab.config("").to_string());
     lab.write("server.sh", "echo what a pity >&2; exit 3");
     let ended = lab.said(&["agent.ai", "find it"], "");
-    assert_snapshot!(format!("{missing}\n{ended}"), @"");
+    assert_snapshot!(format!("{missing}\n{ended}"), @"
+    $ agent agent.ai find it
+    --- 1
+    error: the MCP server `lab` could not be started: `no-such-program`: No such file or directory (os error 2)
+    hint: correct it in .ai-agent.json, or take it out of `tools`; --dry-run shows what is started
+
+    $ agent agent.ai find it
+    --- 1
+    what a pity
+    error: the MCP server `lab` could not be asked for `initialize`: the upstream server `lab` exited with status 3 before it answered
+    hint: correct it in .ai-agent.json, or take it out of `tools`; --dry-run shows what is started
+    ");
     assert!(lab.script.asked().is_empty() && lab.left().is_empty());
 }
 
@@ -109,5 +223,25 @@ fn traces() {
     lab.write("newer.json", r#"{"version": 99}"#);
     let said = ["text", "list.json", "newer.json", "absent.json"]
         .map(|file| lab.said(&["view", file], ""));
-    assert_snapshot!(said.join("\n"), @"");
+    assert_snapshot!(said.join("\n"), @"
+    $ agent view text
+    --- 1
+    error: text is no JSON: expected ident at line 1 column 2
+    hint: `spillgate agent FILE TASK --trace TRACE` writes one
+
+    $ agent view list.json
+    --- 1
+    error: list.json is no JSON: trailing characters at line 1 column 5
+    hint: `spillgate agent FILE TASK --trace TRACE` writes one
+
+    $ agent view newer.json
+    --- 1
+    error: newer.json is a trace of version 99; this program reads up to 1: it was written by a newer one
+    hint: `spillgate agent FILE TASK --trace TRACE` writes one
+
+    $ agent view absent.json
+    --- 1
+    error: absent.json cannot be read: No such file or directory (os error 2)
+    hint: `spillgate agent FILE TASK --trace TRACE` writes one
+    ");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillgate_agent::Window;
-use spillgate_agentfile::{Agent, Problems, Source};
+use spillgate_agentfile::{Agent, FileError, Problems, Source};
 use spillgate_llm::{Catalogue, CatalogueError, ChatModel, Target};
 
 use super::plan::{self, Plan};
@@ -81,6 +81,27 @@ pub(super) fn catalogue(agent: &Agent, settings: &Settings) -> Catalogue {
     catalogue
 }
 
+/// Nobody knows a provider: whoever named it is told.
+fn unknown(agent: &Agent, provider: &str, error: &CatalogueError) -> Failure {
+    let (own, extracts) = (&agent.models, &agent.tool_output.models);
+    let is_own = own.value.iter().any(|target| target.provider == provider);
+    let (key, named) = match is_own {
+        true => ("models", own),
+        false => ("toolOutput.models", extracts),
+    };
+    let (file, place, key) = match &named.source {
+        Source::File { path, place, key } => (Some(path.clone()), Some(*place), key.clone()),
+        _ => (None, None, key.to_owned()),
+    };
+    plan::wrong(&Problems::from(FileError {
+        file,
+        place,
+        key,
+        what: error.to_string(),
+        hint: None,
+    }))
+}
+
 fn seconds(time: Duration) -> u64 {
     time.as_secs().max(1)
 }
@@ -105,6 +126,9 @@ pub(super) fn window(agent: &Agent, window: u64, max_output: u64) -> Window {
 
 /// A provider or a model is wrong: where it stands, if it stands somewhere.
 fn wrong(plan: &Plan, settings: &Settings, error: &CatalogueError) -> Failure {
+    if let CatalogueError::UnknownProvider { provider, .. } = error {
+        return unknown(&plan.agent, provider, error);
+    }
     let key = models::key(error);
     let mut camel = key.iter().map(String::as_str).collect::<Vec<_>>();
     if let CatalogueError::KeyVariable { .. } = error {

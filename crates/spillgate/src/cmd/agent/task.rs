@@ -176,6 +176,18 @@ mod tests {
                 Err(failure) => format!("{}: {}", failure.code, failure.text()),
             }
         });
-        assert_snapshot!(told.join("\n"), @"");
+        assert_snapshot!(told.join("\n"), @r#"
+        "find it"
+        "find it"
+        "find it"
+        "find it"
+        2: there is no task
+        2: the task is empty
+        2: the task is given twice: as an argument and on standard input
+        2: the task is given twice: as an argument and, by `-`, on standard input
+        2: the task is given in 2 arguments
+        2: the task on standard input is no text: byte 2 is not UTF-8
+        2: the task on standard input is over 16777216 bytes
+        "#);
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     let mut room = most;
     let mut is_space = true;
-    for c in text.chars() {
+    for c in text.trim().chars() {
         if room == 0 {
             line.pop();
             line.push('…');

@@ -9,7 +9,7 @@ use spillgate_llm::{Reply, ToolCall, Usage};
 use crate::cmd::agent::words::{bytes, count, number, one_line, time, usage};
 
 /// Characters of arguments that are shown, and with `--verbose`.
-const ARGUMENTS: usize = 100;
+const ARGUMENTS: usize = 160;
 const ALL_ARGUMENTS: usize = 2000;
 /// Characters of a name.
 const NAME: usize = 64;

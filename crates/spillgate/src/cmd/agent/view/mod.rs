@@ -9,7 +9,6 @@ mod tree;
 use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use spillgate_agent::{Ending, TRACE_VERSION, Trace};
 
@@ -34,21 +33,16 @@ pub(super) fn view(view: &AgentView, out: &Output) -> Result<u8, Failure> {
 
 /// A trace that this program can read. An error is said of the file.
 fn parsed(text: &str) -> Result<Trace, String> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        version: u32,
-    }
-    let no_trace = |error: serde_json::Error| match error.is_data() {
-        true => format!("is no trace of an agent: {error}"),
-        false => format!("is no JSON: {error}"),
-    };
-    let Versioned { version } = serde_json::from_str(text).map_err(no_trace)?;
-    if version > TRACE_VERSION {
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
+    let version = value["version"].as_u64();
+    let version = version.ok_or("is no trace of an agent: it has no version")?;
+    if version > u64::from(TRACE_VERSION) {
         return Err(format!(
             "is a trace of version {version}; this program reads up to {TRACE_VERSION}: it was written by a newer one"
         ));
     }
-    serde_json::from_str(text).map_err(no_trace)
+    // From the text: its errors have lines.
+    serde_json::from_str(text).map_err(|error| format!("is no trace of an agent: {error}"))
 }
 
 fn wrong(path: &Path, what: &str) -> Failure {

@@ -136,7 +136,47 @@ fn trace() -> Trace {
 
 #[test]
 fn a_run_cut_off() {
-    assert_snapshot!(shown(&trace(), None), @"");
+    assert_snapshot!(shown(&trace(), None), @"
+    finder: not finished: under way, or killed, 1.5 s
+    task: find it
+    started 2027-01-15T08:00:00Z
+    models: mock/reader; 115,712 tokens for the conversation (window 128,000 − buffer 8,192 − reply 4,096)
+    10 turns, 10 calls a turn, 3 tools; report: text
+
+    operation                took      in  out     cost
+    finder                  1.5 s                        not finished
+      turn 1                1.5 s
+        model               1.5 s  12,000   80  $0.0156  mock/reader
+        log (lab)           1.5 s                        108,893 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (SizeCap)
+        note (lab)          1.5 s                        108,893 bytes, failed: no such�[31m file
+      turn 2                1.5 s
+        model               1.5 s  12,000   80  $0.0156  mock/reader
+        tool_output         1.5 s                        108,893 bytes, shown (90 tokens)
+          tool_output       1.5 s
+            full-chunked    1.5 s
+              map 1/1       1.5 s  12,000   80  $0.0156  mock/reader
+        reviewer            1.5 s                        108,893 bytes, not finished
+          reviewer          1.5 s
+            turn 1          1.5 s
+              model         1.5 s  12,000   80  $0.0156  mock/reader
+              grep (files)  1.5 s                        108,893 bytes, shown (90 tokens)
+      turn 3                1.5 s                        not finished
+        model                0 ms                        not finished
+
+    asked by     model        calls  unanswered      in  cached  out     cost
+    the agent                     1           1       0            0
+    the agent    mock/reader      2              24,000     800  160  $0.0312
+    tool_output  mock/reader      1              12,000     400   80  $0.0156
+    sub-agents   mock/reader      1              12,000     400   80  $0.0156
+    all                           5           1  48,000   1,600  320  $0.0624
+
+    tool                    calls  failed  cached  stored  cut  dropped    bytes  tokens shown
+    tool_output                 1                                        108,893            90
+    log (lab)                   1                       1                108,893            90
+    note (lab)                  1       1                                108,893            90
+    reviewer                    1                                        108,893            90
+    reviewer: grep (files)      1                                        108,893            90
+    ");
 }
 
 #[test]
@@ -154,7 +194,21 @@ fn a_run_that_ended() {
         root,
         ..trace()
     };
-    assert_snapshot!(shown(&trace, None), @"");
+    assert_snapshot!(shown(&trace, None), @"
+    finder: a report, 1.5 s
+    task: find it
+    started 2027-01-15T08:00:00Z, ended 2027-01-15T08:00:00Z
+    models: mock/reader; 115,712 tokens for the conversation (window 128,000 − buffer 8,192 − reply 4,096)
+    10 turns, 10 calls a turn, 3 tools; report: text
+
+    operation   took  in  out  cost
+    finder     1.5 s
+
+    asked by  model  calls  unanswered  in  cached  out  cost
+    all                  0               0            0
+
+    no tool was called
+    ");
     assert_eq!(shown(&trace, Some(TracePart::Report)), "found\u{fffd}\n\n");
     assert_eq!(part_of(&trace, Some(TracePart::Report))["source"], "tool");
     assert_eq!(part_of(&trace, None)["version"], TRACE_VERSION);
@@ -176,5 +230,13 @@ fn what_is_no_trace_is_said() {
         &unfinished.to_string(),
     ];
     let told = cases.map(|text| parsed(text).unwrap_err());
-    assert_snapshot!(told.join("\n"), @"");
+    assert_snapshot!(told.join("\n"), @"
+    is no JSON: EOF while parsing a value at line 1 column 0
+    is no JSON: EOF while parsing a value at line 1 column 11
+    is no trace of an agent: invalid length 0, expected struct Versioned with 1 element at line 1 column 2
+    is no trace of an agent: missing field `version` at line 1 column 2
+    is a trace of version 2; this program reads up to 1: it was written by a newer one
+    is no trace of an agent: missing field `agent` at line 1 column 14
+    is no trace of an agent: unknown variant `dance`, expected one of `agent`, `turn`, `session`, `llm`, `tool`, `internal` at line 1 column 3916
+    ");
 }
