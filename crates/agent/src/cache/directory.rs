@@ -131,10 +131,8 @@ impl DirectoryCache {
             let name = name.to_string_lossy();
             let is_entry = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
             match metadata.is_file() {
-                true if name.starts_with(MAKING) => {
-                    if now.duration_since(changed).is_ok_and(|age| age > LEFTOVER) {
-                        remove(&entry.path())?;
-                    }
+                true if name.starts_with(MAKING) && is_leftover(changed, now) => {
+                    remove(&entry.path())?;
                 }
                 true if is_entry && changed <= now => remove(&entry.path())?,
                 true if is_entry => kept.push((changed, metadata.len(), entry.path())),
@@ -251,6 +249,11 @@ fn digest(file: &mut File) -> io::Result<String> {
         }
         hash.update(&block[..bytes]);
     }
+}
+
+/// Whether a file in the making was changed so long ago that nobody makes it any more.
+fn is_leftover(changed: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(changed).is_ok_and(|age| age > LEFTOVER)
 }
 
 /// Removes a file that another process may have removed.

@@ -55,7 +55,7 @@ impl CacheKey {
     pub fn of(realm: &str, host: &str, call: &ToolCall) -> Option<Self> {
         let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
         let named = (realm, host, &call.name, sorted(arguments));
-        let bytes = serde_json::to_vec(&named).expect("invariant: plain data is JSON");
+        let bytes = serde_json::to_vec(&named).ok()?;
         Some(Self(hex(&Sha256::digest(bytes))))
     }
 

@@ -40,7 +40,7 @@ impl Teeing {
 
     /// All of it was read.
     pub(crate) fn complete(self) {
-        if let Some(Err(error)) = self.entry.map(|entry| entry.commit()) {
+        if let Some(Err(error)) = self.entry.map(CacheEntry::commit) {
             tracing::warn!(%error, "the tool cache failed");
         }
     }
@@ -57,9 +57,10 @@ impl Read for Teeing {
             .as_mut()
             .map(|entry| entry.write(&buffer[..bytes]));
         if let Some(Err(error)) = written {
-            match error.kind() {
-                io::ErrorKind::FileTooLarge => tracing::debug!("too large for the tool cache"),
-                _ => tracing::warn!(%error, "the tool cache failed"),
+            if error.kind() == io::ErrorKind::FileTooLarge {
+                tracing::debug!("too large for the tool cache");
+            } else {
+                tracing::warn!(%error, "the tool cache failed");
             }
             self.entry = None;
         }
