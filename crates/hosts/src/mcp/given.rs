@@ -368,14 +368,8 @@ impl Found<'_> {
     /// Whether the blocks say what `structuredContent` says.
     fn is_said(&self, structured: &RawValue, content: Option<&RawValue>) -> io::Result<bool> {
         let known = content.filter(|list| !self.place.is_hole(list.get()));
-        let text = |block: &&RawValue| {
-            let block: Block<'_> = object(block)?;
-            let resource = block.resource.and_then(object::<Block<'_>>);
-            let text = block.text.or_else(|| resource?.text);
-            text.filter(is_string)
-        };
         let blocks = known.and_then(blocks).unwrap_or_default();
-        let texts: Vec<&RawValue> = blocks.iter().filter_map(text).collect();
+        let texts: Vec<&RawValue> = blocks.into_iter().filter_map(text_in).collect();
         let strings: Vec<Range<u64>> = texts
             .iter()
             .map(|text| self.place.span(text.get()))
@@ -384,6 +378,14 @@ impl Found<'_> {
         let structured = self.place.span(structured.get());
         is_twin(self.source, &structured, &strings, &parts)
     }
+}
+
+/// The text of a block, or of the resource in it.
+fn text_in(block: &RawValue) -> Option<&RawValue> {
+    let block: Block<'_> = object(block)?;
+    let resource = block.resource.and_then(object::<Block<'_>>);
+    let text = block.text.or_else(|| resource?.text);
+    text.filter(is_string)
 }
 
 fn blocks(list: &RawValue) -> Option<Vec<&RawValue>> {
