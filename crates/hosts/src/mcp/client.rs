@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -16,8 +17,13 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
+use tokio::time::sleep;
 
 use crate::locked;
+
+/// How often is looked whether a server has ended, and how many times.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+const LOOKS: u32 = 50;
 
 /// The frame with an answer, or how it came that there is none.
 type Answer = Result<Frame, String>;
@@ -126,6 +132,18 @@ impl Peer {
         let answer = told.await;
         awaited.is_over = true;
         answer.unwrap_or_else(|_| Err("was closed".to_owned()))
+    }
+
+    /// How the server ended, if it does within a moment: it says it better than the
+    /// message that could not be sent to it.
+    pub(crate) async fn how_it_ended(&self) -> Option<String> {
+        for _ in 0..LOOKS {
+            if let Some(how) = self.session.how_it_ended() {
+                return Some(how);
+            }
+            sleep(LOOK_EVERY).await;
+        }
+        None
     }
 
     /// Ends the server.

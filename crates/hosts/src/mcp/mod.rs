@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use spillgate_agent::{Given, Host, Scope};
 use spillgate_gateway::{Gateway, Hub, Server};
 use spillgate_llm::{ToolCall, ToolSpec};
-use spillgate_wire::object_in;
+use spillgate_wire::{ServerLog, Via, object_in};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
@@ -74,8 +74,13 @@ pub async fn open_all(
     patience: Duration,
 ) -> Vec<Result<McpTools, McpError>> {
     let opened = servers.iter().map(|server| async move {
+        let mut own = server.clone();
+        if let Via::Command(command) = &mut own.spec.via {
+            // A person watches the agent, not its servers.
+            command.log = ServerLog::LastWords;
+        }
         let hub = Hub::relay(Gateway {
-            servers: vec![server.clone()],
+            servers: vec![own],
             ..gateway.clone()
         });
         McpTools::open(&server.spec.name, &hub, patience).await
@@ -94,7 +99,11 @@ impl McpTools {
         let peer = Arc::new(Peer::new(hub));
         let opened = timeout(patience, greeted(&peer));
         let greeting = match opened.await {
-            Ok(greeting) => greeting.map_err(failed)?,
+            Ok(Ok(greeting)) => greeting,
+            Ok(Err(what)) => {
+                let how = peer.how_it_ended().await;
+                return Err(failed(how.unwrap_or(what)));
+            }
             Err(_) => {
                 let seconds = patience.as_secs_f64();
                 return Err(failed(format!("was not ready within {seconds} s")));

@@ -206,7 +206,7 @@ fn parts(url: &str) -> Result<(Url, &str, Option<&str>), String> {
     }
     let origin = Url::parse(origin).map_err(|error| format!("is no address: {error}"))?;
     match (origin.scheme(), origin.host_str()) {
-        ("http" | "https", Some(_)) => Ok((origin, path.trim_start_matches('/'), query)),
+        ("http" | "https", Some(_)) => Ok((origin, path.strip_prefix('/').unwrap_or(path), query)),
         _ => Err("must begin with http:// or https:// and a host".to_owned()),
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
+use spillgate_view::clip;
 
 use super::plan::{Body, Plan, Rest, arguments_in};
 use super::template::{Arguments, Template, encoded, plain};
@@ -12,6 +13,9 @@ use super::{BodyForm, Verb};
 
 /// Problems of arguments that an error tells.
 const MOST_TOLD: usize = 3;
+
+/// Characters of each.
+const LONGEST_TOLD: usize = 300;
 
 /// A request that is about to be sent. Printed without what may be secret.
 #[derive(Clone)]
@@ -88,9 +92,10 @@ impl Plan {
             .map_err(|error| format!("The arguments are no JSON: {error}."))?;
         let told = |error: jsonschema::ValidationError<'_>| {
             let at = error.instance_path().to_string();
+            let what = clip(&error.to_string(), LONGEST_TOLD);
             match at.is_empty() {
-                true => error.to_string(),
-                false => format!("{at}: {error}"),
+                true => what,
+                false => format!("{at}: {what}"),
             }
         };
         let problems = self.schema.iter_errors(&parsed).map(told);

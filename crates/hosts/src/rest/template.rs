@@ -39,7 +39,7 @@ impl Template {
     /// placeholder.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let (mut pieces, mut end) = (Vec::new(), 0);
-        let mut plain = |text: &str| match text {
+        let plain = |text: &str| match text {
             "" => Ok(None),
             text if text.contains("${") => Err(format!(
                 "{text:?} has a `${{` that begins no placeholder: write ${{parameters.NAME}}"

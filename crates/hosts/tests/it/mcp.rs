@@ -314,7 +314,10 @@ async fn servers_that_do_not_start() {
                 ..ServerCommand::default()
             }),
         ),
-        server("ends", shell("exit 3")),
+        server(
+            "ends",
+            shell("echo loading >&2; echo 'no such directory' >&2; exit 3"),
+        ),
         server("refuses", shell(error)),
         server("odd", shell(empty)),
         server("silent", shell("cat > /dev/null")),
