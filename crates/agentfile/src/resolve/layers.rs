@@ -85,7 +85,7 @@ impl<'l> Layers<'l> {
     }
 
     /// What the files have by name: of entries of the same name the nearest, whole.
-    pub(super) fn by_name<T: Clone>(
+    pub(super) fn by_name<T: Clone + 'l>(
         &self,
         of: impl Fn(&'l ConfigFile) -> &'l BTreeMap<String, T>,
     ) -> BTreeMap<String, T> {
