@@ -17,16 +17,6 @@ pub struct Place {
 impl Place {
     /// Where a file begins.
     pub(crate) const START: Self = Self { line: 1, column: 1 };
-
-    /// The place of a byte of a text.
-    pub(crate) fn of(text: &str, byte: usize) -> Self {
-        let before = text.get(..byte).unwrap_or(text);
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        Self {
-            line: 1 + before.matches('\n').count(),
-            column: 1 + line.chars().count(),
-        }
-    }
 }
 
 /// One thing that is wrong with a file or an option: the caller's to mend.
