@@ -72,7 +72,10 @@ fn a_run_with_a_large_result() {
     tool: 334 lines: ABSTRACT FROM TOOL OUTPUT log WITH HANDLE HANDLE, STRATEGY:truncate:
     "#);
     let harmless = |byte: &u8| *byte == b'\n' || *byte >= b' ';
-    assert!(output.stderr.iter().all(harmless), "nothing moves the cursor");
+    assert!(
+        output.stderr.iter().all(harmless),
+        "nothing moves the cursor"
+    );
     let said = without_times(&lab.steady(&String::from_utf8(output.stderr).unwrap()));
     assert_snapshot!(said, @r#"
     turn 1: mock/reader, 1,000 tokens in (400 cached), 20 out, $0.001560
