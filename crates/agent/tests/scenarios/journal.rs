@@ -62,9 +62,9 @@ async fn a_trace_has_everything_and_can_be_read_again() {
           Session tool_output
             Internal route full-chunked to full-chunked
             Session full-chunked
+              Llm map 1/3, 2 messages, gave 149 bytes
               Llm map 2/3, 2 messages, gave 149 bytes
               Llm map 3/3, 2 messages, gave 149 bytes
-              Llm map 1/3, 2 messages, gave 149 bytes
               Llm reduce 1.1/1, 2 messages, gave 149 bytes
             Internal ground
       Turn turn 3
@@ -222,7 +222,6 @@ async fn an_extraction_that_is_cut_off_is_in_the_trace_up_to_there() {
             Session full-chunked, unfinished
               Llm map 1/3, 2 messages, gave 149 bytes
               Llm map 2/3, 2 messages, unfinished
-              Llm map 3/3, 2 messages, unfinished
     ");
 }
 

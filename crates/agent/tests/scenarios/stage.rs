@@ -101,7 +101,12 @@ impl Row {
         let retrieval = match self.by {
             By::ToolOutput => {
                 let model = self.extracts.clone();
-                let extractor = Extractor::new(offloader.clone(), model, Extraction::default());
+                // One chunk after the other: their order is told.
+                let settings = Extraction {
+                    parallel: 1,
+                    ..Extraction::default()
+                };
+                let extractor = Extractor::new(offloader.clone(), model, settings);
                 Retrieval::ToolOutput(Box::new(extractor))
             }
             By::Pages { short_ids } => Retrieval::Continuation { short_ids },
