@@ -80,7 +80,7 @@ async fn an_oversized_result_from_the_cache_gets_a_handle_of_its_own() {
 async fn neither_failures_nor_what_a_retrieval_gave_nor_what_no_rule_names_is_kept() {
     let at = tempfile::tempdir().unwrap();
     let fails = ("give", json!({"bytes": 20, "fails": true}));
-    let says = vec![calls(&[fails.clone()]), calls(&[fails]), done()];
+    let says = vec![calls(std::slice::from_ref(&fails)), calls(&[fails]), done()];
     assert_eq!(run(says, directory(&at), rules()).await.2, 2);
     let ask = (
         TOOL_OUTPUT,

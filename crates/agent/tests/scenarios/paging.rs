@@ -19,7 +19,7 @@ fn row(says: Vec<Reply>) -> Row {
     }
 }
 
-fn page(id: &str, offset: Value) -> Reply {
+fn page(id: &str, offset: &Value) -> Reply {
     calls(&[(
         GET_CONTINUATION,
         json!({"tool_call_id": id, "offset": offset}),
@@ -32,9 +32,9 @@ async fn pages_are_not_counted_and_give_the_whole() {
         max_turns: 3,
         ..row(vec![
             calls(&[give(330)]),
-            page("call_0", json!(null)),
-            page("call_0", json!("200")),
-            page("call_0", json!(300.0)),
+            page("call_0", &json!(null)),
+            page("call_0", &json!("200")),
+            page("call_0", &json!(300.0)),
             done(),
         ])
     };
@@ -55,7 +55,7 @@ async fn pages_are_not_counted_and_give_the_whole() {
 #[tokio::test]
 async fn all_pages_together_are_the_result() {
     let mut says = vec![calls(&[give(950)])];
-    says.extend((1..10).map(|at| page("call_0", json!(at * 100))));
+    says.extend((1..10).map(|at| page("call_0", &json!(at * 100))));
     says.push(done());
     let row = row(says);
     let model = scripted(row.says.clone(), Arc::default());
@@ -81,7 +81,7 @@ async fn all_pages_together_are_the_result() {
 async fn the_same_page_twice_is_told() {
     let row = row(vec![
         calls(&[give(330)]),
-        page("call_0", json!(100)),
+        page("call_0", &json!(100)),
         calls(&[(
             GET_CONTINUATION,
             json!({"offset": 100, "tool_call_id": "call_0"}),
@@ -103,7 +103,7 @@ async fn the_same_page_twice_is_told() {
 #[tokio::test]
 async fn whoever_only_pages_comes_to_an_end() {
     let mut says = vec![calls(&[give(5000)])];
-    says.extend((1..200).map(|at| page("call_0", json!(at))));
+    says.extend((1..200).map(|at| page("call_0", &json!(at))));
     let row = Row {
         window: 60_000,
         max_turns: 3,
@@ -119,9 +119,9 @@ async fn whoever_only_pages_comes_to_an_end() {
 async fn what_is_not_there_is_said_in_the_seeds_json() {
     let row = row(vec![
         calls(&[give(330)]),
-        page("call_9", json!(100)),
-        page("call_0", json!(330)),
-        page("call_0", json!(-1)),
+        page("call_9", &json!(100)),
+        page("call_0", &json!(330)),
+        page("call_0", &json!(-1)),
         calls(&[(GET_CONTINUATION, json!({}))]),
         done(),
     ]);
@@ -148,7 +148,7 @@ async fn results_of_the_same_id_are_told_apart() {
         ..row(vec![
             calls(&[give(330)]),
             calls(&[give(430)]),
-            page(second, json!(400)),
+            page(second, &json!(400)),
             done(),
         ])
     };
@@ -202,7 +202,7 @@ async fn pages_within_a_batch() {
 async fn only_what_this_session_stored_can_be_paged_through() {
     let row = row(vec![
         calls(&[give(330)]),
-        page("another", json!(100)),
+        page("another", &json!(100)),
         done(),
     ]);
     let origin = Origin {
