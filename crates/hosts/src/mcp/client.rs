@@ -227,14 +227,16 @@ impl Inbox {
 
     /// Answers a server's request: we can do nothing but be there.
     fn answer(&self, method: &str, id: &RawValue) {
-        self.send(match method {
-            "ping" => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"),
-            _ => {
-                let what = format!("this client does not know `{method}`");
-                let error = json!({"code": -32601, "message": what});
-                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}")
-            }
-        });
+        if method == "ping" {
+            return self.send(format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"
+            ));
+        }
+        let what = format!("this client does not know `{method}`");
+        let error = json!({"code": -32601, "message": what});
+        self.send(format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}"
+        ));
     }
 }
 

@@ -87,7 +87,7 @@ struct Failure<'a> {
 /// What an answer to `tools/call` gives. Looks into files.
 pub(crate) fn of_answer(frame: Frame) -> Given {
     let read = match frame {
-        Frame::Memory(frame) => of_memory(Arc::new(frame.to_vec())),
+        Frame::Memory(frame) => of_memory(frame.to_vec()),
         Frame::Spooled(spooled) if spooled.is_sound() => of_spooled(*spooled),
         Frame::Spooled(spooled) => of_opaque(*spooled),
         Frame::Pieces(_) => Ok(Given::error(NO_ANSWER)),
@@ -95,7 +95,8 @@ pub(crate) fn of_answer(frame: Frame) -> Given {
     read.unwrap_or_else(|error| Given::error(format!("The result could not be read: {error}.")))
 }
 
-fn of_memory(frame: Arc<Vec<u8>>) -> io::Result<Given> {
+fn of_memory(frame: Vec<u8>) -> io::Result<Given> {
+    let frame = Arc::new(frame);
     let source: Arc<dyn ByteSource> = Arc::new(SharedBytes::from(Arc::clone(&frame)));
     let found = Found {
         frame: &frame,
@@ -116,7 +117,7 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     let error = parsed::<Failed<'_>>(frame).and_then(|failed| failed.error);
     if !result.is_some_and(is_large) && !error.is_some_and(is_large) {
         // Something else in it is large, which is nobody's business.
-        return of_memory(Arc::new(frame.clone()));
+        return of_memory(frame.clone());
     }
     let place = Place::Large {
         stand_in: &stand_in,
