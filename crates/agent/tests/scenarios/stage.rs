@@ -202,10 +202,10 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) async fn run(self, model: &dyn ChatModel, until: Until) -> (Finished, Session) {
+    pub(crate) async fn run(&self, model: &dyn ChatModel, until: Until) -> (Finished, Session) {
         let slot = Slot::new(Nonce::of([1; 16]));
         let counter = Tokenizer::Heuristic.counter();
-        let session = Session::begin(self.settings, slot, counter).unwrap();
+        let session = Session::begin(self.settings.clone(), slot, counter).unwrap();
         run(
             session,
             model,
