@@ -102,7 +102,7 @@ async fn when_no_target_answers_it_fails() {
 }
 
 /// A row that is cancelled once it calls `hang`.
-fn hanging() -> Row {
+pub(crate) fn hanging() -> Row {
     let (cancels, cancelled) = watch::channel(false);
     let tools = Tools {
         cancels: Mutex::new(Some(cancels)),
