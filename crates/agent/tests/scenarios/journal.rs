@@ -91,13 +91,17 @@ async fn decided(row: Row) -> String {
     let (_, trace) = row.played().await;
     let calls = trace.root.children.iter().flat_map(|turn| &turn.children);
     let mut decided: Vec<String> = calls
-        .filter_map(|call| match call.decided? {
-            Decided::Stored { reason, .. } => Some(format!("Stored ({reason:?})")),
-            other => Some(format!("{other:?}")),
+        .filter_map(|call| {
+            let decided = match call.decided? {
+                Decided::Stored { reason, .. } => format!("Stored ({reason:?})"),
+                other => format!("{other:?}"),
+            };
+            let then = if call.left_out { ", left out" } else { "" };
+            Some(format!("{decided}{then}"))
         })
         .collect();
     decided.sort();
-    decided.join(", ")
+    decided.join("; ")
 }
 
 #[tokio::test]
@@ -111,8 +115,14 @@ async fn what_became_of_each_result_is_in_the_trace() {
         },
         Row {
             cap: 50_000,
-            window: 1010,
+            window: 1300,
             ..Row::new(vec![calls(&vec![give(700); 5]), done()])
+        },
+        Row {
+            cap: 0,
+            window: 1300,
+            by: By::Nothing,
+            ..Row::new(vec![calls(&vec![give(4000); 5]), done()])
         },
         Row {
             cap: 50_000,
@@ -129,9 +139,10 @@ async fn what_became_of_each_result_is_in_the_trace() {
         told.push(decided(row).await);
     }
     assert_snapshot!(told.join("\n"), @"
-    Shown, Stored (SizeCap)
+    Shown; Stored (SizeCap)
     Cut
-    Stored (TokenBudget), Stored (TokenBudget), Stored (TokenBudget), Stored (TokenBudget), Stored (TokenBudget)
+    Shown, left out; Stored (TokenBudget); Stored (TokenBudget); Stored (TokenBudget); Stored (TokenBudget)
+    Dropped; Dropped; Dropped; Dropped; NotMade
     Stored (ReserveFailed)
     NotStored { reason: SizeCap }
     ");

@@ -100,7 +100,7 @@ async fn a_batch_takes_the_same_way() {
 async fn a_handle_that_overflows_itself_ends_it() {
     let row = Row {
         cap: 50_000,
-        window: 1010,
+        window: 1140,
         ..Row::new(vec![
             calls(&[give(700), give(700), give(700), give(700)]),
             done(),
@@ -113,8 +113,8 @@ async fn a_handle_that_overflows_itself_ends_it() {
     assert_snapshot!(told.join("\n"), @r#"
     user: Find out.
     model: give {"bytes":700}; give {"bytes":700}; give {"bytes":700}; give {"bytes":700}
-    tool!: (tool failed: context window budget exceeded)
-    tool!: (tool failed: context window budget exceeded)
+    tool: Tool output is too large (700 bytes, 23 lines, 175 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    tool: Tool output is too large (700 bytes, 23 lines, 175 tokens). ⏎ Call tool_output(handle = "HANDLE-1", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     tool!: (tool failed: context window budget exceeded)
     tool!: (tool failed: context window budget exceeded)
     user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.

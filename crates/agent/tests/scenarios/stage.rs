@@ -239,6 +239,7 @@ fn enter(lines: &mut Vec<String>, op: &Op, depth: usize) {
         op.tokens_shown
             .map(|tokens| format!("{tokens} tokens shown")),
     );
+    told.extend(op.left_out.then(|| "left out".to_owned()));
     told.extend(op.unfinished.then(|| "unfinished".to_owned()));
     let error = op.error.as_ref().map(|error| line(error));
     told.extend(error.map(|error| format!("error: {error:.60}")));
