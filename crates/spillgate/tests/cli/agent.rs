@@ -305,47 +305,10 @@ fn nothing_is_started_by_a_dry_run() {
       You find things out.
 
     settings:
-      name                              agent        built-in
-      description                       -            built-in
       models                            mock/reader  agent.ai:2
       tools                             lab          agent.ai:3
-      agents                            -            built-in
       maxTurns                          3            command line
-      maxToolCallsPerTurn               10           built-in
-      maxOutputTokens                   -            built-in
-      contextWindow                     -            built-in
-      contextWindowBuffer               8192         built-in
-      toolResponseMaxBytes              12288        built-in
-      toolOutput.enabled                true         built-in
-      toolOutput.profile                handle       built-in
-      toolOutput.storeDir               -            built-in
-      toolOutput.models                 mock/reader  built-in
-      toolOutput.maxChunks              1            built-in
-      toolOutput.maxChunksHard          64           built-in
-      toolOutput.overlapPercent         10           built-in
-      toolOutput.avgLineBytesThreshold  1000         built-in
-      toolOutput.chunkTokens            0            built-in
-      toolOutput.parallel               4            built-in
-      toolOutput.answerTokens           4096         built-in
-      toolOutput.passageTokens          1000         built-in
-      toolOutput.truncateTokens         2500         built-in
-      toolOutput.toolTokens             4000         built-in
-      toolOutput.earlyStop              false        built-in
-      toolOutput.maxTurns               15           built-in
-      toolOutput.maxToolCallsPerTurn    10           built-in
-      output.format                     markdown     built-in
-      output.schema                     -            built-in
-      input.format                      text         built-in
-      input.schema                      -            built-in
-      llmTimeout                        -            built-in
-      toolTimeout                       5m           built-in
       timeout                           -            built-in
-      cache                             off          built-in
-      cache.maxBytes                    -            built-in
-      cache.dir                         -            built-in
-      batch                             true         built-in
-      taskStatus                        true         built-in
-      maxRetries                        -            built-in
 
     models:
       mock/reader: 128,000 tokens of context, 4,096 of a reply, 115,712 for the conversation

@@ -17,7 +17,32 @@ fn tasks() {
         (&["agent.ai", "a"], "b"),
     ];
     let said = cases.map(|(args, stdin)| lab.said(args, stdin));
-    assert_snapshot!(said.join("\n"), @"");
+    assert_snapshot!(said.join("\n"), @r#"
+    $ agent agent.ai
+    --- 2
+    error: the task is empty
+    hint: say in words what is to be done, as an argument or on standard input
+
+    $ agent agent.ai 
+    --- 2
+    error: the task is empty
+    hint: say in words what is to be done, as an argument or on standard input
+
+    $ agent agent.ai a b
+    --- 2
+    error: the task is given in 2 arguments
+    hint: put it in quotes: spillgate agent FILE "the whole task"
+
+    $ agent agent.ai a -
+    --- 2
+    error: the task is given twice: as an argument and, by `-`, on standard input
+    hint: leave one of them out
+
+    $ agent agent.ai a
+    --- 2
+    error: the task is given twice: as an argument and on standard input
+    hint: give one of them; what is piped can be the whole task, or `< /dev/null` keeps it out
+    "#);
     nothing_was_started(&lab);
 }
 
@@ -35,7 +60,51 @@ fn arguments() {
         &["--json", "view"],
     ];
     let said = cases.map(|args| lab.said(args, ""));
-    assert_snapshot!(said.join("\n"), @"");
+    assert_snapshot!(said.join("\n"), @r#"
+    $ agent 
+    --- 2
+    error: the following required arguments were not provided:
+      <FILE>
+
+    Usage: spillgate agent <FILE> [TASK]...
+    hint: `spillgate help agent` shows how it is used
+
+    $ agent nothing.ai a
+    --- 1
+    error: nothing.ai: it cannot be read: No such file or directory (os error 2)
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+
+    $ agent agent.ai a --max-turns 0
+    --- 2
+    error: invalid value '0' for '--max-turns <N>': must be a whole number from 1 to 1000, is 0
+    hint: `spillgate help agent` shows how it is used
+
+    $ agent agent.ai a --trace .
+    --- 1
+    error: the trace could not be written to /HOME: it is a directory
+    hint: name another file with --trace FILE
+
+    $ agent agent.ai a --quiet --verbose
+    --- 2
+    error: the argument '--quiet' cannot be used with '--verbose'
+
+    Usage: spillgate agent --quiet <FILE> <TASK>...
+    hint: `spillgate help agent` shows how it is used
+
+    $ agent agent.ai a --agent-config no.json
+    --- 1
+    error: there is no configuration file no.json
+    hint: check --agent-config
+
+    $ agent agent.ai a --model mock
+    --- 2
+    error: invalid value 'mock' for '--model <MODELS>': Invalid provider/model pair 'mock'. Expected format provider/model.
+    hint: `spillgate help agent` shows how it is used
+
+    $ agent --json view
+    {"error":{"fault":"caller","hint":"`spillgate agent view TRACE`; a prompt file that is called `view` is ./view","kind":"usage","message":"`agent view` shows one trace"}}
+    --- 2
+    "#);
     nothing_was_started(&lab);
 }
 

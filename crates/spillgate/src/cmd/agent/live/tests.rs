@@ -47,7 +47,14 @@ fn what_a_person_reads_of_the_model() {
         lines::state(3, 12_345, 119_000, &used),
         lines::state(1, 5, 0, &Usage::default()),
     ];
-    assert_snapshot!(lines.join("\n"), @"");
+    assert_snapshot!(lines.join("\n"), @r#"
+    turn 1: scripted/model, 1,000 tokens in, 20 out, $0.001600
+    turn 3: no reply: HTTP 500 no
+    → read�[2J {"path": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+    status in-progress: the other half; done: half
+    turn 3: 12,345 of 119,000 tokens (10 %), $0.001600
+    turn 1: 5 of 0 tokens (100 %)
+    "#);
 }
 
 #[test]
@@ -81,7 +88,16 @@ fn what_a_person_reads_of_tools() {
         came(Decided::NotMade),
         lines::came(&failed),
     ];
-    assert_snapshot!(lines.join("\n"), @"");
+    assert_snapshot!(lines.join("\n"), @"
+    tool_output: full-chunked: map 2/2
+    ← read: 120,034 bytes, shown (30 tokens), 1.2 s
+    ← read: 120,034 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (SizeCap), 1.2 s
+    ← read: 120,034 bytes, could not be stored: its ends are shown, 1.2 s
+    ← read: 120,034 bytes, its middle cut out (30 tokens), 1.2 s
+    ← read: 1 byte, from the cache, dropped: no room for it, 1.2 s
+    ← read: 120,034 bytes, not made any more, 1.2 s
+    ← read: 9 bytes, failed: no such file� at all, 1.2 s
+    ");
 }
 
 #[test]
