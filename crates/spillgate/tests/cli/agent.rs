@@ -81,7 +81,7 @@ fn a_run_with_a_large_result() {
     turn 1: mock/reader, 1,000 tokens in (400 cached), 20 out, $0.001560
       → log {}
       → note {"name":"x"}
-      ← log: 40,893 bytes, stored as HANDLE (SizeCap), TIME
+      ← log: 40,893 bytes, stored as HANDLE (over the size cap), TIME
       ← note: 25 bytes, shown (N tokens), TIME
     turn 2: mock/reader, 1,000 tokens in (400 cached), 20 out, $0.001560
       → tool_output {"extract":"line 500","handle":"HANDLE","mode":"truncate"}

@@ -131,7 +131,7 @@ fn a_run_cut_off() {
     finder                  1.5 s                        not finished
       turn 1                1.5 s
         model               1.5 s  12,000   80  $0.0156  mock/reader
-        log (lab)           1.5 s                        108,893 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (SizeCap)
+        log (lab)           1.5 s                        108,893 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (over the size cap)
         note (lab)          1.5 s                        108,893 bytes, failed: no such�[31m file
       turn 2                1.5 s
         model               1.5 s  12,000   80  $0.0156  mock/reader
