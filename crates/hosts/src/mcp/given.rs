@@ -449,11 +449,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn results_become_text() {
+    async fn blocks_become_text() {
         let image = json!({"type": "image", "data": "iVBORw0=", "mimeType": "image/png"});
         let resource =
             |resource: serde_json::Value| json!({"type": "resource", "resource": resource});
-        let value = json!({"a": 1, "b": ["x", "y"]});
         let mut all = Vec::new();
         for result in [
             json!({"content": [text("one\ntwo \u{1f600}"), text(""), text("three")]}),
@@ -464,21 +463,6 @@ mod tests {
             json!({"content": [{"type": "resource_link", "name": "report", "uri": "file:///r.pdf", "mimeType": "application/pdf", "size": 1234}]}),
             json!({"content": [{"type": "resource_link", "uri": "file:///r.pdf"}]}),
             json!({"content": [{"type": "video", "data": "x"}, 7, {"text": "typeless"}, {"type": "text"}]}),
-            json!({"content": [], "structuredContent": value}),
-            json!({"structuredContent": value}),
-            json!({"structuredContent": value, "content": [text(&value.to_string())]}),
-            json!({"structuredContent": value, "content": [text(&serde_json::to_string_pretty(&value).unwrap())]}),
-            json!({"structuredContent": {"content": "said"}, "content": [text("said")]}),
-            json!({"structuredContent": value, "content": [text("other words")]}),
-            json!({"structuredContent": value, "content": [image]}),
-            json!({"structuredContent": null, "content": [text("alone")]}),
-            json!({"content": [text("no such file")], "isError": true}),
-            json!({"content": [], "isError": true}),
-            json!({"content": []}),
-            json!({}),
-            json!({"content": "odd"}),
-            json!([1]),
-            json!({"resultType": "input_required", "inputRequests": {}}),
         ] {
             all.push(of_result(&result).await);
         }
@@ -507,7 +491,27 @@ mod tests {
         7
         {"text":"typeless"}
         {"type":"text"}
-        ---
+        "#);
+    }
+
+    #[tokio::test]
+    async fn structured_content_is_said_once() {
+        let image = json!({"type": "image", "data": "iVBORw0=", "mimeType": "image/png"});
+        let value = json!({"a": 1, "b": ["x", "y"]});
+        let mut all = Vec::new();
+        for result in [
+            json!({"content": [], "structuredContent": value}),
+            json!({"structuredContent": value}),
+            json!({"structuredContent": value, "content": [text(&value.to_string())]}),
+            json!({"structuredContent": value, "content": [text(&serde_json::to_string_pretty(&value).unwrap())]}),
+            json!({"structuredContent": {"content": "said"}, "content": [text("said")]}),
+            json!({"structuredContent": value, "content": [text("other words")]}),
+            json!({"structuredContent": value, "content": [image]}),
+            json!({"structuredContent": null, "content": [text("alone")]}),
+        ] {
+            all.push(of_result(&result).await);
+        }
+        assert_snapshot!(all.join("\n---\n"), @r#"
         {"a":1,"b":["x","y"]}
         ---
         {"a":1,"b":["x","y"]}
@@ -531,7 +535,24 @@ mod tests {
         {"a":1,"b":["x","y"]}
         ---
         alone
-        ---
+        "#);
+    }
+
+    #[tokio::test]
+    async fn failures_and_odd_results() {
+        let mut all = Vec::new();
+        for result in [
+            json!({"content": [text("no such file")], "isError": true}),
+            json!({"content": [], "isError": true}),
+            json!({"content": []}),
+            json!({}),
+            json!({"content": "odd"}),
+            json!([1]),
+            json!({"resultType": "input_required", "inputRequests": {}}),
+        ] {
+            all.push(of_result(&result).await);
+        }
+        assert_snapshot!(all.join("\n---\n"), @r#"
         ERROR no such file
         ---
         ERROR The tool failed and does not say why.
