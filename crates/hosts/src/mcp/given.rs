@@ -429,15 +429,21 @@ mod tests {
         let Some(within) = large.next() else {
             return in_memory;
         };
+        let stored = spooled(frame, within).await;
+        assert!(stored == in_memory, "it matters where it is");
+        in_memory
+    }
+
+    /// What a frame gives that is in the store; it comes in two parts.
+    async fn spooled(frame: &str, cut: usize) -> String {
         let store: Arc<dyn ArtifactStore> = Arc::new(MemoryStore::default());
         let mut taking = Intake::new(store).spooling_at(8).begin();
-        taking.feed(&frame.as_bytes()[..within]).await;
-        taking.feed(&frame.as_bytes()[within..]).await;
+        taking.feed(&frame.as_bytes()[..cut]).await;
+        taking.feed(&frame.as_bytes()[cut..]).await;
         let frame = taking.finish().await;
         assert!(matches!(frame, Frame::Spooled(_)));
         let given = tokio::task::spawn_blocking(|| read(of_answer(frame))).await;
-        assert!(given.unwrap() == in_memory, "it matters where it is");
-        in_memory
+        given.unwrap()
     }
 
     async fn of_result(result: &serde_json::Value) -> String {
@@ -617,5 +623,14 @@ mod tests {
         assert!(named.ends_with(&format!("]\n{log}")));
         let error = json!({"id": 1, "error": {"code": 1, "message": log}}).to_string();
         assert_eq!(gives(&error).await, format!("ERROR {log}"));
+    }
+
+    #[tokio::test]
+    async fn a_crowd_of_blocks_is_the_json_that_it_is() {
+        let blocks = vec![text("n"); 200_000];
+        let list = serde_json::Value::from(blocks).to_string();
+        let start = r#"{"jsonrpc":"2.0","id":1,"result":{"content":"#;
+        let given = spooled(&format!("{start}{list}}}}}"), start.len()).await;
+        assert!(given == list, "{}", &given[..200]);
     }
 }
