@@ -9,7 +9,11 @@ use super::tool::feed;
 #[test]
 fn tasks() {
     let lab = Lab::new(Vec::new());
-    let cases: [(&[&str], &str); 5] = [
+    let schema = "input: {format: json, schema: {type: object, required: [n]}}\ntools:";
+    lab.write("json.ai", &PROMPT.replace("tools:", schema));
+    let cases: [(&[&str], &str); 7] = [
+        (&["json.ai", "words"], ""),
+        (&["json.ai", "{\"m\": 1}"], ""),
         (&["agent.ai"], ""),
         (&["agent.ai", ""], ""),
         (&["agent.ai", "a", "b"], ""),

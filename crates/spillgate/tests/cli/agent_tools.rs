@@ -32,8 +32,8 @@ fn last_reply(lab: &Lab) -> String {
         .as_array()
         .unwrap()
         .clone();
-    let replies = messages.iter().filter(|message| message["role"] == "tool");
-    replies.last().unwrap()["content"]
+    let mut replies = messages.iter().filter(|message| message["role"] == "tool");
+    replies.next_back().unwrap()["content"]
         .as_str()
         .unwrap()
         .to_owned()
@@ -145,6 +145,24 @@ fn a_result_from_the_cache_gets_a_handle_of_its_own() {
     let handle = |op: &Value| op["decided"]["handle"].as_str().unwrap().to_owned();
     assert_ne!(handle(found[0]), handle(found[1]));
     assert!(lab.path("kept").is_dir());
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_given_up() {
+    let lab = Lab::new(vec![
+        Step::Calls(vec![("slow", json!({}))]),
+        Step::Reports("found"),
+    ]);
+    lab.write(
+        "agent.ai",
+        &PROMPT.replace("tools:", "toolTimeout: 1s\ntools:"),
+    );
+    let trace = traced(&lab);
+    let mut found = Vec::new();
+    calls(&trace["root"], "slow", &mut found);
+    assert_eq!(found[0]["decided"]["as"], "failed");
+    let told = "The tool 'slow' of 'lab' gave nothing within 1 s; the call was cancelled.";
+    assert_eq!(last_reply(&lab), told);
 }
 
 #[test]
