@@ -22,6 +22,16 @@ fn tasks() {
     ];
     let said = cases.map(|(args, stdin)| lab.said(args, stdin));
     assert_snapshot!(said.join("\n"), @r#"
+    $ agent json.ai words
+    --- 2
+    error: the task is not what the agent takes: it is no JSON: expected value at line 1 column 1
+    hint: `input` of the prompt file says what it has to be
+
+    $ agent json.ai {"m": 1}
+    --- 2
+    error: the task is not what the agent takes: "n" is a required property at ''
+    hint: `input` of the prompt file says what it has to be
+
     $ agent agent.ai
     --- 2
     error: the task is empty
