@@ -86,6 +86,41 @@ fn extraction_is_in_the_tree_and_in_the_account() {
 }
 
 #[test]
+fn a_real_server_is_asked_and_ends() {
+    let lab = Lab::new(vec![
+        Step::Calls(vec![
+            ("Read", json!({"file": "text/log"})),
+            (
+                "Grep",
+                json!({"file": "text/log", "regex": "E4217", "before": 0, "after": 0}),
+            ),
+        ]),
+        Step::Reports("found"),
+    ]);
+    let text = lab.path("text");
+    std::fs::create_dir(&text).unwrap();
+    lab.write("text/log", &spillgate_testkit::log(3000));
+    let mut config = lab.config("");
+    let home = lab.path("");
+    config["mcpServers"]["files"] = json!({
+        "command": env!("CARGO_BIN_EXE_spillgate"), "args": ["fs-mcp", "--root", home, "--max-tokens", "20000"],
+    });
+    lab.write(".ai-agent.json", &config.to_string());
+    lab.write("agent.ai", &PROMPT.replace("[lab]", "[files]"));
+    let trace = traced(&lab);
+    let mut found = Vec::new();
+    calls(&trace["root"], "Read", &mut found);
+    calls(&trace["root"], "Grep", &mut found);
+    let decided: Vec<&Value> = found.iter().map(|op| &op["decided"]["as"]).collect();
+    assert_eq!(decided, ["stored", "shown"]);
+    assert!(
+        last_reply(&lab).contains("disk quota exceeded"),
+        "{}",
+        last_reply(&lab)
+    );
+}
+
+#[test]
 fn pages_instead_of_extraction() {
     let lab = Lab::new(vec![
         Step::Calls(vec![("log", json!({}))]),
