@@ -3,7 +3,8 @@
 //! A closed set: every way that a model, a tool or a store can behave is one of
 //! these, so each is a row of a table in a test.
 
-use spillgate_artifact::Reason;
+use spillgate_artifact::{Handle, Reason};
+use spillgate_extract::Decided;
 use spillgate_llm::{LlmError, Reply, Request, ToolCall};
 
 use crate::report::Finished;
@@ -24,6 +25,17 @@ impl CallId {
     #[must_use]
     pub fn within(batch: &ToolCall, id: &str) -> Self {
         Self(format!("{}/{id}", batch.id))
+    }
+
+    /// Whether it is a call of that batch.
+    pub(crate) fn is_within(&self, batch: &Self) -> bool {
+        let rest = self.0.strip_prefix(&batch.0);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// The call that a reply of the conversation names.
+    pub(crate) fn named(id: &str) -> Self {
+        Self(id.to_owned())
     }
 
     /// As text.
@@ -72,8 +84,13 @@ pub struct Returned {
 /// What came of storing a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
-    /// It is stored; this is shown instead.
-    Stored(Counted),
+    /// It is stored.
+    Stored {
+        /// What is shown instead.
+        shown: Counted,
+        /// Where it is.
+        handle: Handle,
+    },
     /// It could not be; this is shown, and that the rest is lost.
     Failed(Counted),
 }
@@ -114,10 +131,32 @@ pub enum Effect {
     Store(CallId, Reason),
     /// Let go what a call gave: it is shown, or nothing of it is. No event.
     Release(CallId),
+    /// Write down what is shown of a call; what was shown before it no longer is. No
+    /// event.
+    Settled(CallId, Settled),
+    /// Write down that what is shown of a call, or of a batch, is left out of the
+    /// conversation from now on, to make room. No event.
+    LeftOut {
+        /// The turn in which it was made, from 1.
+        turn: u32,
+        /// The call.
+        id: CallId,
+    },
     /// Show a person how far it is. No event.
     Status(Status),
     /// Nothing more: this came of it. No event.
     Finish(Box<Finished>),
+}
+
+/// What is shown of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// The tool.
+    pub tool: String,
+    /// What became of its result.
+    pub decided: Decided,
+    /// Tokens of what is shown.
+    pub tokens: u64,
 }
 
 /// What the model says of its own progress (`agent__task_status`).

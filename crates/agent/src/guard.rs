@@ -4,10 +4,10 @@
 //! only its handle is counted; a look ([`Guard::holds`]) changes nothing, so
 //! that the final turn is forced only when even the handle overflows.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The room of a conversation, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// The model's context: prompt and reply together.
     pub window: u64,

@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::Read;
 
 use futures_util::future::BoxFuture;
+use spillgate_extract::Scope;
 use spillgate_llm::{ToolCall, ToolSpec};
 
 /// What a tool gave.
@@ -54,7 +55,14 @@ pub trait Host: Send + Sync + fmt::Debug {
     /// Its tools, in the order in which the model is told of them.
     fn tools(&self) -> Vec<ToolSpec>;
 
+    /// Whether it ends in time by itself, so that the limit for calls is not for it: an
+    /// agent has its own.
+    fn keeps_time(&self) -> bool {
+        false
+    }
+
     /// Calls one. A failure is given, too: the model is told and can mend it.
-    /// Dropping the future cancels the call.
-    fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Given>;
+    /// Dropping the future cancels the call. What it does beside may be written down
+    /// in `scope`, which is the call's own.
+    fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given>;
 }

@@ -8,6 +8,7 @@
 //! Read `session/mod.rs` first, then `session/results.rs`: what becomes of a result.
 
 mod batch;
+mod cache;
 mod event;
 mod guard;
 mod host;
@@ -17,17 +18,28 @@ mod report;
 mod run;
 mod session;
 mod settings;
+mod sub_agent;
 mod texts;
+mod trace;
 
-pub use event::{Abort, CallId, Counted, Effect, Event, Kept, Planned, Returned, Status};
+pub use cache::{
+    CacheEntry, CacheKey, CacheLimits, CacheRules, Caching, DEFAULT_ENTRY_BYTES,
+    DEFAULT_TOTAL_BYTES, DirectoryCache, ToolCache,
+};
+pub use event::{Abort, CallId, Counted, Effect, Event, Kept, Planned, Returned, Settled, Status};
 pub use guard::Window;
 pub use host::{Given, Host};
 pub use internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, RESERVED, TASK_STATUS, TOOL_OUTPUT};
-pub use orchestrator::Orchestrator;
+pub use orchestrator::{Orchestrator, Retrieval};
 pub use report::{Ending, Finished, Report, Source};
 pub use run::{NoWatcher, Until, Watcher, run};
 pub use session::{Session, TooLong};
 pub use settings::{
     CONCURRENCY, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_TURNS, Format, MAX_PAGING_TURNS, Offers,
     Settings,
+};
+pub use spillgate_extract::{Decided, Op, OpKind, Scope, Span};
+pub use sub_agent::{BadInput, DEFAULT_MAX_DEPTH, Launch, NotLaunched, SubAgent};
+pub use trace::{
+    About, Accounting, Journal, ModelUse, Part, Setup, Spent, TRACE_VERSION, ToolUse, Trace,
 };

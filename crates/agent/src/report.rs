@@ -1,13 +1,15 @@
 //! What came of a session, and in which form?
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spillgate_llm::{ToolCall, Usage};
 
 use crate::settings::Format;
 
 /// Where a report comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The model called `agent__final_report`.
@@ -19,10 +21,10 @@ pub enum Source {
 }
 
 /// The report of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// `text`, `markdown` or `json`.
-    pub format: &'static str,
+    pub format: Cow<'static, str>,
     /// It.
     pub content: String,
     /// Who made it.
@@ -30,7 +32,7 @@ pub struct Report {
 }
 
 /// How a session ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "status", content = "why")]
 pub enum Ending {
     /// With a report of the model.
@@ -44,7 +46,7 @@ pub enum Ending {
 }
 
 /// What came of a session.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
     /// How it ended.
     pub ending: Ending,
@@ -94,7 +96,7 @@ impl Report {
             },
         };
         Self {
-            format: format.name(),
+            format: format.name().into(),
             content,
             source: Source::Synthetic,
         }
@@ -106,7 +108,7 @@ impl Report {
             Format::Json(schema) => json(&content, schema.as_ref())?,
         };
         Ok(Self {
-            format: format.name(),
+            format: format.name().into(),
             content,
             source,
         })

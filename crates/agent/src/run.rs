@@ -9,10 +9,11 @@ use spillgate_llm::{ChatModel, OnDelta, Request};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::event::{Abort, Effect, Event, Status};
+use crate::event::{Abort, CallId, Effect, Event, Planned, Settled, Status};
 use crate::orchestrator::Orchestrator;
 use crate::report::Finished;
 use crate::session::Session;
+use crate::trace::Journal;
 
 /// Who is told what goes on while a session runs.
 pub trait Watcher: Send + Sync {
@@ -24,6 +25,14 @@ pub trait Watcher: Send + Sync {
     fn status(&self, status: &Status);
     /// The text of the model's reply, while it comes.
     fn delta(&self, text: &str);
+    /// A tool is called.
+    fn calls(&self, planned: &Planned) {
+        let _ = planned;
+    }
+    /// It is decided what is shown of a call.
+    fn settled(&self, id: &CallId, settled: &Settled) {
+        let _ = (id, settled);
+    }
 }
 
 /// Nobody.
@@ -77,15 +86,28 @@ impl Until {
     }
 }
 
+/// However a session is left, nothing of it is held.
+struct Leaving<'a>(&'a Journal, &'a Orchestrator);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.left();
+        self.1.let_go();
+    }
+}
+
 /// Runs a session to its end. What is under way when it ends is dropped, and so
-/// cancelled.
+/// cancelled; the same goes for the session when this future is dropped.
 pub async fn run(
     mut session: Session,
     model: &dyn ChatModel,
     orchestrator: &Orchestrator,
+    journal: &Journal,
     watcher: &dyn Watcher,
     until: Until,
 ) -> (Finished, Session) {
+    // Dropped after what is under way.
+    let _leaving = Leaving(journal, orchestrator);
     let deltas = Deltas(watcher);
     let mut doing: FuturesUnordered<BoxFuture<'_, Event>> = FuturesUnordered::new();
     doing.push(Box::pin(async { Event::Ended(until.over().await) }));
@@ -96,22 +118,37 @@ pub async fn run(
             match effect {
                 Effect::Ask(request) => {
                     watcher.asks(&request);
-                    let deltas = &deltas;
+                    let (span, deltas) = (journal.asks(&request), &deltas);
                     doing.push(Box::pin(async move {
-                        Event::Replied(model.chat(&request, deltas).await)
+                        let reply = model.chat(&request, deltas).await;
+                        span.replied(&reply, None);
+                        Event::Replied(reply)
                     }));
                 }
-                Effect::Call(planned) => doing.push(Box::pin(async move {
-                    let returned = orchestrator.call(&planned).await;
-                    Event::Returned(planned.id, returned)
-                })),
+                Effect::Call(planned) => {
+                    watcher.calls(&planned);
+                    let span = journal.calls(&planned);
+                    doing.push(Box::pin(async move {
+                        let returned = orchestrator.call(&planned, span.scope()).await;
+                        span.end();
+                        Event::Returned(planned.id, returned)
+                    }));
+                }
                 Effect::Store(id, reason) => doing.push(Box::pin(async move {
                     let kept = orchestrator.store(&id, reason).await;
                     Event::Kept(id, kept)
                 })),
                 Effect::Release(id) => orchestrator.release(&id),
+                Effect::Settled(id, settled) => {
+                    journal.settled(&id, &settled);
+                    watcher.settled(&id, &settled);
+                }
+                Effect::LeftOut { turn, id } => journal.left_out(turn, &id),
                 Effect::Status(status) => watcher.status(&status),
-                Effect::Finish(finished) => return (*finished, session),
+                Effect::Finish(finished) => {
+                    journal.finished(&finished);
+                    return (*finished, session);
+                }
             }
         }
         event = match doing.next().await {

@@ -62,7 +62,7 @@ impl Asking {
                 no_calls: false,
                 max_output_tokens: self.answer_tokens(),
             };
-            let began = self.case.journal.now();
+            let span = self.case.scope.asks(name, &request);
             let reply = self.model.chat(&request, &NoDeltas).await;
             let answer = reply.as_ref().map_err(LlmError::clone).map(|reply| {
                 let refused = reply.stop == Stop::Refused;
@@ -73,8 +73,7 @@ impl Asking {
                 None => Some(AskError::Refused.to_string()),
                 Some(Ok(_)) => None,
             });
-            let journal = &self.case.journal;
-            journal.asked(name, began, &request, &reply, wrong);
+            span.replied(&reply, wrong);
             match answer {
                 Err(error) if error.kind == ErrorKind::ContextLength => {
                     return Err(AskError::TooLong(error));

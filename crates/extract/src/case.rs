@@ -10,7 +10,7 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use crate::Settings;
 use crate::bound::bounded;
-use crate::trace::Journal;
+use crate::trace::Scope;
 
 /// Tokens below which an answer is not worth cutting.
 const LEAST: u64 = 64;
@@ -24,7 +24,8 @@ pub(crate) struct Case {
     pub settings: Arc<Settings>,
     pub counter: Arc<dyn TokenCounter>,
     pub nonces: Arc<dyn Nonces>,
-    pub journal: Arc<Journal>,
+    /// Where what is done is written down.
+    pub scope: Scope,
 }
 
 impl Case {

@@ -1,5 +1,6 @@
 //! `tool_output` as a model calls it: whatever is wrong is told in an envelope.
 
+use serde_json::{Value, json};
 use spillgate_artifact::Handle;
 use spillgate_offload::RetrieveError;
 use spillgate_store::StoreError;
@@ -8,6 +9,47 @@ use crate::{Asked, Extractor, Mode, Watch, envelope};
 
 /// Characters of a handle that an answer repeats.
 const HANDLE: usize = 120;
+
+/// What a model is told that `tool_output` is for.
+pub const TOOL: &str = "Extract from a stored tool output what you describe.";
+
+/// JSON Schema of its arguments, as the seed has it (seed 001, 2b); `has_search` adds the
+/// mode that is ours.
+#[must_use]
+pub fn tool_schema(has_search: bool) -> Value {
+    let mut modes = vec!["auto", "full-chunked", "read-grep", "truncate"];
+    let mut last = "";
+    if has_search {
+        modes.push("search");
+        last = "; search=ranks passages";
+    }
+    let mode = format!(
+        "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; \
+         read-grep=dynamic sub-agent with Read/Grep; \
+         truncate=keeps top and bottom, truncates in the middle{last}."
+    );
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["handle", "extract"],
+        "properties": {
+            "handle": {
+                "type": "string",
+                "minLength": 1,
+                "description": "UUID handle of the stored tool output (provided in the \
+                                tool-result message: tool_output(handle = \"<uuid>\", ...)).",
+            },
+            "extract": {
+                "type": "string",
+                "minLength": 1,
+                "description": "Provide precise, detailed instructions about what you need \
+                                from the tool output (be specific, include \
+                                keys/fields/sections if known).",
+            },
+            "mode": {"type": "string", "enum": modes, "description": mode},
+        },
+    })
+}
 
 /// What a call gave.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use spillgate_artifact::{Handle, TokenBudget};
-use spillgate_llm::{ChatModel, Dollars, Usage};
+use spillgate_llm::{ChatModel, Dollars};
 use spillgate_lookup::Artifact;
 use spillgate_offload::{Ledger, Offloader, RetrieveError, Spent};
 use spillgate_turns::{Nonces, RandomNonces};
@@ -16,9 +16,12 @@ use crate::nearest;
 use crate::outcome::Coverage;
 use crate::report;
 use crate::route::{Ground, route};
-use crate::trace::Journal;
+use crate::trace::{Op, OpKind, Scope, Span, Sum};
 use crate::truncate::truncation;
 use crate::{Asked, Citation, Extraction, Mode, Settings, Status, Strategy, Watch, plan};
+
+/// What an extraction is called in a trace.
+const NAME: &str = "tool_output";
 
 /// Extracts from stored outputs.
 #[derive(Debug, Clone)]
@@ -27,6 +30,8 @@ pub struct Extractor {
     model: Option<Arc<dyn ChatModel>>,
     settings: Arc<Settings>,
     nonces: Arc<dyn Nonces>,
+    /// Where extractions are written down beside what they give.
+    scope: Option<Scope>,
 }
 
 /// An extraction that has no answer yet: what it has cost is entered all the same
@@ -34,19 +39,14 @@ pub struct Extractor {
 struct Unfinished<'a> {
     extractor: &'a Extractor,
     handle: Handle,
-    journal: Option<Arc<Journal>>,
+    scope: Option<Scope>,
 }
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        let told = self
-            .journal
-            .take()
-            .map(|journal| journal.told("tool_output"));
-        if let Some(told) = told.filter(|told| told.calls > 0) {
-            let took_ms = told.trace.took_ms;
-            self.extractor
-                .account(self.handle, "", told.calls, &told.usage, took_ms);
+        let trace = self.scope.take().map(|scope| scope.snapshot());
+        if let Some(trace) = trace.filter(|trace| trace.sum().calls > 0) {
+            self.extractor.account(self.handle, "", &trace);
         }
     }
 }
@@ -74,6 +74,7 @@ impl Extractor {
             model,
             settings: Arc::new(settings),
             nonces: Arc::new(RandomNonces),
+            scope: None,
         }
     }
 
@@ -88,6 +89,14 @@ impl Extractor {
     pub fn with_ledger(self, ledger: Arc<dyn Ledger>) -> Self {
         let offloader = self.offloader.with_ledger(ledger);
         Self { offloader, ..self }
+    }
+
+    /// The same, which writes down what it does within `scope`, so that it is not lost
+    /// when an extraction is cancelled.
+    #[must_use]
+    pub fn within(self, scope: Scope) -> Self {
+        let scope = Some(scope);
+        Self { scope, ..self }
     }
 
     /// Whether there is a model to ask.
@@ -107,26 +116,33 @@ impl Extractor {
         let (handle, mode) = (asked.handle, asked.mode);
         tracing::info!(%handle, %mode, "extraction begins");
         let artifact = self.open(asked).await?;
-        let journal = Arc::new(Journal::begin());
+        let span = match &self.scope {
+            Some(scope) => scope.begin(OpKind::Session, NAME),
+            None => Span::root(OpKind::Session, NAME),
+        };
+        let scope = span.scope().clone();
         let case = Case {
             artifact: Arc::new(artifact),
             extract: asked.extract.trim().into(),
             settings: Arc::clone(&self.settings),
             counter: Arc::clone(self.offloader.counter()),
             nonces: Arc::clone(&self.nonces),
-            journal: Arc::clone(&journal),
+            scope: scope.clone(),
         };
         let mut unfinished = Unfinished {
             extractor: self,
             handle,
-            journal: Some(Arc::clone(&journal)),
+            scope: Some(scope.clone()),
         };
-        let answered = self.answer(&case, asked.mode, watch).await?;
-        unfinished.journal = None;
-        let told = journal.told("tool_output");
+        let answered = self.answer(&case, asked.mode, watch).await;
+        span.end_with(answered.as_ref().err().map(ToString::to_string));
+        let answered = answered?;
+        unfinished.scope = None;
+        let trace = scope.snapshot();
+        let sum = trace.sum();
         let tool = case.artifact.manifest().facts.origin.tool.clone();
         let (strategy, status) = (answered.strategy, answered.status);
-        let (calls, ms) = (told.calls, told.trace.took_ms);
+        let (calls, ms) = (sum.calls, trace.took_ms);
         tracing::info!(%handle, %strategy, ?status, calls, ms, "extraction ends");
         let extraction = Extraction {
             tool,
@@ -138,23 +154,23 @@ impl Extractor {
             unverified: answered.unverified,
             coverage: answered.coverage,
             calls,
-            usage: told.usage,
-            trace: told.trace,
+            usage: sum.usage,
+            trace,
         };
-        let (text, usage) = (extraction.text(), &extraction.usage);
-        self.account(handle, &text, calls, usage, ms);
+        self.account(handle, &extraction.text(), &extraction.trace);
         Ok(extraction)
     }
 
     /// Enters into the ledger what was shown and what it cost.
-    fn account(&self, handle: Handle, text: &str, calls: u64, usage: &Usage, took_ms: u64) {
+    fn account(&self, handle: Handle, text: &str, trace: &Op) {
+        let Sum { calls, usage } = trace.sum();
         let spent = Spent {
             calls,
             input_tokens: usage.input,
             cached_input_tokens: usage.cached_input,
             output_tokens: usage.output,
             cost: usage.cost.map(Dollars::get),
-            micros: took_ms * 1000,
+            micros: trace.took_ms * 1000,
         };
         self.offloader.extracted(handle, text, spent);
     }
@@ -172,23 +188,29 @@ impl Extractor {
         watch: &dyn Watch,
     ) -> Result<Answered, RetrieveError> {
         let strategy = self.route(case, mode).await?;
-        let began = case.journal.now();
-        let asking = self.model.as_ref().map(|model| Asking {
-            case: case.clone(),
-            model: Arc::clone(model),
-        });
-        let drafted = match (strategy, asking) {
+        let model = match (strategy, &self.model) {
             (Strategy::Truncate, _) => return truncated(case, None).await,
             (Strategy::Search, _) => return found_by_search(case, None).await,
             (asked, None) => {
                 tracing::warn!(%asked, "no model is configured: searching instead");
                 return found_by_search(case, Some("no model is configured")).await;
             }
-            (Strategy::FullChunked, Some(asking)) => asking.full_chunked(watch).await,
-            (Strategy::ReadGrep, Some(asking)) => asking.read_grep(watch).await,
+            (_, Some(model)) => Arc::clone(model),
         };
-        let error = drafted.as_ref().err().map(ToString::to_string);
-        case.journal.fold(strategy.name(), began, error);
+        let span = case.scope.begin(OpKind::Session, strategy.name());
+        let case_within = Case {
+            scope: span.scope().clone(),
+            ..case.clone()
+        };
+        let asking = Asking {
+            case: case_within,
+            model,
+        };
+        let drafted = match strategy {
+            Strategy::ReadGrep => asking.read_grep(watch).await,
+            _ => asking.full_chunked(watch).await,
+        };
+        span.end_with(drafted.as_ref().err().map(ToString::to_string));
         match drafted {
             Ok(drafted) => Ok(grounded(case, strategy, drafted).await?),
             Err(StrategyError::Io(error)) => Err(error.into()),
@@ -202,7 +224,7 @@ impl Extractor {
 
     /// The strategy for this output.
     async fn route(&self, case: &Case, mode: Mode) -> Result<Strategy, RetrieveError> {
-        let began = case.journal.now();
+        let span = case.scope.begin(OpKind::Internal, "route");
         let settings = Arc::clone(&self.settings);
         let asking = self.model.as_ref().map(|model| Asking {
             case: case.clone(),
@@ -223,8 +245,9 @@ impl Extractor {
             Ok::<_, std::io::Error>(route(mode, &ground, &settings))
         });
         let strategy = routed.await?;
-        case.journal
-            .did(&format!("route {mode} to {strategy}"), began);
+        let name = format!("route {mode} to {strategy}");
+        span.scope().note(|op| op.name = name);
+        span.end();
         Ok(strategy)
     }
 }
@@ -235,7 +258,7 @@ async fn grounded(
     strategy: Strategy,
     drafted: Drafted,
 ) -> Result<Answered, RetrieveError> {
-    let began = case.journal.now();
+    let span = case.scope.begin(OpKind::Internal, "ground");
     let answered = case.look(move |case| {
         let mut nearest = None;
         if !drafted.is_found {
@@ -267,7 +290,7 @@ async fn grounded(
         })
     });
     let answered = answered.await?;
-    case.journal.did("ground", began);
+    span.end();
     Ok(answered)
 }
 
@@ -276,14 +299,14 @@ async fn found_by_search(
     case: &Case,
     instead: Option<&'static str>,
 ) -> Result<Answered, RetrieveError> {
-    let began = case.journal.now();
+    let span = case.scope.begin(OpKind::Internal, "search");
     let found = case.look(Case::passages).await;
     let (drafted, citations) = found.map_err(|error| match error {
         StrategyError::Io(error) => RetrieveError::from(error),
         StrategyError::Lookup(error) => error.into(),
         other => std::io::Error::other(other.to_string()).into(),
     })?;
-    case.journal.did("search", began);
+    span.end();
     let warning = instead.map_or(String::new(), |reason| {
         report::warning(Strategy::Search, reason) + "\n"
     });
@@ -306,7 +329,7 @@ async fn truncated(
     case: &Case,
     failed: Option<(Strategy, String)>,
 ) -> Result<Answered, RetrieveError> {
-    let began = case.journal.now();
+    let span = case.scope.begin(OpKind::Internal, "truncate");
     let has_failed = failed.is_some();
     let warning = failed.map_or(String::new(), |(strategy, why)| {
         let reason = format!("{strategy} failed");
@@ -322,7 +345,7 @@ async fn truncated(
         truncation(&case.artifact, budget, &reserved, &*case.counter)
     });
     let cut = cut.await?;
-    case.journal.did("truncate", began);
+    span.end();
     let total = case.artifact.view().bytes();
     let coverage = Coverage {
         bytes_examined: cut.bytes_examined,

@@ -42,11 +42,11 @@ mod truncate;
 mod watch;
 
 pub use asked::{Asked, Mode, UnknownMode};
-pub use door::ToolOutput;
+pub use door::{TOOL, ToolOutput, tool_schema};
 pub use extractor::Extractor;
 pub use outcome::{Citation, Coverage, Extraction, Match, Status, Strategy};
 #[doc(hidden)]
 pub use plan::plan_chunks;
 pub use settings::Settings;
-pub use trace::{Op, OpKind};
+pub use trace::{Decided, Op, OpKind, PREVIEW_BYTES, Scope, Span, Sum};
 pub use watch::{NoWatch, Watch};

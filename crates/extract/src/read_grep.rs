@@ -3,11 +3,15 @@
 //! The child sees one file, the output itself (the shipped system's saw every
 //! session's), has no other tool and no memory of the conversation.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use spillgate_artifact::TokenBudget;
 use spillgate_files::{FileTools, Pinned};
-use spillgate_llm::{LlmError, Message, Reply, Request, ToolCall, ToolReply, ToolSpec};
+use spillgate_llm::{
+    ChatModel, LlmError, Message, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Target,
+    ToolCall, ToolReply, ToolSpec,
+};
 use spillgate_turns::{Ending, Limits, Observer, Slot, ToolHost, ToolReplyFuture, Turns, run};
 
 use crate::case::{Asking, Case};
@@ -16,7 +20,7 @@ use crate::map::{Seen, found};
 use crate::mask::{inline, masked};
 use crate::outcome::Coverage;
 use crate::prompt;
-use crate::trace::Moment;
+use crate::trace::{OpKind, Scope};
 use crate::watch::Watch;
 
 impl Asking {
@@ -45,9 +49,14 @@ impl Asking {
             seen: Mutex::default(),
             looked_for: Mutex::default(),
             watch,
-            asked: Mutex::new((0, case.journal.now())),
+            asked: AtomicU64::new(0),
         };
-        let finished = run(turns, &*self.model, &child, &child).await;
+        let model = Noted {
+            model: &*self.model,
+            scope: &case.scope,
+            asked: AtomicU64::new(0),
+        };
+        let finished = run(turns, &model, &child, &child).await;
         let seen = child
             .seen
             .into_inner()
@@ -108,8 +117,8 @@ struct Child<'a> {
     /// What it grepped for.
     looked_for: Mutex<Vec<String>>,
     watch: &'a dyn Watch,
-    /// Times that the model was asked, and when the next question began.
-    asked: Mutex<(u64, Moment)>,
+    /// Times that the model was asked.
+    asked: AtomicU64,
 }
 
 impl ToolHost for Child<'_> {
@@ -128,11 +137,11 @@ impl ToolHost for Child<'_> {
         Box::pin(async move {
             let tools = self.tools.clone();
             let (name, arguments) = (call.name.clone(), call.arguments.clone());
-            let began = self.case.journal.now();
+            let span = self.case.scope.begin(OpKind::Tool, &name);
+            let bytes = arguments.len() as u64;
+            span.scope().note(|op| op.request_bytes = Some(bytes));
             let answer = self.case.look(move |_| tools.call(&name, &arguments)).await;
-            self.case
-                .journal
-                .called(call, began, &answer.text, answer.is_error);
+            span.gave(&answer.text, answer.is_error);
             self.note_pattern(call, answer.is_error);
             for lines in answer.lines() {
                 self.note(lines).await;
@@ -194,21 +203,39 @@ impl Child<'_> {
 }
 
 impl Observer for Child<'_> {
-    fn asked(&self, request: &Request, reply: &Result<Reply, LlmError>) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.0 += 1;
-        let name = format!("turn {}", asked.0);
-        self.case
-            .journal
-            .asked(&name, asked.1, request, reply, None);
+    fn asked(&self, _: &Request, _: &Result<Reply, LlmError>) {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         let total = u64::from(self.case.settings.max_turns);
-        self.watch.step("read-grep", asked.0, total);
-        // A reply may lead to the next question without a call.
-        asked.1 = self.case.journal.now();
+        self.watch.step("read-grep", asked, total);
     }
 
-    fn called(&self, _: &ToolCall, _: &ToolReply) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.1 = self.case.journal.now();
+    fn called(&self, _: &ToolCall, _: &ToolReply) {}
+}
+
+/// The child's model, whose turns are written down.
+#[derive(Debug)]
+struct Noted<'a> {
+    model: &'a dyn ChatModel,
+    scope: &'a Scope,
+    asked: AtomicU64,
+}
+
+impl ChatModel for Noted<'_> {
+    fn chat<'a>(&'a self, request: &'a Request, deltas: &'a dyn OnDelta) -> ReplyFuture<'a> {
+        Box::pin(async move {
+            let turn = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+            let span = self.scope.asks(&format!("turn {turn}"), request);
+            let reply = self.model.chat(request, deltas).await;
+            span.replied(&reply, None);
+            reply
+        })
+    }
+
+    fn target(&self) -> Target {
+        self.model.target()
+    }
+
+    fn limits(&self) -> ModelLimits {
+        self.model.limits()
     }
 }

@@ -334,6 +334,10 @@ impl Session {
     }
 
     fn may_change(&self, upstream: &Upstream, asked: &Asked, frame: &[u8]) -> bool {
+        if self.hub().is_relay() {
+            // A server's list is cut to what may be used.
+            return *asked == Asked::ToolsList && !upstream.server.tools.admits_all();
+        }
         let gateway = self.hub().gateway();
         self.rewriting(&gateway, upstream).may_change(asked, frame)
     }

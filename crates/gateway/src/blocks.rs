@@ -153,7 +153,7 @@ fn decoded_bytes(data: &RawValue) -> u64 {
 
 /// Base64 that is counted, in whatever blocks it comes.
 #[derive(Debug, Default)]
-pub(crate) struct Base64 {
+pub struct Base64 {
     digits: u64,
     /// Of these the last ones, which may be padding.
     padding: u64,
@@ -162,7 +162,7 @@ pub(crate) struct Base64 {
 impl Base64 {
     /// Counts the inside of a JSON string: an escape counts as what it stands
     /// for, and what is no base64 as if it were.
-    pub(crate) fn feed(&mut self, inside: &[u8]) {
+    pub fn feed(&mut self, inside: &[u8]) {
         let escapes = memchr::memchr_iter(b'\\', inside).count();
         let padding = inside.iter().rev().take_while(|&&byte| byte == b'=');
         let padding = padding.count();
@@ -174,7 +174,8 @@ impl Base64 {
     }
 
     /// The bytes that so much base64 stands for.
-    pub(crate) fn bytes(&self) -> u64 {
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
         (self.digits - self.padding) * 3 / 4
     }
 }

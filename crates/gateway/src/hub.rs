@@ -52,12 +52,27 @@ pub struct Hub {
     /// What takes much of the machine is done in turn.
     pub(crate) turns: Arc<Turns>,
     room: Arc<Semaphore>,
+    /// Results pass whole, and no tools of our own are offered.
+    is_relay: bool,
 }
 
 impl Hub {
     /// A hub that serves by these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
+        Self::made(gateway, false)
+    }
+
+    /// The same for a client that looks after results itself: answers pass whole,
+    /// large ones as they were taken in ([`Frame::Spooled`](spillgate_wire::Frame::Spooled)),
+    /// arguments as they are written, and no tools of the gateway's own are offered. Which
+    /// tools of a server may be used still holds.
+    #[must_use]
+    pub fn relay(gateway: Gateway) -> Arc<Self> {
+        Self::made(gateway, true)
+    }
+
+    fn made(gateway: Gateway, is_relay: bool) -> Arc<Self> {
         let metrics = Arc::new(Metrics::default());
         let gateway = watched(gateway, &metrics);
         let servers: Vec<Arc<Server>> = gateway.servers.iter().cloned().map(Arc::new).collect();
@@ -68,7 +83,7 @@ impl Hub {
             sessions: Mutex::default(),
             shared: Arc::new(Shared::new(Arc::clone(&gateway.ways))),
             memory: Memory::default(),
-            own: Arc::new(own_tools_of(&gateway)),
+            own: Arc::new(own_tools_of(&gateway, is_relay)),
             gateway: Mutex::new(Arc::new(gateway)),
             eras,
             metrics,
@@ -77,6 +92,7 @@ impl Hub {
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
             turns: Arc::default(),
             room: Arc::new(Semaphore::new(ROOM_KIB as usize)),
+            is_relay,
         })
     }
 
@@ -84,7 +100,7 @@ impl Hub {
     #[must_use]
     pub fn session(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let gateway = self.gateway();
-        let own = Arc::new(own_tools_of(&gateway));
+        let own = Arc::new(own_tools_of(&gateway, self.is_relay));
         let session = Session::new(
             Arc::clone(self),
             Bridged::session(
@@ -172,7 +188,11 @@ impl Hub {
         self.traces.get().map(|traces| &**traces)
     }
 
-    /// The settings in force.
+    /// Whether answers pass whole.
+    pub(crate) fn is_relay(&self) -> bool {
+        self.is_relay
+    }
+
     /// Room for an answer of so many bytes to wait in until it is its turn.
     pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB);
@@ -186,6 +206,7 @@ impl Hub {
         Arc::clone(&self.at_once).acquire_owned().await.ok() // never closed
     }
 
+    /// The settings in force.
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
         Arc::clone(&locked(&self.gateway))
     }
@@ -215,7 +236,10 @@ fn watched(gateway: Gateway, metrics: &Arc<Metrics>) -> Gateway {
     }
 }
 
-fn own_tools_of(gateway: &Gateway) -> OwnTools {
+fn own_tools_of(gateway: &Gateway, is_relay: bool) -> OwnTools {
+    if is_relay {
+        return OwnTools::none();
+    }
     OwnTools::new(
         &gateway.offloader,
         gateway.extractor.as_ref(),

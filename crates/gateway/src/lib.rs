@@ -64,15 +64,18 @@ mod watched;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use blocks::Base64;
 pub use error::GatewayError;
 pub use gateway::{Bridging, DEFAULT_TIMEOUT, Gateway, Server, ToolFilter};
 pub use hub::Hub;
 pub use incoming::Incoming;
 pub use metrics::{Metrics, ServerState};
 pub use own::{ListTools, own_tools};
+pub use place::Place;
 pub use seen::Traces;
 pub use session::Session;
 pub use standard::{Signals, run};
+pub use twins::is_twin;
 
 /// Each change under these locks is one call, so a panic elsewhere leaves what
 /// they guard whole.

@@ -9,7 +9,7 @@ use spillgate_wire::{Filled, StandIn, span_in};
 
 /// What the parts of a result are slices of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'a> {
+pub enum Place<'a> {
     /// The result.
     Memory(&'a [u8]),
     /// The message in small of which the result is the large value.
@@ -23,7 +23,8 @@ pub(crate) enum Place<'a> {
 
 impl Place<'_> {
     /// Where in the result, as it was sent, a part of it lies.
-    pub(crate) fn span(&self, part: &str) -> Range<u64> {
+    #[must_use]
+    pub fn span(&self, part: &str) -> Range<u64> {
         match self {
             Self::Memory(whole) => {
                 let span = span_in(whole, part);
@@ -39,7 +40,8 @@ impl Place<'_> {
     }
 
     /// Bytes that `made`, which was made of parts, will have.
-    pub(crate) fn bytes(&self, made: &str) -> u64 {
+    #[must_use]
+    pub fn bytes(&self, made: &str) -> u64 {
         let Self::Large { stand_in, .. } = self else {
             return made.len() as u64;
         };
@@ -52,7 +54,8 @@ impl Place<'_> {
     }
 
     /// Whether some of `part` is lost.
-    pub(crate) fn is_lost(&self, part: &str) -> bool {
+    #[must_use]
+    pub fn is_lost(&self, part: &str) -> bool {
         match self {
             Self::Memory(_) => false,
             Self::Large { stand_in, is_lost } => {
@@ -63,7 +66,8 @@ impl Place<'_> {
     }
 
     /// Whether only a placeholder of `part` is there.
-    pub(crate) fn is_hole(&self, part: &str) -> bool {
+    #[must_use]
+    pub fn is_hole(&self, part: &str) -> bool {
         match self {
             Self::Memory(_) => false,
             Self::Large { stand_in, .. } => stand_in.skeleton.is_hole(part),

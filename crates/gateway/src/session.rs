@@ -350,6 +350,12 @@ impl Session {
         all.all(|upstream| upstream.how_it_ended().is_some())
     }
 
+    /// How the only server ended, unless it is up or was never opened.
+    #[must_use]
+    pub fn how_it_ended(&self) -> Option<String> {
+        self.only()?.how_it_ended()
+    }
+
     /// Takes over the servers of a new configuration. A client of a single server
     /// gets several then, and is told that the lists have changed. It never goes
     /// back: what was renamed stays so.

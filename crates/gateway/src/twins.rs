@@ -23,8 +23,8 @@ const MOST_PLACES: usize = 64;
 
 /// Whether the JSON at `structured` repeats the texts: as a string in it
 /// (server-filesystem), or because the text is the same JSON (as the SDKs do).
-/// `strings` are those of the blocks, with their quotes.
-pub(crate) fn is_twin(
+/// `strings` are those of the blocks, with their quotes; an error is one of reading.
+pub fn is_twin(
     source: &Arc<dyn ByteSource>,
     structured: &Range<u64>,
     strings: &[Range<u64>],

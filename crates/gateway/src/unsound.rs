@@ -67,8 +67,9 @@ impl Session {
         let answered = answered(frame, parcel.of.as_ref());
         if matches!(frame, Frame::Spooled(spooled) if spooled.is_opaque()) {
             // It may well be whole, and the client can read it.
-            drop(answered.and_then(|key| self.pending.take(&key)));
-            return self.to.take(parcel).await;
+            drop(answered.as_ref().and_then(|key| self.pending.take(key)));
+            let of = parcel.of.or(answered);
+            return self.to.take(Parcel { of, ..parcel }).await;
         }
         let waiting = answered.and_then(|key| self.pending.take(&key));
         self.hub().metrics().unreadable(upstream.name());

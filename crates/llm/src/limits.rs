@@ -1,5 +1,6 @@
 //! How much may a model read and say, and what does it cost?
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::usage::{Dollars, Usage};
@@ -14,7 +15,7 @@ pub struct ModelLimits {
 }
 
 /// What a model costs, in dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
     /// Tokens of the prompt.

@@ -66,5 +66,5 @@ pub use profile::{
     Profile, REJECT_TOKENS,
 };
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
-pub use retrieve::{RetrieveError, whole_number};
+pub use retrieve::{CONTINUATION_TOOL, RetrieveError, continuation_schema, whole_number};
 pub use weighed::Weighed;

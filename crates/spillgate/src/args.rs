@@ -11,6 +11,7 @@ use spillgate_llm::{Target, TargetError};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::Profile;
 
+use crate::agent_args::Agent;
 use crate::client_args::{Doctor, Unwrap, Wrap};
 use crate::server_args::{Auth, Mcp};
 use crate::tool_output::parse_targets;
@@ -32,7 +33,7 @@ pub(crate) struct Args {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 it could not be done, the message says why; 2 wrong usage; 130 or 143 when a signal cancelled \
-an extraction. `run` gives the command's own code, 128 + n when signal n ended it, 126 or 127 when it \
+an extraction or an agent; 124 when an agent's time was over. `run` gives the command's own code, 128 + n when signal n ended it, 126 or 127 when it \
 could not be started. `mcp` gives 1 when the server ended by itself.";
 
 const EVERYWHERE: &str = "Options of all commands";
@@ -105,6 +106,8 @@ pub(crate) enum Command {
     Stats,
     /// Show the settings in force and where each comes from
     Config(Config),
+    /// Run an agent from a prompt file: a model, its tools and a report
+    Agent(Box<Agent>),
     /// Stand between MCP clients and their servers, on standard input and output or by HTTP
     Mcp(Mcp),
     /// Log in at an MCP server behind HTTP that asks for it (OAuth)

@@ -1,6 +1,7 @@
 //! `spillgate`: arguments → wiring. The only crate that reads the environment
 //! and prints.
 
+mod agent_args;
 mod args;
 mod client_args;
 mod clients;
@@ -80,6 +81,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Pin(pin) => cmd::pin::pin(&looking()?, pin, out),
         Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
+        Command::Agent(agent) => cmd::agent::agent(&args.common, agent, out),
         Command::Mcp(mcp) => cmd::mcp::mcp(&args.common, mcp),
         Command::Auth(auth) => cmd::auth::auth(&args.common, auth, out),
         Command::FsMcp(fs_mcp) => cmd::fs_mcp::fs_mcp(&args.common, fs_mcp),

@@ -8,7 +8,8 @@ use crate::failure::{Failure, Fault};
 use crate::settings::Settings;
 
 /// Keys are in the environment, or in files that the settings name.
-struct Environment;
+#[derive(Debug)]
+pub(crate) struct Environment;
 
 impl Secrets for Environment {
     fn variable(&self, name: &str) -> Option<String> {
@@ -44,10 +45,11 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-fn wrong(settings: &Settings, error: &CatalogueError) -> Failure {
+/// The key of the configuration that an error is about; empty for none.
+pub(crate) fn key(error: &CatalogueError) -> Vec<String> {
     use CatalogueError::{BaseUrl, Endpoint, KeyFile, KeyVariable, Limits, Missing, ModelName};
     let provider = |name: &String| vec!["providers".to_owned(), name.clone()];
-    let key = match error {
+    match error {
         BaseUrl { provider: name, .. }
         | Endpoint { provider: name, .. }
         | KeyFile { provider: name, .. }
@@ -56,7 +58,12 @@ fn wrong(settings: &Settings, error: &CatalogueError) -> Failure {
         Limits { target, .. } => vec!["models".to_owned(), target.to_string()],
         ModelName(name) => vec!["models".to_owned(), name.clone()],
         _ => Vec::new(),
-    };
+    }
+}
+
+/// What is wrong, with its place in `spillgate.toml` if it has one.
+pub(crate) fn wrong(settings: &Settings, error: &CatalogueError) -> Failure {
+    let key = key(error);
     // What is built in stands in no file.
     let what = match settings.places.has(&key) {
         true => settings.places.told(&key, &error.to_string()),

@@ -154,6 +154,7 @@ impl ServerSettings {
                     .collect::<Result<_, _>>()?,
                 env: all("env", &self.env)?,
                 directory: self.cwd.clone(),
+                ..ServerCommand::default()
             }),
             (None, Some(url)) => {
                 let server = HttpServer {

@@ -19,6 +19,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::last_words::LastWords;
 use crate::{Frames, Intake, Item, Key, Link, LinkError, Message, Parcel, Sink, one_line};
 
 /// How long a server may take to end after its input was closed, as the
@@ -48,6 +49,18 @@ pub struct ServerCommand {
     pub env: BTreeMap<String, String>,
     /// Its working directory, if it is another than ours.
     pub directory: Option<PathBuf>,
+    /// Where its standard error goes.
+    pub log: ServerLog,
+}
+
+/// Where a server's standard error goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerLog {
+    /// Where ours goes.
+    #[default]
+    Ours,
+    /// Nowhere; its last lines are told when the server ends.
+    LastWords,
 }
 
 impl fmt::Debug for ServerCommand {
@@ -58,6 +71,7 @@ impl fmt::Debug for ServerCommand {
             .field("arguments", &self.arguments.len())
             .field("env", &names)
             .field("directory", &self.directory)
+            .field("log", &self.log)
             .finish()
     }
 }
@@ -85,10 +99,11 @@ impl ChildLink {
             let program = command.program.escape_debug();
             LinkError::Start(format!("`{program}`: {error}"))
         };
-        let (child, stdin, stdout) = spawn(command).map_err(failed)?;
+        let (mut child, stdin, stdout) = spawn(command).map_err(failed)?;
+        let words = child.stderr.take().map(LastWords::of);
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let child = Arc::new(Mutex::new(child));
-        let pump = tokio::spawn(pump(stdout, Arc::clone(&child), intake, sink));
+        let pump = tokio::spawn(pump(stdout, words, Arc::clone(&child), intake, sink));
         Ok(Self {
             stdin: Mutex::new(Some(stdin)),
             given_up: watch::Sender::new(false),
@@ -180,6 +195,9 @@ fn spawn(command: &ServerCommand) -> io::Result<(Child, ChildStdin, ChildStdout)
         .stdout(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
+    if command.log == ServerLog::LastWords {
+        builder.stderr(Stdio::piped());
+    }
     if let Some(directory) = &command.directory {
         builder.current_dir(directory);
     }
@@ -195,7 +213,13 @@ fn spawn(command: &ServerCommand) -> io::Result<(Child, ChildStdin, ChildStdout)
 }
 
 /// Server to sink, until the server closes.
-async fn pump(stdout: ChildStdout, child: Arc<Mutex<Child>>, intake: Intake, sink: Arc<dyn Sink>) {
+async fn pump(
+    stdout: ChildStdout,
+    words: Option<LastWords>,
+    child: Arc<Mutex<Child>>,
+    intake: Intake,
+    sink: Arc<dyn Sink>,
+) {
     let mut frames = Frames::new(Box::new(stdout));
     let parcel = |item| Parcel {
         of: None,
@@ -216,6 +240,14 @@ async fn pump(stdout: ChildStdout, child: Arc<Mutex<Child>>, intake: Intake, sin
     let how = match timeout(MOMENT, ended).await {
         Ok(Ok(status)) => how_it_ended(status),
         _ => "closed its output".to_owned(),
+    };
+    let said = match words {
+        Some(words) => words.told(MOMENT).await,
+        None => None,
+    };
+    let how = match said {
+        Some(said) => format!("{how} (its last words: {said})"),
+        None => how,
     };
     sink.take(parcel(Item::Gone(how))).await;
 }

@@ -16,6 +16,7 @@ mod child;
 mod frame;
 mod http;
 mod intake;
+mod last_words;
 mod link;
 mod parcel;
 mod pieces;
@@ -26,7 +27,7 @@ mod stdio;
 mod ways;
 
 pub use authority::{Authority, Refused};
-pub use child::{ChildLink, ServerCommand};
+pub use child::{ChildLink, ServerCommand, ServerLog};
 pub use frame::{Envelope, Key, messages, object, object_in, span_in};
 pub use http::{HttpLink, HttpOptions, ParamHeaders, SseLink, http_client};
 pub use intake::{DEFAULT_SPOOL_BYTES, Intake, Taking};

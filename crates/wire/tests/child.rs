@@ -68,7 +68,7 @@ fn what_a_command_is_given_is_not_printed() {
         program: "server".to_owned(),
         arguments: vec!["--key=hush".to_owned()],
         env: [("API_KEY".to_owned(), "hush".to_owned())].into(),
-        directory: None,
+        ..ServerCommand::default()
     };
     let printed = format!("{command:?}");
     assert!(printed.contains("API_KEY"), "{printed}");

@@ -3,7 +3,7 @@
 use spillgate_llm::{Message, Request, ToolReply};
 
 use super::{MESSAGE_TOKENS, Session};
-use crate::event::Effect;
+use crate::event::{CallId, Effect};
 use crate::internal::listed;
 use crate::report::Ending;
 use crate::texts;
@@ -12,8 +12,14 @@ impl Session {
     /// Asks the model; `why` is what was wrong with its reply before.
     pub(super) fn ask(&mut self, why: Option<&str>) -> Vec<Effect> {
         if self.is_final || self.turns >= self.settings.max_turns {
-            let why = why.unwrap_or("the turns were used up");
-            return self.finish(Ending::Failed(why.to_owned()), why);
+            // Said to a person, who has not read what the model was told.
+            let said = why.map(|why| format!(", the last reply had no report (\"{why}\")"));
+            let end = match self.turns >= self.settings.max_turns {
+                true => "the turns were used up",
+                false => "the conversation was full",
+            };
+            let why = format!("{end}{}", said.unwrap_or_default());
+            return self.finish(Ending::Failed(why.clone()), &why);
         }
         self.turns += 1;
         self.asked += 1;
@@ -35,13 +41,15 @@ impl Session {
             self.push(Message::User(notice), Vec::new());
         }
         let tools = listed(&self.settings, self.stored > 0, self.is_final);
-        vec![Effect::Ask(Request {
+        let mut effects = std::mem::take(&mut self.left_out);
+        effects.push(Effect::Ask(Request {
             system: self.system.clone(),
             messages: self.messages.clone(),
             tools,
             no_calls: false,
             max_output_tokens: self.settings.window.max_output,
-        })]
+        }));
+        effects
     }
 
     /// Makes room for `more` tokens: what tools gave is left out, the latest first and
@@ -75,6 +83,10 @@ impl Session {
             self.guard.free(tokens.saturating_sub(dropped));
             texts::DROPPED.clone_into(&mut reply.text);
             reply.is_error = true;
+            self.left_out.push(Effect::LeftOut {
+                turn: self.told_in.last().copied().unwrap_or_default(),
+                id: CallId::named(&reply.call_id),
+            });
         }
     }
 
@@ -90,6 +102,10 @@ impl Session {
                     continue;
                 }
                 self.guard.free(tokens - dropped);
+                self.left_out.push(Effect::LeftOut {
+                    turn: self.told_in[at],
+                    id: CallId::named(&reply.call_id),
+                });
                 *reply = ToolReply {
                     text: texts::DROPPED.to_owned(),
                     is_error: true,

@@ -146,7 +146,7 @@ impl Session {
             text: text.to_owned(),
             tokens: self.count(text),
             is_error,
-            is_handle: false,
+            decided: None,
             is_held: false,
         }
     }

@@ -5,11 +5,12 @@
 //! stored, and its middle is cut out; nothing of it fits, and it is dropped.
 
 use spillgate_artifact::Reason;
+use spillgate_extract::Decided;
 use spillgate_llm::Message;
 
 use super::Session;
 use super::round::{Round, Shown};
-use crate::event::{CallId, Counted, Effect, Kept, Returned};
+use crate::event::{CallId, Counted, Effect, Kept, Returned, Settled};
 use crate::internal::GET_CONTINUATION;
 use crate::settings::{CONCURRENCY, MAX_PAGING_TURNS};
 use crate::texts;
@@ -39,22 +40,27 @@ impl Session {
                 true => Reason::SizeCap,
                 false => Reason::TokenBudget,
             };
+            round.stores(id, reason);
             let mut effects = vec![Effect::Store(id.clone(), reason)];
             effects.extend(self.go_on());
             return effects;
         }
+        let is_cut = is_over && cut.is_some() && !is_error;
         let shown = match is_over {
             true => cut.or(whole),
             false => whole,
         };
         let mut shown = self.taken(shown, is_error);
+        if is_cut {
+            shown.decided.get_or_insert(Decided::Cut);
+        }
         // Until its batch is put together it may still have to be stored.
         shown.is_held = is_inner && is_storable && !shown.is_error;
         let mut effects = Vec::new();
         if !shown.is_held {
             effects.push(Effect::Release(id.clone()));
         }
-        self.settle(id, shown);
+        effects.extend(self.settle(id, shown));
         effects.extend(self.go_on());
         effects
     }
@@ -64,26 +70,36 @@ impl Session {
         let Some(round) = self.round.as_ref() else {
             return Vec::new();
         };
+        let Some(entry) = round.entry(id) else {
+            return Vec::new();
+        };
+        let reason = entry.reason.unwrap_or(Reason::SizeCap);
         // One that was shown already and did not fit into its batch gives its room back.
-        if let Some(before) = round.entry(id).and_then(|entry| entry.shown.as_ref()) {
+        if let Some(before) = &entry.shown {
             self.guard.free(before.tokens);
         }
         let shown = match kept {
-            Kept::Stored(handle) => {
+            Kept::Stored { shown, handle } => {
                 self.stored += 1;
-                if !self.guard.reserve(handle.tokens) {
+                if !self.guard.reserve(shown.tokens) {
                     // The handle stays visible: what is stored must not be lost.
-                    self.guard.add(handle.tokens);
+                    self.guard.add(shown.tokens);
                 }
+                let decided = Some(Decided::Stored { handle, reason });
                 Shown {
-                    is_handle: true,
-                    ..self.counted(handle, false)
+                    decided,
+                    ..self.counted(shown, false)
                 }
             }
-            Kept::Failed(ends) => self.taken(Some(ends), false),
+            Kept::Failed(ends) => {
+                let mut shown = self.taken(Some(ends), false);
+                shown.decided.get_or_insert(Decided::NotStored { reason });
+                shown
+            }
         };
-        self.settle(id, shown);
-        self.go_on()
+        let mut effects: Vec<Effect> = self.settle(id, shown).into_iter().collect();
+        effects.extend(self.go_on());
+        effects
     }
 
     /// Takes room for what is to be shown; if there is none, it is dropped.
@@ -101,7 +117,8 @@ impl Session {
                 self.guard.close();
                 let dropped = self.error(texts::DROPPED);
                 self.guard.add(dropped.tokens);
-                dropped
+                let decided = Some(Decided::Dropped);
+                Shown { decided, ..dropped }
             }
         }
     }
@@ -113,15 +130,25 @@ impl Session {
         }
     }
 
-    fn settle(&mut self, id: &CallId, shown: Shown) {
-        let Some(round) = self.round.as_mut() else {
-            return;
-        };
-        if let Some(entry) = round.entry(id).filter(|_| !shown.is_error) {
-            let (tool, arguments) = (entry.call.name.clone(), entry.call.arguments.clone());
-            self.last_call = Some((tool, arguments, shown.text.clone()));
+    fn settle(&mut self, id: &CallId, shown: Shown) -> Option<Effect> {
+        let round = self.round.as_mut()?;
+        let entry = round.entry(id)?;
+        let tool = entry.call.name.clone();
+        if !shown.is_error {
+            let arguments = entry.call.arguments.clone();
+            self.last_call = Some((tool.clone(), arguments, shown.text.clone()));
         }
+        let plain = match shown.is_error {
+            true => Decided::Failed,
+            false => Decided::Shown,
+        };
+        let settled = Settled {
+            tool,
+            decided: shown.decided.unwrap_or(plain),
+            tokens: shown.tokens,
+        };
         round.settle(id, shown);
+        Some(Effect::Settled(id.clone(), settled))
     }
 
     /// Makes the next calls; when each has its answer, asks the model again.
@@ -134,7 +161,13 @@ impl Session {
             for planned in round.give_up() {
                 let refused = self.error(texts::NOT_MADE);
                 self.guard.add(refused.tokens);
+                let settled = Settled {
+                    tool: planned.call.name,
+                    decided: Decided::NotMade,
+                    tokens: refused.tokens,
+                };
                 round.settle(&planned.id, refused);
+                effects.push(Effect::Settled(planned.id, settled));
             }
         }
         while let Some(planned) = round.next(CONCURRENCY) {
@@ -154,7 +187,9 @@ impl Session {
         if !self.guard.holds(more)
             && let Some((id, _)) = largest
         {
-            effects.push(Effect::Store(id.clone(), Reason::ReserveFailed));
+            let id = id.clone();
+            round.stores(&id, Reason::ReserveFailed);
+            effects.push(Effect::Store(id, Reason::ReserveFailed));
             self.round = Some(round);
             return effects;
         }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use spillgate_artifact::Reason;
+use spillgate_extract::Decided;
 use spillgate_llm::{ToolCall, ToolReply};
 
 use crate::batch::{self, Answer, Inner};
@@ -14,10 +16,17 @@ pub(crate) struct Shown {
     pub(crate) text: String,
     pub(crate) tokens: u64,
     pub(crate) is_error: bool,
-    /// It leads to what is stored: the last to be left out.
-    pub(crate) is_handle: bool,
+    /// What became of it; `None` where that is plain: it is shown.
+    pub(crate) decided: Option<Decided>,
     /// The rim still has all of it and may store it.
     pub(crate) is_held: bool,
+}
+
+impl Shown {
+    /// Whether it leads to what is stored: the last to be left out.
+    pub(crate) fn is_handle(&self) -> bool {
+        matches!(self.decided, Some(Decided::Stored { .. }))
+    }
 }
 
 /// A call on its way.
@@ -28,6 +37,8 @@ pub(crate) struct Entry {
     pub(crate) shown: Option<Shown>,
     /// Whether it is within a batch.
     pub(crate) is_inner: bool,
+    /// Why it is being stored, if it is.
+    pub(crate) reason: Option<Reason>,
 }
 
 /// The calls of one reply, until each has an answer.
@@ -84,6 +95,7 @@ impl Round {
             call: call.clone(),
             shown,
             is_inner,
+            reason: None,
         };
         self.entries.insert(CallId::of(call), entry);
     }
@@ -116,6 +128,13 @@ impl Round {
 
     pub(crate) fn entry(&self, id: &CallId) -> Option<&Entry> {
         self.entries.get(id)
+    }
+
+    /// A result is being stored.
+    pub(crate) fn stores(&mut self, id: &CallId, reason: Reason) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.reason = Some(reason);
+        }
     }
 
     /// What is shown of a call is settled.
@@ -177,11 +196,11 @@ impl Round {
                     let entries = self.entries.values().filter(|entry| entry.is_inner);
                     let has_handle = entries
                         .filter_map(|entry| entry.shown.as_ref())
-                        .any(|shown| shown.is_handle);
+                        .any(Shown::is_handle);
                     (self.envelope(inner), false, has_handle)
                 }
                 None => match self.entries.get(id).and_then(|entry| entry.shown.as_ref()) {
-                    Some(shown) => (shown.text.clone(), shown.is_error, shown.is_handle),
+                    Some(shown) => (shown.text.clone(), shown.is_error, shown.is_handle()),
                     None => (texts::UNFINISHED.to_owned(), true, false),
                 },
             };

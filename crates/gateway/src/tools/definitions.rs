@@ -115,22 +115,8 @@ fn read_only() -> Value {
 fn get_continuation() -> Value {
     json!({
         "name": CONTINUE,
-        "description": "Retrieve the next chunk of a truncated tool result. \
-                        Use when a previous tool result shows [truncated].",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "tool_call_id": {
-                    "type": "string",
-                    "description": "The tool_call_id from the truncation message",
-                },
-                "offset": {
-                    "type": "integer",
-                    "description": "Character offset to read from",
-                },
-            },
-            "required": ["tool_call_id"],
-        },
+        "description": spillgate_offload::CONTINUATION_TOOL,
+        "inputSchema": spillgate_offload::continuation_schema(),
         "annotations": read_only(),
     })
 }
@@ -138,41 +124,11 @@ fn get_continuation() -> Value {
 /// Its schema is the seed's to the byte (seed 001, 2b), but for the mode that
 /// is ours.
 fn tool_output(extraction: Extraction) -> Value {
-    let mut modes = vec!["auto", "full-chunked", "read-grep", "truncate"];
-    let mut last = "";
-    if extraction == Extraction::Ours {
-        modes.push("search");
-        last = "; search=ranks passages";
-    }
-    let mode = format!(
-        "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; \
-         read-grep=dynamic sub-agent with Read/Grep; \
-         truncate=keeps top and bottom, truncates in the middle{last}."
-    );
+    let has_search = extraction == Extraction::Ours;
     json!({
         "name": TOOL_OUTPUT,
-        "description": "Extract from a stored tool output what you describe.",
-        "inputSchema": {
-            "type": "object",
-            "additionalProperties": false,
-            "required": ["handle", "extract"],
-            "properties": {
-                "handle": {
-                    "type": "string",
-                    "minLength": 1,
-                    "description": "UUID handle of the stored tool output (provided in the \
-                                    tool-result message: tool_output(handle = \"<uuid>\", ...)).",
-                },
-                "extract": {
-                    "type": "string",
-                    "minLength": 1,
-                    "description": "Provide precise, detailed instructions about what you need \
-                                    from the tool output (be specific, include \
-                                    keys/fields/sections if known).",
-                },
-                "mode": {"type": "string", "enum": modes, "description": mode},
-            },
-        },
+        "description": spillgate_extract::TOOL,
+        "inputSchema": spillgate_extract::tool_schema(has_search),
         "annotations": read_only(),
     })
 }

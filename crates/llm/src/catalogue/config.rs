@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Dialect, MaxTokensField, Prices};
@@ -13,7 +14,7 @@ use crate::{Dialect, MaxTokensField, Prices};
 ///
 /// Shown or serialized, header values that look like secrets and secrets in the
 /// base URL are hidden: what is written is for eyes, not for reading back.
-#[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderConfig {
     /// What it speaks; only built-in providers need not say it.
@@ -104,7 +105,7 @@ impl fmt::Debug for ProviderConfig {
 }
 
 /// Settings of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
     /// Tokens of its context: prompt and reply together.

@@ -1,11 +1,35 @@
 //! What comes after the slice that a message showed (seed 002)?
 
+use serde_json::{Value, json};
 use spillgate_lookup::{LookupError, slice};
 
 use super::RetrieveError;
 use crate::Offloader;
 use crate::present::{ContinuationError, Presentation, later};
 use crate::profile::DEFAULT_SLICE_CHARS;
+
+/// What a model is told that `get_continuation` is for (seed 002, task 2a).
+pub const CONTINUATION_TOOL: &str = "Retrieve the next chunk of a truncated tool result. \
+     Use when a previous tool result shows [truncated].";
+
+/// JSON Schema of its arguments, as the seed has it.
+#[must_use]
+pub fn continuation_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "tool_call_id": {
+                "type": "string",
+                "description": "The tool_call_id from the truncation message",
+            },
+            "offset": {
+                "type": "integer",
+                "description": "Character offset to read from",
+            },
+        },
+        "required": ["tool_call_id"],
+    })
+}
 
 impl Offloader {
     /// Seed 002's `get_continuation`: the slice of a result from character

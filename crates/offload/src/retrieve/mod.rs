@@ -7,7 +7,7 @@
 mod continuation;
 mod message;
 
-pub use continuation::whole_number;
+pub use continuation::{CONTINUATION_TOOL, continuation_schema, whole_number};
 
 use spillgate_artifact::{Handle, Origin, TokenBudget, Tokens};
 use spillgate_lookup::{Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, grep, read};

@@ -1,5 +1,6 @@
 //! One file a command: from its arguments to its output.
 
+pub(crate) mod agent;
 pub(crate) mod auth;
 pub(crate) mod cat;
 pub(crate) mod config;

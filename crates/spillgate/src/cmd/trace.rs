@@ -19,6 +19,7 @@ fn enter(text: &mut String, op: &Op, depth: usize) {
         format!("at {} ms", op.at_ms),
         format!("took {} ms", op.took_ms),
     ];
+    figures.extend(op.unfinished.then(|| "unfinished".to_owned()));
     figures.extend(op.messages.map(|messages| format!("{messages} messages")));
     figures.extend(op.request_bytes.map(|bytes| format!("{bytes} bytes asked")));
     figures.extend(

@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod agent;
+mod agent_ends;
+mod agent_lab;
+mod agent_mistakes;
+mod agent_tools;
 mod auth;
 mod broken;
 mod capture;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use spillgate_artifact::Handle;
 use spillgate_llm::{Message, Reply, Request, Scripted, Stop, ToolSpec};
 use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_turns::{Nonce, Slot};
@@ -40,6 +41,11 @@ fn spec(name: &str) -> ToolSpec {
 
 fn counter() -> Arc<dyn TokenCounter> {
     Tokenizer::Heuristic.counter()
+}
+
+fn handle() -> Handle {
+    let text = format!("session-{0}/{0}", "00000000-0000-4000-8000-000000000000");
+    text.parse().unwrap()
 }
 
 fn slot() -> Slot {
@@ -131,7 +137,10 @@ impl Stage {
                     let counted = Counted { text, tokens };
                     let kept = match self.fails_to_store {
                         true => Kept::Failed(counted),
-                        false => Kept::Stored(counted),
+                        false => Kept::Stored {
+                            shown: counted,
+                            handle: handle(),
+                        },
                     };
                     Event::Kept(id, kept)
                 }
@@ -139,6 +148,7 @@ impl Stage {
                     assert!(held.remove(&id).is_some(), "released once: {}", id.as_str());
                     continue;
                 }
+                Effect::Settled(..) | Effect::LeftOut { .. } => continue,
                 Effect::Status(status) => {
                     log.push(format!("status {}: {}", status.status, status.now));
                     continue;
@@ -272,7 +282,7 @@ fn the_final_turn_has_the_report_alone_and_without_one_it_is_synthetic() {
     user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
     model: It is hard.
     store call_0 (SizeCap, 2400 bytes)
-    Failed("Your reply has neither a call nor a report.") Synthetic after 2 turns: No final report: Your reply has neither a call nor a report. The model's last words:
+    Failed("the turns were used up, the last reply had no report (\"Your reply has neither a call nor a report.\")") Synthetic after 2 turns: No final report: the turns were used up, the last reply had no report ("Your reply has neither a call nor a report."). The model's last words:
 
     It is hard.
     "#);

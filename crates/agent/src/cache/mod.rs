@@ -1,0 +1,181 @@
+//! Which results need not be made again?
+//!
+//! What a tool gave may be kept for a while and given again for the same call. Off
+//! unless rules say so: only who knows a tool knows that nothing changes meanwhile.
+//! The raw result is kept, so one that is too large is stored again and gets a handle
+//! of its own. No failure is kept, and nothing that a retrieval gave.
+
+mod directory;
+mod rules;
+mod tee;
+
+use std::fmt;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use spillgate_llm::ToolCall;
+use tokio::task::spawn_blocking;
+
+pub use directory::{CacheLimits, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache};
+pub use rules::CacheRules;
+pub(crate) use tee::{Stop, Teeing};
+
+/// Keeps what tools gave. Synchronous; called aside from the tasks of a session. A
+/// failure is logged and costs nothing but a call.
+pub trait ToolCache: Send + Sync + fmt::Debug {
+    /// What is kept under `key`, if it is not older than `ttl`. What cannot be
+    /// trusted is not there.
+    fn get(&self, key: &CacheKey, ttl: Duration) -> io::Result<Option<Box<dyn Read + Send>>>;
+
+    /// Begins to keep something for `ttl`.
+    fn begin(&self, key: &CacheKey, ttl: Duration) -> io::Result<Box<dyn CacheEntry>>;
+}
+
+/// A result that is being kept. Dropped without a commit, it never was.
+pub trait CacheEntry: Send + fmt::Debug {
+    /// Appends to it. One that becomes too large is an error of the kind
+    /// [`io::ErrorKind::FileTooLarge`].
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// It is complete.
+    fn commit(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Names a call: the same host, tool and arguments have the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CacheKey(String);
+
+impl CacheKey {
+    /// The name of a call of a tool of `host`; `realm` is what else its answer depends
+    /// on. `None` where the arguments are not JSON.
+    #[must_use]
+    pub fn of(realm: &str, host: &str, call: &ToolCall) -> Option<Self> {
+        let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
+        let named = (realm, host, &call.name, sorted(arguments));
+        let bytes = serde_json::to_vec(&named).ok()?;
+        Some(Self(hex(&Sha256::digest(bytes))))
+    }
+
+    /// As text: 64 hex digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The same value, the keys of its objects in order, whatever features the JSON
+/// library was built with.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Array(values) => values.into_iter().map(sorted).collect(),
+        Value::Object(fields) => {
+            let mut fields: Vec<(String, Value)> = fields.into_iter().collect();
+            fields.sort_by(|one, other| one.0.cmp(&other.0));
+            let fields = fields.into_iter().map(|(key, value)| (key, sorted(value)));
+            Value::Object(fields.collect())
+        }
+        other => other,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A cache, with the rules of what is kept in it.
+#[derive(Debug, Clone)]
+pub struct Caching {
+    cache: Arc<dyn ToolCache>,
+    rules: CacheRules,
+    realm: Arc<str>,
+}
+
+/// A call whose result may be kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    key: CacheKey,
+    ttl: Duration,
+}
+
+impl Caching {
+    /// Keeps in `cache` what `rules` say. `realm` is what answers depend on beside
+    /// host, tool and arguments, such as how the hosts are configured: hosts of the same
+    /// name in two configurations are not the same.
+    #[must_use]
+    pub fn new(cache: Arc<dyn ToolCache>, rules: CacheRules, realm: &str) -> Self {
+        let realm = realm.into();
+        Self {
+            cache,
+            rules,
+            realm,
+        }
+    }
+
+    /// Whether, and how, the result of this call may be kept.
+    pub(crate) fn wanted(&self, host: &str, call: &ToolCall) -> Option<Wanted> {
+        let ttl = self.rules.ttl(host, &call.name)?;
+        let key = CacheKey::of(&self.realm, host, call)?;
+        Some(Wanted { key, ttl })
+    }
+
+    /// What is kept of this call.
+    pub(crate) async fn kept(&self, wanted: &Wanted) -> Option<Box<dyn Read + Send>> {
+        let Wanted { key, ttl } = wanted.clone();
+        self.aside(move |cache| cache.get(&key, ttl))
+            .await
+            .flatten()
+    }
+
+    /// Begins to keep the result of this call.
+    pub(crate) async fn begin(&self, wanted: Wanted) -> Option<Box<dyn CacheEntry>> {
+        let Wanted { key, ttl } = wanted;
+        self.aside(move |cache| cache.begin(&key, ttl)).await
+    }
+
+    async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn ToolCache) -> io::Result<T> + Send + 'static,
+    ) -> Option<T> {
+        let cache = Arc::clone(&self.cache);
+        let done = spawn_blocking(move || work(&*cache)).await;
+        let done = done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        done.inspect_err(|error| tracing::warn!(%error, "the tool cache failed"))
+            .ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_call_has_the_same_key() {
+        let key = |realm: &str, host: &str, tool: &str, arguments: &str| {
+            let call = ToolCall {
+                id: String::new(),
+                name: tool.into(),
+                arguments: arguments.into(),
+            };
+            CacheKey::of(realm, host, &call)
+        };
+        let one = key("r", "h", "t", r#"{"b":{"y":1,"x":[2]},"a":null}"#).unwrap();
+        assert_eq!(
+            key("r", "h", "t", r#" {"a": null, "b": {"x":[2],"y":1}}"#),
+            Some(one.clone())
+        );
+        for other in [
+            key("r2", "h", "t", r#"{"b":{"y":1,"x":[2]},"a":null}"#),
+            key("r", "h2", "t", r#"{"b":{"y":1,"x":[2]},"a":null}"#),
+            key("r", "h", "t2", r#"{"b":{"y":1,"x":[2]},"a":null}"#),
+            key("r", "h", "t", r#"{"b":{"y":1,"x":[3]},"a":null}"#),
+            key("", "rh", "t", r#"{"b":{"y":1,"x":[2]},"a":null}"#),
+        ] {
+            assert!(other.is_some_and(|other| other != one));
+        }
+        assert_eq!(key("r", "h", "t", "{"), None);
+        assert_eq!(one.as_str().len(), 64);
+    }
+}

@@ -1,0 +1,322 @@
+//! The one place that every tool result passes (decision 18).
+//!
+//! ```text
+//! call → raw result → sanitize → weigh → (the session decides) → show · store · let go
+//!        ↑ or what the cache has of it
+//! ```
+//!
+//! What the session has not decided about yet is held here: in memory, or in a
+//! draft of the store.
+
+mod retrieval;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use spillgate_artifact::{Origin, Reason};
+use spillgate_extract::{PREVIEW_BYTES, Scope};
+use spillgate_llm::{ToolCall, ToolSpec};
+use spillgate_offload::{Offloader, Outcome, Weighed};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::cache::{CacheEntry, Caching, Stop, Teeing};
+use crate::event::{CallId, Counted, Kept, Planned, Returned};
+use crate::host::{Given, Host};
+use crate::internal::{GET_CONTINUATION, RESERVED, TOOL_OUTPUT};
+pub use retrieval::Retrieval;
+
+/// Makes the calls of one session, and keeps what they gave until it is decided.
+#[derive(Debug)]
+pub struct Orchestrator {
+    hosts: Vec<Arc<dyn Host>>,
+    offloader: Offloader,
+    retrieval: Retrieval,
+    caching: Option<Caching>,
+    /// How long a host may take for a call.
+    limit: Option<Duration>,
+    held: Mutex<HashMap<CallId, Weighed>>,
+    /// The names by which results of this session can be paged through.
+    paged: Mutex<HashSet<String>>,
+}
+
+/// What a call gave, and where from.
+struct Got {
+    server: Option<String>,
+    given: Given,
+    /// Where it is kept while it is read.
+    entry: Option<Box<dyn CacheEntry>>,
+}
+
+impl Got {
+    fn of(given: Given) -> Self {
+        Self {
+            server: None,
+            given,
+            entry: None,
+        }
+    }
+}
+
+impl Orchestrator {
+    /// An orchestrator of the tools of these hosts.
+    #[must_use]
+    pub fn new(hosts: Vec<Arc<dyn Host>>, offloader: Offloader, retrieval: Retrieval) -> Self {
+        let is_short = matches!(retrieval, Retrieval::Continuation { short_ids: true });
+        Self {
+            hosts,
+            offloader: match is_short {
+                true => offloader.with_short_ids(true),
+                false => offloader,
+            },
+            retrieval,
+            caching: None,
+            limit: None,
+            held: Mutex::default(),
+            paged: Mutex::default(),
+        }
+    }
+
+    /// The same with a cache of what tools gave.
+    #[must_use]
+    pub fn with_cache(self, caching: Caching) -> Self {
+        let caching = Some(caching);
+        Self { caching, ..self }
+    }
+
+    /// The same, giving up a call after so long.
+    #[must_use]
+    pub fn with_call_timeout(self, limit: Duration) -> Self {
+        let limit = Some(limit);
+        Self { limit, ..self }
+    }
+
+    /// All tools of the hosts, each name once: the first host that has it. The names
+    /// of the session's own are theirs alone.
+    #[must_use]
+    pub fn tools(&self) -> Vec<ToolSpec> {
+        let mut all: Vec<ToolSpec> = Vec::new();
+        for tool in self.hosts.iter().flat_map(|host| host.tools()) {
+            let is_reserved = RESERVED.contains(&tool.name.as_str());
+            if !is_reserved && all.iter().all(|known| known.name != tool.name) {
+                all.push(tool);
+            }
+        }
+        all
+    }
+
+    /// The tool that leads into what is stored; `None` where nothing is.
+    #[must_use]
+    pub fn retrieval(&self) -> Option<ToolSpec> {
+        self.retrieval.spec(self.offloader.policy())
+    }
+
+    /// Makes a call and weighs what it gives. What is found out is noted in `scope`,
+    /// which is the call's own. Dropping the future cancels the call; what it gave is
+    /// let go.
+    pub async fn call(&self, planned: &Planned, scope: &Scope) -> Returned {
+        let call = &planned.call;
+        let is_retrieval = [TOOL_OUTPUT, GET_CONTINUATION].contains(&call.name.as_str());
+        let Got {
+            server,
+            given,
+            entry,
+        } = match is_retrieval {
+            true => Got::of(self.retrieve(call, scope).await),
+            false => self.of_host(call, scope).await,
+        };
+        let origin = Origin {
+            server,
+            tool: call.name.clone(),
+            arguments: Some(call.arguments.clone()),
+            call_id: self.call_id(&planned.id),
+        };
+        let stop = Stop::default();
+        let weighing = Weighing {
+            offloader: self.offloader.clone(),
+            origin,
+            reader: Teeing::new(given.body, entry, &stop),
+            is_error: given.is_error,
+            is_storable: self.retrieval.stores() && !is_retrieval,
+            is_page: call.name == GET_CONTINUATION,
+            scope: scope.clone(),
+        };
+        match spawn_blocking(move || weighing.weigh()).await {
+            Ok((returned, weighed)) => {
+                if let Some(weighed) = weighed {
+                    locked(&self.held).insert(planned.id.clone(), weighed);
+                }
+                returned
+            }
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    async fn of_host(&self, call: &ToolCall, scope: &Scope) -> Got {
+        let has = |host: &&Arc<dyn Host>| host.tools().iter().any(|tool| tool.name == call.name);
+        let Some(host) = self.hosts.iter().find(has) else {
+            let what = format!("There is no tool '{}' any more.", call.name);
+            return Got::of(Given::error(what));
+        };
+        let server = Some(host.name().to_owned());
+        scope.note(|op| op.server.clone_from(&server));
+        let caching = self.caching.as_ref();
+        let wanted =
+            caching.and_then(|caching| Some((caching, caching.wanted(host.name(), call)?)));
+        if let Some((caching, wanted)) = &wanted
+            && let Some(body) = caching.kept(wanted).await
+        {
+            scope.note(|op| op.cached = true);
+            let given = Given {
+                body,
+                is_error: false,
+            };
+            return Got {
+                server,
+                ..Got::of(given)
+            };
+        }
+        let given = self.given(&**host, call, scope).await;
+        let entry = match wanted {
+            Some((caching, wanted)) if !given.is_error => caching.begin(wanted).await,
+            _ => None,
+        };
+        Got {
+            server,
+            given,
+            entry,
+        }
+    }
+
+    async fn given(&self, host: &dyn Host, call: &ToolCall, scope: &Scope) -> Given {
+        let giving = host.call(call, scope);
+        let Some(limit) = self.limit.filter(|_| !host.keeps_time()) else {
+            return giving.await;
+        };
+        timeout(limit, giving).await.unwrap_or_else(|_| {
+            let (tool, server) = (&call.name, host.name());
+            let seconds = limit.as_secs_f64();
+            Given::error(format!(
+                "The tool '{tool}' of '{server}' gave nothing within {seconds} s; the call was cancelled."
+            ))
+        })
+    }
+
+    /// Stores what a call gave.
+    pub async fn store(&self, id: &CallId, reason: Reason) -> Kept {
+        let Some(weighed) = locked(&self.held).remove(id) else {
+            return Kept::Failed(self.counted("(nothing is left of this result)".to_owned()));
+        };
+        let offloader = self.offloader.clone();
+        let tool = weighed.origin().tool.clone();
+        let keeping = spawn_blocking(move || weighed.keep(&offloader, reason));
+        match keeping.await {
+            Ok(Outcome::Offloaded(stored)) => {
+                let facts = &stored.receipt.manifest().facts;
+                let (bytes, handle) = (facts.stats.bytes, stored.receipt.handle());
+                tracing::warn!(
+                    tool,
+                    ?reason,
+                    %handle,
+                    "Tool '{tool}' output stored for tool_output ({reason:?}, {bytes} bytes)."
+                );
+                let mut paged = locked(&self.paged);
+                paged.extend(facts.origin.call_id.clone());
+                paged.insert(handle.to_string());
+                Kept::Stored {
+                    shown: self.counted(stored.shown.text().to_owned()),
+                    handle,
+                }
+            }
+            Ok(Outcome::NotStored(lost)) => {
+                tracing::error!(tool, error = %lost.error, "tool_output store failed");
+                Kept::Failed(self.counted(lost.shown.text().to_owned()))
+            }
+            Ok(Outcome::Inline(_)) => unreachable!("what is kept is never inline"),
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    /// Lets go of what a call gave: it is shown.
+    pub fn release(&self, id: &CallId) {
+        if let Some(weighed) = locked(&self.held).remove(id) {
+            weighed.pass(&self.offloader);
+        }
+    }
+
+    /// Lets go of all that is held: the session has ended. No draft is left behind.
+    pub fn let_go(&self) {
+        locked(&self.held).clear();
+    }
+
+    fn counted(&self, text: String) -> Counted {
+        let tokens = self.offloader.counter().count(&text);
+        Counted { text, tokens }
+    }
+}
+
+/// Each change is one call, so a panic elsewhere leaves it whole.
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A result that is about to be weighed.
+struct Weighing {
+    offloader: Offloader,
+    origin: Origin,
+    reader: Teeing,
+    is_error: bool,
+    is_storable: bool,
+    /// Whether it is as large as it is meant to be: of a page nothing is cut.
+    is_page: bool,
+    scope: Scope,
+}
+
+impl Weighing {
+    /// Weighs it: what the session must know of it, and the rest, to be held.
+    fn weigh(mut self) -> (Returned, Option<Weighed>) {
+        let offloader = &self.offloader;
+        let counted = |text: String| Counted {
+            tokens: offloader.counter().count(&text),
+            text,
+        };
+        let weighed = match offloader.weigh(self.origin, self.is_error, &mut self.reader) {
+            Ok(weighed) => weighed,
+            Err(error) => {
+                let why = format!("The result could not be read: {error}.");
+                self.scope.note(|op| op.error = Some(why.clone()));
+                let returned = Returned {
+                    whole: Some(counted(why)),
+                    cut: None,
+                    is_over: false,
+                    is_error: true,
+                    is_storable: false,
+                };
+                return (returned, None);
+            }
+        };
+        self.reader.complete();
+        let is_over = weighed.is_over() && !self.is_page;
+        let whole = weighed.whole();
+        let cut = is_over.then(|| weighed.cut(offloader));
+        let seen = whole.as_ref().or(cut.as_ref()).map(|text| preview(text));
+        self.scope.note(|op| {
+            op.response_bytes = Some(weighed.bytes());
+            op.error = seen.clone().filter(|_| self.is_error);
+            op.response_preview = seen;
+        });
+        let returned = Returned {
+            whole: whole.map(counted),
+            cut: cut.map(counted),
+            is_over,
+            is_error: self.is_error,
+            is_storable: self.is_storable,
+        };
+        (returned, Some(weighed))
+    }
+}
+
+fn preview(text: &str) -> String {
+    text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned()
+}

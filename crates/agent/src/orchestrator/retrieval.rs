@@ -1,0 +1,123 @@
+//! Which tool leads into what is stored, and what does it answer?
+//!
+//! `tool_output` (seeds 000/001) or `get_continuation` (seed 002). What they give is
+//! neither stored nor cached.
+
+use serde_json::Value;
+use spillgate_extract::{Extractor, NoWatch, Scope, TOOL, tool_schema};
+use spillgate_llm::{ToolCall, ToolSpec};
+use spillgate_offload::{
+    CONTINUATION_TOOL, ContinuationError, Policy, Profile, continuation_schema,
+};
+use tokio::task::spawn_blocking;
+
+use super::{Orchestrator, locked};
+use crate::event::CallId;
+use crate::host::Given;
+use crate::internal::{GET_CONTINUATION, TOOL_OUTPUT};
+
+/// Characters of an id that an answer repeats.
+const ID_CHARS: usize = 200;
+
+/// How a model gets at what is stored.
+#[derive(Debug, Clone)]
+pub enum Retrieval {
+    /// By `tool_output`.
+    ToolOutput(Box<Extractor>),
+    /// By `get_continuation`, page by page. The results' profile is to be
+    /// [`Profile::Continuation`].
+    Continuation {
+        /// Whether results are named 1, 2, …: models corrupt long ids. Else by the id of
+        /// their call, and by their handle where another has that id already.
+        short_ids: bool,
+    },
+    /// Nothing is stored: results over the size cap are cut (decision 25).
+    Off,
+}
+
+impl Retrieval {
+    /// Whether anything is stored.
+    pub(super) fn stores(&self) -> bool {
+        !matches!(self, Self::Off)
+    }
+
+    /// The tool. Its schema is the seed's where all messages are.
+    pub(super) fn spec(&self, policy: &Policy) -> Option<ToolSpec> {
+        let (name, description, schema) = match self {
+            Self::ToolOutput(_) => {
+                let has_search = !policy.uses_only(&Profile::Handle);
+                (TOOL_OUTPUT, TOOL, tool_schema(has_search))
+            }
+            Self::Continuation { .. } => {
+                let schema = continuation_schema();
+                (GET_CONTINUATION, CONTINUATION_TOOL, schema)
+            }
+            Self::Off => return None,
+        };
+        Some(ToolSpec {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            schema,
+        })
+    }
+}
+
+impl Orchestrator {
+    /// The name by which the result of a call may be paged through; `None` leaves it
+    /// to the store. Servers number calls from 0 in every reply: the name of another
+    /// result would lead to the wrong one.
+    pub(super) fn call_id(&self, id: &CallId) -> Option<String> {
+        let is_short = matches!(self.retrieval, Retrieval::Continuation { short_ids: true });
+        let is_taken = locked(&self.paged).contains(id.as_str());
+        (!is_short && !is_taken).then(|| id.as_str().to_owned())
+    }
+
+    /// Answers a call of the tool that leads into what is stored.
+    pub(super) async fn retrieve(&self, call: &ToolCall, scope: &Scope) -> Given {
+        let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        match &self.retrieval {
+            Retrieval::ToolOutput(extractor) if call.name == TOOL_OUTPUT => {
+                let text = |key: &str| arguments[key].as_str();
+                let extractor = extractor.as_ref().clone().within(scope.clone());
+                let answer = extractor
+                    .tool_output(text("handle"), text("extract"), text("mode"), &NoWatch)
+                    .await;
+                Given {
+                    is_error: answer.is_error,
+                    ..Given::text(answer.text)
+                }
+            }
+            Retrieval::Continuation { .. } if call.name == GET_CONTINUATION => {
+                self.continuation(&arguments).await
+            }
+            _ => Given::error(format!("{} is switched off.", call.name)),
+        }
+    }
+
+    /// The next page of a result of this session, or an error in the seed's own JSON.
+    async fn continuation(&self, arguments: &Value) -> Given {
+        let id = spelled(arguments, "tool_call_id").or_else(|| spelled(arguments, "id"));
+        let (id, offset) = (id.unwrap_or_default(), spelled(arguments, "offset"));
+        if !locked(&self.paged).contains(&id) {
+            let id = id.chars().take(ID_CHARS).collect();
+            return Given::error(ContinuationError::UnknownId { id }.to_json());
+        }
+        let offloader = self.offloader.clone();
+        let paging = spawn_blocking(move || offloader.continuation(&id, offset.as_deref()));
+        match paging.await {
+            Ok(Ok(page)) => Given::text(page.text()),
+            Ok(Err(error)) => Given::error(error.to_json()),
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+}
+
+/// An argument as it is spelled, be it text or a number.
+fn spelled(arguments: &Value, name: &str) -> Option<String> {
+    let given = match &arguments[name] {
+        Value::Null => return None,
+        Value::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    };
+    Some(given).filter(|given| !given.is_empty())
+}

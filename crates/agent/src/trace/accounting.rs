@@ -1,0 +1,227 @@
+//! What did a session cost, and what did its tools give?
+//!
+//! All of it is read off the tree of operations, so a trace and its account cannot
+//! contradict each other, and that of an interrupted run is complete up to there.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+use spillgate_extract::{Decided, Op, OpKind};
+use spillgate_llm::Usage;
+
+/// What a session came to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Accounting {
+    /// All requests to models together.
+    pub total: Spent,
+    /// Requests by who made them and who answered.
+    pub models: Vec<ModelUse>,
+    /// The session's own tools.
+    pub tools: Vec<ToolUse>,
+    /// Sub-agents by name, all runs of each together.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Accounting>,
+}
+
+/// Requests to models.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// How many, retries of one not counted.
+    pub calls: u64,
+    /// Those without a reply: failed, given up or still under way.
+    pub unanswered: u64,
+    /// What the others used.
+    pub usage: Usage,
+}
+
+/// Who asked a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// The session's own turns.
+    Own,
+    /// Extractions (`tool_output`).
+    ToolOutput,
+    /// Sub-agents, with all that they did.
+    SubAgents,
+}
+
+/// What one model was asked by one part of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelUse {
+    /// Who asked.
+    pub part: Part,
+    /// `provider/model`; empty while no answer came.
+    pub target: String,
+    /// How often, and what that used.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// What one tool was called for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// Who has it; `None` for the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The tool.
+    pub tool: String,
+    /// Calls, those answered by the cache among them.
+    pub calls: u64,
+    /// Those that failed.
+    pub failures: u64,
+    /// Those answered by the cache.
+    pub cached: u64,
+    /// Results that were stored.
+    pub stored: u64,
+    /// Results whose middle was cut out.
+    pub cut: u64,
+    /// Results of which nothing was shown or which were left out later, and calls that
+    /// were not made any more.
+    pub dropped: u64,
+    /// Bytes that came back.
+    pub bytes: u64,
+    /// Tokens that entered the conversation.
+    pub tokens_shown: u64,
+}
+
+impl AddAssign for Spent {
+    fn add_assign(&mut self, more: Self) {
+        self.calls += more.calls;
+        self.unanswered += more.unanswered;
+        self.usage += more.usage;
+    }
+}
+
+impl Accounting {
+    /// The account of a session by its operations.
+    #[must_use]
+    pub fn of(session: &Op) -> Self {
+        let mut accounting = Self::default();
+        for op in &session.children {
+            accounting.enter(op, Part::Own);
+        }
+        accounting
+    }
+
+    /// What one part of the session asked all models.
+    #[must_use]
+    pub fn of_part(&self, part: Part) -> Spent {
+        let rows = self.models.iter().filter(|row| row.part == part);
+        rows.fold(Spent::default(), |mut sum, row| {
+            sum += row.spent;
+            sum
+        })
+    }
+
+    fn enter(&mut self, op: &Op, part: Part) {
+        let within = match op.kind {
+            OpKind::Agent => return self.enter_agent(op),
+            OpKind::Session => Part::ToolOutput,
+            OpKind::Llm => {
+                self.add_model(part, op.target.as_deref().unwrap_or_default(), spent(op));
+                part
+            }
+            OpKind::Tool if part == Part::Own => {
+                self.add_tool(called(op));
+                part
+            }
+            OpKind::Tool | OpKind::Turn | OpKind::Internal => part,
+        };
+        for op in &op.children {
+            self.enter(op, within);
+        }
+    }
+
+    /// A sub-agent: its requests are the session's, its tools stay its own.
+    fn enter_agent(&mut self, op: &Op) {
+        let inner = Self::of(op);
+        for row in &inner.models {
+            self.add_model(Part::SubAgents, &row.target, row.spent);
+        }
+        *self.agents.entry(op.name.clone()).or_default() += inner;
+    }
+
+    fn add_model(&mut self, part: Part, target: &str, spent: Spent) {
+        self.total += spent;
+        let key = |row: &ModelUse| (row.part, row.target.clone());
+        let wanted = (part, target.to_owned());
+        match self.models.binary_search_by_key(&wanted, key) {
+            Ok(at) => self.models[at].spent += spent,
+            Err(at) => {
+                let (part, target) = wanted;
+                let row = ModelUse {
+                    part,
+                    target,
+                    spent,
+                };
+                self.models.insert(at, row);
+            }
+        }
+    }
+
+    fn add_tool(&mut self, more: ToolUse) {
+        let key = |row: &ToolUse| (row.server.clone(), row.tool.clone());
+        match self.tools.binary_search_by_key(&key(&more), key) {
+            Ok(at) => self.tools[at] += more,
+            Err(at) => self.tools.insert(at, more),
+        }
+    }
+}
+
+impl AddAssign for Accounting {
+    fn add_assign(&mut self, more: Self) {
+        for row in more.models {
+            self.add_model(row.part, &row.target, row.spent);
+        }
+        for tool in more.tools {
+            self.add_tool(tool);
+        }
+        for (name, agent) in more.agents {
+            *self.agents.entry(name).or_default() += agent;
+        }
+    }
+}
+
+impl AddAssign for ToolUse {
+    /// Adds the figures of another row of the same tool.
+    fn add_assign(&mut self, more: Self) {
+        self.calls += more.calls;
+        self.failures += more.failures;
+        self.cached += more.cached;
+        self.stored += more.stored;
+        self.cut += more.cut;
+        self.dropped += more.dropped;
+        self.bytes += more.bytes;
+        self.tokens_shown += more.tokens_shown;
+    }
+}
+
+fn spent(op: &Op) -> Spent {
+    Spent {
+        calls: 1,
+        unanswered: u64::from(op.usage.is_none()),
+        usage: op.usage.unwrap_or_default(),
+    }
+}
+
+fn called(op: &Op) -> ToolUse {
+    let is =
+        |decided: &dyn Fn(&Decided) -> bool| u64::from(op.decided.as_ref().is_some_and(decided));
+    ToolUse {
+        server: op.server.clone(),
+        tool: op.name.clone(),
+        calls: 1,
+        failures: u64::from(op.error.is_some()),
+        cached: u64::from(op.cached),
+        stored: is(&|decided| matches!(decided, Decided::Stored { .. })),
+        cut: is(&|decided| matches!(decided, Decided::Cut)),
+        dropped: match op.left_out {
+            true => 1,
+            false => is(&|decided| matches!(decided, Decided::Dropped | Decided::NotMade)),
+        },
+        bytes: op.response_bytes.unwrap_or_default(),
+        tokens_shown: op.tokens_shown.unwrap_or_default(),
+    }
+}

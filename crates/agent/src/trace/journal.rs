@@ -1,0 +1,231 @@
+//! Who writes down what a session does, while it does it?
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use spillgate_artifact::{Clock, Timestamp};
+use spillgate_extract::{Decided, Op, OpKind, PREVIEW_BYTES, Scope, Span};
+use spillgate_llm::{Request, Target};
+
+use super::{Accounting, Setup, TRACE_VERSION, Trace};
+use crate::event::{CallId, Planned, Settled};
+use crate::report::{Ending, Finished};
+use crate::settings::Settings;
+
+/// Which session is written about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct About {
+    /// The agent's name.
+    agent: String,
+    /// The first bytes of its task.
+    task: String,
+    task_bytes: u64,
+    setup: Setup,
+}
+
+impl About {
+    /// A session of the agent of that name with these settings; `models` are asked in
+    /// this order.
+    #[must_use]
+    pub fn new(agent: &str, settings: &Settings, models: Vec<Target>) -> Self {
+        let task = &settings.task;
+        Self {
+            agent: agent.to_owned(),
+            task: task[..task.floor_char_boundary(PREVIEW_BYTES)].to_owned(),
+            task_bytes: task.len() as u64,
+            setup: Setup {
+                models,
+                window: settings.window,
+                max_turns: settings.max_turns,
+                calls_per_turn: settings.calls_per_turn,
+                format: settings.format.name().to_owned(),
+                tools: settings.tools.len(),
+                retrieval: settings.retrieval.as_ref().map(|tool| tool.name.clone()),
+            },
+        }
+    }
+}
+
+/// Everything that a session does, as a tree. Cheap to clone: all clones are the
+/// same journal.
+#[derive(Debug, Clone)]
+pub struct Journal(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    about: About,
+    clock: Arc<dyn Clock>,
+    started: Timestamp,
+    root: Scope,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The session; `None` once it has ended.
+    session: Option<Span>,
+    turn: Option<Span>,
+    turns: u32,
+    /// The calls, by their turn: ids are of one turn only.
+    calls: HashMap<(u32, CallId), Scope>,
+    ended: Option<(Timestamp, Finished)>,
+}
+
+impl Journal {
+    /// A journal of a session that begins now.
+    #[must_use]
+    pub fn begin(about: About, clock: Arc<dyn Clock>) -> Self {
+        let span = Span::root(OpKind::Agent, &about.agent);
+        Self::of(span, about, clock)
+    }
+
+    /// That of a sub-agent, within the call that it answers: the tree and the account
+    /// of the session that made the call have it, too.
+    #[must_use]
+    pub fn within(scope: &Scope, about: About, clock: Arc<dyn Clock>) -> Self {
+        let span = scope.begin(OpKind::Agent, &about.agent);
+        Self::of(span, about, clock)
+    }
+
+    fn of(span: Span, about: About, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Inner {
+            about,
+            started: clock.now(),
+            clock,
+            root: span.scope().clone(),
+            state: Mutex::new(State {
+                session: Some(span),
+                ..State::default()
+            }),
+        }))
+    }
+
+    /// All operations so far, those under way among them.
+    #[must_use]
+    pub fn snapshot(&self) -> Op {
+        self.0.root.snapshot()
+    }
+
+    /// What it has come to so far.
+    #[must_use]
+    pub fn accounting(&self) -> Accounting {
+        Accounting::of(&self.snapshot())
+    }
+
+    /// The session as a document, as far as it has come.
+    #[must_use]
+    pub fn trace(&self) -> Trace {
+        let root = self.snapshot();
+        let ended = self.state().ended.clone();
+        let (ended, finished) = ended.unzip();
+        let (ending, report) = finished.map(|it| (it.ending, it.report)).unzip();
+        let About {
+            agent,
+            task,
+            task_bytes,
+            setup,
+        } = self.0.about.clone();
+        Trace {
+            version: TRACE_VERSION,
+            agent,
+            task,
+            task_bytes,
+            setup,
+            started: self.0.started,
+            ended,
+            ending,
+            report,
+            accounting: Accounting::of(&root),
+            root,
+        }
+    }
+
+    /// The next turn begins, with a request to the model.
+    pub(crate) fn asks(&self, request: &Request) -> Span {
+        let mut state = self.state();
+        if let Some(before) = state.turn.take() {
+            before.end();
+        }
+        state.turns += 1;
+        let name = format!("turn {}", state.turns);
+        let turn = self.0.root.begin(OpKind::Turn, &name);
+        let asks = turn.scope().asks("model", request);
+        state.turn = Some(turn);
+        asks
+    }
+
+    /// A call of the turn begins.
+    pub(crate) fn calls(&self, planned: &Planned) -> Span {
+        let mut state = self.state();
+        let turn = state.turn.as_ref().map(Span::scope);
+        let span = turn
+            .unwrap_or(&self.0.root)
+            .begin(OpKind::Tool, &planned.call.name);
+        let bytes = planned.call.arguments.len() as u64;
+        span.scope().note(|op| op.request_bytes = Some(bytes));
+        let key = (state.turns, planned.id.clone());
+        state.calls.insert(key, span.scope().clone());
+        span
+    }
+
+    /// What is shown of a call is settled.
+    pub(crate) fn settled(&self, id: &CallId, settled: &Settled) {
+        let mut state = self.state();
+        if settled.decided == Decided::NotMade {
+            let turn = state.turn.as_ref().map(Span::scope);
+            let span = turn
+                .unwrap_or(&self.0.root)
+                .begin(OpKind::Tool, &settled.tool);
+            let key = (state.turns, id.clone());
+            state.calls.insert(key, span.scope().clone());
+            span.end();
+        }
+        if let Some(call) = state.calls.get(&(state.turns, id.clone())) {
+            call.note(|op| {
+                op.decided = Some(settled.decided);
+                op.tokens_shown = Some(settled.tokens);
+            });
+        }
+    }
+
+    /// What was shown of a call, or of those of a batch, is left out.
+    pub(crate) fn left_out(&self, turn: u32, id: &CallId) {
+        let state = self.state();
+        for ((_, call), scope) in state.calls.iter().filter(|(key, _)| key.0 == turn) {
+            if call == id || call.is_within(id) {
+                scope.note(|op| op.left_out = true);
+            }
+        }
+    }
+
+    /// The session has ended.
+    pub(crate) fn finished(&self, finished: &Finished) {
+        let error = match &finished.ending {
+            Ending::Success => None,
+            Ending::Failed(why) => Some(why.clone()),
+            Ending::Cancelled => Some("it was cancelled".to_owned()),
+            Ending::TimedOut => Some("it took too long".to_owned()),
+        };
+        let mut state = self.state();
+        let is_cut_off = matches!(finished.ending, Ending::Cancelled | Ending::TimedOut);
+        match state.turn.take() {
+            Some(turn) if !is_cut_off => turn.end(),
+            turn => drop(turn),
+        }
+        if let Some(session) = state.session.take() {
+            session.end_with(error);
+        }
+        state.ended = Some((self.0.clock.now(), finished.clone()));
+    }
+
+    /// Nobody runs the session any more: without an end it stays unfinished.
+    pub(crate) fn left(&self) {
+        let mut state = self.state();
+        state.turn = None;
+        state.session = None;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

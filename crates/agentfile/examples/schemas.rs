@@ -1,0 +1,19 @@
+//! Writes `docs/schema/` anew: `cargo run -p spillgate-agentfile --example schemas`.
+
+use std::io;
+use std::path::Path;
+
+use spillgate_agentfile::{ai_agent_schema, prompt_file_schema};
+
+fn main() -> io::Result<()> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    std::fs::create_dir_all(&directory)?;
+    for (name, schema) in [
+        ("prompt-file", prompt_file_schema()),
+        ("ai-agent", ai_agent_schema()),
+    ] {
+        let text = serde_json::to_string_pretty(&schema)? + "\n";
+        std::fs::write(directory.join(format!("{name}.schema.json")), text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! How is JSON read, with its places?
+//!
+//! Comments and commas at the end are fine: every editor writes them into such a
+//! file.
+
+use std::collections::HashMap;
+
+use jsonc_parser::ast::Value as Ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::Number;
+
+use crate::node::{DEEPEST, Member, Node, Text, What};
+use crate::problem::Place;
+use crate::yaml::Wrong;
+
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Bytes of a line after which its bytes are counted for its characters.
+const LONG_LINE: usize = 10_000;
+
+/// The value of `text`; an empty table if there is nothing but comments.
+pub(crate) fn parse(text: &str) -> Result<Node, Wrong> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
+        let place = Place {
+            line: error.line_display(),
+            column: error.column_display(),
+        };
+        (place, format!("this is no JSON: {}", error.kind()))
+    })?;
+    let lines = Lines::of(text);
+    match parsed.value {
+        None => Ok(Node::empty()),
+        Some(value) => node(&lines, value, 0),
+    }
+}
+
+/// Where the lines of a text begin: its places are looked up by the thousand.
+struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    fn of(text: &'t str) -> Self {
+        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            text,
+            starts: std::iter::once(0).chain(breaks).collect(),
+        }
+    }
+
+    fn place(&self, byte: usize) -> Place {
+        let line = self.starts.partition_point(|&start| start <= byte);
+        let start = self.starts[line - 1];
+        let before = self.text.get(start..byte).unwrap_or_default();
+        // Characters of a line of megabytes would be counted over and over.
+        let characters = match before.len() > LONG_LINE {
+            true => before.len(),
+            false => before.chars().count(),
+        };
+        Place {
+            line,
+            column: 1 + characters,
+        }
+    }
+}
+
+fn node(lines: &Lines<'_>, value: Ast<'_>, depth: usize) -> Result<Node, Wrong> {
+    let at = lines.place(value.start());
+    if depth > DEEPEST {
+        return Err((at, format!("it is more than {DEEPEST} deep")));
+    }
+    let what = match value {
+        Ast::NullKeyword(_) => What::Null,
+        Ast::BooleanLit(literal) => What::Bool(literal.value),
+        Ast::NumberLit(literal) => {
+            let number: Result<Number, _> = literal.value.parse();
+            What::Number(number.map_err(|_| (at, format!("{} is no number", literal.value)))?)
+        }
+        Ast::StringLit(literal) => What::Text(Text::from(literal.value.into_owned())),
+        Ast::Array(array) => {
+            let elements = array.elements.into_iter();
+            let elements = elements.map(|element| node(lines, element, depth + 1));
+            What::List(elements.collect::<Result<_, _>>()?)
+        }
+        Ast::Object(object) => {
+            let mut seen: HashMap<String, usize> = HashMap::new();
+            let mut members = Vec::with_capacity(object.properties.len());
+            for property in object.properties {
+                let at = lines.place(property.range.start);
+                let key = property.name.into_string();
+                if let Some(line) = seen.insert(key.clone(), at.line) {
+                    return Err((at, format!("the key {key:?} stands on line {line}, too")));
+                }
+                let node = node(lines, property.value, depth + 1)?;
+                members.push(Member { key, at, node });
+            }
+            What::Table(members)
+        }
+    };
+    Ok(Node::new(at, what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_becomes_a_tree() {
+        let text = "// ours\n{\n  \"a\": [1, -2.5, \"x\\n\", null,],\n  \"b\": {\"é\": 1, \"c\": true},\n}\n";
+        let node = parse(text).unwrap();
+        insta::assert_snapshot!(node.value(), @r#"{"a":[1,-2.5,"x\n",null],"b":{"c":true,"é":1}}"#);
+        let place = |path: &[&str]| node.find(path).unwrap().at;
+        assert_eq!(place(&["a"]), Place { line: 3, column: 3 });
+        assert_eq!(
+            place(&["b", "c"]),
+            Place {
+                line: 4,
+                column: 17
+            }
+        );
+        assert_eq!(parse(" // nothing").unwrap().value().to_string(), "{}");
+    }
+
+    #[test]
+    fn hostile_or_broken_texts_are_refused_with_their_place() {
+        let deep = format!("{{\"a\": {}1{}}}", "[".repeat(100), "]".repeat(100));
+        let deeper = "[".repeat(100_000);
+        let texts = [
+            deep.as_str(),
+            deeper.as_str(),
+            "{\"a\": 1,\n \"a\": 2}",
+            "{\"a\": 1",
+            "{a: 1}",
+            "{'a': 1}",
+            "{\"a\": 1 \"b\": 2}",
+            "{\"a\": 0x10}",
+            "{\"a\": 1}\n{\"b\": 1}",
+        ]
+        .map(|text| match parse(text) {
+            Ok(_) => panic!("{text:.80}"),
+            Err((place, what)) => format!("{}:{}: {what}", place.line, place.column),
+        });
+        insta::assert_snapshot!(texts.join("\n"), @r#"
+        1:71: it is more than 64 deep
+        1:513: this is no JSON: Maximum nesting depth exceeded
+        2:2: the key "a" stands on line 1, too
+        1:1: this is no JSON: Unterminated object
+        1:2: this is no JSON: Expected string for object property
+        1:2: this is no JSON: Single-quoted strings are not allowed
+        1:8: this is no JSON: Expected comma
+        1:7: this is no JSON: Hexadecimal numbers are not allowed
+        2:1: this is no JSON: Text cannot contain more than one JSON value
+        "#);
+    }
+}

@@ -1,0 +1,49 @@
+//! What is an agent told by files?
+//!
+//! ```text
+//! options ─┐
+//! prompt file ──► Settings ─┐
+//!                           ├─► resolve ─► Agent: everything decided, with its source
+//! .ai-agent.json ─► sections ┘
+//! ```
+//!
+//! [`PromptFile`] is a prompt with frontmatter, [`ConfigFile`] a `.ai-agent.json`;
+//! [`resolve()`] is the one place that decides between them. Both are read into a
+//! tree with places (`yaml`, `json`, `node`), from there into types (`read`), so that
+//! every problem is told with file, line, column and key, and all of them at once.
+//! `docs/agent-files.md` is the reference.
+
+mod agent;
+mod config;
+mod entry;
+mod expand;
+mod json;
+mod keys;
+mod node;
+mod problem;
+mod prompt;
+mod read;
+mod refused;
+mod resolve;
+mod schema;
+mod sections;
+mod source;
+mod values;
+mod wrong;
+mod yaml;
+
+pub use agent::{Agent, CacheRules, Row, SourceKind, ToolOutputs, ToolSource};
+pub use config::ConfigFile;
+pub use entry::Entry;
+pub use expand::Lookup;
+pub use keys::{Input, InputFormat, Output, OutputFormat, Retrieval, Settings, ToolOutput};
+pub use node::MAX_FILE_BYTES;
+pub use problem::{FileError, Place, Problems};
+pub use prompt::PromptFile;
+pub use resolve::{
+    DEFAULT_BUFFER, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_TURNS, DEFAULT_TOOL_TIMEOUT, resolve,
+};
+pub use schema::{ai_agent_schema, prompt_file_schema};
+pub use sections::{Cache, McpKind, McpServer};
+pub use source::{Set, Source};
+pub use values::{Bytes, CacheFor, Count, CountOrNone, Models, Names, Time, Whole};

@@ -1,0 +1,73 @@
+//! Which keys of other agents' files are known, and not taken?
+
+/// What ai-agent and its like have, why it is not taken, and what to do instead.
+const REFUSED: [(&str, &str, &str); 14] = [
+    (
+        "temperature",
+        "requests to models carry no sampling settings, and a setting without effect would mislead",
+        "leave it out",
+    ),
+    ("topP", NO_SAMPLING, "leave it out"),
+    ("topK", NO_SAMPLING, "leave it out"),
+    ("repeatPenalty", NO_SAMPLING, "leave it out"),
+    (
+        "reasoning",
+        "how much a model thinks is not asked for in requests",
+        "choose a model that thinks as you like",
+    ),
+    (
+        "reasoningTokens",
+        "how much a model thinks is not asked for in requests",
+        "choose a model that thinks as you like",
+    ),
+    (
+        "caching",
+        "what a provider keeps of prompts is its own matter",
+        "`cache` is for results of tools",
+    ),
+    (
+        "stream",
+        "replies are streamed where the provider can",
+        "set `stream` of the provider",
+    ),
+    (
+        "model",
+        "the key has another name",
+        "write `models`, also for one",
+    ),
+    (
+        "tool",
+        "the key has another name",
+        "write `tools`, also for one",
+    ),
+    (
+        "maxConcurrentTools",
+        "how many calls run at once is fixed",
+        "leave it out",
+    ),
+    (
+        "maxToolTurns",
+        "the key has another name",
+        "write `maxTurns`, which counts the last turn, too",
+    ),
+    (
+        "toolResponseMaxTokens",
+        "results are capped by bytes",
+        "write `toolResponseMaxBytes`",
+    ),
+    (
+        "outputFormat",
+        "the key has another name",
+        "write `output: {format: …}`",
+    ),
+];
+
+const NO_SAMPLING: &str = "requests to models carry no sampling settings";
+
+/// Why a key of this name is not taken, and what to do; `None` if nothing is
+/// known of it.
+pub(crate) fn why(key: &str) -> Option<(&'static str, &'static str)> {
+    let name = crate::node::camel(key);
+    let found = REFUSED.iter().find(|(refused, _, _)| *refused == name);
+    found.map(|&(_, why, hint)| (why, hint))
+}

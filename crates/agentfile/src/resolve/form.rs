@@ -1,0 +1,168 @@
+//! What have the report and the task to be?
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::Run;
+use crate::keys::{InputFormat, OutputFormat, Settings};
+use crate::node::Node;
+use crate::problem::{FileError, Problems};
+use crate::prompt::read_text;
+use crate::source::Set;
+use crate::{json, yaml};
+
+impl Run<'_> {
+    pub(super) fn output(&mut self) -> (Set<OutputFormat>, Set<Option<Value>>) {
+        let format = self
+            .layers
+            .pick_in(&["output", "format"], |of| of.output.as_ref()?.format);
+        let format = format.unwrap_or_else(|| Set::built_in(OutputFormat::default()));
+        self.row("output.format", &format, |format| match format {
+            OutputFormat::Text => "text".to_owned(),
+            OutputFormat::Markdown => "markdown".to_owned(),
+            OutputFormat::Json => "json".to_owned(),
+        });
+        let schema = self.schema(
+            "output",
+            format.value == OutputFormat::Json,
+            |of| of.output.as_ref()?.schema.clone(),
+            |of| of.output.as_ref()?.schema_ref.clone(),
+        );
+        (format, schema)
+    }
+
+    pub(super) fn input(&mut self) -> (Set<InputFormat>, Set<Option<Value>>) {
+        let format = self
+            .layers
+            .pick_in(&["input", "format"], |of| of.input.as_ref()?.format);
+        let format = format.unwrap_or_else(|| Set::built_in(InputFormat::default()));
+        self.row("input.format", &format, |format| match format {
+            InputFormat::Text => "text".to_owned(),
+            InputFormat::Json => "json".to_owned(),
+        });
+        let schema = self.schema(
+            "input",
+            format.value == InputFormat::Json,
+            |of| of.input.as_ref()?.schema.clone(),
+            |of| of.input.as_ref()?.schema_ref.clone(),
+        );
+        (format, schema)
+    }
+
+    fn schema(
+        &mut self,
+        of: &'static str,
+        is_json: bool,
+        given: impl Fn(&Settings) -> Option<Value>,
+        named: impl Fn(&Settings) -> Option<PathBuf>,
+    ) -> Set<Option<Value>> {
+        let given = self.layers.pick_in(&[of, "schema"], given);
+        let named = self.layers.pick_in(&[of, "schemaRef"], named);
+        let set = match (given, named) {
+            (None, None) => Set::built_in(None),
+            (Some(given), Some(named)) if of_one(&given, &named) => {
+                let what = "stands beside `schema`";
+                let key = format!("{of}.schemaRef");
+                let error = named.source.wrong(&key, what);
+                self.problems.add(error.hint("keep one of them"));
+                given.map(Some)
+            }
+            (Some(given), named) if is_nearer(&given, named.as_ref()) => given.map(Some),
+            (_, Some(named)) => self.in_file(of, &named),
+            (Some(given), None) => given.map(Some),
+        };
+        let name = match set.source.to_string().as_str() {
+            "built-in" => "-",
+            _ => "given",
+        };
+        self.row(
+            &format!("{of}.schema"),
+            &Set {
+                written: None,
+                ..set.clone()
+            },
+            |_| name.to_owned(),
+        );
+        let key = format!("{of}.schema");
+        if let Some(schema) = &set.value {
+            if !is_json {
+                let what = "is for JSON, and the format is another one";
+                let error = set.source.wrong(&key, what);
+                self.problems.add(error.hint("set `format: json`"));
+            }
+            if let Err(what) = check_schema(schema, set.written.is_some()) {
+                self.problems.add(set.source.wrong(&key, what));
+            }
+        }
+        set
+    }
+
+    fn in_file(&mut self, of: &str, named: &Set<PathBuf>) -> Set<Option<Value>> {
+        let path = named.source.path(&named.value);
+        let value = match read_values(&path) {
+            Ok(value) => Some(value),
+            Err(problems) => {
+                let key = format!("{of}.schemaRef");
+                for error in problems.0 {
+                    // The path may have come from a variable.
+                    let what = match &named.written {
+                        Some(_) => "the file that it names is no schema".to_owned(),
+                        None => error.to_string(),
+                    };
+                    self.problems.add(named.source.wrong(&key, what));
+                }
+                None
+            }
+        };
+        named.clone().map(|_| value)
+    }
+}
+
+/// Whether both are said by the same file.
+fn of_one<A, B>(one: &Set<A>, other: &Set<B>) -> bool {
+    use crate::source::Source::{CommandLine, File};
+    match (&one.source, &other.source) {
+        (CommandLine, CommandLine) => true,
+        (File { path: one, .. }, File { path: other, .. }) => one == other,
+        _ => false,
+    }
+}
+
+/// Whether the schema is said nearer than the path of one is.
+fn is_nearer(given: &Set<Value>, named: Option<&Set<PathBuf>>) -> bool {
+    use crate::source::Source::{CommandLine, File};
+    match (&given.source, named.map(|named| &named.source)) {
+        (_, None) | (CommandLine, _) => true,
+        (_, Some(CommandLine)) => false,
+        // A prompt file says `output.…`, a configuration `defaults.output.…`.
+        (File { key, .. }, Some(_)) => !key.starts_with("defaults."),
+        _ => false,
+    }
+}
+
+/// The values of a file in JSON, or in YAML by its name.
+fn read_values(path: &Path) -> Result<Value, Problems> {
+    let text = read_text(path)?;
+    let text = text.trim_start_matches('\u{feff}');
+    let is_yaml = path
+        .extension()
+        .is_some_and(|end| end == "yaml" || end == "yml");
+    let parsed = match is_yaml {
+        true => yaml::parse(text, 1),
+        false => json::parse(text),
+    };
+    let wrong = |(place, what)| FileError::whole(path, what).at(place);
+    let root: Node = parsed.map_err(wrong)?;
+    Ok(root.value())
+}
+
+/// Whether it is a JSON Schema; nothing is fetched for it.
+fn check_schema(schema: &Value, is_hidden: bool) -> Result<(), String> {
+    let wrong = match jsonschema::validator_for(schema) {
+        Ok(_) => return Ok(()),
+        Err(error) if is_hidden => format!("{} ({})", error.masked(), error.instance_path()),
+        Err(error) => format!("{error} ({})", error.instance_path()),
+    };
+    Err(format!("is no JSON Schema: {wrong}"))
+}

@@ -1,0 +1,125 @@
+//! Who says something about a key, and who of them is heard?
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::config::ConfigFile;
+use crate::keys::Settings;
+use crate::node::{Member, Node, What};
+use crate::problem::FileError;
+use crate::prompt::PromptFile;
+use crate::source::{Set, Source};
+
+/// All that was said, the nearest first.
+#[derive(Clone, Copy)]
+pub(super) struct Layers<'l> {
+    pub(super) over: &'l Settings,
+    pub(super) prompt: &'l PromptFile,
+    pub(super) files: &'l [ConfigFile],
+}
+
+impl<'l> Layers<'l> {
+    /// The nearest value of a key.
+    pub(super) fn pick<T>(
+        &self,
+        key: &str,
+        get: impl Fn(&'l Settings) -> Option<T>,
+    ) -> Option<Set<T>> {
+        self.pick_in(&[key], get)
+    }
+
+    /// The nearest value of a key that stands in other tables.
+    pub(super) fn pick_in<T>(
+        &self,
+        path: &[&str],
+        get: impl Fn(&'l Settings) -> Option<T>,
+    ) -> Option<Set<T>> {
+        if let Some(value) = get(self.over) {
+            return Some(Set {
+                value,
+                source: Source::CommandLine,
+                written: None,
+            });
+        }
+        if let Some(value) = get(&self.prompt.settings) {
+            return Some(self.of_prompt(path, value));
+        }
+        let said = self
+            .files
+            .iter()
+            .find_map(|file| Some((file, get(file.defaults())?)));
+        let (file, value) = said?;
+        let path = [&["defaults"][..], path].concat();
+        Some(of_file(file, &path, value))
+    }
+
+    fn of_prompt<T>(&self, path: &[&str], value: T) -> Set<T> {
+        let PromptFile {
+            path: file, root, ..
+        } = self.prompt;
+        set(file, root, path, value)
+    }
+
+    /// What is wrong with an element of the list that a source has.
+    pub(super) fn wrong_element(
+        &self,
+        source: &Source,
+        key: &str,
+        index: usize,
+        what: String,
+    ) -> FileError {
+        let mut error = source.wrong(key, what);
+        error.key += &format!("[{index}]");
+        let Source::File { path, key, .. } = source else {
+            return error;
+        };
+        let files = self.files.iter().map(|file| (&file.path, &file.root));
+        let mut roots = std::iter::once((&self.prompt.path, &self.prompt.root)).chain(files);
+        let keys: Vec<&str> = key.split('.').collect();
+        let list = roots.find(|(file, _)| *file == path);
+        match list.and_then(|(_, root)| Some(&root.find(&keys)?.node.what)) {
+            Some(What::List(elements)) if index < elements.len() => error.at(elements[index].at),
+            _ => error,
+        }
+    }
+
+    /// What the files have by name: of entries of the same name the nearest, whole.
+    pub(super) fn by_name<T: Clone + 'l>(
+        &self,
+        of: impl Fn(&'l ConfigFile) -> &'l BTreeMap<String, T>,
+    ) -> BTreeMap<String, T> {
+        let far_to_near = self.files.iter().rev();
+        let all = far_to_near.flat_map(|file| of(file).iter());
+        all.map(|(name, one)| (name.clone(), one.clone())).collect()
+    }
+}
+
+/// A value of a file, at the end of a path of keys.
+pub(super) fn of_file<T>(file: &ConfigFile, path: &[&str], value: T) -> Set<T> {
+    set(&file.path, &file.root, path, value)
+}
+
+fn set<T>(file: &std::path::Path, root: &Node, path: &[&str], value: T) -> Set<T> {
+    let member = root.find(path);
+    Set {
+        value,
+        source: Source::File {
+            path: file.to_owned(),
+            place: member.map_or(root.at, |member| member.at),
+            key: path.join("."),
+        },
+        written: member.and_then(written),
+    }
+}
+
+/// How a value is written, if variables were put into it.
+fn written(member: &Member) -> Option<String> {
+    if !member.node.is_from_variable() {
+        return None;
+    }
+    Some(match member.node.written() {
+        Value::String(text) => text,
+        other => other.to_string(),
+    })
+}

@@ -1,0 +1,188 @@
+//! Which servers, requests and services are the tools from?
+
+use globset::Glob;
+use spillgate_llm::Target;
+
+use super::{Run, or_dash};
+use crate::agent::{SourceKind, ToolSource};
+use crate::entry::Entry;
+use crate::node::camel;
+use crate::problem::FileError;
+use crate::sections::McpServer;
+use crate::source::Set;
+use crate::values::Names;
+use crate::wrong::{nearest, quoted};
+
+const KINDS: [SourceKind; 3] = [SourceKind::Mcp, SourceKind::Rest, SourceKind::OpenApi];
+
+/// Sections whose variables count only where an entry is used.
+const LAZY: [&str; 4] = ["providers", "mcpServers", "restTools", "openapiSpecs"];
+
+impl Run<'_> {
+    pub(super) fn tools(&mut self) -> Vec<ToolSource> {
+        let set = self.layers.pick("tools", |of| of.tools.clone());
+        let set = set.unwrap_or_else(|| Set::built_in(Names::default()));
+        let known = self.known();
+        let mut chosen: Vec<ToolSource> = Vec::new();
+        for (index, name) in set.value.0.iter().enumerate() {
+            if let Err((what, hint)) = choose(name, &known, &mut chosen) {
+                let is_hidden = set.written.is_some();
+                let what = match is_hidden {
+                    true => "names no tools; its value is not shown".to_owned(),
+                    false => what,
+                };
+                let error = self.layers.wrong_element(&set.source, "tools", index, what);
+                self.problems.add(error.hint(hint));
+            }
+        }
+        self.row("tools", &set, |names| or_dash(names.0.join(", ")));
+        chosen
+    }
+
+    /// All entries that are a source of tools; of one name the nearest.
+    fn known(&mut self) -> Vec<ToolSource> {
+        let mut known: Vec<ToolSource> = Vec::new();
+        for file in self.layers.files {
+            for kind in KINDS {
+                for entry in file.entries(kind.section()) {
+                    let same = known.iter().find(|one| one.entry.name() == entry.name());
+                    match same {
+                        None => known.push(ToolSource {
+                            kind,
+                            only: Vec::new(),
+                            server: match kind {
+                                SourceKind::Mcp => file.server(entry.name()).cloned(),
+                                _ => None,
+                            },
+                            entry,
+                        }),
+                        Some(same) if same.kind != kind => {
+                            let what = same_name(&same.entry, same.kind);
+                            self.problems.add(entry.wrong(&[], what));
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+        }
+        known
+    }
+
+    /// Variables that are needed and not set.
+    pub(super) fn unset(&mut self, models: &[Target], extract: &[Target], tools: &[ToolSource]) {
+        let mut missing: Vec<FileError> = Vec::new();
+        for file in self.layers.files {
+            for unset in &file.unset {
+                let section = unset.key.first().map(|key| camel(key)).unwrap_or_default();
+                let name = unset.key.get(1).map(String::as_str).unwrap_or_default();
+                let is_used = match section.as_str() {
+                    "providers" => {
+                        let mut targets = models.iter().chain(extract);
+                        let nearest = self.layers.files.iter();
+                        let mut nearest =
+                            nearest.filter(|file| file.given.providers.contains_key(name));
+                        targets.any(|target| target.provider == name)
+                            && nearest.next().is_some_and(|one| one.path == file.path)
+                    }
+                    section if LAZY.contains(&section) => tools.iter().any(|tool| {
+                        tool.entry.name() == name
+                            && tool.entry.file() == file.path
+                            && tool.kind.section() == section
+                    }),
+                    _ => true,
+                };
+                if is_used {
+                    missing.push(file.unset(unset));
+                }
+            }
+        }
+        self.problems.0.extend(missing);
+    }
+}
+
+fn same_name(entry: &Entry, kind: SourceKind) -> String {
+    format!(
+        "has the name of one of {} ({}:{}), and `tools` could not tell them apart",
+        kind.section(),
+        entry.file().display(),
+        entry.place().line
+    )
+}
+
+/// Adds what `name` names; or says what is wrong, and what to do.
+fn choose(
+    name: &str,
+    known: &[ToolSource],
+    chosen: &mut Vec<ToolSource>,
+) -> Result<(), (String, String)> {
+    let (of, tools) = match name.split_once('/') {
+        Some((of, tools)) => (of.trim(), Some(tools.trim())),
+        None => (name.trim(), None),
+    };
+    let glob = |text: &str| {
+        Glob::new(text).map_err(|error| {
+            let what = format!("{} is no pattern: {}", quoted(name), error.kind());
+            (
+                what,
+                "write NAME, or NAME/PATTERN such as fs/read_*".to_owned(),
+            )
+        })
+    };
+    let matcher = glob(of)?.compile_matcher();
+    if let Some(tools) = tools {
+        glob(tools)?;
+    }
+    let is_meant = |one: &&ToolSource| one.entry.name() == of || matcher.is_match(one.entry.name());
+    let found: Vec<&ToolSource> = known.iter().filter(is_meant).collect();
+    if found.is_empty() {
+        let what = format!("nothing is called {}", quoted(of));
+        return Err((what, advice(of, known)));
+    }
+    for source in found {
+        let is_named = source.entry.name() == of;
+        if source.server.as_ref().is_some_and(McpServer::is_off) {
+            if is_named {
+                let entry = &source.entry;
+                let (file, line) = (entry.file().display(), entry.place().line);
+                let what = format!("{} is switched off ({file}:{line})", quoted(of));
+                return Err((what, "remove `disabled` there, or the name here".to_owned()));
+            }
+            continue;
+        }
+        if tools.is_some() && source.kind == SourceKind::Rest {
+            let what = format!("{} is one tool, and has none below it", quoted(of));
+            return Err((what, format!("write {of}")));
+        }
+        add(source, tools, chosen);
+    }
+    Ok(())
+}
+
+fn add(source: &ToolSource, tools: Option<&str>, chosen: &mut Vec<ToolSource>) {
+    let same = |one: &&mut ToolSource| one.entry.name() == source.entry.name();
+    match (chosen.iter_mut().find(same), tools) {
+        (None, tools) => chosen.push(ToolSource {
+            only: tools.map(str::to_owned).into_iter().collect(),
+            ..source.clone()
+        }),
+        // All are named already.
+        (Some(one), Some(_)) if one.only.is_empty() => {}
+        (Some(one), Some(tools)) => one.only.push(tools.to_owned()),
+        (Some(one), None) => one.only.clear(),
+    }
+}
+
+fn advice(name: &str, known: &[ToolSource]) -> String {
+    match name {
+        "batch" | "agent__batch" => return "the session has it; see `batch`".to_owned(),
+        "tool_output" | "get_continuation" => {
+            return "the session has it once something is stored; see `toolOutput`".to_owned();
+        }
+        name if name.starts_with("agent__") => return "the session has it".to_owned(),
+        _ => {}
+    }
+    match known.is_empty() {
+        true => "no .ai-agent.json has servers or tools".to_owned(),
+        false => nearest(name, known.iter().map(|one| one.entry.name())),
+    }
+}

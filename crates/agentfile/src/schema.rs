@@ -1,0 +1,98 @@
+//! What are the JSON Schemas of the files?
+//!
+//! From the types: an editor and the reader know the same keys. A schema names keys
+//! in one spelling, `maxTurns`, and takes the other one, `max_turns`.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use crate::keys::Settings;
+use crate::node::{camel, snake};
+use crate::sections::Sections;
+
+/// The JSON Schema of the frontmatter of a prompt file.
+pub fn prompt_file_schema() -> Value {
+    of::<Settings>()
+}
+
+/// The JSON Schema of `.ai-agent.json`.
+pub fn ai_agent_schema() -> Value {
+    let mut schema = of::<Sections>();
+    // What the types know under other names.
+    let patterns = schema.pointer_mut("/$defs/ProviderConfig/patternProperties");
+    if let Some(patterns) = patterns.and_then(Value::as_object_mut) {
+        let key = json!({
+            "type": "string",
+            "pattern": r"^\s*\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*$",
+            "description": "The variable that has the key, \"${NAME}\". A key itself is refused.",
+        });
+        patterns.insert("^(apiKey|api_key)$".to_owned(), key);
+        patterns.insert("^type$".to_owned(), json!({ "$ref": "#/$defs/Dialect" }));
+    }
+    also(
+        &mut schema,
+        "Dialect",
+        &["openai-compatible", "openai_compatible", "open_ai"],
+    );
+    let http = ["streamable-http", "streamableHttp", "streamable_http"];
+    also(&mut schema, "McpKind", &http);
+    schema
+}
+
+/// Takes other names of a choice, which the types know as aliases.
+fn also(schema: &mut Value, choice: &str, names: &[&str]) {
+    let choices = schema.pointer_mut(&format!("/$defs/{choice}/oneOf"));
+    if let Some(choices) = choices.and_then(Value::as_array_mut) {
+        choices.push(json!({ "enum": names, "description": "The same by another name." }));
+    }
+}
+
+fn of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with_transform(Spellings);
+    settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}
+
+/// Names keys as `maxTurns`, and takes `max_turns`.
+#[derive(Debug, Clone)]
+struct Spellings;
+
+impl Transform for Spellings {
+    fn transform(&mut self, schema: &mut Schema) {
+        if let Some(object) = schema.as_object_mut() {
+            if object.get("default").is_some_and(Value::is_null) {
+                object.remove("default");
+            }
+            // Words of a source file are broken into lines; words of a schema are not.
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = text.replace('\n', " ");
+            }
+            let properties = object.get_mut("properties").and_then(Value::as_object_mut);
+            if let Some(properties) = properties {
+                let patterns = spell(properties);
+                if !patterns.is_empty() {
+                    object.insert("patternProperties".to_owned(), Value::Object(patterns));
+                }
+            }
+        }
+        transform_subschemas(self, schema);
+    }
+}
+
+/// Renames properties, and returns patterns for their other spelling.
+fn spell(properties: &mut Map<String, Value>) -> Map<String, Value> {
+    let mut patterns = Map::new();
+    let named = std::mem::take(properties).into_iter();
+    *properties = named.map(|(name, schema)| (camel(&name), schema)).collect();
+    for (name, schema) in &*properties {
+        let other = snake(name);
+        if other != *name {
+            patterns.insert(format!("^{other}$"), schema.clone());
+        }
+    }
+    patterns
+}

@@ -1,0 +1,12 @@
+//! What can a value be, beside text, truth and table?
+//!
+//! Each type says once what it takes: its errors and its JSON Schema come from the
+//! same figures.
+
+mod lists;
+mod numbers;
+mod times;
+
+pub use lists::{Models, Names};
+pub use numbers::{Bytes, Count, CountOrNone, Whole};
+pub use times::{CacheFor, Time};

@@ -1,0 +1,128 @@
+//! Which numbers are there, and how far do they go?
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// A whole number from `MIN` to `MAX`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Whole<const MIN: u64, const MAX: u64>(u64);
+
+/// A whole number of things, at least one.
+pub type Count = Whole<1, { u64::MAX }>;
+
+/// A whole number of things, or 0.
+pub type CountOrNone = Whole<0, { u64::MAX }>;
+
+impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
+    /// The number, if it is in range; or else what it must be.
+    pub fn new(number: u64) -> Result<Self, String> {
+        match (MIN..=MAX).contains(&number) {
+            true => Ok(Self(number)),
+            false => Err(format!("must be {}, is {number}", Self::range())),
+        }
+    }
+
+    /// The number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+
+    fn range() -> String {
+        match MAX {
+            u64::MAX => format!("a whole number, at least {MIN}"),
+            most => format!("a whole number from {MIN} to {most}"),
+        }
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> FromStr for Whole<MIN, MAX> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim().parse();
+        let number = number.map_err(|_| format!("must be {}, is {text:?}", Self::range()))?;
+        Self::new(number)
+    }
+}
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Whole<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Number<const MIN: u64, const MAX: u64>;
+        impl<const MIN: u64, const MAX: u64> Visitor<'_> for Number<MIN, MAX> {
+            type Value = Whole<MIN, MAX>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&Whole::<MIN, MAX>::range())
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+                Whole::new(number)
+                    .map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+            }
+        }
+        from.deserialize_u64(Number::<MIN, MAX>)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> JsonSchema for Whole<MIN, MAX> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Whole{MIN}To{MAX}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        match MAX {
+            u64::MAX => json_schema!({ "type": "integer", "minimum": MIN }),
+            most => json_schema!({ "type": "integer", "minimum": MIN, "maximum": most }),
+        }
+    }
+}
+
+/// A number of bytes: `10 MiB`, or a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Bytes(pub u64);
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Sizes;
+        impl Visitor<'_> for Sizes {
+            type Value = Bytes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of bytes such as \"10 MiB\" or 1000000")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Bytes, E> {
+                Ok(Bytes(number))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Bytes, E> {
+                let size: Result<bytesize::ByteSize, _> = text.parse();
+                size.map(|size| Bytes(size.as_u64()))
+                    .map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+        from.deserialize_any(Sizes)
+    }
+}
+
+impl JsonSchema for Bytes {
+    fn schema_name() -> Cow<'static, str> {
+        "Bytes".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A number of bytes: a number, or a text such as \"10 MiB\".",
+            "anyOf": [{ "type": "string", "pattern": "[0-9]" }, { "type": "integer", "minimum": 0 }],
+        })
+    }
+}

@@ -1,0 +1,266 @@
+//! How is YAML read, and how is hostile YAML kept small?
+//!
+//! By granit-parser's events. Depth, and what aliases stand for, are counted
+//! while the tree grows, so that a bomb is refused before it is large.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
+use serde_json::Number;
+
+use crate::node::{DEEPEST, MAX_FILE_BYTES, Member, Node, Text, What};
+use crate::problem::Place;
+
+/// What a file may come to, aliases put in: eight times its largest size.
+const BUDGET: usize = 8 * MAX_FILE_BYTES;
+
+/// What a node costs beside its text: about what it takes of the memory.
+const NODE: usize = 64;
+
+/// What is wrong, and where.
+pub(crate) type Wrong = (Place, String);
+
+/// The only document of `text`, whose first line is the file's line
+/// `first_line`; an empty table if there is nothing.
+pub(crate) fn parse(text: &str, first_line: usize) -> Result<Node, Wrong> {
+    let mut reader = Reader {
+        parser: Parser::new_from_str(text),
+        lines_before: first_line.saturating_sub(1),
+        spent: 0,
+        anchors: HashMap::new(),
+    };
+    let mut found = None;
+    while let Some((event, span)) = reader.next()? {
+        match event {
+            Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
+            Event::StreamEnd => break,
+            _ if found.is_some() => {
+                let what = "a second document begins here".to_owned();
+                return Err((reader.place(&span), what));
+            }
+            event => found = Some(reader.node(event, span, 0)?),
+        }
+    }
+    Ok(found.unwrap_or_else(Node::empty))
+}
+
+struct Reader<'t> {
+    parser: Parser<'t, StrInput<'t>>,
+    lines_before: usize,
+    spent: usize,
+    /// What aliases stand for, and its cost.
+    anchors: HashMap<usize, (Node, usize)>,
+}
+
+impl<'t> Reader<'t> {
+    fn place(&self, span: &Span) -> Place {
+        Place {
+            line: self.lines_before + span.start.line(),
+            column: span.start.col() + 1,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Wrong> {
+        let next = self.parser.next_event().transpose();
+        next.map_err(|error| {
+            let place = Place {
+                line: self.lines_before + error.marker().line(),
+                column: error.marker().col() + 1,
+            };
+            (place, format!("this is no YAML: {}", error.kind()))
+        })
+    }
+
+    fn needed(&mut self) -> Result<(Event<'t>, Span), Wrong> {
+        let end = (Place::START, "it ends too early".to_owned());
+        self.next()?.ok_or(end)
+    }
+
+    fn spend(&mut self, cost: usize, place: Place) -> Result<(), Wrong> {
+        self.spent = self.spent.saturating_add(cost);
+        match self.spent > BUDGET {
+            true => Err((place, "it has too many values, aliases put in".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, Wrong> {
+        let place = self.place(&span);
+        if depth > DEEPEST {
+            return Err((place, format!("it is more than {DEEPEST} deep")));
+        }
+        let before = self.spent;
+        self.spend(NODE, place)?;
+        let (anchor, what) = match event {
+            Event::Alias(id) => return self.alias(id, place),
+            Event::Scalar(text, style, anchor, tag) => {
+                self.spend(text.len(), place)?;
+                check_tag(tag.as_deref(), place)?;
+                let is_plain = style == ScalarStyle::Plain && tag.is_none();
+                let what = match is_plain {
+                    true => resolve(&text),
+                    false => What::Text(Text::from(text.into_owned())),
+                };
+                (anchor, what)
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                check_tag(tag.as_deref(), place)?;
+                (anchor, What::List(self.elements(depth)?))
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                check_tag(tag.as_deref(), place)?;
+                (anchor, What::Table(self.table(depth)?))
+            }
+            _ => return Err((place, "here is no value".to_owned())),
+        };
+        let node = Node::new(place, what);
+        if anchor > 0 {
+            // The copy is kept, too.
+            let cost = self.spent - before;
+            self.spend(cost, place)?;
+            self.anchors.insert(anchor, (node.clone(), cost));
+        }
+        Ok(node)
+    }
+
+    fn alias(&mut self, id: usize, place: Place) -> Result<Node, Wrong> {
+        let Some((_, cost)) = self.anchors.get(&id) else {
+            return Err((place, "this alias stands within what it names".to_owned()));
+        };
+        let cost = *cost;
+        self.spend(cost, place)?;
+        let node = self.anchors[&id].0.clone();
+        Ok(Node { at: place, ..node })
+    }
+
+    fn elements(&mut self, depth: usize) -> Result<Vec<Node>, Wrong> {
+        let mut elements = Vec::new();
+        loop {
+            match self.needed()? {
+                (Event::SequenceEnd, _) => return Ok(elements),
+                (event, span) => elements.push(self.node(event, span, depth + 1)?),
+            }
+        }
+    }
+
+    fn table(&mut self, depth: usize) -> Result<Vec<Member>, Wrong> {
+        let mut lines: HashMap<String, usize> = HashMap::new();
+        let mut members = Vec::new();
+        loop {
+            let (event, span) = self.needed()?;
+            if matches!(event, Event::MappingEnd) {
+                return Ok(members);
+            }
+            let at = self.place(&span);
+            let Event::Scalar(key, ..) = event else {
+                return Err((at, "a key must be a text".to_owned()));
+            };
+            let key = key.into_owned();
+            self.spend(key.len(), at)?;
+            if let Some(line) = lines.insert(key.clone(), at.line) {
+                return Err((at, format!("the key {key:?} stands on line {line}, too")));
+            }
+            let (event, span) = self.needed()?;
+            let node = self.node(event, span, depth + 1)?;
+            members.push(Member { key, at, node });
+        }
+    }
+}
+
+/// A tag can ask for anything; only `!!str` changes what is read here.
+fn check_tag(tag: Option<&Tag>, place: Place) -> Result<(), Wrong> {
+    match tag {
+        None => Ok(()),
+        Some(tag)
+            if ["str", "map", "seq"]
+                .iter()
+                .any(|of| tag.is_yaml_core_schema_tag(of)) =>
+        {
+            Ok(())
+        }
+        Some(_) => Err((place, "tags such as this one are not read".to_owned())),
+    }
+}
+
+/// What a plain scalar is, by the core schema of YAML 1.2.
+fn resolve(text: &str) -> What {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => What::Null,
+        "true" | "True" | "TRUE" => What::Bool(true),
+        "false" | "False" | "FALSE" => What::Bool(false),
+        _ => {
+            let whole = text.parse::<i64>().ok().map(Number::from);
+            let whole = whole.or_else(|| text.parse::<u64>().ok().map(Number::from));
+            let starts = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+            let float = || text.parse::<f64>().ok().filter(|_| starts);
+            let number = whole.or_else(|| Number::from_f64(float()?));
+            number.map_or_else(|| What::Text(Text::from(text.to_owned())), What::Number)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_becomes_a_tree() {
+        let text = "a: &x [1, -2, 2.5, 0x10]\nb: *x\nc: {d: 'true', e: yes, f: ~}\ng: |\n  two\n  lines\nh: !!str 5\n";
+        let node = parse(text, 1).unwrap();
+        insta::assert_snapshot!(node.value(), @r#"{"a":[1,-2,2.5,"0x10"],"b":[1,-2,2.5,"0x10"],"c":{"d":"true","e":"yes","f":null},"g":"two\nlines\n","h":"5"}"#);
+        assert_eq!(
+            node.find(&["c", "e"]).unwrap().at,
+            Place {
+                line: 3,
+                column: 16
+            }
+        );
+        assert_eq!(parse("# nothing\n", 1).unwrap().value().to_string(), "{}");
+    }
+
+    #[test]
+    fn hostile_or_broken_texts_are_refused_with_their_place() {
+        let bomb = |levels: usize| {
+            let mut text = "l0: &l0 [xxxxxxxxxxxxxxxx]\n".to_owned();
+            for level in 1..levels {
+                let before = vec![format!("*l{}", level - 1); 10].join(", ");
+                text += &format!("l{level}: &l{level} [{before}]\n");
+            }
+            text
+        };
+        let deep = format!("a: {}1{}", "[".repeat(100), "]".repeat(100));
+        let deeper = "[".repeat(100_000);
+        let texts = [
+            bomb(12).as_str(),
+            "a: &a [*a]",
+            deep.as_str(),
+            deeper.as_str(),
+            "a: 1\n---\nb: 2",
+            "a: 1\nb: 2\na: 3",
+            "? [a, b]\n: 1",
+            "a: !!binary aGk=",
+            "a: !python/object:os.system x",
+            "a: [1, 2",
+            "a: b: c",
+            "a: *nowhere",
+        ]
+        .map(|text| match parse(text, 5) {
+            Ok(_) => panic!("{text:.80}"),
+            Err((place, what)) => format!("{}:{}: {what}", place.line, place.column),
+        });
+        insta::assert_snapshot!(texts.join("\n"), @r#"
+        10:15: it has too many values, aliases put in
+        5:8: this alias stands within what it names
+        5:68: it is more than 64 deep
+        5:256: this is no YAML: recursion limit exceeded
+        7:1: a second document begins here
+        7:1: the key "a" stands on line 5, too
+        5:3: a key must be a text
+        5:13: tags such as this one are not read
+        5:29: tags such as this one are not read
+        5:4: this is no YAML: unclosed bracket '['
+        5:5: this is no YAML: mapping values are not allowed in this context
+        5:4: this is no YAML: while parsing node, found unknown anchor
+        "#);
+    }
+}

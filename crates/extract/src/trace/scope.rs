@@ -1,0 +1,257 @@
+//! Where is written down what is done, while it is done?
+//!
+//! All operations of a run are in one tree. An operation enters it when it begins,
+//! so that a look at any time ([`Scope::snapshot`]) has those under way, and one
+//! whose future is dropped stays in it as unfinished.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use spillgate_llm::{LlmError, Reply, Request, ToolCall};
+use tokio::time::Instant;
+
+use super::op::{Op, OpKind};
+
+/// An operation under way, for what is done within it. Cheap to clone.
+#[derive(Clone)]
+pub struct Scope {
+    tree: Arc<Mutex<Vec<Node>>>,
+    at: usize,
+}
+
+/// An operation under way. Dropped before its end, it stays unfinished.
+#[derive(Debug)]
+pub struct Span(Scope);
+
+struct Node {
+    /// Without its times and its children.
+    op: Op,
+    began: Instant,
+    ended: Option<Instant>,
+    within: Option<usize>,
+    children: Vec<usize>,
+}
+
+impl fmt::Debug for Scope {
+    /// Without what is written there: it may be long, and quote anything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("at", &self.at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Node {
+    fn new(kind: OpKind, name: &str, within: Option<usize>) -> Self {
+        Self {
+            op: Op {
+                unfinished: true,
+                ..Op::new(kind, name)
+            },
+            began: Instant::now(),
+            ended: None,
+            within,
+            children: Vec::new(),
+        }
+    }
+}
+
+impl Scope {
+    /// Begins an operation within this one.
+    #[must_use]
+    pub fn begin(&self, kind: OpKind, name: &str) -> Span {
+        let mut nodes = self.nodes();
+        let at = nodes.len();
+        nodes.push(Node::new(kind, name, Some(self.at)));
+        nodes[self.at].children.push(at);
+        drop(nodes);
+        let tree = Arc::clone(&self.tree);
+        Span(Self { tree, at })
+    }
+
+    /// Begins a request to a model.
+    #[must_use]
+    pub fn asks(&self, name: &str, request: &Request) -> Span {
+        let span = self.begin(OpKind::Llm, name);
+        span.0.note(|op| {
+            op.messages = Some(request.messages.len() as u64 + 1);
+            op.request_bytes = Some(request.bytes());
+        });
+        span
+    }
+
+    /// Notes something of this operation. `note` must not begin another.
+    pub fn note(&self, note: impl FnOnce(&mut Op)) {
+        note(&mut self.nodes()[self.at].op);
+    }
+
+    /// This operation and those within it, as they are now. Times count from its own
+    /// start.
+    #[must_use]
+    pub fn snapshot(&self) -> Op {
+        let nodes = self.nodes();
+        taken(&nodes, self.at, nodes[self.at].began, Instant::now())
+    }
+
+    /// How many operations of that sort this is within, itself among them.
+    #[must_use]
+    pub fn depth(&self, kind: OpKind) -> usize {
+        let nodes = self.nodes();
+        let up = std::iter::successors(Some(self.at), |&at| nodes[at].within);
+        up.filter(|&at| nodes[at].op.kind == kind).count()
+    }
+
+    /// Ends the operation, unless it has ended: as finished or not.
+    fn close(&self, is_finished: bool) {
+        let mut nodes = self.nodes();
+        let node = &mut nodes[self.at];
+        if node.ended.is_none() {
+            node.ended = Some(Instant::now());
+            node.op.unfinished = !is_finished;
+        }
+    }
+
+    /// Each change is one call, so a panic elsewhere leaves the tree whole.
+    fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Span {
+    /// Begins a tree.
+    #[must_use]
+    pub fn root(kind: OpKind, name: &str) -> Self {
+        let tree = Arc::new(Mutex::new(vec![Node::new(kind, name, None)]));
+        Self(Scope { tree, at: 0 })
+    }
+
+    /// For what is done within it, and for what is noted of it later.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.0
+    }
+
+    /// It is done.
+    pub fn end(self) {
+        self.0.close(true);
+    }
+
+    /// It is done, and if there is an error, in vain.
+    pub fn end_with(self, error: Option<String>) {
+        self.0.note(|op| op.error = error);
+        self.end();
+    }
+
+    /// A model answered. `wrong` is what its reply lacks.
+    pub fn replied(self, reply: &Result<Reply, LlmError>, wrong: Option<String>) {
+        self.0.note(|op| match reply {
+            Ok(reply) => {
+                op.answered(&words(reply));
+                op.target = Some(reply.target.to_string());
+                op.usage = Some(reply.usage);
+                op.error = wrong;
+            }
+            Err(error) => {
+                op.target = Some(error.target.to_string());
+                op.error = Some(error.to_string());
+            }
+        });
+        self.end();
+    }
+
+    /// A tool gave something.
+    pub fn gave(self, text: &str, is_error: bool) {
+        self.0.note(|op| {
+            op.answered(text);
+            if is_error {
+                op.error.clone_from(&op.response_preview);
+            }
+        });
+        self.end();
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        self.0.close(false);
+    }
+}
+
+fn taken(nodes: &[Node], at: usize, start: Instant, now: Instant) -> Op {
+    let node = &nodes[at];
+    let children = node.children.iter();
+    Op {
+        at_ms: millis(node.began.duration_since(start)),
+        took_ms: millis(node.ended.unwrap_or(now).duration_since(node.began)),
+        children: children.map(|&at| taken(nodes, at, start, now)).collect(),
+        ..node.op.clone()
+    }
+}
+
+/// What a model said, its calls among it.
+fn words(reply: &Reply) -> Cow<'_, str> {
+    if reply.calls.is_empty() {
+        return Cow::Borrowed(&reply.text);
+    }
+    let call = |call: &ToolCall| format!("[{} {}]", call.name, call.arguments);
+    let said = Some(reply.text.clone()).filter(|text| !text.is_empty());
+    let said: Vec<String> = said
+        .into_iter()
+        .chain(reply.calls.iter().map(call))
+        .collect();
+    Cow::Owned(said.join("\n"))
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_has_what_is_under_way_and_what_was_given_up() {
+        let wait = || tokio::time::sleep(Duration::from_millis(10));
+        let root = Span::root(OpKind::Agent, "root");
+        let done = root.scope().begin(OpKind::Turn, "done");
+        wait().await;
+        done.end_with(Some("in vain".into()));
+        let turn = root.scope().begin(OpKind::Turn, "turn");
+        let given_up = turn.scope().begin(OpKind::Tool, "given up");
+        let under_way = turn.scope().begin(OpKind::Tool, "under way");
+        wait().await;
+        drop(given_up);
+        wait().await;
+        let look = |op: &Op| (op.name.clone(), op.at_ms, op.took_ms, op.unfinished);
+        let whole = root.scope().snapshot();
+        let turns: Vec<_> = whole.children.iter().map(look).collect();
+        let expected = [("done".into(), 0, 10, false), ("turn".into(), 10, 20, true)];
+        assert_eq!(turns, expected);
+        assert_eq!(whole.children[0].error.as_deref(), Some("in vain"));
+        // Of a part: from its own start.
+        let calls: Vec<_> = turn.scope().snapshot().children.iter().map(look).collect();
+        let expected = [
+            ("given up".into(), 0, 10, true),
+            ("under way".into(), 0, 20, true),
+        ];
+        assert_eq!(calls, expected);
+        assert_eq!(under_way.scope().depth(OpKind::Turn), 1);
+        under_way.end();
+        let calls = turn.scope().snapshot().children;
+        assert!(calls[0].unfinished && !calls[1].unfinished);
+    }
+
+    #[test]
+    fn a_trace_can_be_read_again() {
+        let op = Op {
+            children: vec![Op::new(OpKind::Llm, "map 1/2").with_response("x")],
+            unfinished: true,
+            ..Op::new(OpKind::Session, "full-chunked")
+        };
+        let text = serde_json::to_string(&op).unwrap();
+        assert_eq!(serde_json::from_str::<Op>(&text).unwrap(), op);
+    }
+}

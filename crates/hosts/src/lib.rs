@@ -1,0 +1,32 @@
+//! Where do an agent's tools come from?
+//!
+//! From MCP servers, through the gateway's own way to them ([`McpTools`]); from
+//! descriptions of HTTP requests ([`RestTool`]); from OpenAPI documents
+//! ([`OpenApi`]). All are [`Host`](spillgate_agent::Host)s: what they give is bytes, of any
+//! size, and whether it is a failure; what becomes of it is the session's.
+//!
+//! ```text
+//! tools: ["files", "git/log*", "weather"] ──▶ choose ──▶ names that are each of one tool
+//!                                               │
+//!                 McpTools ── Hub::relay ── server, each its own
+//!                 RestTools ── Plan ── HTTP          OpenApi ── Plan
+//! ```
+
+mod choice;
+mod mcp;
+mod names;
+mod openapi;
+mod rest;
+
+pub use choice::{Choice, ChoiceError, Chosen, choose};
+pub use mcp::{McpError, McpTools, OPENING, open_all};
+pub use openapi::{OpenApi, OpenApiError};
+pub use rest::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, RestError, RestTool, RestTools, Verb};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Each change under these locks is one call, so a panic elsewhere leaves what
+/// they guard whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,195 @@
+//! How is a result read, front to back, that may not fit into memory?
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use spillgate_artifact::{ByteSource, TextPart};
+use spillgate_store::Draft;
+use spillgate_view::JsonStringDecoder;
+
+/// Bytes read from the source at a time.
+const BLOCK: u64 = 256 << 10;
+
+/// A part of a result's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// Words of ours.
+    Words(String),
+    /// What stands there in the source.
+    Part(TextPart),
+}
+
+/// The text of a result.
+pub(crate) struct Body {
+    source: Arc<dyn ByteSource>,
+    /// What the source is in, until the text is read.
+    _draft: Option<Box<dyn Draft>>,
+    left: VecDeque<Piece>,
+    /// The part that is being read.
+    open: Option<Open>,
+    /// Text that is there to be given, and how much of it was.
+    ready: Vec<u8>,
+    given: usize,
+}
+
+struct Open {
+    at: u64,
+    part: TextPart,
+    decoder: JsonStringDecoder,
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("pieces", &self.left.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Body {
+    /// The pieces, one after the other; parts are of `source`, which is in `draft` if
+    /// that is said.
+    pub(crate) fn new(
+        pieces: Vec<Piece>,
+        source: Arc<dyn ByteSource>,
+        draft: Option<Box<dyn Draft>>,
+    ) -> Self {
+        Self {
+            source,
+            _draft: draft,
+            left: pieces.into(),
+            open: None,
+            ready: Vec::new(),
+            given: 0,
+        }
+    }
+
+    /// Makes more text ready; false at the end.
+    fn more(&mut self) -> io::Result<bool> {
+        self.ready.clear();
+        self.given = 0;
+        while self.ready.is_empty() {
+            let Some(open) = &mut self.open else {
+                match self.left.pop_front() {
+                    None => return Ok(false),
+                    Some(Piece::Words(words)) => self.ready = words.into_bytes(),
+                    Some(Piece::Part(part)) => {
+                        self.open = Some(Open {
+                            at: part.start,
+                            part,
+                            decoder: JsonStringDecoder::default(),
+                        });
+                    }
+                }
+                continue;
+            };
+            if open.at >= open.part.end {
+                open.decoder.finish(&mut self.ready);
+                self.open = None;
+                continue;
+            }
+            let end = open.part.end.min(open.at + BLOCK);
+            let raw = self.source.bytes(open.at, end)?;
+            if raw.is_empty() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            open.at += raw.len() as u64;
+            match open.part.is_string {
+                true => open.decoder.feed(&raw, &mut self.ready),
+                false => self.ready = raw,
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Read for Body {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() || self.given == self.ready.len() && !self.more()? {
+            return Ok(0);
+        }
+        let rest = &self.ready[self.given..];
+        let taken = rest.len().min(buffer.len());
+        buffer[..taken].copy_from_slice(&rest[..taken]);
+        self.given += taken;
+        Ok(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes that a source is read to, at most, in one go.
+    #[derive(Debug)]
+    struct Endless(u64);
+
+    impl ByteSource for Endless {
+        fn len(&self) -> u64 {
+            self.0
+        }
+
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            assert!(buffer.len() as u64 <= BLOCK, "memory grows with the result");
+            let left = usize::try_from(self.0 - offset).unwrap();
+            let taken = buffer.len().min(left);
+            for (at, byte) in buffer[..taken].iter_mut().enumerate() {
+                *byte = b"a\\n"[usize::try_from((offset + at as u64) % 3).unwrap()];
+            }
+            Ok(taken)
+        }
+    }
+
+    fn part(start: u64, end: u64, is_string: bool) -> Piece {
+        Piece::Part(TextPart {
+            start,
+            end,
+            is_string,
+        })
+    }
+
+    #[test]
+    fn pieces_are_read_in_order() {
+        let source = Arc::new(br#"["one\ntwo", {"a":1}, ""]"#.to_vec());
+        let pieces = vec![
+            part(2, 10, true),
+            Piece::Words("\n[resource x:1]\n".to_owned()),
+            part(13, 20, false),
+            part(23, 23, true),
+            Piece::Words(String::new()),
+            Piece::Words("!".to_owned()),
+        ];
+        for step in [1, 3, 100] {
+            let source = Arc::clone(&source) as Arc<dyn ByteSource>;
+            let mut body = Body::new(pieces.clone(), source, None);
+            let mut text = Vec::new();
+            let mut buffer = vec![0; step];
+            while let taken @ 1.. = body.read(&mut buffer).unwrap() {
+                text.extend_from_slice(&buffer[..taken]);
+            }
+            assert_eq!(
+                String::from_utf8(text).unwrap(),
+                "one\ntwo\n[resource x:1]\n{\"a\":1}!"
+            );
+        }
+    }
+
+    #[test]
+    fn a_large_text_is_read_block_by_block() {
+        let bytes = 64 << 20;
+        let source = Arc::new(Endless(bytes / 3 * 3));
+        let mut body = Body::new(vec![part(0, source.len(), true)], source.clone(), None);
+        let read = io::copy(&mut body, &mut io::sink()).unwrap();
+        assert_eq!(read, source.len() / 3 * 2);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_an_error() {
+        let source = Arc::new(b"abc".to_vec());
+        let mut body = Body::new(vec![part(0, 9, true)], source, None);
+        let error = body.read_to_end(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

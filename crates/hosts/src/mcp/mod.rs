@@ -1,0 +1,252 @@
+//! How does an agent use the tools of an MCP server?
+//!
+//! As any client of the gateway: there restarts, timeouts, logins, both generations
+//! of the protocol and messages of any size are looked after. A server has a hub of
+//! its own that only relays ([`Hub::relay`]); what becomes of a result is the
+//! session's to decide.
+
+mod body;
+mod client;
+mod given;
+mod listing;
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use spillgate_agent::{Given, Host, Scope};
+use spillgate_gateway::{Gateway, Hub, Server};
+use spillgate_llm::{ToolCall, ToolSpec};
+use spillgate_wire::{ServerLog, Via, object_in};
+use tokio::task::{AbortHandle, spawn_blocking};
+use tokio::time::timeout;
+
+use crate::locked;
+use client::Peer;
+
+/// How long a server may take to greet and to list its tools, unless another time is
+/// given: launchers such as `npx` may fetch it first.
+pub const OPENING: Duration = Duration::from_secs(120);
+
+/// The protocol that is spoken; the gateway translates for servers of another.
+const PROTOCOL: &str = "2025-11-25";
+
+/// A server could not be used: its fault, or that of its settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the MCP server `{server}` {what}")]
+pub struct McpError {
+    /// What it is called.
+    pub server: String,
+    /// What happened, in its own words where it has some.
+    pub what: String,
+}
+
+/// An MCP server's tools.
+pub struct McpTools {
+    name: String,
+    peer: Arc<Peer>,
+    tools: Arc<Mutex<Vec<ToolSpec>>>,
+    instructions: Option<String>,
+    /// Lists the tools again when they change.
+    refresher: AbortHandle,
+}
+
+impl fmt::Debug for McpTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpTools")
+            .field("name", &self.name)
+            .field("tools", &locked(&self.tools).len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens these servers, all at once; each has its own outcome, in their order, and the
+/// caller decides whether to go on without those that failed. `gateway` says how
+/// servers are reached; its own servers are not looked at.
+pub async fn open_all(
+    gateway: &Gateway,
+    servers: &[Server],
+    patience: Duration,
+) -> Vec<Result<McpTools, McpError>> {
+    let opened = servers.iter().map(|server| async move {
+        let mut own = server.clone();
+        if let Via::Command(command) = &mut own.spec.via {
+            // A person watches the agent, not its servers.
+            command.log = ServerLog::LastWords;
+        }
+        let hub = Hub::relay(Gateway {
+            servers: vec![own],
+            ..gateway.clone()
+        });
+        McpTools::open(&server.spec.name, &hub, patience).await
+    });
+    join_all(opened).await
+}
+
+impl McpTools {
+    /// Opens the only server of `hub` (made with [`Hub::relay`]), greets it and lists
+    /// its tools, all of it within `patience`.
+    pub async fn open(name: &str, hub: &Arc<Hub>, patience: Duration) -> Result<Self, McpError> {
+        let failed = |what: String| McpError {
+            server: name.to_owned(),
+            what,
+        };
+        let peer = Arc::new(Peer::new(hub));
+        let opened = timeout(patience, greeted(&peer));
+        let greeting = match opened.await {
+            Ok(Ok(greeting)) => greeting,
+            Ok(Err(what)) => {
+                let how = peer.how_it_ended().await;
+                return Err(failed(how.unwrap_or(what)));
+            }
+            Err(_) => {
+                let seconds = patience.as_secs_f64();
+                return Err(failed(format!("was not ready within {seconds} s")));
+            }
+        };
+        let tools = Arc::new(Mutex::new(greeting.tools));
+        let refresher = tokio::spawn(refresh(
+            name.to_owned(),
+            Arc::clone(&peer),
+            Arc::clone(&tools),
+        ));
+        Ok(Self {
+            name: name.to_owned(),
+            peer,
+            tools,
+            instructions: greeting.instructions,
+            refresher: refresher.abort_handle(),
+        })
+    }
+
+    /// What the server says of how it is used, for a model; as a stranger wrote it.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+
+    /// Ends the server, with what was started for it: in time, unless `hurried`. Calls
+    /// that are under way fail.
+    pub async fn close(&self, hurried: bool) {
+        self.refresher.abort();
+        self.peer.close(hurried).await;
+    }
+}
+
+impl Drop for McpTools {
+    fn drop(&mut self) {
+        self.refresher.abort();
+    }
+}
+
+impl Host for McpTools {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        locked(&self.tools).clone()
+    }
+
+    fn call<'a>(&'a self, call: &'a ToolCall, _: &'a Scope) -> BoxFuture<'a, Given> {
+        async move {
+            let Some(arguments) = arguments(&call.arguments) else {
+                return Given::error(
+                    "The arguments are no JSON object; write them as the tool's schema says.",
+                );
+            };
+            let answer = match self.peer.call(&call.name, arguments).await {
+                Ok(answer) => answer,
+                Err(how) => return Given::error(format!("The server `{}` {how}.", self.name)),
+            };
+            let read = spawn_blocking(move || given::of_answer(answer));
+            read.await
+                .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+        }
+        .boxed()
+    }
+}
+
+/// The arguments as they are written: a number keeps its spelling.
+fn arguments(text: &str) -> Option<&RawValue> {
+    let text = match text.trim() {
+        "" | "null" => "{}",
+        text => text,
+    };
+    object_in::<serde::de::IgnoredAny>(text)?;
+    text.starts_with('{')
+        .then(|| serde_json::from_str(text).ok())?
+}
+
+/// What a server says of itself.
+struct Greeting {
+    tools: Vec<ToolSpec>,
+    instructions: Option<String>,
+}
+
+async fn greeted(peer: &Peer) -> Result<Greeting, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Initialized {
+        protocol_version: String,
+        #[serde(default)]
+        capabilities: serde_json::Map<String, serde_json::Value>,
+        #[serde(default)]
+        instructions: Option<String>,
+    }
+    peer.start().await?;
+    let params = json!({
+        "protocolVersion": PROTOCOL,
+        "capabilities": {},
+        "clientInfo": {"name": "spillgate", "version": env!("CARGO_PKG_VERSION")},
+    });
+    let greeting = peer.ask("initialize", &params).await?;
+    let greeting: Initialized = serde_json::from_value(greeting)
+        .map_err(|error| format!("answered `initialize` with what is no greeting: {error}"))?;
+    tracing::debug!(version = greeting.protocol_version, "greeted");
+    peer.notify("notifications/initialized");
+    let tools = match greeting.capabilities.contains_key("tools") {
+        true => listing::tools(peer).await?,
+        false => Vec::new(),
+    };
+    Ok(Greeting {
+        tools,
+        instructions: greeting.instructions.filter(|text| !text.trim().is_empty()),
+    })
+}
+
+/// Lists the tools again whenever the server says that they have changed.
+async fn refresh(server: String, peer: Arc<Peer>, tools: Arc<Mutex<Vec<ToolSpec>>>) {
+    loop {
+        peer.changed().await;
+        match listing::tools(&peer).await {
+            Ok(listed) => *locked(&tools) = listed,
+            Err(how) => tracing::warn!(server, how, "the changed tools could not be listed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_an_object() {
+        for (text, want) in [
+            ("", Some("{}")),
+            (" null ", Some("{}")),
+            (" {\"a\": 1.0} ", Some("{\"a\": 1.0}")),
+            ("[1]", None),
+            ("{\"a\": ", None),
+            ("{} {}", None),
+            ("\"{}\"", None),
+        ] {
+            assert_eq!(arguments(text).map(RawValue::get), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What does the document say at a place?
+
+use serde_json::Value;
+
+use super::Broken;
+
+/// References that may lead to each other before something is found.
+const MOST_STEPS: usize = 32;
+
+/// A document, and where its parts are.
+#[derive(Debug)]
+pub(crate) struct Document {
+    root: Value,
+}
+
+/// A value and its place, as a JSON pointer.
+#[derive(Debug, Clone)]
+pub(crate) struct At<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) pointer: String,
+}
+
+impl<'a> At<'a> {
+    /// A member, if it is there.
+    pub(crate) fn get(&self, name: &str) -> Option<At<'a>> {
+        let value = self.value.get(name)?;
+        Some(At {
+            value,
+            pointer: pointer(&self.pointer, name),
+        })
+    }
+
+    /// The elements of a list, or nothing.
+    pub(crate) fn elements(&self) -> impl Iterator<Item = At<'a>> + use<'a> {
+        let base = self.pointer.clone();
+        let all = self.value.as_array().into_iter().flatten().enumerate();
+        all.map(move |(number, value)| At {
+            value,
+            pointer: format!("{base}/{number}"),
+        })
+    }
+
+    /// The members of an object, or nothing.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&'a str, At<'a>)> + use<'a> {
+        let base = self.pointer.clone();
+        let all = self.value.as_object().into_iter().flatten();
+        all.map(move |(name, value)| {
+            let at = At {
+                value,
+                pointer: pointer(&base, name),
+            };
+            (name.as_str(), at)
+        })
+    }
+
+    /// A member that is a text.
+    pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
+        self.value.get(name)?.as_str()
+    }
+
+    /// It is broken.
+    pub(crate) fn broken(&self, what: impl Into<String>) -> Broken {
+        Broken::new(&self.pointer, what)
+    }
+}
+
+/// The pointer to a member (RFC 6901).
+fn pointer(base: &str, name: &str) -> String {
+    format!("{base}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+impl Document {
+    /// A document of OpenAPI 3.0 or 3.1 in JSON or YAML.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, Broken> {
+        let text = std::str::from_utf8(text).map_err(|_| Broken::new("", "is not UTF-8"))?;
+        let text = text.trim_start_matches('\u{feff}');
+        let root: Value = match text.trim_start().starts_with('{') {
+            true => serde_json::from_str(text).map_err(|error| error.to_string()),
+            // Aliases and depth are bounded there.
+            false => serde_saphyr::from_str(text).map_err(|error| first_line(&error.to_string())),
+        }
+        .map_err(|what| Broken::new("", what))?;
+        let version = root["openapi"].as_str();
+        match version {
+            Some(version) if version.starts_with("3.0") || version.starts_with("3.1") => {
+                Ok(Self { root })
+            }
+            Some(version) => {
+                let what = format!("is {version:?}; 3.0 and 3.1 can be read");
+                Err(Broken::new("/openapi", what))
+            }
+            None if root.get("swagger").is_some() => {
+                let what = "the document is of Swagger 2.0; convert it to OpenAPI 3";
+                Err(Broken::new("/swagger", what))
+            }
+            None => Err(Broken::new(
+                "",
+                "has no `openapi`: it is no OpenAPI document",
+            )),
+        }
+    }
+
+    pub(crate) fn root(&self) -> At<'_> {
+        At {
+            value: &self.root,
+            pointer: String::new(),
+        }
+    }
+
+    /// Whether the document is of 3.0, whose schemas are not quite JSON Schema.
+    pub(crate) fn is_3_0(&self) -> bool {
+        self.root["openapi"]
+            .as_str()
+            .is_some_and(|version| version.starts_with("3.0"))
+    }
+
+    /// What stands there, or where a `$ref` there leads to.
+    pub(crate) fn resolved<'a>(&'a self, at: At<'a>) -> Result<At<'a>, Broken> {
+        let mut found = at;
+        for _ in 0..MOST_STEPS {
+            let Some(reference) = found.text("$ref") else {
+                return Ok(found);
+            };
+            found = self.target(&found, reference)?;
+        }
+        Err(found.broken("its references lead in a circle"))
+    }
+
+    /// Where a reference leads to.
+    pub(crate) fn target<'a>(&'a self, from: &At<'_>, reference: &str) -> Result<At<'a>, Broken> {
+        let shown = || reference.chars().take(200).collect::<String>();
+        let Some(pointer) = reference.strip_prefix('#') else {
+            let what = format!(
+                "refers to {:?}: only references within the document are followed",
+                shown()
+            );
+            return Err(from.broken(what));
+        };
+        let pointer = percent_decoded(pointer);
+        let value = self.root.pointer(&pointer);
+        value
+            .map(|value| At { value, pointer })
+            .ok_or_else(|| from.broken(format!("refers to {:?}, which is not there", shown())))
+    }
+}
+
+/// A reference is a part of an address: `%7B` in it is `{`.
+fn percent_decoded(pointer: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = pointer.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let code = hex
+            .filter(|_| byte == b'%')
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(code.unwrap_or(byte));
+        rest = match code {
+            Some(_) => &after[2..],
+            None => after,
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}

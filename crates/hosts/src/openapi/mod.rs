@@ -1,0 +1,204 @@
+//! Which tools are in an OpenAPI document?
+//!
+//! One for each operation that the configuration lets be: `document` reads the text
+//! and follows references, `schema` makes a schema that stands alone, `operation` a
+//! tool of it all.
+
+mod document;
+mod operation;
+mod schema;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use reqwest::{Client, Url};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+
+use crate::rest::{Patience, RestTools, Verb, fetch};
+use document::Document;
+
+/// Bytes that a document may have.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// How long a document that lies at an address may take.
+const FETCHING: Duration = Duration::from_secs(60);
+
+/// An API described by OpenAPI 3.0 or 3.1, as the configuration has it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OpenApi {
+    /// The document: a file (JSON or YAML), or its address.
+    pub spec: String,
+    /// Where requests go, instead of the first server that the document names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Headers of every request, such as `Authorization`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Only operations whose name matches one of these globs; all if nothing is said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// But none that matches one of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// The methods whose operations become tools: `GET` alone, if nothing is said, for
+    /// others change something.
+    #[serde(default = "only_get")]
+    pub methods: Vec<Verb>,
+    /// Seconds that a call may take; 60 if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u32>,
+}
+
+fn only_get() -> Vec<Verb> {
+    vec![Verb::Get]
+}
+
+impl fmt::Debug for OpenApi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spec = self.spec.split('?').next();
+        let headers: Vec<&String> = self.headers.keys().collect();
+        f.debug_struct("OpenApi")
+            .field("spec", &spec.unwrap_or_default())
+            .field("headers", &headers)
+            .field("methods", &self.methods)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A document that cannot be used, or settings for one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the OpenAPI document {source_name}: {at}{what}", at = self.at())]
+pub struct OpenApiError {
+    /// The file or address, without what stands behind `?`.
+    pub source_name: String,
+    /// Where in it, as a JSON pointer; empty for the document itself.
+    pub pointer: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl OpenApiError {
+    fn at(&self) -> String {
+        match self.pointer.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", self.pointer),
+        }
+    }
+}
+
+/// What is wrong, and where in the document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) pointer: String,
+    pub(crate) what: String,
+}
+
+impl Broken {
+    pub(crate) fn new(pointer: &str, what: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.to_owned(),
+            what: what.into(),
+        }
+    }
+}
+
+/// Which operations become tools.
+pub(crate) struct Wanted {
+    include: Option<GlobSet>,
+    exclude: GlobSet,
+    methods: Vec<Verb>,
+}
+
+impl Wanted {
+    fn new(api: &OpenApi) -> Result<Self, Broken> {
+        let set = |member: &str, patterns: &[String]| {
+            let mut set = GlobSetBuilder::new();
+            for pattern in patterns {
+                let glob = Glob::new(pattern);
+                set.add(glob.map_err(|error| Broken::new("", format!("`{member}`: {error}")))?);
+            }
+            set.build()
+                .map_err(|error| Broken::new("", format!("`{member}`: {error}")))
+        };
+        Ok(Self {
+            include: match &api.include[..] {
+                [] => None,
+                some => Some(set("include", some)?),
+            },
+            exclude: set("exclude", &api.exclude)?,
+            methods: api.methods.clone(),
+        })
+    }
+
+    pub(crate) fn has(&self, verb: Verb, name: &str) -> bool {
+        self.methods.contains(&verb)
+            && self.include.as_ref().is_none_or(|set| set.is_match(name))
+            && !self.exclude.is_match(name)
+    }
+}
+
+impl OpenApi {
+    /// The description of an API, as the configuration has it.
+    pub fn from_value(name: &str, value: &Value) -> Result<Self, OpenApiError> {
+        Self::deserialize(value).map_err(|error| OpenApiError {
+            source_name: format!("`{name}`"),
+            pointer: String::new(),
+            what: error.to_string(),
+        })
+    }
+
+    /// The API's tools, as a host of this name. A file's path is taken from `directory`.
+    /// `client` as for [`RestTools::one`].
+    pub async fn load(
+        &self,
+        name: &str,
+        directory: &Path,
+        client: Client,
+    ) -> Result<RestTools, OpenApiError> {
+        let shown = self.spec.split('?').next().unwrap_or_default().to_owned();
+        let failed = |Broken { pointer, what }| OpenApiError {
+            source_name: shown.clone(),
+            pointer,
+            what,
+        };
+        let address = Url::parse(&self.spec).ok();
+        let address = address.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let text = if let Some(url) = &address {
+            let patience = Patience {
+                timeout: FETCHING,
+                most_bytes: MOST_BYTES,
+            };
+            fetch(&client, url, patience).await
+        } else {
+            let file = directory.join(&self.spec);
+            let read = spawn_blocking(move || read(&file)).await;
+            read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+        };
+        let text = text.map_err(|what| failed(Broken::new("", what)))?;
+        // Large documents take a while.
+        let api = self.clone();
+        let made = spawn_blocking(move || api.tools(&text, address.as_ref())).await;
+        let made = made.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        Ok(RestTools::of(name, made.map_err(failed)?, client))
+    }
+
+    fn tools(&self, text: &[u8], at: Option<&Url>) -> Result<operation::Tools, Broken> {
+        let document = Document::parse(text)?;
+        operation::tools(self, &Wanted::new(self)?, &document, at)
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    let bytes = std::fs::metadata(file).map(|found| found.len());
+    match bytes {
+        Ok(bytes) if bytes > MOST_BYTES => Err(format!("has more than {MOST_BYTES} bytes")),
+        Ok(_) => std::fs::read(file).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}

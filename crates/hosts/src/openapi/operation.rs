@@ -1,0 +1,406 @@
+//! Which tool is an operation?
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reqwest::Url;
+use serde_json::{Map, Value, json};
+use spillgate_llm::ToolSpec;
+use spillgate_view::clip;
+
+use super::document::{At, Document};
+use super::schema::Schemas;
+use super::{Broken, OpenApi, Wanted};
+use crate::names::fitting;
+use crate::rest::{BodyForm, Plan, PlanBody, Template, Verb};
+
+/// Tools of one document: a model can choose among so many, and hardly among more.
+const MOST_TOOLS: usize = 500;
+
+/// Characters of a description.
+const LONGEST: usize = 1500;
+
+/// Headers that parameters of OpenAPI cannot set.
+const NOT_PARAMETERS: [&str; 3] = ["accept", "authorization", "content-type"];
+
+const METHODS: [(&str, Verb); 5] = [
+    ("get", Verb::Get),
+    ("post", Verb::Post),
+    ("put", Verb::Put),
+    ("patch", Verb::Patch),
+    ("delete", Verb::Delete),
+];
+
+/// Tools, and how their requests are made.
+pub(crate) type Tools = Vec<(ToolSpec, Plan)>;
+
+/// The tools of a document; `address` is where it lies, if that is known.
+pub(crate) fn tools(
+    api: &OpenApi,
+    wanted: &Wanted,
+    document: &Document,
+    address: Option<&Url>,
+) -> Result<Tools, Broken> {
+    let base = base(api, document, address)?;
+    let mut tools: BTreeMap<String, usize> = BTreeMap::new();
+    let mut made = Vec::new();
+    let paths = document.root().get("paths");
+    for (path, item) in paths.iter().flat_map(At::members) {
+        let item = document.resolved(item)?;
+        for (method, verb) in METHODS {
+            let Some(at) = item.get(method) else { continue };
+            let own = at.text("operationId").map(str::to_owned);
+            let name = own.unwrap_or_else(|| format!("{method}_{}", path.trim_matches('/')));
+            if !wanted.has(verb, &name) {
+                continue;
+            }
+            let operation = Operation {
+                document,
+                at,
+                path,
+                verb,
+            };
+            let Some((mut spec, plan)) = operation.tool(api, &item, &base)? else {
+                continue;
+            };
+            let name = fitting(&name);
+            let times = tools.entry(name.clone()).or_default();
+            *times += 1;
+            spec.name = match *times {
+                1 => name,
+                times => fitting(&format!("{}_{times}", clip_to(&name, 60))),
+            };
+            made.push((spec, plan));
+        }
+    }
+    match made.len() {
+        0 => Err(Broken::new(
+            "/paths",
+            "has no operation that `include`, `exclude` and `methods` let be",
+        )),
+        many if many > MOST_TOOLS => Err(Broken::new(
+            "/paths",
+            format!(
+                "{many} operations would be tools; name those that are needed in `include` ({MOST_TOOLS} at most)"
+            ),
+        )),
+        _ => Ok(made),
+    }
+}
+
+fn clip_to(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// Where requests go.
+fn base(api: &OpenApi, document: &Document, address: Option<&Url>) -> Result<String, Broken> {
+    if let Some(base) = &api.base_url {
+        return Ok(base.clone());
+    }
+    let missing = || {
+        let what = "names no server with an address; say `baseUrl`";
+        Broken::new("/servers", what)
+    };
+    let servers = document.root().get("servers").ok_or_else(missing)?;
+    let server = servers.elements().next().ok_or_else(missing)?;
+    let mut url = server.text("url").ok_or_else(missing)?.to_owned();
+    let variables = server.get("variables");
+    for (name, variable) in variables.iter().flat_map(At::members) {
+        let default = variable.text("default");
+        let default = default.ok_or_else(|| variable.broken("has no `default`"))?;
+        url = url.replace(&format!("{{{name}}}"), default);
+    }
+    let whole = Url::parse(&url).ok();
+    let whole = whole.or_else(|| address.and_then(|address| address.join(&url).ok()));
+    let whole = whole.ok_or_else(|| {
+        let what = format!("{url:?} is no whole address; say `baseUrl`");
+        server.broken(what)
+    })?;
+    Ok(whole.to_string())
+}
+
+struct Operation<'a> {
+    document: &'a Document,
+    at: At<'a>,
+    path: &'a str,
+    verb: Verb,
+}
+
+/// A parameter, and what its argument is called.
+struct Parameter<'a> {
+    at: At<'a>,
+    name: &'a str,
+    place: &'a str,
+    argument: String,
+    is_required: bool,
+}
+
+impl<'a> Operation<'a> {
+    /// The tool; `None` for one that cannot be called from here.
+    fn tool(
+        &self,
+        api: &OpenApi,
+        item: &At<'a>,
+        base: &str,
+    ) -> Result<Option<(ToolSpec, Plan)>, Broken> {
+        let mut parameters = self.parameters(item)?;
+        // Cookies are a browser's: nobody here has any.
+        if parameters
+            .iter()
+            .any(|one| one.place == "cookie" && one.is_required)
+        {
+            return Ok(None);
+        }
+        parameters.retain(|one| one.place != "cookie");
+        let mut schemas = Schemas::new(self.document);
+        let (mut properties, mut required) = (Map::new(), Vec::new());
+        for one in &parameters {
+            let schema = one.schema(&mut schemas)?;
+            properties.insert(one.argument.clone(), schema);
+            if one.is_required {
+                required.push(one.argument.clone());
+            }
+        }
+        let body = match self.body(&mut schemas)? {
+            Found::Nothing => None,
+            Found::Unusable => return Ok(None),
+            Found::Body {
+                schema,
+                form,
+                is_required,
+            } => {
+                let name = free("body", &properties);
+                properties.insert(name.clone(), schema);
+                if is_required {
+                    required.push(name.clone());
+                }
+                Some(PlanBody::Argument(name, form))
+            }
+        };
+        let schema = json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        });
+        let mut plan = self.plan(api, base, &schema)?;
+        self.place(&mut plan, &parameters)?;
+        plan.body = body;
+        let spec = ToolSpec {
+            name: String::new(),
+            description: self.description(),
+            schema,
+        };
+        Ok(Some((spec, plan)))
+    }
+
+    fn description(&self) -> String {
+        let summary = self.at.text("summary").unwrap_or_default().trim();
+        let description = self.at.text("description").unwrap_or_default().trim();
+        let whole = match (summary.is_empty(), description.is_empty()) {
+            (false, false) if !description.starts_with(summary) => {
+                format!("{summary}\n{description}")
+            }
+            (false, true) => summary.to_owned(),
+            (true, true) => format!("{} {}", self.verb.name(), self.path),
+            _ => description.to_owned(),
+        };
+        clip(&whole, LONGEST)
+    }
+
+    /// The parameters of the operation and of its path, of which it may replace some.
+    fn parameters(&self, item: &At<'a>) -> Result<Vec<Parameter<'a>>, Broken> {
+        let lists = [item.get("parameters"), self.at.get("parameters")];
+        let mut found: Vec<Parameter<'a>> = Vec::new();
+        for at in lists.iter().flatten().flat_map(At::elements) {
+            let at = self.document.resolved(at)?;
+            let text = |name: &str| {
+                at.text(name)
+                    .ok_or_else(|| at.broken(format!("has no `{name}`")))
+            };
+            let (name, place) = (text("name")?, text("in")?);
+            found.retain(|one| (one.name, one.place) != (name, place));
+            let lower = name.to_ascii_lowercase();
+            if place == "header" && NOT_PARAMETERS.contains(&lower.as_str()) {
+                continue;
+            }
+            let is_required = at.value["required"] == true || place == "path";
+            let argument = String::new();
+            found.push(Parameter {
+                at,
+                name,
+                place,
+                argument,
+                is_required,
+            });
+        }
+        let mut taken = Map::new();
+        for one in &mut found {
+            let plain = fitting(one.name);
+            one.argument = match taken.contains_key(&plain) {
+                false => plain,
+                true => free(&format!("{plain}_{}", one.place), &taken),
+            };
+            taken.insert(one.argument.clone(), Value::Null);
+        }
+        Ok(found)
+    }
+
+    fn body(&self, schemas: &mut Schemas<'a>) -> Result<Found, Broken> {
+        let Some(body) = self.at.get("requestBody") else {
+            return Ok(Found::Nothing);
+        };
+        let body = self.document.resolved(body)?;
+        let is_required = body.value["required"] == true;
+        let content = body.get("content");
+        let kinds = || content.iter().flat_map(At::members);
+        let essence = |kind: &str| {
+            kind.split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_ascii_lowercase()
+        };
+        let is_json =
+            |kind: &str| essence(kind) == "application/json" || essence(kind).ends_with("+json");
+        let is_form = |kind: &str| essence(kind) == "application/x-www-form-urlencoded";
+        let json = kinds().find(|(kind, _)| is_json(kind));
+        let json = json.map(|(_, media)| (media, BodyForm::Json));
+        let form = || kinds().find(|(kind, _)| is_form(kind));
+        let chosen = json.or_else(|| form().map(|(_, media)| (media, BodyForm::Form)));
+        let Some((media, form)) = chosen else {
+            // Of files, mostly: a tool that may leave it out remains one.
+            return Ok(match is_required {
+                true => Found::Unusable,
+                false => Found::Nothing,
+            });
+        };
+        let mut schema = match media.get("schema") {
+            Some(schema) => schemas.whole(&schema)?,
+            None => json!({}),
+        };
+        describe(&mut schema, body.text("description"));
+        Ok(Found::Body {
+            schema,
+            form,
+            is_required,
+        })
+    }
+
+    /// How requests are made, but for the arguments.
+    fn plan(&self, api: &OpenApi, base: &str, schema: &Value) -> Result<Plan, Broken> {
+        let at_all = json!({"type": "object", "required": schema["required"]});
+        // Patterns may be JavaScript's own, which is no mistake: the server judges.
+        let plan =
+            Plan::to(self.verb, base, schema).or_else(|_| Plan::to(self.verb, base, &at_all));
+        let mut plan =
+            plan.map_err(|(_, what)| Broken::new("/servers", format!("{base:?} {what}")))?;
+        for (name, value) in &api.headers {
+            let added = plan.header(name, Template::text(value));
+            added.map_err(|what| Broken::new("", format!("`headers.{name}` {what}")))?;
+        }
+        if let Some(seconds) = api.timeout_s {
+            plan.timeout = Duration::from_secs(seconds.max(1).into());
+        }
+        Ok(plan)
+    }
+
+    /// Puts each parameter in its place.
+    fn place(&self, plan: &mut Plan, parameters: &[Parameter<'_>]) -> Result<(), Broken> {
+        if plan
+            .path
+            .last()
+            .is_some_and(|last| *last == Template::default())
+        {
+            plan.path.pop();
+        }
+        for segment in self.path.trim_start_matches('/').split('/') {
+            plan.path.push(self.segment(segment, parameters)?);
+        }
+        for one in parameters {
+            let argument = Template::argument(&one.argument);
+            match one.place {
+                "query" if one.at.value["explode"] == false => {
+                    let name = crate::rest::encoded(one.name);
+                    plan.pairs
+                        .push(Template::text(&format!("{name}=")).then(argument));
+                }
+                "query" => plan.query.push((one.name.to_owned(), one.argument.clone())),
+                "header" => plan
+                    .header(one.name, argument)
+                    .map_err(|what| one.at.broken(what))?,
+                "path" => {}
+                other => return Err(one.at.broken(format!("`in` is {other:?}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// `{id}.json` with an argument in the place of each name.
+    fn segment(&self, text: &str, parameters: &[Parameter<'_>]) -> Result<Template, Broken> {
+        let (mut segment, mut rest) = (Template::default(), text);
+        while let Some((before, after)) = rest.split_once('{') {
+            let Some((name, after)) = after.split_once('}') else {
+                break;
+            };
+            let mut of_path = parameters.iter().filter(|one| one.place == "path");
+            let Some(one) = of_path.find(|one| one.name == name) else {
+                let what = format!(
+                    "the path has `{{{name}}}`, and no parameter of that name is `in: path`"
+                );
+                return Err(self.at.broken(what));
+            };
+            if !before.is_empty() {
+                segment = segment.then(Template::text(before));
+            }
+            segment = segment.then(Template::argument(&one.argument));
+            rest = after;
+        }
+        Ok(match rest {
+            "" => segment,
+            rest => segment.then(Template::text(rest)),
+        })
+    }
+}
+
+/// The body of a request.
+enum Found {
+    Nothing,
+    /// One that no model can write.
+    Unusable,
+    Body {
+        schema: Value,
+        form: BodyForm,
+        is_required: bool,
+    },
+}
+
+impl<'a> Parameter<'a> {
+    fn schema(&self, schemas: &mut Schemas<'a>) -> Result<Value, Broken> {
+        let content = self.at.get("content");
+        let of_content = content.and_then(|content| content.members().next()?.1.get("schema"));
+        let schema = self.at.get("schema").or(of_content);
+        let mut schema = match schema {
+            Some(schema) => schemas.whole(&schema)?,
+            None => json!({"type": "string"}),
+        };
+        describe(&mut schema, self.at.text("description"));
+        Ok(schema)
+    }
+}
+
+/// What is said of the use stands before what is said of the schema.
+fn describe(schema: &mut Value, text: Option<&str>) {
+    if let (Some(members), Some(text)) = (schema.as_object_mut(), text) {
+        members.insert("description".to_owned(), clip(text.trim(), LONGEST).into());
+    }
+}
+
+/// The name, or one like it that is not taken.
+fn free(name: &str, taken: &Map<String, Value>) -> String {
+    let mut name = name.to_owned();
+    while taken.contains_key(&name) {
+        name.push('_');
+    }
+    name
+}

@@ -1,0 +1,253 @@
+//! What is the request for these arguments?
+
+use std::fmt;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Method, Url};
+use serde_json::Value;
+use spillgate_view::clip;
+
+use super::plan::{Body, Plan, Rest, arguments_in};
+use super::template::{Arguments, Template, encoded, plain};
+use super::{BodyForm, Verb};
+
+/// Problems of arguments that an error tells.
+const MOST_TOLD: usize = 3;
+
+/// Characters of each.
+const LONGEST_TOLD: usize = 300;
+
+/// A request that is about to be sent. Printed without what may be secret.
+#[derive(Clone)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what())
+    }
+}
+
+impl Request {
+    /// `GET api.example.com`: all that is ever told of it.
+    pub(crate) fn what(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        let port = self.url.port().map(|port| format!(":{port}"));
+        format!("{} {host}{}", self.method, port.unwrap_or_default())
+    }
+}
+
+impl From<Verb> for Method {
+    fn from(verb: Verb) -> Self {
+        match verb {
+            Verb::Get => Self::GET,
+            Verb::Post => Self::POST,
+            Verb::Put => Self::PUT,
+            Verb::Patch => Self::PATCH,
+            Verb::Delete => Self::DELETE,
+        }
+    }
+}
+
+impl Plan {
+    /// The request for the arguments as a model wrote them; an error is what it can
+    /// mend.
+    pub(crate) fn request(&self, arguments: &str) -> Result<Request, String> {
+        let arguments = self.checked(arguments)?;
+        let mut url = self.url(&arguments)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/*, */*;q=0.5"),
+        );
+        for (name, value) in &self.headers {
+            if let Some(value) = header(value, &arguments)? {
+                headers.insert(name, value);
+            }
+        }
+        for (name, argument) in &self.query {
+            if let Some(value) = arguments.get(argument) {
+                append(&mut url, name, value);
+            }
+        }
+        let body = self.body(&arguments, &mut url, &mut headers);
+        Ok(Request {
+            method: self.verb.into(),
+            url,
+            headers,
+            body,
+        })
+    }
+
+    fn checked(&self, text: &str) -> Result<Arguments, String> {
+        let text = match text.trim() {
+            "" | "null" => "{}",
+            text => text,
+        };
+        let parsed: Value = serde_json::from_str(text)
+            .map_err(|error| format!("The arguments are no JSON: {error}."))?;
+        let told = |error: jsonschema::ValidationError<'_>| {
+            let at = error.instance_path().to_string();
+            let what = clip(&error.to_string(), LONGEST_TOLD);
+            match at.is_empty() {
+                true => what,
+                false => format!("{at}: {what}"),
+            }
+        };
+        let problems = self.schema.iter_errors(&parsed).map(told);
+        let problems: Vec<String> = problems.take(MOST_TOLD).collect();
+        match parsed {
+            Value::Object(arguments) if problems.is_empty() => Ok(arguments),
+            _ if problems.is_empty() => Err("The arguments are no JSON object.".to_owned()),
+            _ => Err(format!(
+                "The arguments do not fit the tool's schema: {}",
+                problems.join("; ")
+            )),
+        }
+    }
+
+    fn url(&self, arguments: &Arguments) -> Result<Url, String> {
+        let segments = self
+            .path
+            .iter()
+            .map(|segment| segment_of(segment, arguments));
+        let path = segments.collect::<Result<Vec<String>, String>>()?.join("/");
+        let pairs = self.pairs.iter();
+        let pairs = pairs.filter_map(|pair| pair.filled(arguments, encoded));
+        let pairs: Vec<String> = pairs.collect();
+        let mut url = self.origin.clone();
+        url.set_path(&path);
+        url.set_query(
+            Some(pairs.join("&"))
+                .filter(|query| !query.is_empty())
+                .as_deref(),
+        );
+        Ok(url)
+    }
+
+    /// The body; what of the arguments has no place goes where the plan says.
+    fn body(
+        &self,
+        arguments: &Arguments,
+        url: &mut Url,
+        headers: &mut HeaderMap,
+    ) -> Option<Vec<u8>> {
+        let (value, form) = match (&self.body, self.rest) {
+            (Some(Body::Template(template)), _) => (
+                filled(template, arguments).unwrap_or_default(),
+                BodyForm::Json,
+            ),
+            (Some(Body::Argument(name, form)), _) => (arguments.get(name)?.clone(), *form),
+            (None, Rest::Nowhere) => return None,
+            (None, Rest::Query) => {
+                for (name, value) in self.left_over(arguments) {
+                    append(url, &name, &value);
+                }
+                return None;
+            }
+            (None, Rest::Body(form)) => (Value::Object(self.left_over(arguments)), form),
+        };
+        let (kind, body) = match form {
+            BodyForm::Json => ("application/json", value.to_string()),
+            BodyForm::Form => {
+                // An address knows how a form is written.
+                let mut form = self.origin.clone();
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    append(&mut form, name, value);
+                }
+                let body = form.query().unwrap_or_default().to_owned();
+                ("application/x-www-form-urlencoded", body)
+            }
+        };
+        let kind = HeaderValue::from_static(kind);
+        headers.entry(CONTENT_TYPE).or_insert(kind);
+        Some(body.into_bytes())
+    }
+
+    fn left_over(&self, arguments: &Arguments) -> Arguments {
+        let mut placed = self.placed();
+        let in_body = match &self.body {
+            Some(Body::Template(body)) => arguments_in(body),
+            _ => std::collections::BTreeSet::new(),
+        };
+        placed.extend(in_body.iter().map(String::as_str));
+        let rest = arguments
+            .iter()
+            .filter(|(name, _)| !placed.contains(name.as_str()));
+        rest.map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+}
+
+/// A segment of a path. What is put in cannot leave it: `.` and `..` mean something
+/// however they are encoded, and an empty one would make another path.
+fn segment_of(segment: &Template, arguments: &Arguments) -> Result<String, String> {
+    let Some(name) = segment.arguments().next() else {
+        return Ok(segment.filled(arguments, encoded).unwrap_or_default());
+    };
+    let missing = || format!("The address needs the argument `{name}`.");
+    let text = segment
+        .filled(arguments, str::to_owned)
+        .ok_or_else(missing)?;
+    match &*text {
+        "" | "." | ".." => Err(format!(
+            "The argument `{name}` is a part of a path: it cannot be {text:?}."
+        )),
+        _ => segment.filled(arguments, encoded).ok_or_else(missing),
+    }
+}
+
+/// A header's value; `None` if an argument of it is missing.
+fn header(value: &Template, arguments: &Arguments) -> Result<Option<HeaderValue>, String> {
+    let Some(text) = value.filled(arguments, str::to_owned) else {
+        return Ok(None);
+    };
+    let mut header = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
+        let names: Vec<&str> = value.arguments().collect();
+        format!(
+            "The argument `{}` goes into a header: it can have no line ends and no control characters.",
+            names.join("` or `")
+        )
+    })?;
+    header.set_sensitive(true);
+    Ok(Some(header))
+}
+
+/// Appends `name=value`, a list as several of them; nothing for `null`.
+fn append(url: &mut Url, name: &str, value: &Value) {
+    let values = match value {
+        Value::Array(all) => all.iter().filter_map(plain).collect(),
+        other => plain(other).into_iter().collect::<Vec<String>>(),
+    };
+    for value in values {
+        url.query_pairs_mut().append_pair(name, &value);
+    }
+}
+
+/// A body with the arguments in their places; `None` where one is missing.
+fn filled(template: &Value, arguments: &Arguments) -> Option<Value> {
+    match template {
+        Value::String(text) => {
+            let template = Template::new(text).unwrap_or_default();
+            match template.only_argument() {
+                Some(name) => arguments.get(name).cloned(),
+                None => template.filled(arguments, str::to_owned).map(Value::String),
+            }
+        }
+        Value::Array(all) => {
+            let all = all.iter().filter_map(|one| filled(one, arguments));
+            Some(Value::Array(all.collect()))
+        }
+        Value::Object(all) => {
+            let all = all
+                .iter()
+                .filter_map(|(name, one)| Some((name.clone(), filled(one, arguments)?)));
+            Some(Value::Object(all.collect()))
+        }
+        other => Some(other.clone()),
+    }
+}

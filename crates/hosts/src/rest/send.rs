@@ -1,0 +1,197 @@
+//! How is a request sent, and what does its response become?
+
+use std::error::Error;
+use std::io::{Cursor, Read};
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::{Client, Method, Response, StatusCode, Url};
+use spillgate_agent::Given;
+use tokio::time::{Instant, timeout_at};
+
+use super::request::Request;
+use super::stream::{Limits, Stream};
+
+/// Redirects that are followed.
+const MOST_REDIRECTS: usize = 5;
+
+/// Bytes of the body that an error shows.
+const ERROR_BYTES: u64 = 16 << 10;
+
+/// How long is waited for a response, and for how much of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    pub(crate) timeout: Duration,
+    pub(crate) most_bytes: u64,
+}
+
+/// Sends a request. What comes back is read while it comes; whatever goes wrong is
+/// told to the model.
+pub(crate) async fn call(client: &Client, request: Request, patience: Patience) -> Given {
+    let what = request.what();
+    let deadline = Instant::now() + patience.timeout;
+    match timeout_at(deadline, followed(client, request)).await {
+        Ok(Ok(response)) => given(response, what, deadline, patience),
+        Ok(Err(told)) => Given::error(told),
+        Err(_) => Given::error(format!(
+            "{what} has not answered within {} s. Try it later, or ask for less.",
+            patience.timeout.as_secs()
+        )),
+    }
+}
+
+/// What lies at an address: for documents, not for tools.
+pub(crate) async fn fetch(
+    client: &Client,
+    url: &Url,
+    patience: Patience,
+) -> Result<Vec<u8>, String> {
+    let request = Request {
+        method: Method::GET,
+        url: url.clone(),
+        headers: HeaderMap::new(),
+        body: None,
+    };
+    let what = request.what();
+    let fetched = async {
+        let mut response = followed(client, request).await?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(format!("{what} answered with {}", named(status)));
+        }
+        let mut bytes = Vec::new();
+        while let Some(block) = response
+            .chunk()
+            .await
+            .map_err(|error| told(&what, &error))?
+        {
+            bytes.extend_from_slice(&block);
+            if bytes.len() as u64 > patience.most_bytes {
+                return Err(format!(
+                    "{what} gave more than {} bytes",
+                    patience.most_bytes
+                ));
+            }
+        }
+        Ok(bytes)
+    };
+    let seconds = patience.timeout.as_secs();
+    let late = |_| Err(format!("{what} has not answered within {seconds} s"));
+    tokio::time::timeout(patience.timeout, fetched)
+        .await
+        .unwrap_or_else(late)
+}
+
+/// The response, behind all redirects.
+async fn followed(client: &Client, mut request: Request) -> Result<Response, String> {
+    let what = request.what();
+    for _ in 0..=MOST_REDIRECTS {
+        let mut sent = client
+            .request(request.method.clone(), request.url.clone())
+            .headers(request.headers.clone());
+        if let Some(body) = &request.body {
+            sent = sent.body(body.clone());
+        }
+        let response = sent.send().await;
+        let response = response.map_err(|error| told(&request.what(), &error))?;
+        match redirected(&request, &response)? {
+            Some(next) => request = next,
+            None => return Ok(response),
+        }
+    }
+    Err(format!(
+        "{what} was redirected more than {MOST_REDIRECTS} times. The tool's address is wrong."
+    ))
+}
+
+/// The request that a response leads to. Headers, and what a body says, stay with the
+/// host that they are meant for.
+fn redirected(request: &Request, response: &Response) -> Result<Option<Request>, String> {
+    let status = response.status();
+    let location = response.headers().get(LOCATION);
+    let leads_on = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
+    let Some(location) = location.filter(|_| leads_on) else {
+        return Ok(None);
+    };
+    let what = request.what();
+    let location = location.to_str().ok();
+    let url = location.and_then(|to| request.url.join(to).ok());
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = url.ok_or_else(|| format!("{what} was redirected to what is no web address."))?;
+    let mut next = request.clone();
+    let becomes_get = match status {
+        StatusCode::SEE_OTHER => true,
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => request.method == Method::POST,
+        _ => false,
+    };
+    if becomes_get {
+        next.method = Method::GET;
+        next.body = None;
+        next.headers.remove(CONTENT_TYPE);
+    }
+    if url.origin() != request.url.origin() {
+        let host = url.host_str().unwrap_or_default();
+        if next.body.is_some() || next.method != Method::GET {
+            return Err(format!(
+                "{what} was redirected to another host, {host}, which the tool does not name: nothing was sent there."
+            ));
+        }
+        let accept = next.headers.remove(ACCEPT);
+        next.headers.clear();
+        next.headers.extend(accept.map(|accept| (ACCEPT, accept)));
+    }
+    next.url = url;
+    Ok(Some(next))
+}
+
+fn given(response: Response, what: String, deadline: Instant, patience: Patience) -> Given {
+    let status = response.status();
+    if status == StatusCode::NO_CONTENT
+        || status.is_success() && response.content_length() == Some(0)
+    {
+        return Given::text(format!("({what}: {}, without a body)", named(status)));
+    }
+    let is_error = !status.is_success();
+    let head = match is_error {
+        true => format!("{what} answered with {}.\n", named(status)),
+        false => String::new(),
+    };
+    let limits = Limits {
+        deadline,
+        seconds: patience.timeout.as_secs(),
+        most_bytes: patience.most_bytes,
+    };
+    let stream = Stream::new(response, what, limits);
+    let shown = match is_error {
+        true => ERROR_BYTES,
+        false => u64::MAX,
+    };
+    Given {
+        body: Box::new(Cursor::new(head).chain(stream.take(shown))),
+        is_error,
+    }
+}
+
+/// `HTTP 404 Not Found`.
+fn named(status: StatusCode) -> String {
+    format!("HTTP {status}").trim_end().to_owned()
+}
+
+/// What went wrong on the way, and what may help.
+fn told(what: &str, error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    // The address of the request may have secrets in it.
+    let cause = match error.source() {
+        Some(_) => format!(": {cause}"),
+        None => String::new(),
+    };
+    match error.is_connect() {
+        true => {
+            format!("{what} could not be reached{cause}. The service may be down; try it later.")
+        }
+        false => format!("{what} broke off{cause}. Try it again."),
+    }
+}

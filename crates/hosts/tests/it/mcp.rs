@@ -1,0 +1,420 @@
+//! Tools of MCP servers: a process on standard streams, and one by HTTP.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use spillgate_agent::{Host, OpKind, Span};
+use spillgate_artifact::TokenBudget;
+use spillgate_gateway::{Gateway, ListTools, Server, ToolFilter};
+use spillgate_hosts::{McpError, McpTools, OPENING, open_all};
+use spillgate_measure::Tokenizer;
+use spillgate_offload::{Door, NoLedger, Offloader, Policy};
+use spillgate_query::{Child, Engine};
+use spillgate_store::{ArtifactStore, FileStore, Lifetime};
+use spillgate_testkit::StoppedClock;
+use spillgate_wire::{Access, HttpServer, Intake, ServerCommand, ServerSpec, Via, Ways};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::spawn_blocking;
+
+use crate::web::client;
+use crate::{call, called, told};
+
+/// Bytes of a result that is too large for the memory.
+const LARGE: u64 = 64 << 20;
+
+const LINE: &str = "a line of text\n";
+
+/// Writes what it hears into `$LOG`.
+const SERVER: &str = r#"
+say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+text() { say '{"content":[{"type":"text","text":"'"$1"'"}]}'; }
+any='"inputSchema":{"type":"object"}'
+more=
+while read -r line; do
+  printf '%s\n' "$line" >> "$LOG"
+  id=${line#*\"id\":}; id=${id%%,*}
+  case "$line" in
+    *'"initialize"'*) say '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"},"instructions":"Be kind."}';;
+    *'"tools/list"'*'"cursor"'*) say '{"tools":[{"name":"slow",'"$any"'}'"$more"']}';;
+    *'"tools/list"'*) say '{"tools":[{"name":"echo","description":"Says it again",'"$any"'},{"name":"secret",'"$any"'}],"nextCursor":"2"}';;
+    *'"name":"die"'*) exit 3;;
+    *'"name":"slow"'*) ;;
+    *'"name":"grow"'*) more=',{"name":"new",'"$any"'}'; printf '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'; text grown;;
+    *'"name":"ask"'*) call=$id
+      printf '{"jsonrpc":"2.0","id":"p","method":"ping"}\n{"jsonrpc":"2.0","id":"r","method":"roots/list"}\n'
+      read -r one; read -r two
+      printf '%s\n%s\n' "$one" "$two" >> "$LOG"
+      id=$call; text asked;;
+    *'"name":"fail"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no such thing","data":{"known":["echo"]}}}\n' "$id";;
+    *'"name":"bad"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[\n' "$id";;
+    *'"name":"large"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"
+      head -c 67108864 /dev/zero | tr '\0' x
+      printf '"}]}}\n';;
+    *'"tools/call"'*) text "it works";;
+  esac
+done"#;
+
+/// A directory with a server's script, its log and a store.
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        fs::write(directory.path().join("server.sh"), SERVER).unwrap();
+        Self { directory }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.directory.path().join("log")
+    }
+
+    fn heard(&self) -> String {
+        fs::read_to_string(self.log()).unwrap_or_default()
+    }
+
+    /// Waits until the server has heard something.
+    async fn hears(&self, what: &str) {
+        while !self.heard().contains(what) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    fn script(&self) -> Via {
+        let script = self.directory.path().join("server.sh");
+        Via::Command(ServerCommand {
+            program: "sh".to_owned(),
+            arguments: vec![script.display().to_string()],
+            env: BTreeMap::from([("LOG".to_owned(), self.log().display().to_string())]),
+            ..ServerCommand::default()
+        })
+    }
+
+    fn gateway(&self) -> Gateway {
+        let base = self.directory.path().join("store");
+        let store = FileStore::new(base, Lifetime::Durable, Arc::new(StoppedClock::default()));
+        let store: Arc<dyn ArtifactStore> = Arc::new(store);
+        let access = |_: &HttpServer| {
+            Ok(Access {
+                client: client(),
+                authority: None,
+            })
+        };
+        let intake = Intake::new(Arc::clone(&store));
+        Gateway {
+            offloader: Offloader::new(
+                store,
+                Policy::default(),
+                Tokenizer::Heuristic.counter(),
+                Door::gateway(),
+                Arc::new(StoppedClock::default()),
+                Arc::new(NoLedger),
+            ),
+            ways: Arc::new(Ways::new(intake, Arc::new(access), true)),
+            servers: Vec::new(),
+            page: TokenBudget::new(2500),
+            list_tools: ListTools::Always,
+            engine: Engine::new(Child {
+                program: "false".into(),
+                arguments: Vec::new(),
+            }),
+            extractor: None,
+        }
+    }
+
+    async fn open(&self, server: Server) -> Result<McpTools, McpError> {
+        let mut opened = open_all(&self.gateway(), &[server], OPENING).await;
+        opened.remove(0)
+    }
+
+    async fn server(&self) -> McpTools {
+        self.open(server("s", self.script())).await.unwrap()
+    }
+
+    /// Files of the store, its locks and folders aside.
+    fn stored(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.directory.path().join("store")];
+        let mut files = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                let bytes = fs::metadata(&path).unwrap().len();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false if bytes > 1 << 20 => files.push(path),
+                    false => {}
+                }
+            }
+        }
+        files
+    }
+}
+
+fn server(name: &str, via: Via) -> Server {
+    Server::new(ServerSpec {
+        name: name.to_owned(),
+        via,
+    })
+}
+
+fn names(host: &McpTools) -> String {
+    let names: Vec<String> = host.tools().into_iter().map(|tool| tool.name).collect();
+    names.join(" ")
+}
+
+#[tokio::test]
+async fn a_server_is_used() {
+    let place = Place::new();
+    let host = place.server().await;
+    assert_eq!(names(&host), "echo secret slow");
+    assert_eq!(host.instructions(), Some("Be kind."));
+    assert_eq!(host.tools()[0].description, "Says it again");
+    let mut all = Vec::new();
+    for (tool, arguments) in [
+        ("echo", "{\"n\": 1.0}"),
+        ("echo", ""),
+        ("echo", "[]"),
+        ("fail", "{}"),
+        ("bad", "{}"),
+        ("spillgate_read", "{}"),
+        ("die", "{}"),
+    ] {
+        all.push(told(&host, tool, arguments).await);
+    }
+    assert_snapshot!(all.join("\n"), @r#"
+    it works
+    it works
+    ERROR The arguments are no JSON object; write them as the tool's schema says.
+    ERROR no such thing
+    {"known":["echo"]}
+    ERROR the upstream server `s` answered with a message of 46 bytes that cannot be read
+    it works
+    ERROR the upstream server `s` exited with status 3 before it answered
+    "#);
+    assert!(
+        place
+            .heard()
+            .contains("\"arguments\":{\"n\": 1.0},\"_meta\":{\"progressToken\":")
+    );
+    host.close(false).await;
+    assert_eq!(
+        told(&host, "echo", "{}").await,
+        "ERROR The server `s` was closed."
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_ended_is_started_again() {
+    let place = Place::new();
+    let host = place.server().await;
+    told(&host, "die", "{}").await;
+    while told(&host, "echo", "{}").await != "it works" {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(place.heard().matches("\"initialize\"").count(), 2);
+    host.close(true).await;
+}
+
+#[tokio::test]
+async fn what_a_server_asks_is_answered() {
+    let place = Place::new();
+    let host = place.server().await;
+    assert_eq!(told(&host, "ask", "{}").await, "asked");
+    let heard = place.heard();
+    let answers: Vec<&str> = heard
+        .lines()
+        .filter(|line| line.contains("\"id\":\""))
+        .collect();
+    assert_snapshot!(answers.join("\n"), @r#"
+    {"jsonrpc":"2.0","id":"p","result":{}}
+    {"jsonrpc":"2.0","id":"r","error":{"code":-32601,"message":"this client does not know `roots/list`"}}
+    "#);
+    host.close(true).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_is_cancelled() {
+    let place = Place::new();
+    let host = place.server().await;
+    let slow = call("slow", "{}");
+    let span = Span::root(OpKind::Agent, "test");
+    tokio::select! {
+        given = host.call(&slow, span.scope()) => panic!("{given:?}"),
+        () = place.hears("\"name\":\"slow\"") => {}
+    }
+    place.hears("notifications/cancelled").await;
+    let heard = place.heard();
+    let told: Vec<&str> = heard
+        .lines()
+        .filter(|line| line.contains("cancelled"))
+        .collect();
+    assert_snapshot!(told.join("\n"), @r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4,"reason":"nobody waits for it any more"}}"#);
+    assert_eq!(self::told(&host, "echo", "{}").await, "it works");
+    host.close(true).await;
+}
+
+#[tokio::test]
+async fn tools_that_change_are_listed_again() {
+    let place = Place::new();
+    let host = place.server().await;
+    assert_eq!(told(&host, "grow", "{}").await, "grown");
+    while names(&host) != "echo secret slow new" {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    host.close(true).await;
+}
+
+#[tokio::test]
+async fn only_some_tools_may_be_used() {
+    let place = Place::new();
+    let filtered = Server {
+        tools: ToolFilter::new(&[], &["secret".to_owned()]).unwrap(),
+        ..server("s", place.script())
+    };
+    let host = place.open(filtered).await.unwrap();
+    assert_eq!(names(&host), "echo slow");
+    let refused = told(&host, "secret", "{}").await;
+    assert_eq!(
+        refused,
+        "ERROR the configuration of this gateway does not allow the tool `secret`"
+    );
+    host.close(true).await;
+}
+
+#[tokio::test]
+async fn a_large_result_streams_and_leaves_nothing_behind() {
+    let place = Place::new();
+    let host = place.server().await;
+    let mut given = called(&host, "large", "{}").await;
+    assert!(!given.is_error);
+    assert!(!place.stored().is_empty(), "it is not in the store");
+    let read = spawn_blocking(move || {
+        let mut first = [0; 3];
+        given.body.read_exact(&mut first).unwrap();
+        assert_eq!(&first, b"xxx");
+        std::io::copy(&mut given.body, &mut std::io::sink()).unwrap()
+    });
+    assert_eq!(read.await.unwrap(), LARGE - 3);
+    assert_eq!(place.stored(), Vec::<PathBuf>::new());
+    host.close(true).await;
+}
+
+#[tokio::test]
+async fn servers_that_do_not_start() {
+    let place = Place::new();
+    let shell = |script: &str| {
+        Via::Command(ServerCommand {
+            program: "sh".to_owned(),
+            arguments: vec!["-c".to_owned(), script.to_owned()],
+            ..ServerCommand::default()
+        })
+    };
+    let error = r#"read line; printf '{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"too old"}}\n'; cat"#;
+    let empty = r#"read line; printf '{"jsonrpc":"2.0","id":1,"result":{}}\n'; cat"#;
+    let servers = [
+        server(
+            "gone",
+            Via::Command(ServerCommand {
+                program: "no-such-program".to_owned(),
+                ..ServerCommand::default()
+            }),
+        ),
+        server(
+            "ends",
+            shell("echo loading >&2; echo 'no such directory' >&2; exit 3"),
+        ),
+        server("refuses", shell(error)),
+        server("odd", shell(empty)),
+        server("silent", shell("cat > /dev/null")),
+        server("fine", place.script()),
+    ];
+    let opened = open_all(&place.gateway(), &servers, Duration::from_secs(3)).await;
+    let told = opened.iter().map(|one| match one {
+        Ok(host) => format!("{} has {}", host.name(), names(host)),
+        Err(error) => error.to_string(),
+    });
+    assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    the MCP server `gone` could not be started: `no-such-program`: No such file or directory (os error 2)
+    the MCP server `ends` exited with status 3 (its last words: loading / no such directory)
+    the MCP server `refuses` refused `initialize`: too old
+    the MCP server `odd` answered `initialize` with what is no greeting: missing field `protocolVersion`
+    the MCP server `silent` was not ready within 3 s
+    fine has echo secret slow
+    ");
+}
+
+#[tokio::test]
+async fn a_server_by_http() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let router = Router::new().route("/mcp", axum::routing::post(by_http));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let place = Place::new();
+    let via = Via::Http(HttpServer {
+        url: url.clone(),
+        headers: BTreeMap::new(),
+    });
+    let host = place.open(server("web", via)).await.unwrap();
+    let mut all = Vec::new();
+    for tool in ["echo", "refused", "limited"] {
+        all.push(told(&host, tool, "{}").await);
+    }
+    assert_snapshot!(all.join("\n"), @"
+    by HTTP
+    ERROR The server `web` does not let us in (HTTP status 401); check the header or the token that it is given.
+    ERROR too often
+    ");
+    // What a gateway would store: one in memory, one too large for it.
+    for lines in [10_000, 500_000] {
+        let told = told(&host, "lines", &json!({"n": lines}).to_string()).await;
+        assert!(told == LINE.repeat(lines), "{lines}");
+    }
+    let elsewhere = Via::Http(HttpServer {
+        url: url.replace("/mcp", "/other"),
+        headers: BTreeMap::new(),
+    });
+    let error = place.open(server("other", elsewhere)).await.unwrap_err();
+    assert_snapshot!(error.to_string(), @"the MCP server `other` has no MCP at that address (HTTP status 404); check its url");
+}
+
+/// A server that answers in JSON.
+async fn by_http(body: String) -> Response {
+    let message: Value = serde_json::from_str(&body).unwrap();
+    let status = |code: u16| axum::http::StatusCode::from_u16(code).unwrap();
+    let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+    let result = match (
+        message["method"].as_str(),
+        message["params"]["name"].as_str(),
+    ) {
+        (Some("initialize"), _) => {
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "w", "version": "1"}})
+        }
+        (Some("tools/list"), _) => json!({"tools": [{"name": "echo"}]}),
+        (_, Some("echo")) => text("by HTTP"),
+        (_, Some("lines")) => {
+            let lines = message["params"]["arguments"]["n"].as_u64().unwrap();
+            text(&LINE.repeat(usize::try_from(lines).unwrap()))
+        }
+        (_, Some("refused")) => return (status(401), "who are you?").into_response(),
+        (_, Some("limited")) => {
+            let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -1, "message": "too often"}});
+            return (status(429), as_json(&error)).into_response();
+        }
+        _ => return status(202).into_response(),
+    };
+    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    as_json(&answer).into_response()
+}
+
+fn as_json(value: &Value) -> impl IntoResponse + use<> {
+    ([("content-type", "application/json")], value.to_string())
+}

@@ -1,0 +1,370 @@
+//! How is an agent led from its plan to its end?
+//!
+//! Its tools are opened, its session is run, and what was opened is closed; an agent
+//! below another goes the same way, within the call that it answers.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use etcetera::BaseStrategy;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_agent::{
+    About, CacheLimits, Caching, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache, Ending,
+    Finished, Format, Host, Journal, Launch, NotLaunched, Offers, Orchestrator, Retrieval, Scope,
+    Session, Settings as SessionSettings, SubAgent, Until, run,
+};
+use spillgate_agentfile::{Agent, InputFormat, OutputFormat, Retrieval as Way, Source};
+use spillgate_artifact::{Clock, SystemClock};
+use spillgate_extract::Extractor;
+use spillgate_gateway::Gateway;
+use spillgate_hosts::McpTools;
+use spillgate_llm::Target;
+use spillgate_measure::TokenCounter;
+use spillgate_offload::{Door, NoLedger, Offloader, Policy, Profile, Rule};
+use spillgate_store::{FileStore, Lifetime};
+use spillgate_turns::{Nonces, RandomNonces, Slot};
+use spillgate_wire::{Intake, Ways};
+use tokio::task::JoinSet;
+
+use super::asked::Asked;
+use super::live::Live;
+use super::plan::Plan;
+use super::room::Room;
+use super::sources::{self, Opened};
+use crate::cmd::query;
+use crate::failure::{Failure, Fault};
+use crate::net;
+use crate::settings::{Settings, directories};
+use crate::wiring::GATEWAY_PAGE;
+
+/// What all agents of a run share.
+#[derive(Debug)]
+pub(super) struct Lead {
+    settings: Settings,
+    room: Arc<Room>,
+    is_kept: bool,
+    clock: Arc<dyn Clock>,
+    counter: Arc<dyn TokenCounter>,
+    /// Servers that are ending.
+    closing: Mutex<JoinSet<()>>,
+}
+
+/// An agent whose tools are there and whose session can begin.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) session: String,
+    asked: Asked,
+    settings: SessionSettings,
+    orchestrator: Orchestrator,
+    about: About,
+    servers: Servers,
+}
+
+/// The servers of an agent; they end when it lets them go.
+#[derive(Debug)]
+struct Servers {
+    all: Vec<Arc<McpTools>>,
+    lead: Arc<Lead>,
+}
+
+impl Drop for Servers {
+    /// Whoever was cancelled cannot wait for them: the run does, at its end.
+    fn drop(&mut self) {
+        let all = std::mem::take(&mut self.all);
+        let mut closing = self
+            .lead
+            .closing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !all.is_empty() && tokio::runtime::Handle::try_current().is_ok() {
+            closing.spawn(async move { sources::close(&all, true).await });
+        }
+    }
+}
+
+impl Lead {
+    /// What agents store stays if `is_kept`.
+    pub(super) fn new(settings: Settings, room: Arc<Room>, is_kept: bool) -> Arc<Self> {
+        Arc::new(Self {
+            counter: settings.tokenizer.counter(),
+            settings,
+            room,
+            is_kept,
+            clock: Arc::new(SystemClock),
+            closing: Mutex::default(),
+        })
+    }
+
+    /// Waits until all servers have ended.
+    pub(super) async fn close(&self) {
+        let closing =
+            std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
+        closing.join_all().await;
+    }
+
+    /// Opens what an agent needs for a task.
+    pub(super) async fn ready(
+        self: &Arc<Self>,
+        plan: &Plan,
+        task: String,
+        live: &Arc<Live>,
+    ) -> Result<Ready, Failure> {
+        let agent = &plan.agent;
+        let asked = Asked::ready(plan, &self.settings)?;
+        let lifetime = match self.is_kept {
+            true => Lifetime::Durable,
+            false => Lifetime::Session,
+        };
+        let store = FileStore::new(self.room.path(), lifetime, Arc::clone(&self.clock));
+        let session = store.session().to_string();
+        let offloader = Offloader::new(
+            Arc::new(store),
+            policy(agent)?,
+            Arc::clone(&self.counter),
+            Door::Library,
+            Arc::clone(&self.clock),
+            Arc::new(NoLedger),
+        );
+        let below = self.below(plan, live)?;
+        let opened = sources::open(agent, &gateway(&offloader)?, below).await?;
+        let Opened { hosts, servers } = opened;
+        let servers = Servers {
+            all: servers,
+            lead: Arc::clone(self),
+        };
+        let retrieval = self.retrieval(agent, &asked, &offloader);
+        let mut orchestrator = Orchestrator::new(hosts, offloader, retrieval)
+            .with_call_timeout(agent.tool_timeout.value);
+        if let Some(caching) = self.caching(agent)? {
+            orchestrator = orchestrator.with_cache(caching);
+        }
+        let settings = SessionSettings {
+            system: agent.system.clone(),
+            task,
+            format: format(agent),
+            max_turns: agent.max_turns.value,
+            calls_per_turn: agent.max_tool_calls_per_turn.value,
+            window: asked.window(agent),
+            offers: Offers {
+                status: agent.task_status.value,
+                batch: agent.batch.value,
+            },
+            tools: orchestrator.tools(),
+            retrieval: orchestrator.retrieval(),
+        };
+        let models: Vec<Target> = agent.models.value.clone();
+        Ok(Ready {
+            session,
+            about: About::new(&agent.name.value, &settings, models),
+            asked,
+            settings,
+            orchestrator,
+            servers,
+        })
+    }
+
+    /// A journal of a run that begins now: one of its own, or within a call.
+    pub(super) fn journal(&self, ready: &Ready, within: Option<&Scope>) -> Journal {
+        let (about, clock) = (ready.about.clone(), Arc::clone(&self.clock));
+        match within {
+            Some(scope) => Journal::within(scope, about, clock),
+            None => Journal::begin(about, clock),
+        }
+    }
+
+    /// Runs it to its end.
+    pub(super) async fn run(
+        &self,
+        ready: Ready,
+        journal: &Journal,
+        live: &Live,
+        until: Until,
+    ) -> Result<Finished, Failure> {
+        let limit = ready.settings.window.limit();
+        let nonce = RandomNonces.fresh();
+        let session = Session::begin(ready.settings, Slot::new(nonce), Arc::clone(&self.counter));
+        let session = session.map_err(|error| {
+            Failure::new("too_long", Fault::Caller, error.to_string())
+                .hint("shorten the prompt or the task, give fewer tools, or a model with a larger window (contextWindow)")
+        })?;
+        live.begins(limit, journal);
+        let (finished, _) = run(
+            session,
+            &ready.asked.model,
+            &ready.orchestrator,
+            journal,
+            live,
+            until,
+        )
+        .await;
+        let mut servers = ready.servers;
+        let all = std::mem::take(&mut servers.all);
+        // Who cancels does not want to wait.
+        let hurried = matches!(finished.ending, Ending::Cancelled | Ending::TimedOut);
+        sources::close(&all, hurried).await;
+        Ok(finished)
+    }
+
+    /// The agents that this one may call.
+    fn below(
+        self: &Arc<Self>,
+        plan: &Plan,
+        live: &Arc<Live>,
+    ) -> Result<Vec<Arc<dyn Host>>, Failure> {
+        let each = plan.below.iter().map(|plan| {
+            let agent = &plan.agent;
+            let name = &agent.name.value;
+            let description = agent.description.value.clone();
+            let description =
+                description.unwrap_or_else(|| format!("Gives a task to the agent {name}."));
+            let input = match agent.input_format.value {
+                InputFormat::Text => None,
+                InputFormat::Json => agent.input_schema.value.clone(),
+            };
+            let run = Arc::new(Below {
+                lead: Arc::clone(self),
+                plan: Arc::clone(plan),
+                live: Arc::clone(live),
+            });
+            let host = SubAgent::new(name, &description, input, run);
+            let host = host.map_err(|error| {
+                Failure::new("agent_files", Fault::Caller, error.to_string())
+                    .hint("correct `input.schema` of its prompt file")
+            })?;
+            Ok(Arc::new(host) as Arc<dyn Host>)
+        });
+        each.collect()
+    }
+
+    fn retrieval(&self, agent: &Agent, asked: &Asked, offloader: &Offloader) -> Retrieval {
+        let of = &agent.tool_output;
+        if !of.enabled.value {
+            return Retrieval::Off;
+        }
+        match of.profile.value {
+            Way::Continuation => Retrieval::Continuation {
+                short_ids: self.settings.continuation.short_ids,
+            },
+            Way::Handle => Retrieval::ToolOutput(Box::new(Extractor::new(
+                offloader.clone(),
+                Some(Arc::clone(&asked.extracts)),
+                of.extraction.clone(),
+            ))),
+        }
+    }
+
+    /// What results are kept in for the same call again, if any are.
+    fn caching(&self, agent: &Agent) -> Result<Option<Caching>, Failure> {
+        let of = &agent.cache;
+        if of.ttl.value.is_none() && of.tools.is_empty() {
+            return Ok(None);
+        }
+        let rules = spillgate_agent::CacheRules::new(of.ttl.value, of.tools.clone());
+        let rules = rules.map_err(|error| {
+            Failure::new(
+                "agent_files",
+                Fault::Caller,
+                format!("cache.tools: {error}"),
+            )
+            .hint("patterns are globs such as \"read_*\"")
+        })?;
+        let directory: PathBuf = match &of.dir.value {
+            Some(directory) => directory.clone(),
+            None => directories()?.cache_dir().join("spillgate/agent-tools"),
+        };
+        let limits = CacheLimits {
+            entry_bytes: DEFAULT_ENTRY_BYTES,
+            total_bytes: of.max_bytes.value.unwrap_or(DEFAULT_TOTAL_BYTES),
+        };
+        let cache = DirectoryCache::new(directory, limits, Arc::clone(&self.clock));
+        // Hosts of one name in two configurations are not the same.
+        let sources = agent.tools.iter().map(|source| {
+            let (name, value) = (source.entry.name(), source.entry.value());
+            serde_json::json!([source.entry.file(), name, value])
+        });
+        let realm = sources.collect::<serde_json::Value>().to_string();
+        Ok(Some(Caching::new(Arc::new(cache), rules, &realm)))
+    }
+}
+
+/// An agent below another.
+#[derive(Debug)]
+struct Below {
+    lead: Arc<Lead>,
+    plan: Arc<Plan>,
+    live: Arc<Live>,
+}
+
+impl Launch for Below {
+    fn launch<'a>(
+        &'a self,
+        task: String,
+        scope: &'a Scope,
+    ) -> BoxFuture<'a, Result<Finished, NotLaunched>> {
+        async move {
+            let told = |failure: Failure| NotLaunched(failure.text().to_owned());
+            let agent = &self.plan.agent;
+            let live = Arc::new(self.live.within(&agent.name.value));
+            let ready = self
+                .lead
+                .ready(&self.plan, task, &live)
+                .await
+                .map_err(told)?;
+            let journal = self.lead.journal(&ready, Some(scope));
+            let until = Until {
+                timeout: agent.timeout.value,
+                cancelled: None,
+            };
+            self.lead
+                .run(ready, &journal, &live, until)
+                .await
+                .map_err(told)
+        }
+        .boxed()
+    }
+}
+
+/// Results over the agent's cap are stored, as the seed shows them.
+fn policy(agent: &Agent) -> Result<Policy, Failure> {
+    let cap = &agent.tool_response_max_bytes;
+    let bytes = Some(cap.value.unwrap_or(0));
+    let rule = match agent.tool_output.profile.value {
+        // Its own limit is one of characters.
+        Way::Continuation if agent.tool_output.enabled.value => Rule {
+            profile: Some(Profile::Continuation),
+            max_bytes: bytes.filter(|_| cap.source != Source::BuiltIn),
+            ..Rule::default()
+        },
+        _ => Rule {
+            profile: Some(Profile::Handle),
+            max_bytes: bytes,
+            ..Rule::default()
+        },
+    };
+    Policy::new(rule, [], [])
+        .map_err(|error| Failure::new("settings", Fault::Us, error.to_string()))
+}
+
+fn format(agent: &Agent) -> Format {
+    match agent.output_format.value {
+        OutputFormat::Text => Format::Text,
+        OutputFormat::Markdown => Format::Markdown,
+        OutputFormat::Json => Format::Json(agent.output_schema.value.clone()),
+    }
+}
+
+/// How servers are reached. The session decides about their results, so no more of it
+/// is used.
+fn gateway(offloader: &Offloader) -> Result<Gateway, Failure> {
+    let intake = Intake::new(offloader.store().clone());
+    Ok(Gateway {
+        ways: Arc::new(Ways::new(intake, net::access()?, true)),
+        offloader: offloader.clone(),
+        servers: Vec::new(),
+        page: spillgate_artifact::TokenBudget::new(GATEWAY_PAGE),
+        list_tools: spillgate_gateway::ListTools::default(),
+        engine: query::engine()?,
+        extractor: None,
+    })
+}

@@ -1,0 +1,122 @@
+//! Which lines tell a person what an agent does?
+//!
+//! Everything in them that a tool or a model wrote has gone through
+//! [`one_line`].
+
+use spillgate_agent::{Decided, Op, Status};
+use spillgate_artifact::Reason;
+use spillgate_llm::{Reply, ToolCall, Usage};
+
+use crate::cmd::agent::words::{bytes, count, number, one_line, time, usage};
+
+/// Characters of arguments that are shown, and with `--verbose`.
+const ARGUMENTS: usize = 160;
+const ALL_ARGUMENTS: usize = 2000;
+/// Characters of a name.
+const NAME: usize = 64;
+/// Characters of what went wrong, or of a status.
+const WORDS: usize = 200;
+
+/// The model answered.
+pub(super) fn replied(turn: u32, reply: &Reply) -> String {
+    let target = one_line(&reply.target.to_string(), NAME);
+    format!("turn {turn}: {target}, {}", usage(&reply.usage))
+}
+
+/// The model could not be asked.
+pub(super) fn unanswered(turn: u32, why: &str) -> String {
+    format!("turn {turn}: no reply: {}", one_line(why, WORDS))
+}
+
+/// A call that the model wants.
+pub(super) fn called(call: &ToolCall, is_verbose: bool) -> String {
+    let most = if is_verbose { ALL_ARGUMENTS } else { ARGUMENTS };
+    let name = one_line(&call.name, NAME);
+    format!("→ {name} {}", one_line(&call.arguments, most))
+}
+
+/// A call under way, and what is done for it just now.
+pub(super) fn under_way(op: &Op) -> String {
+    let mut text = one_line(&op.name, NAME);
+    let mut within = op;
+    while let Some(inner) = within.children.iter().rev().find(|op| op.unfinished) {
+        text.push_str(": ");
+        text.push_str(&one_line(&inner.name, NAME));
+        within = inner;
+    }
+    text
+}
+
+/// A call that has come back, and what became of its result.
+pub(super) fn came(op: &Op) -> String {
+    let size = op.response_bytes.map(|size| format!("{}, ", bytes(size)));
+    let cached = if op.cached { "from the cache, " } else { "" };
+    format!(
+        "← {}: {}{cached}{}, {}",
+        one_line(&op.name, NAME),
+        size.unwrap_or_default(),
+        decided(op),
+        time(op.took_ms)
+    )
+}
+
+/// What became of a tool's result.
+pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
+    let why = op.error.as_deref().map(|why| one_line(why, WORDS));
+    let tokens = op.tokens_shown.map(|shown| count(shown, "token", "tokens"));
+    let tokens = tokens
+        .map(|tokens| format!(" ({tokens})"))
+        .unwrap_or_default();
+    match &op.decided {
+        Some(Decided::Shown) => format!("shown{tokens}"),
+        Some(Decided::Stored { handle, reason }) => {
+            format!("stored as {handle} ({})", because(*reason))
+        }
+        Some(Decided::NotStored { .. }) => "could not be stored: its ends are shown".to_owned(),
+        Some(Decided::Cut) => format!("its middle cut out{tokens}"),
+        Some(Decided::Dropped) => "dropped: no room for it".to_owned(),
+        Some(Decided::NotMade) => "not made any more".to_owned(),
+        Some(Decided::Failed) => match why {
+            Some(why) => format!("failed: {why}"),
+            None => "failed".to_owned(),
+        },
+        None if op.unfinished => "not finished".to_owned(),
+        None => "done".to_owned(),
+    }
+}
+
+/// Why a result is not shown.
+fn because(reason: Reason) -> &'static str {
+    match reason {
+        Reason::SizeCap => "over the size cap",
+        Reason::TokenBudget => "over the token budget",
+        Reason::ReserveFailed => "the budget was taken meanwhile",
+    }
+}
+
+/// How far the model says that it is.
+pub(super) fn status(status: &Status) -> String {
+    let part = |name: &str, text: &str| match one_line(text, WORDS) {
+        text if text.is_empty() => String::new(),
+        text => format!("; {name}: {text}"),
+    };
+    format!(
+        "status {}: {}{}{}",
+        one_line(&status.status, NAME),
+        one_line(&status.now, WORDS),
+        part("done", &status.done),
+        part("pending", &status.pending),
+    )
+}
+
+/// How much of the window is in use, and what it has cost.
+pub(super) fn state(turn: u32, tokens: u64, limit: u64, used: &Usage) -> String {
+    let percent = (tokens * 100).checked_div(limit).unwrap_or(100);
+    let cost = used.cost.map(|cost| format!(", {cost}"));
+    format!(
+        "turn {turn}: {} of {} tokens ({percent} %){}",
+        number(tokens),
+        number(limit),
+        cost.unwrap_or_default()
+    )
+}

@@ -1,0 +1,143 @@
+//! Where does a person look?
+//!
+//! On a terminal, what is under way moves below lines that stay; on a pipe there
+//! are lines alone.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::cmd::agent::words::one_line;
+
+/// Between two pictures of what moves.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Characters of the model's text that are kept to be shown: a wide terminal's
+/// line.
+const TAIL: usize = 240;
+
+/// How much a person wants to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cmd::agent) enum Look {
+    /// What moves, on a terminal.
+    Moving,
+    /// Lines.
+    Lines,
+    /// Nothing.
+    Nothing,
+}
+
+impl Look {
+    /// By what was typed, and by what standard error is. A log that is asked for
+    /// would be drawn over.
+    pub(in crate::cmd::agent) fn of(is_quiet: bool, is_verbose: bool, has_log: bool) -> Self {
+        match (is_quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Self::Nothing,
+            (false, true) if !is_verbose && !has_log => Self::Moving,
+            (false, _) => Self::Lines,
+        }
+    }
+}
+
+/// What a person sees.
+#[derive(Debug)]
+pub(super) enum Screen {
+    Moving {
+        all: MultiProgress,
+        state: ProgressBar,
+        words: ProgressBar,
+    },
+    Lines,
+    Nothing,
+}
+
+impl Screen {
+    pub(super) fn of(look: Look) -> Self {
+        match look {
+            Look::Nothing => Self::Nothing,
+            Look::Lines => Self::Lines,
+            Look::Moving => {
+                let all = MultiProgress::new();
+                let words = all.add(bar("  {wide_msg:.dim}"));
+                let state = all.add(bar("{spinner} {msg} ({elapsed})"));
+                state.set_message("starting its tools");
+                state.enable_steady_tick(TICK);
+                Self::Moving { all, state, words }
+            }
+        }
+    }
+
+    /// A line that stays.
+    pub(super) fn line(&self, line: &str) {
+        match self {
+            Self::Nothing => {}
+            Self::Lines => drop(writeln!(std::io::stderr(), "{line}")),
+            Self::Moving { all, .. } => drop(all.println(line)),
+        }
+    }
+
+    /// How far all of it is.
+    pub(super) fn state(&self, text: String) {
+        if let Self::Moving { state, .. } = self {
+            state.set_message(text);
+        }
+    }
+
+    /// The end of what the model has said so far in this reply.
+    pub(super) fn words(&self, said: &str) {
+        if let Self::Moving { words, .. } = self {
+            words.set_message(tail(said));
+        }
+    }
+
+    /// Something that is under way, until its bar is finished; on a pipe none.
+    pub(super) fn under_way(&self, text: String) -> Option<ProgressBar> {
+        let Self::Moving { all, words, .. } = self else {
+            return None;
+        };
+        let one = all.insert_before(words, bar("  {spinner} {wide_msg} ({elapsed})"));
+        one.set_message(text);
+        one.enable_steady_tick(TICK);
+        Some(one)
+    }
+
+    /// Nothing moves any more.
+    pub(super) fn end(&self) {
+        if let Self::Moving { all, state, words } = self {
+            words.finish_and_clear();
+            state.finish_and_clear();
+            drop(all.clear());
+        }
+    }
+}
+
+fn bar(template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template);
+    let style = style.expect("invariant: the template is ours");
+    ProgressBar::new_spinner().with_style(style)
+}
+
+/// The last line's worth of a text.
+fn tail(said: &str) -> String {
+    let from = said
+        .char_indices()
+        .rev()
+        .nth(TAIL - 1)
+        .map_or(0, |(at, _)| at);
+    one_line(&said[from..], TAIL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_text_the_end_is_shown() {
+        assert_eq!(tail("a\nb"), "a b");
+        let long = "ä".repeat(10_000) + "end";
+        let shown = tail(&long);
+        assert!(shown.ends_with("end"), "{shown}");
+        assert_eq!(shown.chars().count(), TAIL);
+    }
+}

@@ -1,0 +1,128 @@
+//! What is to be run: a prompt file, and those that it may call?
+//!
+//! All of it is read before anything is started, so that what is wrong is told at
+//! once, with file, line and key.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use etcetera::BaseStrategy;
+use spillgate_agent::DEFAULT_MAX_DEPTH;
+use spillgate_agentfile::{Agent, ConfigFile, Problems, PromptFile, Settings, resolve};
+
+use crate::failure::{Failure, Fault};
+use crate::settings::directories;
+
+/// Agents of a run, however they call one another.
+const MOST_AGENTS: usize = 100;
+
+/// An agent, and those that it may call.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) agent: Agent,
+    /// The configuration files that hold for it, the nearest first.
+    pub(super) files: Vec<ConfigFile>,
+    pub(super) below: Vec<Arc<Plan>>,
+}
+
+impl Plan {
+    /// Reads `file` with what it names. `over` are options of the command line, for it
+    /// alone; `config` is the configuration file that was named.
+    pub(super) fn read(
+        file: &Path,
+        over: &Settings,
+        config: Option<&Path>,
+    ) -> Result<Arc<Self>, Failure> {
+        let mut reading = Reading {
+            config,
+            above: Vec::new(),
+            count: 0,
+        };
+        reading.plan(file, over).map(Arc::new)
+    }
+}
+
+struct Reading<'a> {
+    config: Option<&'a Path>,
+    /// The files that led here.
+    above: Vec<PathBuf>,
+    count: usize,
+}
+
+impl Reading<'_> {
+    fn plan(&mut self, file: &Path, over: &Settings) -> Result<Plan, Failure> {
+        self.enter(file)?;
+        let prompt = PromptFile::read(file).map_err(|problems| wrong(&problems))?;
+        let lookup = |name: &str| std::env::var(name).ok();
+        let files = ConfigFile::read_all(&self.candidates(file)?, &lookup);
+        let files = files.map_err(|problems| wrong(&problems))?;
+        let agent = resolve(over, &prompt, &files).map_err(|problems| wrong(&problems))?;
+        let below = agent.agents.value.iter();
+        let below = below.map(|file| self.plan(file, &Settings::default()).map(Arc::new));
+        let below = below.collect::<Result<Vec<_>, Failure>>()?;
+        self.above.pop();
+        Ok(Plan {
+            agent,
+            files,
+            below,
+        })
+    }
+
+    /// Notes a file; refuses one that calls itself by way of others.
+    fn enter(&mut self, file: &Path) -> Result<(), Failure> {
+        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let refused = |what: String, hint: &str| {
+            Err(Failure::new("agent_files", Fault::Caller, what).hint(hint))
+        };
+        let way = |from: usize| {
+            let names = self.above[from..].iter().chain([&real]);
+            let names: Vec<String> = names.map(|path| path.display().to_string()).collect();
+            names.join(" → ")
+        };
+        if let Some(from) = self.above.iter().position(|above| *above == real) {
+            let what = format!("agents call one another in a circle: {}", way(from));
+            return refused(what, "take one of them out of `agents`");
+        }
+        if self.above.len() > DEFAULT_MAX_DEPTH {
+            let what = format!(
+                "there are more than {DEFAULT_MAX_DEPTH} agents below one another: {}",
+                way(0)
+            );
+            return refused(what, "let an agent above call the last one itself");
+        }
+        self.count += 1;
+        if self.count > MOST_AGENTS {
+            let what = format!(
+                "{} has more than {MOST_AGENTS} agents below it",
+                self.above[0].display()
+            );
+            return refused(what, "have fewer in `agents`");
+        }
+        self.above.push(real);
+        Ok(())
+    }
+
+    /// Where a configuration may be, the nearest first. One that is in the working
+    /// directory by chance may be a stranger's, and it starts programs.
+    fn candidates(&self, file: &Path) -> Result<Vec<PathBuf>, Failure> {
+        if let Some(config) = self.config {
+            if config.is_file() {
+                return Ok(vec![config.to_owned()]);
+            }
+            let what = format!("there is no configuration file {}", config.display());
+            return Err(Failure::new("config", Fault::Caller, what).hint("check --agent-config"));
+        }
+        let beside = file
+            .parent()
+            .unwrap_or(Path::new(""))
+            .join(".ai-agent.json");
+        let users = directories()?.config_dir().join("spillgate/ai-agent.json");
+        Ok(vec![beside, users])
+    }
+}
+
+/// What is wrong with the files, each thing on a line.
+pub(super) fn wrong(problems: &Problems) -> Failure {
+    Failure::new("agent_files", Fault::Caller, problems.to_string())
+        .hint("docs/agent-files.md has all keys; --dry-run shows what holds")
+}

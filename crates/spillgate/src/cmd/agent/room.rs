@@ -1,0 +1,286 @@
+//! Where does a run keep what it stores, and who clears it away?
+//!
+//! ```text
+//! <parent>/ai-agent-<12 hex>/   0700   one run, as in the seed's layout
+//!   .spillgate.lock             0600   locked for as long as the run lives
+//!   session-<uuid>/…                   what the store keeps
+//! ```
+//!
+//! The directory goes with its run, however that ends. What a killed run left is
+//! told from a living one's by the lock, which dies with the process; a directory
+//! without our lock is somebody else's, whatever its name.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+use spillgate_artifact::FileId;
+
+use crate::failure::{Failure, Fault};
+
+/// First letters of a run's directory (seed 001).
+const PREFIX: &str = "ai-agent-";
+/// Hexadecimal digits behind them.
+const DIGITS: usize = 12;
+const LOCK: &str = ".spillgate.lock";
+
+/// The directory of a run; it is removed with the last of those who have it.
+#[derive(Debug)]
+pub(super) struct Room {
+    path: PathBuf,
+    is_kept: AtomicBool,
+    /// Locked; closing it unlocks it.
+    _lock: File,
+}
+
+impl Room {
+    /// Makes a directory below `parent`, which is made if it is not there.
+    pub(super) fn open(parent: &Path) -> Result<Arc<Self>, Failure> {
+        let wrong = |error: io::Error| {
+            let what = format!(
+                "the directory of the run cannot be made below {}: {error}",
+                parent.display()
+            );
+            Failure::new("store", Fault::Us, what)
+                .hint("name a directory that may be written to with --store-dir DIR")
+        };
+        let parent = std::path::absolute(parent).map_err(wrong)?;
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700);
+        builder.recursive(true).create(&parent).map_err(wrong)?;
+        builder.recursive(false);
+        let path = parent.join(name());
+        builder.create(&path).map_err(wrong)?;
+        let lock = locked(&path).inspect_err(|_| drop(fs::remove_dir_all(&path)));
+        Ok(Arc::new(Self {
+            path,
+            is_kept: AtomicBool::new(false),
+            _lock: lock.map_err(wrong)?,
+        }))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// It stays when the run ends. Nobody clears it away then.
+    pub(super) fn keep(&self) {
+        self.is_kept.store(true, Ordering::SeqCst);
+        // Without the lock it is no leftover either.
+        drop(fs::remove_file(self.path.join(LOCK)));
+    }
+
+    /// Removes it now, unless it is to be kept. A second time does nothing.
+    pub(super) fn remove(&self) {
+        if self.is_kept.load(Ordering::SeqCst) {
+            return;
+        }
+        // Somebody may be writing into it just now; what stays is found at the next
+        // start, by its lock, which goes last.
+        for entry in entries(&self.path) {
+            if entry.file_name() != LOCK {
+                drop(remove_all(&entry.path()));
+            }
+        }
+        drop(fs::remove_dir_all(&self.path));
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// A run's stay in its room: with its end the room goes, whoever else has it, and be
+/// the end a panic.
+#[derive(Debug)]
+pub(super) struct Stay(Arc<Room>);
+
+impl Stay {
+    pub(super) fn in_room(room: Arc<Room>) -> Self {
+        Self(room)
+    }
+
+    pub(super) fn room(&self) -> &Arc<Room> {
+        &self.0
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.0.remove();
+    }
+}
+
+/// Removes what killed runs of this user left below `parent`; how many. Never an
+/// error: the run that asks has its own room.
+pub(super) fn clear_leftovers(parent: &Path) -> usize {
+    let leftovers = entries(parent).into_iter().filter(|entry| {
+        let name = entry.file_name();
+        name.to_str().is_some_and(is_name) && is_ours(&entry.path())
+    });
+    let removed = leftovers.filter(|entry| match unlocked(&entry.path()) {
+        // Held until all is gone, so that no two clear the same.
+        Some(_lock) => fs::remove_dir_all(entry.path()).is_ok(),
+        None => false,
+    });
+    removed.count()
+}
+
+/// Twelve digits that nobody can guess, so that nobody can be there first.
+fn name() -> String {
+    let random = FileId::random().to_string().replace('-', "");
+    // The first digits of a random UUID are all random.
+    format!("{PREFIX}{}", &random[..DIGITS])
+}
+
+fn is_name(name: &str) -> bool {
+    name.strip_prefix(PREFIX).is_some_and(|digits| {
+        let is_digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
+        digits.len() == DIGITS && digits.bytes().all(is_digit)
+    })
+}
+
+/// Whether it is a directory, no link to one, and of this user.
+fn is_ours(path: &Path) -> bool {
+    fs::symlink_metadata(path)
+        .is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw())
+}
+
+/// The lock of a new directory. It is locked before it has its name: who sees
+/// it by that can tell at once whether its run lives.
+fn locked(directory: &Path) -> io::Result<File> {
+    let draft = directory.join(format!("{LOCK}-draft"));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let lock = options.open(&draft)?;
+    lock.lock()?;
+    fs::rename(&draft, directory.join(LOCK))?;
+    Ok(lock)
+}
+
+/// The lock of a directory whose run has ended.
+fn unlocked(directory: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    let no_follow = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
+    options
+        .read(true)
+        .custom_flags(no_follow.bits().cast_signed());
+    let lock = options.open(directory.join(LOCK)).ok()?;
+    let is_file = lock.metadata().is_ok_and(|found| found.is_file());
+    (is_file && lock.try_lock().is_ok()).then_some(lock)
+}
+
+fn remove_all(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    }
+}
+
+fn entries(directory: &Path) -> Vec<fs::DirEntry> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_room_goes_with_its_run_and_only_with_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let room = Room::open(&parent.path().join("new")).unwrap();
+        let path = room.path().to_owned();
+        assert!(
+            is_name(path.file_name().unwrap().to_str().unwrap()),
+            "{path:?}"
+        );
+        assert_eq!((mode(&path), mode(&path.join(LOCK))), (0o700, 0o600));
+        fs::create_dir(path.join("session-x")).unwrap();
+        fs::write(path.join("session-x/text"), "x").unwrap();
+        assert_eq!(clear_leftovers(path.parent().unwrap()), 0, "it lives");
+        room.remove();
+        room.remove();
+        assert!(!path.exists());
+        let kept = Room::open(parent.path()).unwrap();
+        let path = kept.path().to_owned();
+        kept.keep();
+        drop(kept);
+        assert!(path.exists());
+        assert_eq!(clear_leftovers(parent.path()), 0, "it is to be kept");
+        let unusable = Room::open(&path.join("x\0y")).unwrap_err();
+        assert!(unusable.text().contains("cannot be made below"));
+    }
+
+    #[test]
+    fn a_panic_is_an_end_too() {
+        let parent = tempfile::tempdir().unwrap();
+        let room = Room::open(parent.path()).unwrap();
+        // As a task that is still under way has it.
+        let elsewhere = Arc::clone(&room);
+        let panicked = std::panic::catch_unwind(|| {
+            let stay = Stay::in_room(room);
+            fs::write(stay.room().path().join("text"), "x").unwrap();
+            panic!("something is not as it has to be");
+        });
+        assert!(panicked.is_err());
+        assert!(!elsewhere.path().exists());
+    }
+
+    /// A directory of that name as a killed run leaves it.
+    fn leftover(parent: &Path, name: &str) -> PathBuf {
+        let path = parent.join(name);
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join(LOCK), "").unwrap();
+        fs::write(path.join("text"), "x").unwrap();
+        path
+    }
+
+    #[test]
+    fn only_what_a_killed_run_of_ours_left_is_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let parent = parent.path();
+        let dead = leftover(parent, "ai-agent-0123456789ab");
+        let living = leftover(parent, "ai-agent-0123456789ac");
+        let lock = File::open(living.join(LOCK)).unwrap();
+        lock.lock().unwrap();
+        let mut others = vec![living];
+        for name in [
+            "ai-agent-0123456789",
+            "ai-agent-0123456789AB",
+            "agent-0123456789ab",
+        ] {
+            others.push(leftover(parent, name));
+        }
+        // Without a lock of ours, or with a link or a pipe in its place.
+        let foreign = parent.join("ai-agent-0123456789ad");
+        fs::create_dir(&foreign).unwrap();
+        let linked = leftover(parent, "ai-agent-0123456789ae");
+        fs::remove_file(linked.join(LOCK)).unwrap();
+        symlink(dead.join("text"), linked.join(LOCK)).unwrap();
+        others.extend([foreign, linked]);
+        // A link to a directory that would be removed.
+        let target = leftover(parent, "elsewhere");
+        symlink(&target, parent.join("ai-agent-0123456789af")).unwrap();
+        others.extend([target.join("text"), parent.join("ai-agent-0123456789af")]);
+        assert_eq!(clear_leftovers(parent), 1);
+        assert!(!dead.exists());
+        for path in others {
+            assert!(path.exists(), "{path:?}");
+        }
+        assert_eq!(clear_leftovers(&parent.join("not-there")), 0);
+    }
+}

@@ -1,0 +1,246 @@
+//! Where do an agent's tools come from?
+//!
+//! Everything that its files name has to be there: an agent that was given a server
+//! and has none would do something else than it was told to.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use globset::escape;
+use reqwest::{Client, Url};
+use spillgate_agent::Host;
+use spillgate_agentfile::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
+use spillgate_gateway::{Gateway, Server, ToolFilter};
+use spillgate_hosts::{Choice, McpTools, OPENING, OpenApi, RestTool, RestTools, choose, open_all};
+use spillgate_wire::{HttpServer, ServerCommand, ServerLog, ServerSpec, Via};
+
+use super::plan::wrong;
+use crate::failure::{Failure, Fault};
+use crate::net;
+
+/// The tools of an agent, ready to be called.
+#[derive(Debug, Default)]
+pub(super) struct Opened {
+    pub(super) hosts: Vec<Arc<dyn Host>>,
+    /// Those of `hosts` that have to be closed.
+    pub(super) servers: Vec<Arc<McpTools>>,
+}
+
+/// The servers of an agent as the gateway knows servers.
+pub(super) fn servers(agent: &Agent) -> Result<Vec<Server>, Failure> {
+    let named = agent.tools.iter().filter_map(|source| {
+        let server = source.server.as_ref()?;
+        Some(server_of(source, server))
+    });
+    named.collect()
+}
+
+fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure> {
+    let http = |url: &String| HttpServer {
+        url: url.clone(),
+        headers: server.headers.clone(),
+    };
+    let via = match (&server.command, &server.url) {
+        (Some(program), _) => Via::Command(ServerCommand {
+            program: program.clone(),
+            arguments: server.args.clone(),
+            env: server.env.clone(),
+            directory: server.cwd.as_ref().map(|cwd| directory(source).join(cwd)),
+            // What it writes would stand in the middle of the live view, as a stranger wrote it.
+            log: ServerLog::LastWords,
+        }),
+        (None, Some(url)) if server.kind == Some(McpKind::Sse) => Via::Sse(http(url)),
+        (None, Some(url)) => Via::Http(http(url)),
+        (None, None) => {
+            let error = source.entry.wrong(&[], "has neither `command` nor `url`");
+            return Err(wrong(&Problems::from(error)));
+        }
+    };
+    let tools = ToolFilter::new(&server.allow, &server.deny).map_err(|error| {
+        let error = source
+            .entry
+            .wrong(&["allow"], format!("a tool pattern is wrong: {error}"));
+        wrong(&Problems::from(error))
+    })?;
+    let spec = ServerSpec {
+        name: source.entry.name().to_owned(),
+        via,
+    };
+    let silence = server.timeout.map(|time| Some(time.get()));
+    let server = Server::new(spec);
+    Ok(Server {
+        tools,
+        timeout: silence.unwrap_or(server.timeout),
+        ..server
+    })
+}
+
+/// The directory that paths of an entry are from.
+fn directory(source: &ToolSource) -> &Path {
+    source.entry.file().parent().unwrap_or(Path::new(""))
+}
+
+/// The descriptions of REST tools and APIs, read but not yet used: what is wrong with
+/// them is told before anything is started.
+#[derive(Debug)]
+pub(super) enum Described {
+    Rest(RestTool),
+    Api(OpenApi),
+}
+
+/// What an agent's files say of its REST tools and APIs, in their order.
+pub(super) fn described(agent: &Agent) -> Result<Vec<(&ToolSource, Described)>, Failure> {
+    let sources = agent.tools.iter();
+    let read = sources.filter_map(|source| match source.kind {
+        SourceKind::Mcp => None,
+        SourceKind::Rest => Some((source, source.entry.read().map(Described::Rest))),
+        SourceKind::OpenApi => Some((source, source.entry.read().map(Described::Api))),
+    });
+    let read = read.map(|(source, described)| match described {
+        Ok(described) => Ok((source, described)),
+        Err(problems) => Err(wrong(&problems)),
+    });
+    read.collect()
+}
+
+/// Opens all of them. `gateway` says how servers are reached; `below` are the agents that
+/// this one may call.
+pub(super) async fn open(
+    agent: &Agent,
+    gateway: &Gateway,
+    below: Vec<Arc<dyn Host>>,
+) -> Result<Opened, Failure> {
+    let mut opened = Opened::default();
+    let servers = servers(agent)?;
+    let mut failed = Vec::new();
+    for one in open_all(gateway, &servers, OPENING).await {
+        match one {
+            Ok(server) => opened.servers.push(Arc::new(server)),
+            Err(error) => failed.push(error.to_string()),
+        }
+    }
+    let mut hosts: Vec<Arc<dyn Host>> = Vec::new();
+    let servers = opened.servers.iter();
+    hosts.extend(servers.map(|server| Arc::clone(server) as Arc<dyn Host>));
+    match described_hosts(agent).await {
+        Ok(described) => hosts.extend(described),
+        Err(failure) => failed.push(failure.text().to_owned()),
+    }
+    if !failed.is_empty() {
+        close(&opened.servers, true).await;
+        return Err(not_started(&failed));
+    }
+    hosts.extend(below);
+    match chosen(agent, &hosts) {
+        Ok(chosen) => opened.hosts = chosen,
+        Err(failure) => {
+            close(&opened.servers, true).await;
+            return Err(failure);
+        }
+    }
+    Ok(opened)
+}
+
+/// Those tools of `hosts` that the agent is to have.
+fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, Failure> {
+    let mut patterns = Vec::new();
+    for source in &agent.tools {
+        let name = escape(source.entry.name());
+        match &source.only[..] {
+            [] => patterns.push(name),
+            only => patterns.extend(only.iter().map(|tool| format!("{name}/{tool}"))),
+        }
+    }
+    let sources: Vec<&str> = agent
+        .tools
+        .iter()
+        .map(|source| source.entry.name())
+        .collect();
+    let below = hosts
+        .iter()
+        .map(|host| host.name())
+        .filter(|name| !sources.contains(name));
+    patterns.extend(below.map(escape));
+    let refused = |what: String, hint: &str| {
+        Failure::new("agent_files", Fault::Caller, what).hint(hint.to_owned())
+    };
+    let choice = Choice::new(&patterns);
+    let choice = choice.map_err(|error| refused(error.to_string(), "correct it in `tools`"))?;
+    let chosen = choose(hosts, &choice);
+    match &chosen.unmatched[..] {
+        [] => Ok(chosen.hosts),
+        some => {
+            let what = format!("`tools` names what is not there: {}", some.join(", "));
+            Err(refused(what, &tools_of(hosts)))
+        }
+    }
+}
+
+/// What there is to choose from.
+fn tools_of(hosts: &[Arc<dyn Host>]) -> String {
+    /// Names of a host that are told.
+    const MOST: usize = 20;
+    let told = hosts.iter().map(|host| {
+        let tools = host.tools();
+        let mut names: Vec<&str> = tools
+            .iter()
+            .take(MOST)
+            .map(|tool| tool.name.as_str())
+            .collect();
+        if tools.len() > MOST {
+            names.push("…");
+        }
+        match &names[..] {
+            [] => format!("{} has no tools", host.name()),
+            names => format!("{} has {}", host.name(), names.join(", ")),
+        }
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+async fn described_hosts(agent: &Agent) -> Result<Vec<Arc<dyn Host>>, Failure> {
+    let mut hosts: Vec<Arc<dyn Host>> = Vec::new();
+    for (source, described) in described(agent)? {
+        let name = source.entry.name();
+        let blamed = |what: String| wrong(&Problems::from(source.entry.wrong(&[], what)));
+        let tools = match described {
+            Described::Rest(tool) => RestTools::one(name, &tool, client(&tool.url)?)
+                .map_err(|error| blamed(error.to_string()))?,
+            Described::Api(api) => {
+                let client = client(api.base_url.as_ref().unwrap_or(&api.spec))?;
+                let loaded = api.load(name, directory(source), client).await;
+                loaded.map_err(|error| blamed(error.to_string()))?
+            }
+        };
+        hosts.push(Arc::new(tools));
+    }
+    Ok(hosts)
+}
+
+/// A client for an address with placeholders; one for any address where the host is
+/// one.
+fn client(address: &str) -> Result<Client, Failure> {
+    let before = address.split("${").next().unwrap_or_default();
+    let url = Url::parse(before).ok().filter(Url::has_host);
+    let anywhere = || Url::parse("https://localhost.invalid").expect("invariant: it is an address");
+    net::client(&url.unwrap_or_else(anywhere))
+}
+
+fn not_started(failed: &[String]) -> Failure {
+    Failure::new("server_not_started", Fault::Upstream, failed.join("\n")).hint(
+        "correct it in .ai-agent.json, or take it out of `tools`; --dry-run shows what is started",
+    )
+}
+
+/// How long servers may take to end together.
+const ENDING: Duration = Duration::from_secs(8);
+
+/// Ends servers, all at once.
+pub(super) async fn close(servers: &[Arc<McpTools>], hurried: bool) {
+    let closing = servers.iter().map(|server| server.close(hurried));
+    let all = futures_util::future::join_all(closing);
+    if tokio::time::timeout(ENDING, all).await.is_err() {
+        tracing::warn!("servers did not end in time");
+    }
+}

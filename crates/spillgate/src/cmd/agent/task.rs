@@ -1,0 +1,193 @@
+//! What is the agent to do?
+//!
+//! The task stands on the command line or comes by standard input, not both: what
+//! was piped to an agent and not read would be lost without a word.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
+
+use crate::failure::{Failure, Fault};
+
+/// Bytes of a task that are read: more than any model's context.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// What begins to come by a pipe so soon was meant for us.
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// Where a task may come from beside the command line.
+pub(super) trait Input {
+    /// Whether a person would have to type it.
+    fn is_terminal(&self) -> bool;
+    /// Whether there is something to read, as far as one can tell at once.
+    fn has_something(&mut self) -> io::Result<bool>;
+    /// All of it, or what of it may be read.
+    fn all(&mut self, most: u64) -> io::Result<Vec<u8>>;
+}
+
+/// The standard input of this process.
+pub(super) struct Stdin;
+
+impl Input for Stdin {
+    fn is_terminal(&self) -> bool {
+        io::IsTerminal::is_terminal(&io::stdin())
+    }
+
+    fn has_something(&mut self) -> io::Result<bool> {
+        let stdin = io::stdin();
+        let kind = FileType::from_raw_mode(fstat(&stdin)?.st_mode);
+        if !matches!(kind, FileType::RegularFile | FileType::Fifo) {
+            return Ok(false); // a terminal, /dev/null, somebody's socket
+        }
+        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+        if poll(&mut waiting, Some(&AT_ONCE))? == 0 {
+            return Ok(false);
+        }
+        // Nothing of it is used: it is an error to have it.
+        let mut first = [0];
+        let mut file = File::from(stdin.as_fd().try_clone_to_owned()?);
+        Ok(file.read(&mut first)? > 0)
+    }
+
+    fn all(&mut self, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// The task, from these arguments or from `input`.
+pub(super) fn task(arguments: &[String], input: &mut dyn Input) -> Result<String, Failure> {
+    match arguments {
+        [] if input.is_terminal() => Err(usage(
+            "there is no task",
+            "give it as an argument in quotes, or on standard input: `echo TASK | spillgate agent FILE`",
+        )),
+        [] => read(input),
+        [dash] if dash == "-" => read(input),
+        [one] => match input.has_something()? {
+            true => Err(usage(
+                "the task is given twice: as an argument and on standard input",
+                "give one of them; what is piped can be the whole task, or `< /dev/null` keeps it out",
+            )),
+            false => worded(one),
+        },
+        several if several.iter().any(|one| one == "-") => Err(usage(
+            "the task is given twice: as an argument and, by `-`, on standard input",
+            "leave one of them out",
+        )),
+        several => Err(usage(
+            &format!("the task is given in {} arguments", several.len()),
+            "put it in quotes: spillgate agent FILE \"the whole task\"",
+        )),
+    }
+}
+
+fn read(input: &mut dyn Input) -> Result<String, Failure> {
+    let bytes = input.all(MOST_BYTES + 1)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(usage(
+            &format!("the task on standard input is over {MOST_BYTES} bytes"),
+            "no model could read it: have the agent read it by a tool, or store it with `spillgate put`",
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        usage(
+            &format!("the task on standard input is no text: byte {at} is not UTF-8"),
+            "give the task in words; files are read by tools",
+        )
+    })?;
+    worded(&text)
+}
+
+fn worded(text: &str) -> Result<String, Failure> {
+    match text.trim() {
+        "" => Err(usage(
+            "the task is empty",
+            "say in words what is to be done, as an argument or on standard input",
+        )),
+        task => Ok(task.to_owned()),
+    }
+}
+
+fn usage(what: &str, hint: &str) -> Failure {
+    Failure::new("usage", Fault::Caller, what)
+        .hint(hint)
+        .code(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    struct Given {
+        is_terminal: bool,
+        bytes: Vec<u8>,
+    }
+
+    impl Input for Given {
+        fn is_terminal(&self) -> bool {
+            self.is_terminal
+        }
+
+        fn has_something(&mut self) -> io::Result<bool> {
+            Ok(!self.is_terminal && !self.bytes.is_empty())
+        }
+
+        fn all(&mut self, most: u64) -> io::Result<Vec<u8>> {
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            Ok(self.bytes[..self.bytes.len().min(most)].to_vec())
+        }
+    }
+
+    #[test]
+    fn a_task_comes_one_way() {
+        let large = vec![b'x'; 17 << 20];
+        let cases: [(&[&str], Option<&[u8]>); 11] = [
+            (&["find it"], None),
+            (&["find it"], Some(b"")),
+            (&[], Some(b" find it\n")),
+            (&["-"], Some(b"find it")),
+            (&[], None),
+            (&[], Some(b" \n")),
+            (&["find it"], Some(b"and this")),
+            (&["find it", "-"], Some(b"and this")),
+            (&["find", "it"], None),
+            (&[], Some(b"ab\xff")),
+            (&["-"], Some(&large)),
+        ];
+        let told = cases.map(|(arguments, piped)| {
+            let arguments: Vec<String> = arguments.iter().map(|&one| one.to_owned()).collect();
+            let mut input = Given {
+                is_terminal: piped.is_none(),
+                bytes: piped.unwrap_or_default().to_vec(),
+            };
+            match task(&arguments, &mut input) {
+                Ok(task) => format!("{task:?}"),
+                Err(failure) => format!("{}: {}", failure.code, failure.text()),
+            }
+        });
+        assert_snapshot!(told.join("\n"), @r#"
+        "find it"
+        "find it"
+        "find it"
+        "find it"
+        2: there is no task
+        2: the task is empty
+        2: the task is given twice: as an argument and on standard input
+        2: the task is given twice: as an argument and, by `-`, on standard input
+        2: the task is given in 2 arguments
+        2: the task on standard input is no text: byte 2 is not UTF-8
+        2: the task on standard input is over 16777216 bytes
+        "#);
+    }
+}

@@ -1,0 +1,107 @@
+//! The file of `--trace`: whole at any moment, whatever ends the run.
+//!
+//! It is written beside itself and renamed into place: while the run goes on, and
+//! once more at its end. Who kills the run leaves what was known seconds before.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, Fault};
+
+/// Where a trace is kept.
+#[derive(Debug)]
+pub(super) struct TraceFile {
+    path: PathBuf,
+    draft: PathBuf,
+}
+
+impl TraceFile {
+    /// At `path`, which must be no file yet or an ordinary one. It quotes what tools
+    /// gave, so it is for its owner alone.
+    pub(super) fn at(path: &Path) -> Result<Self, Failure> {
+        let path = std::path::absolute(path)?;
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        let Some(name) = name.filter(|_| !path.is_dir()) else {
+            return Err(wrong(&path, "it is a directory"));
+        };
+        // What is renamed over /dev/null or a pipe takes its place.
+        let is_file = fs::symlink_metadata(&path).map(|found| found.is_file());
+        if is_file.is_ok_and(|is_file| !is_file) {
+            return Err(wrong(&path, "it is no ordinary file"));
+        }
+        let draft = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+        Ok(Self { path, draft })
+    }
+
+    /// Puts this in the place of what is there.
+    pub(super) fn write(&self, trace: &impl serde::Serialize) -> Result<(), Failure> {
+        self.replace(trace).map_err(|error| {
+            drop(fs::remove_file(&self.draft));
+            wrong(&self.path, &error.to_string())
+        })
+    }
+
+    fn replace(&self, trace: &impl serde::Serialize) -> io::Result<()> {
+        let mut json = serde_json::to_vec_pretty(trace)?;
+        json.push(b'\n');
+        // One of that name is what another process with our id left.
+        drop(fs::remove_file(&self.draft));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        options.open(&self.draft)?.write_all(&json)?;
+        fs::rename(&self.draft, &self.path)
+    }
+}
+
+fn wrong(path: &Path, what: &str) -> Failure {
+    let message = format!(
+        "the trace could not be written to {}: {what}",
+        path.display()
+    );
+    Failure::new("io", Fault::Us, message).hint("name another file with --trace FILE")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("t.json");
+        fs::write(&path, "what was there, and longer than what comes").unwrap();
+        let file = TraceFile::at(&path).unwrap();
+        file.write(&[1]).unwrap();
+        file.write(&[2, 3]).unwrap();
+        let read: Vec<u32> = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(read, [2, 3]);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "no draft");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = file.write(&[4]).unwrap_err();
+        assert!(error.text().contains("t.json: "), "{}", error.text());
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "no draft");
+    }
+
+    #[test]
+    fn only_an_ordinary_file_is_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let link = home.path().join("link");
+        symlink("/dev/null", &link).unwrap();
+        for (path, what) in [
+            (Path::new("/dev/null"), "no ordinary file"),
+            (&link, "no ordinary file"),
+            (home.path(), "a directory"),
+            (Path::new("/"), "a directory"),
+        ] {
+            let error = TraceFile::at(path).unwrap_err();
+            assert!(error.text().contains(what), "{path:?}: {}", error.text());
+        }
+    }
+}

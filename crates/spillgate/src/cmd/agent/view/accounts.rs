@@ -1,0 +1,122 @@
+//! What did a run cost, and what did its tools give?
+
+use spillgate_agent::{Accounting, Part};
+use spillgate_llm::Usage;
+
+use super::table::{Side, table};
+use crate::cmd::agent::words::{number, one_line};
+
+/// Characters of a name.
+const NAME: usize = 60;
+
+/// Two tables: models and tools, those of sub-agents behind their names.
+pub(super) fn accounts(accounting: &Accounting) -> String {
+    format!("{}\n{}", models(accounting), tools(accounting))
+}
+
+fn models(accounting: &Accounting) -> String {
+    let head = [
+        "asked by",
+        "model",
+        "calls",
+        "unanswered",
+        "in",
+        "cached",
+        "out",
+        "cost",
+    ];
+    let mut rows = vec![head.map(str::to_owned)];
+    for row in &accounting.models {
+        let by = match row.part {
+            Part::Own => "the agent",
+            Part::ToolOutput => "tool_output",
+            Part::SubAgents => "sub-agents",
+        };
+        let spent = &row.spent;
+        rows.push(asked(
+            by,
+            &one_line(&row.target, NAME),
+            spent.calls,
+            spent.unanswered,
+            &spent.usage,
+        ));
+    }
+    let total = &accounting.total;
+    rows.push(asked(
+        "all",
+        "",
+        total.calls,
+        total.unanswered,
+        &total.usage,
+    ));
+    let (left, right) = (Side::Left, Side::Right);
+    table(
+        [left, left, right, right, right, right, right, right],
+        &rows,
+    )
+}
+
+fn asked(by: &str, model: &str, calls: u64, unanswered: u64, usage: &Usage) -> [String; 8] {
+    [
+        by.to_owned(),
+        model.to_owned(),
+        number(calls),
+        some(unanswered),
+        number(usage.input),
+        some(usage.cached_input),
+        number(usage.output),
+        usage.cost.map(|cost| cost.to_string()).unwrap_or_default(),
+    ]
+}
+
+fn tools(accounting: &Accounting) -> String {
+    let head = [
+        "tool",
+        "calls",
+        "failed",
+        "cached",
+        "stored",
+        "cut",
+        "dropped",
+        "bytes",
+        "tokens shown",
+    ];
+    let mut rows = vec![head.map(str::to_owned)];
+    enter(&mut rows, accounting, "");
+    if rows.len() == 1 {
+        return "no tool was called\n".to_owned();
+    }
+    let (left, right) = (Side::Left, Side::Right);
+    let sides = [left, right, right, right, right, right, right, right, right];
+    table(sides, &rows)
+}
+
+fn enter(rows: &mut Vec<[String; 9]>, accounting: &Accounting, who: &str) {
+    for tool in &accounting.tools {
+        let server = tool.server.as_deref().filter(|server| *server != tool.tool);
+        let server = server.map(|server| format!(" ({})", one_line(server, NAME)));
+        let name = one_line(&tool.tool, NAME);
+        rows.push([
+            format!("{who}{name}{}", server.unwrap_or_default()),
+            number(tool.calls),
+            some(tool.failures),
+            some(tool.cached),
+            some(tool.stored),
+            some(tool.cut),
+            some(tool.dropped),
+            number(tool.bytes),
+            number(tool.tokens_shown),
+        ]);
+    }
+    for (name, inner) in &accounting.agents {
+        enter(rows, inner, &format!("{who}{}: ", one_line(name, NAME)));
+    }
+}
+
+/// Nothing is shown as nothing.
+fn some(many: u64) -> String {
+    match many {
+        0 => String::new(),
+        many => number(many),
+    }
+}

@@ -1,0 +1,279 @@
+//! An agent's surroundings: a model that follows a script, an MCP server, files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use spillgate_artifact::Handle;
+use tokio::runtime::Runtime;
+use wiremock::matchers::{method, path};
+use wiremock::{Mock, MockServer, Request, ResponseTemplate};
+
+use super::tool::{Tool, feed};
+
+/// `server.sh`: a server whose `log` is large, whose `note` is small and whose
+/// `slow` never comes back.
+const SERVER: &str = r#"
+say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+text() { say '{"content":[{"type":"text","text":"'"$1"'"}]}'; }
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}; id=${id%%\}*}
+  case "$line" in
+    *'"initialize"'*) say '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"lab","version":"1"}}';;
+    *'"tools/list"'*) say '{"tools":[
+      {"name":"log","description":"gives a long log","inputSchema":{"type":"object"}},
+      {"name":"note","description":"gives a note","inputSchema":{"type":"object","properties":{"name":{"type":"string"}}}},
+      {"name":"slow","description":"never comes back","inputSchema":{"type":"object"}}]}' | tr -d '\n'; echo;;
+    *'"name":"log"'*) text "$(seq -f 'line %g of the log\n' 1 2000 | tr -d '\n')";;
+    *'"name":"note"'*) text "a note \u001b[31mwith a colour";;
+    *'"name":"slow"'*) : > "$MARK";;
+  esac
+done"#;
+
+/// Bytes of a handle.
+const HANDLE: usize = 8 + 36 + 1 + 36;
+
+/// The prompt file of most tests.
+pub(crate) const PROMPT: &str =
+    "---\nmodels: mock/reader\ntools: [lab]\n---\nYou find things out.\n";
+
+/// A step of a script: what the model says in the place of this reply.
+#[derive(Clone)]
+pub(crate) enum Step {
+    /// It calls these.
+    Calls(Vec<(&'static str, Value)>),
+    /// It calls `agent__final_report` with this.
+    Reports(&'static str),
+    /// It writes this; `NONCE` is the wrapper's.
+    Says(&'static str),
+}
+
+/// A model that follows a script for each agent: the first whose mark is in the
+/// request's system prompt. Which step is next is told by the replies that the
+/// request has.
+pub(crate) struct Script {
+    // The server lives on it.
+    runtime: Runtime,
+    server: MockServer,
+}
+
+impl Script {
+    pub(crate) fn of(scripts: Vec<(&'static str, Vec<Step>)>) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let server = runtime.block_on(MockServer::start());
+        let reply = move |request: &Request| answer(&scripts, request);
+        let mock = Mock::given(method("POST")).and(path("/v1/chat/completions"));
+        runtime.block_on(mock.respond_with(reply).mount(&server));
+        // An API beside it, for REST tools.
+        let weather = |request: &Request| {
+            ResponseTemplate::new(200).set_body_string(format!("rain in {}", request.url.path()))
+        };
+        let mock = Mock::given(method("GET")).respond_with(weather);
+        runtime.block_on(mock.mount(&server));
+        Self { runtime, server }
+    }
+
+    /// What the model was sent.
+    pub(crate) fn asked(&self) -> Vec<Value> {
+        let requests = self.runtime.block_on(self.server.received_requests());
+        let bodies = requests.unwrap().into_iter();
+        let bodies = bodies.filter(|one| one.method.as_str() == "POST");
+        bodies.map(|one| one.body_json().unwrap()).collect()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("{}/v1", self.server.uri())
+    }
+}
+
+fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseTemplate {
+    let body: Value = request.body_json().unwrap();
+    let messages = body["messages"].as_array().unwrap();
+    let system = messages[0]["content"].as_str().unwrap();
+    let replies = messages.iter().filter(|one| one["role"] == "assistant");
+    let turn = replies.count();
+    let (_, steps) = scripts
+        .iter()
+        .find(|(mark, _)| system.contains(mark))
+        .unwrap_or_else(|| panic!("no script for: {system:.300}"));
+    let step = steps.get(turn).cloned().unwrap_or(Step::Says("I am lost."));
+    let all = body.to_string();
+    let message = match step {
+        Step::Says(text) => {
+            let nonce = between(system, "<ai-agent-", "-FINAL").unwrap_or_default();
+            json!({"role": "assistant", "content": text.replace("NONCE", nonce)})
+        }
+        Step::Reports(text) => calls(
+            turn,
+            &[("agent__final_report", json!({"report_content": text}))],
+            &all,
+        ),
+        Step::Calls(named) => calls(turn, &named, &all),
+    };
+    ResponseTemplate::new(200).set_body_json(json!({
+        "id": "reply", "object": "chat.completion", "model": "reader",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {
+            "prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020,
+            "prompt_tokens_details": {"cached_tokens": 400},
+        },
+    }))
+}
+
+/// A message with calls, in which `HANDLE` is the last one of the request.
+fn calls(turn: usize, named: &[(&str, Value)], request: &str) -> Value {
+    let handle = request
+        .rfind("session-")
+        .map_or("none", |at| &request[at..request.len().min(at + HANDLE)]);
+    let calls: Vec<Value> = named
+        .iter()
+        .enumerate()
+        .map(|(at, (name, arguments))| {
+            let arguments = arguments.to_string().replace("HANDLE", handle);
+            json!({
+                "id": format!("call-{turn}-{at}"), "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            })
+        })
+        .collect();
+    json!({"role": "assistant", "content": null, "tool_calls": calls})
+}
+
+fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
+    let (_, after) = text.split_once(from)?;
+    after.split_once(to).map(|(inner, _)| inner)
+}
+
+/// A directory with a prompt file, its configuration and the server.
+pub(crate) struct Lab {
+    pub(crate) tool: Tool,
+    pub(crate) script: Script,
+}
+
+impl Lab {
+    /// With `agent.ai` and this script for it.
+    pub(crate) fn new(steps: Vec<Step>) -> Self {
+        Self::of(vec![("", steps)])
+    }
+
+    pub(crate) fn of(scripts: Vec<(&'static str, Vec<Step>)>) -> Self {
+        let tool = Tool::new();
+        let lab = Self {
+            script: Script::of(scripts),
+            tool,
+        };
+        lab.write("server.sh", SERVER);
+        lab.write("agent.ai", PROMPT);
+        lab.write(".ai-agent.json", &lab.config("").to_string());
+        fs::create_dir(lab.temporary()).unwrap();
+        lab
+    }
+
+    /// The configuration; `more` is put over its toolOutput section.
+    pub(crate) fn config(&self, window: &str) -> Value {
+        let window = window.parse().unwrap_or(128_000);
+        json!({
+            "providers": {"mock": {
+                "kind": "openai", "baseUrl": self.script.url(), "keyEnv": "MOCK_KEY", "stream": false,
+                "retries": 0,
+            }},
+            "models": {"mock/reader": {
+                "window": window, "maxOutput": 4096,
+                "prices": {"input": 2.0, "output": 8.0, "cached_input": 0.5},
+            }},
+            "mcpServers": {"lab": {
+                "command": "sh", "args": [self.path("server.sh")], "env": {"MARK": self.path("called")},
+            }},
+        })
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.tool.home().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Where the directories of runs are.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.path("temporary")
+    }
+
+    /// What is there now.
+    pub(crate) fn left(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.temporary()).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// `spillgate agent` with these arguments, in the directory.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.tool.command(&[&["agent"], args].concat());
+        command
+            .current_dir(self.tool.home())
+            .env("MOCK_KEY", "sk-mock-0123456789abcdef")
+            .env("TMPDIR", self.temporary());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        feed(self.command(args), b"")
+    }
+
+    /// The same with what it said, in which nothing differs from run to run.
+    pub(crate) fn said(&self, args: &[&str], stdin: &str) -> String {
+        let output = feed(self.command(args), stdin.as_bytes());
+        let out = String::from_utf8(output.stdout).unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        let code = output.status.code().unwrap();
+        self.steady(&format!(
+            "$ agent {}\n{out}--- {code}\n{err}",
+            args.join(" ")
+        ))
+    }
+
+    /// Without what differs from run to run.
+    pub(crate) fn steady(&self, text: &str) -> String {
+        let text = text.replace(&self.tool.home().display().to_string(), "/HOME");
+        let text = text.replace(&self.script.url(), "URL");
+        let mut steady = text.clone();
+        for (at, _) in text.match_indices("session-") {
+            let handle = text[at..]
+                .get(..HANDLE)
+                .filter(|one| one.parse::<Handle>().is_ok());
+            if let Some(handle) = handle {
+                steady = steady.replace(handle, "HANDLE");
+            }
+        }
+        steady
+    }
+
+    /// A run that has called `slow` and waits.
+    pub(crate) fn waiting(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until(|| self.path("called").exists(), "the slow tool is called");
+        child
+    }
+}
+
+/// Waits until something is so.
+pub(crate) fn until(mut is_so: impl FnMut() -> bool, what: &str) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A trace as it was written.
+pub(crate) fn trace(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}

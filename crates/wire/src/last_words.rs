@@ -1,0 +1,63 @@
+//! What did a server write last, beside its messages?
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::ChildStderr;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Bytes that are kept.
+const MOST: usize = 2 << 10;
+
+/// Lines of these that are told.
+const LINES: usize = 4;
+
+/// Bytes read at a time.
+const BLOCK: usize = 8 << 10;
+
+/// The end of what a process writes to its standard error.
+#[derive(Debug)]
+pub(crate) struct LastWords {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    reading: JoinHandle<()>,
+}
+
+impl LastWords {
+    /// Reads it all, so that the process never waits, and keeps its end.
+    pub(crate) fn of(mut stderr: ChildStderr) -> Self {
+        let kept = Arc::<Mutex<VecDeque<u8>>>::default();
+        let keeps = Arc::clone(&kept);
+        let reading = tokio::spawn(async move {
+            let mut block = vec![0; BLOCK];
+            while let Ok(read @ 1..) = stderr.read(&mut block).await {
+                let mut kept = keeps.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend(&block[..read]);
+                let surplus = kept.len().saturating_sub(MOST);
+                kept.drain(..surplus);
+            }
+        });
+        Self { kept, reading }
+    }
+
+    /// Its last lines as one, once it has ended; what it started may hold the other end,
+    /// so nobody waits longer than `patience`. `None` if it wrote nothing.
+    pub(crate) async fn told(mut self, patience: Duration) -> Option<String> {
+        if timeout(patience, &mut self.reading).await.is_err() {
+            self.reading.abort();
+        }
+        let kept: Vec<u8> = {
+            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.iter().copied().collect()
+        };
+        let text = String::from_utf8_lossy(&kept);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut last: Vec<&str> = lines.rev().take(LINES).collect();
+        last.reverse();
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        let told: String = last.join(" / ").chars().map(plain).collect();
+        Some(told).filter(|told| !told.is_empty())
+    }
+}
