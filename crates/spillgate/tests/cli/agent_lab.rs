@@ -117,9 +117,9 @@ fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseT
 
 /// A message with calls, in which `HANDLE` is the last one of the request.
 fn calls(turn: usize, named: &[(&str, Value)], request: &str) -> Value {
-    let handle = request.rfind("session-").map_or("none", |at| {
-        &request[at..request.len().min(at + HANDLE)]
-    });
+    let handle = request
+        .rfind("session-")
+        .map_or("none", |at| &request[at..request.len().min(at + HANDLE)]);
     let calls: Vec<Value> = named
         .iter()
         .enumerate()
@@ -233,7 +233,9 @@ impl Lab {
         let text = text.replace(&self.script.url(), "URL");
         let mut steady = text.clone();
         for (at, _) in text.match_indices("session-") {
-            let handle = text[at..].get(..HANDLE).filter(|one| one.parse::<Handle>().is_ok());
+            let handle = text[at..]
+                .get(..HANDLE)
+                .filter(|one| one.parse::<Handle>().is_ok());
             if let Some(handle) = handle {
                 steady = steady.replace(handle, "HANDLE");
             }

@@ -112,8 +112,8 @@ fn files() {
 
     $ agent model.ai find it
     --- 1
-    error: unknown provider "mokc"; known are anthropic, deepseek, gemini, groq, llamacpp, local, mistral, mock, ollama, openai, openrouter. Set [providers.mokc] with kind and base_url for another.
-    hint: docs/models.md says how providers, models and keys are configured
+    error: model.ai:2:1: models: unknown provider "mokc"; known are anthropic, deepseek, gemini, groq, llamacpp, local, mistral, mock, ollama, openai, openrouter. Set [providers.mokc] with kind and base_url for another.
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
 
     $ agent none.ai find it
     --- 1
@@ -208,8 +208,7 @@ fn servers() {
 
     $ agent agent.ai find it
     --- 1
-    what a pity
-    error: the MCP server `lab` could not be asked for `initialize`: the upstream server `lab` exited with status 3 before it answered
+    error: the MCP server `lab` exited with status 3 (its last words: what a pity)
     hint: correct it in .ai-agent.json, or take it out of `tools`; --dry-run shows what is started
     ");
     assert!(lab.script.asked().is_empty() && lab.left().is_empty());
@@ -231,7 +230,7 @@ fn traces() {
 
     $ agent view list.json
     --- 1
-    error: list.json is no JSON: trailing characters at line 1 column 5
+    error: list.json is no trace of an agent: it has no version
     hint: `spillgate agent FILE TASK --trace TRACE` writes one
 
     $ agent view newer.json

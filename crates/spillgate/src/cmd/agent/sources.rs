@@ -13,7 +13,7 @@ use spillgate_agent::Host;
 use spillgate_agentfile::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
 use spillgate_gateway::{Gateway, Server, ToolFilter};
 use spillgate_hosts::{Choice, McpTools, OPENING, OpenApi, RestTool, RestTools, choose, open_all};
-use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, Via};
+use spillgate_wire::{HttpServer, ServerCommand, ServerLog, ServerSpec, Via};
 
 use super::plan::wrong;
 use super::timed::Timed;
@@ -48,6 +48,8 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
             arguments: server.args.clone(),
             env: server.env.clone(),
             directory: server.cwd.as_ref().map(|cwd| directory(source).join(cwd)),
+            // What it writes would stand in the middle of the live view, as a stranger wrote it.
+            log: ServerLog::LastWords,
         }),
         (None, Some(url)) if server.kind == Some(McpKind::Sse) => Via::Sse(http(url)),
         (None, Some(url)) => Via::Http(http(url)),

@@ -84,7 +84,7 @@ fn what_a_person_reads() {
     assert_snapshot!(lines.join("\n"), @r#"
     turn 1: scripted/model, 1,000 tokens in, 20 out, $0.001600
     turn 3: no reply: HTTP 500 no
-    → read�[2J {"path": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+    → read�[2J {"path": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
     tool_output: full-chunked: map 2/2
     ← read: 12,034 bytes, shown (30 tokens), 1.2 s
     ← read: 120,034 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (SizeCap), 1.2 s

@@ -33,7 +33,8 @@ pub(super) fn view(view: &AgentView, out: &Output) -> Result<u8, Failure> {
 
 /// A trace that this program can read. An error is said of the file.
 fn parsed(text: &str) -> Result<Trace, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
     let version = value["version"].as_u64();
     let version = version.ok_or("is no trace of an agent: it has no version")?;
     if version > u64::from(TRACE_VERSION) {

@@ -233,8 +233,8 @@ fn what_is_no_trace_is_said() {
     assert_snapshot!(told.join("\n"), @"
     is no JSON: EOF while parsing a value at line 1 column 0
     is no JSON: EOF while parsing a value at line 1 column 11
-    is no trace of an agent: invalid length 0, expected struct Versioned with 1 element at line 1 column 2
-    is no trace of an agent: missing field `version` at line 1 column 2
+    is no trace of an agent: it has no version
+    is no trace of an agent: it has no version
     is a trace of version 2; this program reads up to 1: it was written by a newer one
     is no trace of an agent: missing field `agent` at line 1 column 14
     is no trace of an agent: unknown variant `dance`, expected one of `agent`, `turn`, `session`, `llm`, `tool`, `internal` at line 1 column 3916
