@@ -67,3 +67,18 @@ impl Read for Teeing {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_stops_when_nobody_waits() {
+        let stop = Stop::default();
+        let mut teeing = Teeing::new(Box::new(io::repeat(b'x')), None, &stop);
+        let mut buffer = [0; 8];
+        assert_eq!(teeing.read(&mut buffer).unwrap(), 8);
+        drop(stop);
+        assert!(teeing.read(&mut buffer).is_err());
+    }
+}

@@ -139,6 +139,7 @@ impl Orchestrator {
             reader: Teeing::new(given.body, entry, &stop),
             is_error: given.is_error,
             is_storable: self.retrieval.stores() && !is_retrieval,
+            is_page: call.name == GET_CONTINUATION,
             scope: scope.clone(),
         };
         match spawn_blocking(move || weighing.weigh()).await {
@@ -268,6 +269,8 @@ struct Weighing {
     reader: Teeing,
     is_error: bool,
     is_storable: bool,
+    /// Whether it is as large as it is meant to be: of a page nothing is cut.
+    is_page: bool,
     scope: Scope,
 }
 
@@ -295,7 +298,7 @@ impl Weighing {
             }
         };
         self.reader.complete();
-        let is_over = weighed.is_over();
+        let is_over = weighed.is_over() && !self.is_page;
         let whole = weighed.whole();
         let cut = is_over.then(|| weighed.cut(offloader));
         let seen = whole.as_ref().or(cut.as_ref()).map(|text| preview(text));

@@ -69,7 +69,25 @@ async fn a_report_that_fits_is_shown_and_all_of_it_is_in_the_callers_account() {
     assert_eq!((part(Part::Own), part(Part::SubAgents)), (2, 2));
     assert_eq!(account.agents["test"].tools[0].stored, 1);
     assert_eq!(account.total.calls, 4);
-    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @"");
+    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @r#"
+    user: Find out.
+    model: sub {"prompt":"Do a part."}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives
+    Success: done
+    ---
+    Agent test
+      Turn turn 1
+        Llm model, 2 messages, gave 29 bytes
+        Tool sub, of sub, gave 59 bytes, Shown, 15 tokens shown
+          Agent test
+            Turn turn 1
+              Llm model, 2 messages, gave 21 bytes
+              Tool give, of test, gave 5000 bytes, Stored (SizeCap), 73 tokens shown
+            Turn turn 2
+              Llm model, 4 messages, gave 105 bytes
+      Turn turn 2
+        Llm model, 4 messages, gave 47 bytes
+    "#);
 }
 
 #[tokio::test]
@@ -78,7 +96,12 @@ async fn a_report_that_is_too_large_is_stored() {
         vec![Row::new(vec![reports(3000)])],
         json!({"prompt": "Do a part."}),
     );
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: sub {"prompt":"Do a part."}
+    tool: Tool output is too large (3000 bytes, 98 lines, 750 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -91,7 +114,22 @@ async fn an_agent_without_a_report_or_a_start_is_an_error() {
     let absent = calling(Vec::new(), json!({"prompt": "Do a part."}));
     let wrong = calling(vec![silent()], json!({"task": "Do a part."}));
     let told = [failed.told().await, absent.told().await, wrong.told().await];
-    assert_snapshot!(told.join("\n---\n"), @"");
+    assert_snapshot!(told.join("\n---\n"), @r#"
+    user: Find out.
+    model: sub {"prompt":"Do a part."}
+    tool!: The agent 'sub' failed. No final report: Your reply has neither a call nor a report. The model's last words: ⏎  ⏎ It is hard.
+    Success: done
+    ---
+    user: Find out.
+    model: sub {"prompt":"Do a part."}
+    tool!: The agent 'sub' could not be started: nobody can do "Do a part.".
+    Success: done
+    ---
+    user: Find out.
+    model: sub {"task":"Do a part."}
+    tool!: `prompt` must be a text that says what to do.
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -111,7 +149,14 @@ async fn an_agents_input_may_have_a_schema() {
             done(),
         ])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: sub {"file":1}
+    tool!: The input is not of its schema: 1 is not of type "string" at '/file'.
+    model: sub {"file":"a.txt"}
+    tool: line 1 of what the t
+    Success: done
+    "#);
     let broken = Some(json!({"type": "nothing"}));
     let error: BadInput = SubAgent::new("sub", "", broken, Arc::new(Rows::default())).unwrap_err();
     assert_eq!(error.agent, "sub");
@@ -154,5 +199,30 @@ async fn a_circle_of_agents_comes_to_an_end() {
     let circle = Circle::default();
     let (_, trace) = circle.row().played().await;
     assert_eq!(circle.0.load(Ordering::Relaxed), 3);
-    assert_snapshot!(tree(&trace.root), @"");
+    assert_snapshot!(tree(&trace.root), @"
+    Agent test
+      Turn turn 1
+        Llm model, 2 messages, gave 27 bytes
+        Tool again, of again, gave 4 bytes, Shown, 1 tokens shown
+          Agent test
+            Turn turn 1
+              Llm model, 2 messages, gave 27 bytes
+              Tool again, of again, gave 4 bytes, Shown, 1 tokens shown
+                Agent test
+                  Turn turn 1
+                    Llm model, 2 messages, gave 27 bytes
+                    Tool again, of again, gave 4 bytes, Shown, 1 tokens shown
+                      Agent test
+                        Turn turn 1
+                          Llm model, 2 messages, gave 27 bytes
+                          Tool again, of again, gave 93 bytes, Failed, 24 tokens shown, error: The agent 'again' was not started: there are 3 agents above 
+                        Turn turn 2
+                          Llm model, 4 messages, gave 47 bytes
+                  Turn turn 2
+                    Llm model, 4 messages, gave 47 bytes
+            Turn turn 2
+              Llm model, 4 messages, gave 47 bytes
+      Turn turn 2
+        Llm model, 4 messages, gave 47 bytes
+    ");
 }

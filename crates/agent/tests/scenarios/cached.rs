@@ -53,7 +53,24 @@ async fn an_oversized_result_from_the_cache_gets_a_handle_of_its_own() {
     let says = vec![calls(&[give(5000)]), calls(&[give(5000)]), done()];
     let (told, tree, called) = run(says, directory(&at), rules()).await;
     assert_eq!(called, 1);
-    assert_snapshot!(format!("{told}\n---\n{tree}"), @"");
+    assert_snapshot!(format!("{told}\n---\n{tree}"), @r#"
+    user: Find out.
+    model: give {"bytes":5000}
+    tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    model: give {"bytes":5000}
+    tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-1", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    Success: done
+    ---
+    Agent test
+      Turn turn 1
+        Llm model, 2 messages, gave 21 bytes
+        Tool give, of test, gave 5000 bytes, Stored (SizeCap), 73 tokens shown
+      Turn turn 2
+        Llm model, 4 messages, gave 21 bytes
+        Tool give, of test, gave 5000 bytes, cached, Stored (SizeCap), 73 tokens shown
+      Turn turn 3
+        Llm model, 6 messages, gave 47 bytes
+    "#);
     // The next session has it, too.
     let (_, _, called) = run(vec![calls(&[give(5000)]), done()], directory(&at), rules()).await;
     assert_eq!(called, 0);
@@ -63,7 +80,7 @@ async fn an_oversized_result_from_the_cache_gets_a_handle_of_its_own() {
 async fn neither_failures_nor_what_a_retrieval_gave_nor_what_no_rule_names_is_kept() {
     let at = tempfile::tempdir().unwrap();
     let fails = ("give", json!({"bytes": 20, "fails": true}));
-    let says = vec![calls(&[fails.clone()]), calls(&[fails]), done()];
+    let says = vec![calls(std::slice::from_ref(&fails)), calls(&[fails]), done()];
     assert_eq!(run(says, directory(&at), rules()).await.2, 2);
     let ask = (
         TOOL_OUTPUT,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use serde_json::json;
-use spillgate_agent::{BATCH, FINAL_REPORT, Format, Host, Until};
-use spillgate_llm::{ChatModel, ErrorKind, LlmError, Scripted, Target};
+use spillgate_agent::{BATCH, Event, FINAL_REPORT, Format, Host, Status, Until, Watcher};
+use spillgate_llm::{ChatModel, ErrorKind, LlmError, Request, Scripted, Target};
 use spillgate_store::{FileStore, Lifetime};
 use spillgate_testkit::StoppedClock;
 use tokio::sync::watch;
@@ -28,7 +28,12 @@ async fn a_report_of_json_is_mended_until_it_is_of_its_schema() {
             reports(json!("```json\n{\"n\": 3}\n```")),
         ])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: agent__final_report {"content_json":{"n":"many"}}
+    tool!: The report is not of its schema: "many" is not of type "integer" at '/n'.
+    Success: {"n":3}
+    "#);
 }
 
 #[tokio::test]
@@ -40,7 +45,13 @@ async fn without_a_report_there_is_a_synthetic_one() {
             Scripted::says("I cannot."),
         ])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: Let me think.
+    user: Your reply has neither a call nor a report. This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
+    model: I cannot.
+    Failed("Your reply has neither a call nor a report."): No final report: Your reply has neither a call nor a report. The model's last words: ⏎  ⏎ I cannot.
+    "#);
 }
 
 fn failing(name: &str, kind: ErrorKind) -> Arc<dyn ChatModel> {
@@ -64,7 +75,12 @@ async fn the_next_target_answers_for_one_that_fails() {
         .map(|row| (&*row.target, row.spent.calls))
         .collect();
     assert_eq!(rows, [("scripted/model", 2)]);
-    assert_snapshot!(told, @"");
+    assert_snapshot!(told, @r#"
+    user: Find out.
+    model: give {"bytes":20}
+    tool: line 1 of what the t
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -75,7 +91,14 @@ async fn when_no_target_answers_it_fails() {
         ..Row::new(vec![done()])
     };
     let (told, trace) = row.played().await;
-    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @"");
+    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @r#"
+    user: Find out.
+    Failed("the model could not be asked: p/second: it is down; tried before: p/first: it is down"): No final report: the model could not be asked: p/second: it is down; tried before: p/first: it is down.
+    ---
+    Agent test, error: the model could not be asked: p/second: it is down; tried be
+      Turn turn 1
+        Llm model, 2 messages, error: p/second: it is down; tried before: p/first: it is down
+    "#);
 }
 
 /// A row that is cancelled once it calls `hang`.
@@ -102,7 +125,21 @@ fn hanging() -> Row {
 #[tokio::test]
 async fn a_session_that_is_cancelled_in_mid_call_has_a_trace_up_to_there() {
     let (told, trace) = hanging().played().await;
-    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @"");
+    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @r#"
+    user: Find out.
+    model: give {"bytes":20}
+    tool: line 1 of what the t
+    model: hang {}
+    Cancelled: No final report: the session was cancelled.
+    ---
+    Agent test, error: it was cancelled
+      Turn turn 1
+        Llm model, 2 messages, gave 19 bytes
+        Tool give, of test, gave 20 bytes, Shown, 5 tokens shown
+      Turn turn 2, unfinished
+        Llm model, 4 messages, gave 9 bytes
+        Tool hang, of test, unfinished
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,7 +152,16 @@ async fn a_session_that_takes_too_long_ends() {
         ..Row::new(vec![calls(&[("hang", json!({}))]), done()])
     };
     let (told, trace) = row.played().await;
-    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @"");
+    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @"
+    user: Find out.
+    model: hang {}
+    TimedOut: No final report: the session took too long.
+    ---
+    Agent test, error: it took too long
+      Turn turn 1, unfinished
+        Llm model, 2 messages, gave 9 bytes
+        Tool hang, of test, unfinished
+    ");
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,7 +170,28 @@ async fn a_tool_that_takes_too_long_is_given_up() {
         limit: Some(Duration::from_millis(1500)),
         ..Row::new(vec![calls(&[("hang", json!({})), give(20)]), done()])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: hang {}; give {"bytes":20}
+    tool!: The tool 'hang' of 'test' gave nothing within 1.5 s; the call was cancelled.
+    tool: line 1 of what the t
+    Success: done
+    "#);
+}
+
+/// Cancels a session once a call of it was made.
+struct OnceReturned(watch::Sender<bool>);
+
+impl Watcher for OnceReturned {
+    fn happened(&self, event: &Event) {
+        if matches!(event, Event::Returned(..)) {
+            self.0.send_replace(true);
+        }
+    }
+
+    fn asks(&self, _: &Request) {}
+    fn status(&self, _: &Status) {}
+    fn delta(&self, _: &str) {}
 }
 
 fn drafts(directory: &Path) -> usize {
@@ -143,7 +210,9 @@ async fn what_is_held_when_it_ends_leaves_no_draft() {
     let base = tempfile::tempdir().unwrap();
     let clock = Arc::new(StoppedClock::default());
     let store = FileStore::new(base.path(), Lifetime::Durable, clock);
-    // So large that it streams into a draft, and held: its batch is not complete.
+    // So large that it streams into a draft, and held: its batch is not complete. Only
+    // then the session is cancelled.
+    let (cancels, cancelled) = watch::channel(false);
     let batch = json!({"calls": [
         {"id": "a", "tool": "give", "parameters": {"bytes": 400_000}},
         {"id": "b", "tool": "hang", "parameters": {}},
@@ -152,8 +221,12 @@ async fn what_is_held_when_it_ends_leaves_no_draft() {
         cap: 0,
         window: 500_000,
         store: Arc::new(store),
-        says: vec![calls(&[(BATCH, batch)])],
-        ..hanging()
+        until: Until {
+            timeout: None,
+            cancelled: Some(cancelled),
+        },
+        watcher: Arc::new(OnceReturned(cancels)),
+        ..Row::new(vec![calls(&[(BATCH, batch)])])
     };
     let (told, _) = row.played().await;
     assert!(

@@ -49,7 +49,27 @@ async fn a_trace_has_everything_and_can_be_read_again() {
     let (_, trace) = extracting(Arc::new(Priced::new(reader(), prices)))
         .played()
         .await;
-    assert_snapshot!(tree(&trace.root), @"");
+    assert_snapshot!(tree(&trace.root), @"
+    Agent test
+      Turn turn 1
+        Llm model, 2 messages, gave 75 bytes
+        Tool give, of test, gave 20 bytes, Shown, 5 tokens shown
+        Tool give, of test, gave 40000 bytes, Stored (SizeCap), 74 tokens shown
+        Tool give, of test, gave 20 bytes, Failed, 5 tokens shown, error: line 1 of what the t
+      Turn turn 2
+        Llm model, 4 messages, gave 157 bytes
+        Tool tool_output, gave 328 bytes, Shown, 82 tokens shown
+          Session tool_output
+            Internal route full-chunked to full-chunked
+            Session full-chunked
+              Llm map 1/3, 2 messages, gave 149 bytes
+              Llm map 2/3, 2 messages, gave 149 bytes
+              Llm map 3/3, 2 messages, gave 149 bytes
+              Llm reduce 1.1/1, 2 messages, gave 149 bytes
+            Internal ground
+      Turn turn 3
+        Llm model, 6 messages, gave 47 bytes
+    ");
     let account = &trace.accounting;
     let extraction = account.of_part(Part::ToolOutput);
     assert!(extraction.calls >= 2 && extraction.usage.cost.is_some());
@@ -71,7 +91,80 @@ async fn the_document() {
     let mut document = serde_json::to_value(&trace).unwrap();
     document["root"] = json!("…");
     let text = serde_json::to_string_pretty(&document).unwrap();
-    assert_snapshot!(text, @"");
+    assert_snapshot!(text, @r#"
+    {
+      "accounting": {
+        "models": [
+          {
+            "calls": 2,
+            "part": "own",
+            "target": "scripted/model",
+            "unanswered": 0,
+            "usage": {
+              "cache_write": 0,
+              "cached_input": 0,
+              "input": 850,
+              "output": 0
+            }
+          }
+        ],
+        "tools": [
+          {
+            "bytes": 5000,
+            "cached": 0,
+            "calls": 1,
+            "cut": 0,
+            "dropped": 0,
+            "failures": 0,
+            "server": "test",
+            "stored": 1,
+            "tokens_shown": 73,
+            "tool": "give"
+          }
+        ],
+        "total": {
+          "calls": 2,
+          "unanswered": 0,
+          "usage": {
+            "cache_write": 0,
+            "cached_input": 0,
+            "input": 850,
+            "output": 0
+          }
+        }
+      },
+      "agent": "test",
+      "ended": "2027-01-15T08:00:00Z",
+      "ending": {
+        "status": "success"
+      },
+      "report": {
+        "content": "done",
+        "format": "text",
+        "source": "tool"
+      },
+      "root": "…",
+      "setup": {
+        "calls_per_turn": 5,
+        "format": "text",
+        "max_turns": 5,
+        "models": [
+          "scripted/model"
+        ],
+        "retrieval": "tool_output",
+        "tools": 2,
+        "window": {
+          "buffer": 100,
+          "max_output": 200,
+          "window": 6000
+        }
+      },
+      "started": "2027-01-15T08:00:00Z",
+      "task": "Find out.",
+      "task_bytes": 9,
+      "version": 1
+    }
+    "#);
 }
 
 /// Answers once; then it is asked in vain, and the session is cancelled.
@@ -114,7 +207,22 @@ async fn an_extraction_that_is_cut_off_is_in_the_trace_up_to_there() {
         cancelled: Some(cancelled),
     };
     let (_, trace) = row.played().await;
-    assert_snapshot!(tree(&trace.root), @"");
+    assert_snapshot!(tree(&trace.root), @"
+    Agent test, error: it was cancelled
+      Turn turn 1
+        Llm model, 2 messages, gave 75 bytes
+        Tool give, of test, gave 20 bytes, Shown, 5 tokens shown
+        Tool give, of test, gave 40000 bytes, Stored (SizeCap), 74 tokens shown
+        Tool give, of test, gave 20 bytes, Failed, 5 tokens shown, error: line 1 of what the t
+      Turn turn 2, unfinished
+        Llm model, 4 messages, gave 157 bytes
+        Tool tool_output, unfinished
+          Session tool_output, unfinished
+            Internal route full-chunked to full-chunked
+            Session full-chunked, unfinished
+              Llm map 1/3, 2 messages, gave 149 bytes
+              Llm map 2/3, 2 messages, unfinished
+    ");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ fn row(says: Vec<Reply>) -> Row {
     }
 }
 
-fn page(id: &str, offset: Value) -> Reply {
+fn page(id: &str, offset: &Value) -> Reply {
     calls(&[(
         GET_CONTINUATION,
         json!({"tool_call_id": id, "offset": offset}),
@@ -29,22 +29,33 @@ fn page(id: &str, offset: Value) -> Reply {
 #[tokio::test]
 async fn pages_are_not_counted_and_give_the_whole() {
     let row = Row {
-        max_turns: 2,
+        max_turns: 3,
         ..row(vec![
             calls(&[give(330)]),
-            page("call_0", json!(null)),
-            page("call_0", json!("200")),
-            page("call_0", json!(300.0)),
+            page("call_0", &json!(null)),
+            page("call_0", &json!("200")),
+            page("call_0", &json!(300.0)),
             done(),
         ])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":330}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of  ⏎  ⏎ [truncated — showing 100/330 chars. Call get_continuation with tool_call_id="call_0" to read more]
+    model: get_continuation {"offset":null,"tool_call_id":"call_0"}
+    tool: what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the t ⏎  ⏎ [truncated — showing 100-200/330 chars. 130 chars remaining. Call get_continuation with tool_call_id="call_0" offset=200 to read more]
+    model: get_continuation {"offset":"200","tool_call_id":"call_0"}
+    tool: ool gives ⏎ line 8 of what the tool gives ⏎ line 9 of what the tool gives ⏎ line 10 of what the tool gives ⏎  ⏎ [truncated — showing 200-300/330 chars. 30 chars remaining. Call get_continuation with tool_call_id="call_0" offset=300 to read more]
+    model: get_continuation {"offset":300.0,"tool_call_id":"call_0"}
+    tool:  ⏎ line 11 of what the tool give
+    Success: done
+    "#);
 }
 
 #[tokio::test]
 async fn all_pages_together_are_the_result() {
     let mut says = vec![calls(&[give(950)])];
-    says.extend((1..10).map(|at| page("call_0", json!(at * 100))));
+    says.extend((1..10).map(|at| page("call_0", &json!(at * 100))));
     says.push(done());
     let row = row(says);
     let model = scripted(row.says.clone(), Arc::default());
@@ -70,20 +81,29 @@ async fn all_pages_together_are_the_result() {
 async fn the_same_page_twice_is_told() {
     let row = row(vec![
         calls(&[give(330)]),
-        page("call_0", json!(100)),
+        page("call_0", &json!(100)),
         calls(&[(
             GET_CONTINUATION,
             json!({"offset": 100, "tool_call_id": "call_0"}),
         )]),
         done(),
     ]);
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":330}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of  ⏎  ⏎ [truncated — showing 100/330 chars. Call get_continuation with tool_call_id="call_0" to read more]
+    model: get_continuation {"offset":100,"tool_call_id":"call_0"}
+    tool: what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the t ⏎  ⏎ [truncated — showing 100-200/330 chars. 130 chars remaining. Call get_continuation with tool_call_id="call_0" offset=200 to read more]
+    model: get_continuation {"offset":100,"tool_call_id":"call_0"}
+    tool: Duplicate call: you just called get_continuation with the same arguments and it returned: what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the t ⏎  ⏎ [truncated — showing 100-200/330 chars. 130 chars remaining. Call get_continuation with tool_call_id="call_0" offset=200 to read more] ⏎ If the operation isn't working as expected, try a different approach.
+    Success: done
+    "#);
 }
 
 #[tokio::test]
 async fn whoever_only_pages_comes_to_an_end() {
     let mut says = vec![calls(&[give(5000)])];
-    says.extend((1..200).map(|at| page("call_0", json!(at))));
+    says.extend((1..200).map(|at| page("call_0", &json!(at))));
     let row = Row {
         window: 60_000,
         max_turns: 3,
@@ -99,13 +119,26 @@ async fn whoever_only_pages_comes_to_an_end() {
 async fn what_is_not_there_is_said_in_the_seeds_json() {
     let row = row(vec![
         calls(&[give(330)]),
-        page("call_9", json!(100)),
-        page("call_0", json!(330)),
-        page("call_0", json!(-1)),
+        page("call_9", &json!(100)),
+        page("call_0", &json!(330)),
+        page("call_0", &json!(-1)),
         calls(&[(GET_CONTINUATION, json!({}))]),
         done(),
     ]);
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":330}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of  ⏎  ⏎ [truncated — showing 100/330 chars. Call get_continuation with tool_call_id="call_0" to read more]
+    model: get_continuation {"offset":100,"tool_call_id":"call_9"}
+    tool!: {"error": "No cached result for tool_call_id 'call_9'"}
+    model: get_continuation {"offset":330,"tool_call_id":"call_0"}
+    tool!: {"error": "Offset beyond end of result"}
+    model: get_continuation {"offset":-1,"tool_call_id":"call_0"}
+    tool!: {"error": "offset must be a non-negative integer"}
+    model: get_continuation {}
+    tool!: {"error": "No cached result for tool_call_id ''"}
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -115,13 +148,31 @@ async fn results_of_the_same_id_are_told_apart() {
         ..row(vec![
             calls(&[give(330)]),
             calls(&[give(430)]),
-            page(second, json!(400)),
+            page(second, &json!(400)),
             done(),
         ])
     };
     let long = twice(false, "HANDLE-0").told().await;
     let short = twice(true, "2").told().await;
-    assert_snapshot!(format!("{long}\n--- short ids\n{short}"), @"");
+    assert_snapshot!(format!("{long}\n--- short ids\n{short}"), @r#"
+    user: Find out.
+    model: give {"bytes":330}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of  ⏎  ⏎ [truncated — showing 100/330 chars. Call get_continuation with tool_call_id="call_0" to read more]
+    model: give {"bytes":430}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of  ⏎  ⏎ [truncated — showing 100/430 chars. Call get_continuation with tool_call_id="HANDLE-0" to read more]
+    model: get_continuation {"offset":400,"tool_call_id":"HANDLE-0"}
+    tool: 4 of what the tool gives ⏎ line 
+    Success: done
+    --- short ids
+    user: Find out.
+    model: give {"bytes":330}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of  ⏎  ⏎ [truncated — showing 100/330 chars. Call get_continuation with tool_call_id="1" to read more]
+    model: give {"bytes":430}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of  ⏎  ⏎ [truncated — showing 100/430 chars. Call get_continuation with tool_call_id="2" to read more]
+    model: get_continuation {"offset":400,"tool_call_id":"2"}
+    tool: 4 of what the tool gives ⏎ line 
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -137,14 +188,21 @@ async fn pages_within_a_batch() {
         )]),
         done(),
     ]);
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":330}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of  ⏎  ⏎ [truncated — showing 100/330 chars. Call get_continuation with tool_call_id="call_0" to read more]
+    model: agent__batch {"calls":[{"id":"a","parameters":{"offset":100,"tool_call_id":"call_0"},"tool":"get_continuation"},{"id":"b","parameters":{"offset":300,"tool_call_id":"call_0"},"tool":"get_continuation"}]}
+    tool: {"results":[{"id":"a","ok":true,"output":"what the tool gives\nline 5 of what the tool gives\nline 6 of what the tool gives\nline 7 of what the t\n\n[truncated — showing 100-200/330 chars. 130 chars remaining. Call get_continuation with tool_call_id=\"call_0\" offset=200 to read more]","tool":"get_continuation"},{"id":"b","ok":true,"output":"\nline 11 of what the tool give","tool":"get_continuation"}]}
+    Success: done
+    "#);
 }
 
 #[tokio::test]
 async fn only_what_this_session_stored_can_be_paged_through() {
     let row = row(vec![
         calls(&[give(330)]),
-        page("another", json!(100)),
+        page("another", &json!(100)),
         done(),
     ]);
     let origin = Origin {

@@ -15,7 +15,12 @@ use crate::stage::{By, Row, calls, done, give};
 #[tokio::test]
 async fn a_result_within_the_cap_is_shown() {
     let row = Row::new(vec![calls(&[give(90)]), done()]);
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":90}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ 
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -28,7 +33,14 @@ async fn over_the_size_cap_there_is_a_handle_and_tool_output_reads_it() {
         )]),
         done(),
     ]);
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":5000}
+    tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    model: tool_output {"extract":"the line","handle":"HANDLE-0","mode":"truncate"}
+    tool: [TRUNCATED IN THE MIDDLE BY ~4223 BYTES] ⏎ ABSTRACT FROM TOO … ves ⏎ line 159 of what the tool gives ⏎ line 160 of what the (1000 bytes)
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -38,7 +50,12 @@ async fn over_the_token_budget_it_is_stored_too() {
         window: 3000,
         ..Row::new(vec![calls(&[give(10_000)]), done()])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":10000}
+    tool: Tool output is too large (10000 bytes, 316 lines, 2500 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -71,20 +88,38 @@ async fn a_batch_takes_the_same_way() {
         )]),
         done(),
     ]);
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: agent__batch {"calls":[{"id":"a","parameters":{"bytes":5000},"tool":"give"},{"id":"b","parameters":{"bytes":100},"tool":"give"},{"id":"c","parameters":{"extract":"z","handle":"x/y"},"tool":"tool_output"}]}
+    tool: {"results":[{"id":"a","ok":true,"output":"Tool output is too large (5000 bytes, 160 lines, 1250 tokens).\nCall tool_output(handle = \"HANDLE-0\", extract = \"what to extract\").\nProvide precise and detailed instructions in `extract` about what you are looking for.","tool":"give"},{"id":"b","ok":true,"output":"line 1 of what the tool gives\nline 2 of what the tool gives\nline 3 of what the tool gives\nline 4 of ","tool":"give"},{"error":{"code":"EXECUTION_ERROR","message":"There is no tool 'tool_output'; there are give, hang, agent__final_report, agent__batch."},"id":"c","ok":false,"tool":"tool_output"}]}
+    Success: done
+    "#);
 }
 
 #[tokio::test]
 async fn a_handle_that_overflows_itself_ends_it() {
     let row = Row {
         cap: 50_000,
-        window: 950,
+        window: 1010,
         ..Row::new(vec![
             calls(&[give(700), give(700), give(700), give(700)]),
             done(),
         ])
     };
-    assert_snapshot!(row.told().await, @"");
+    // Which of the four comes first is not known.
+    let told = row.told().await;
+    let mut told: Vec<&str> = told.lines().collect();
+    told[2..6].sort_unstable_by_key(|line| line.starts_with("tool!"));
+    assert_snapshot!(told.join("\n"), @r#"
+    user: Find out.
+    model: give {"bytes":700}; give {"bytes":700}; give {"bytes":700}; give {"bytes":700}
+    tool: Tool output is too large (700 bytes, 23 lines, 175 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    tool!: (tool failed: context window budget exceeded)
+    tool!: (tool failed: context window budget exceeded)
+    tool!: (tool failed: context window budget exceeded)
+    user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -93,7 +128,12 @@ async fn switched_off_the_middle_is_cut() {
         by: By::Nothing,
         ..Row::new(vec![calls(&[give(5000)]), done()])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":5000}
+    tool: [TRUNCATED IN THE MIDDLE BY ~4077 BYTES] ⏎ line 1 of what th … ves ⏎ line 159 of what the tool gives ⏎ line 160 of what the (1000 bytes)
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -102,7 +142,14 @@ async fn on_the_final_turn_only_the_report_is_left() {
         max_turns: 2,
         ..Row::new(vec![calls(&[give(5000)]), calls(&[give(1)])])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":5000}
+    tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
+    model: give {"bytes":1}
+    Failed("Your reply is empty."): No final report: Your reply is empty.
+    "#);
 }
 
 #[tokio::test]
@@ -111,13 +158,23 @@ async fn a_failure_is_never_stored() {
         calls(&[("give", json!({"bytes": 5000, "fails": true}))]),
         done(),
     ]);
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":5000,"fails":true}
+    tool!: [TRUNCATED IN THE MIDDLE BY ~4077 BYTES] ⏎ line 1 of what th … ves ⏎ line 159 of what the tool gives ⏎ line 160 of what the (1000 bytes)
+    Success: done
+    "#);
 }
 
 #[tokio::test]
 async fn an_empty_result_is_a_space() {
     let row = Row::new(vec![calls(&[give(0)]), done()]);
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":0}
+    tool:  
+    Success: done
+    "#);
 }
 
 #[tokio::test]
@@ -128,7 +185,14 @@ async fn what_may_not_be_stored_and_does_not_fit_is_dropped_though_the_tool_succ
         by: By::Nothing,
         ..Row::new(vec![calls(&[give(12_000)]), calls(&[give(1)])])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":12000}
+    tool!: (tool failed: context window budget exceeded)
+    user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
+    model: give {"bytes":1}
+    Failed("Your reply is empty."): No final report: Your reply is empty.
+    "#);
 }
 
 #[tokio::test]
@@ -144,21 +208,35 @@ async fn in_a_batch_tool_output_reads_what_is_stored() {
         )]),
         done(),
     ]);
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":5000}
+    tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    model: agent__batch {"calls":[{"id":"a","parameters":{"extract":"the first line","handle":"HANDLE-0","mode":"search"},"tool":"tool_output"},{"id":"b","parameters":{"bytes":20},"tool":"give"}]}
+    tool: {"results":[{"id":"a","ok":true,"output":"[TRUNCATED IN THE  … ","ok":true,"output":"line 1 of what the t","tool":"give"}]} (1160 bytes)
+    Success: done
+    "#);
 }
 
 #[tokio::test]
 async fn what_tool_output_gives_is_never_stored() {
     let ask = json!({"handle": "HANDLE-0", "extract": "all of it", "mode": "truncate"});
     let row = Row {
-        cap: 300,
+        cap: 600,
         ..Row::new(vec![
             calls(&[give(50_000)]),
             calls(&[(TOOL_OUTPUT, ask)]),
             done(),
         ])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":50000}
+    tool: Tool output is too large (50000 bytes, 1549 lines, 12500 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    model: tool_output {"extract":"all of it","handle":"HANDLE-0","mode":"truncate"}
+    tool: [TRUNCATED IN THE MIDDLE BY ~9624 BYTES] ⏎ ABSTRACT FROM TOOL OUTPUT give WITH HANDLE HANDLE-0, STRATEGY:truncate: ⏎  ⏎ [TRUNCATED IN THE MIDDLE BY ~40079 BYTES] ⏎ line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of wh ⏎ [···TRUNCATED 9624 bytes···] ⏎  gives ⏎ line 1542 of what the tool gives ⏎ line 1543 of what the tool gives ⏎ line 1544 of what the tool gives ⏎ line 1545 of what the tool gives ⏎ line 1546 of what the tool gives ⏎ line 1547 of what the tool gives ⏎ line 1548 of what the tool gives ⏎ line 1549 of what the t
+    Success: done
+    "#);
 }
 
 /// A store without room.
@@ -209,7 +287,14 @@ async fn without_room_in_the_store_the_ends_are_shown_and_nothing_to_call() {
         store: Arc::new(Full),
         ..Row::new(vec![calls(&[give(5000)]), calls(&[give(400_000)]), done()])
     };
-    assert_snapshot!(row.told().await, @"");
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":5000}
+    tool: [spillgate] give returned 5000 bytes, 160 lines, 1250 tokens … ves ⏎ line 159 of what the tool gives ⏎ line 160 of what the (1000 bytes)
+    model: give {"bytes":400000}
+    tool: [spillgate] give returned 400000 bytes, 12092 lines, ≈100000 … ool gives ⏎ line 12091 of what the tool gives ⏎ line 12092 o (1000 bytes)
+    Success: done
+    "#);
 }
 
 #[tokio::test]

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use spillgate_agent::{
     About, Caching, Decided, FINAL_REPORT, Finished, Format, Host, Journal, NoWatcher, Offers, Op,
-    Orchestrator, Retrieval, Scope, Session, Settings, TOOL_OUTPUT, Trace, Until, Window, run,
+    Orchestrator, Retrieval, Scope, Session, Settings, TOOL_OUTPUT, Trace, Until, Watcher, Window,
+    run,
 };
 use spillgate_artifact::Handle;
 use spillgate_extract::{Extractor, Settings as Extraction};
@@ -45,6 +46,7 @@ pub(crate) struct Row {
     pub(crate) until: Until,
     /// Who is asked before the model that says what follows.
     pub(crate) before: Vec<Arc<dyn ChatModel>>,
+    pub(crate) watcher: Arc<dyn Watcher>,
     pub(crate) says: Vec<Reply>,
 }
 
@@ -66,6 +68,7 @@ impl Row {
                 cancelled: None,
             },
             before: Vec::new(),
+            watcher: Arc::new(NoWatcher),
             says,
         }
     }
@@ -98,7 +101,12 @@ impl Row {
         let retrieval = match self.by {
             By::ToolOutput => {
                 let model = self.extracts.clone();
-                let extractor = Extractor::new(offloader.clone(), model, Extraction::default());
+                // One chunk after the other: their order is told.
+                let settings = Extraction {
+                    parallel: 1,
+                    ..Extraction::default()
+                };
+                let extractor = Extractor::new(offloader.clone(), model, settings);
                 Retrieval::ToolOutput(Box::new(extractor))
             }
             By::Pages { short_ids } => Retrieval::Continuation { short_ids },
@@ -176,6 +184,7 @@ impl Row {
         Stage {
             orchestrator,
             settings,
+            watcher: Arc::clone(&self.watcher),
             journal: match scope {
                 Some(scope) => Journal::within(scope, about, clock),
                 None => Journal::begin(about, clock),
@@ -189,6 +198,7 @@ pub(crate) struct Stage {
     pub(crate) orchestrator: Orchestrator,
     pub(crate) settings: Settings,
     pub(crate) journal: Journal,
+    pub(crate) watcher: Arc<dyn Watcher>,
 }
 
 impl Stage {
@@ -201,7 +211,7 @@ impl Stage {
             model,
             &self.orchestrator,
             &self.journal,
-            &NoWatcher,
+            &*self.watcher,
             until,
         )
         .await
