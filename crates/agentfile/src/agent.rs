@@ -154,8 +154,7 @@ pub struct Row {
 }
 
 impl Agent {
-    /// Every setting with its value and source, in the order of the documentation:
-    /// what `--dry-run` shows.
+    /// Every setting with its value and source: what `--dry-run` shows.
     pub fn settings(&self) -> &[Row] {
         &self.rows
     }

@@ -58,7 +58,7 @@ impl ConfigFile {
         let given: Option<Sections> = problems.take(read(&root, path, &[]));
         let given = given.unwrap_or_default();
         check(&given, &root, path, &mut problems);
-        problems.0.sort_by_key(|error| error.place);
+        problems.sort();
         problems.or(Self {
             path: path.to_owned(),
             given,
@@ -108,7 +108,7 @@ impl fmt::Debug for ConfigFile {
         f.debug_struct("ConfigFile")
             .field("path", &self.path)
             .field("sections", &sections.collect::<Vec<_>>())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -131,17 +131,13 @@ fn name_keys(root: &mut Node, path: &Path, problems: &mut Problems) {
                 What::Text(text) => variable(&text.text).map(str::to_owned),
                 _ => None,
             };
-            match named {
-                Some(variable) => {
-                    "keyEnv".clone_into(&mut member.key);
-                    member.node.what = What::Text(variable.into());
-                    true
-                }
-                None => {
-                    problems.add(literal_key(path, &name, member));
-                    false
-                }
-            }
+            let Some(variable) = named else {
+                problems.add(literal_key(path, &name, member));
+                return false;
+            };
+            "keyEnv".clone_into(&mut member.key);
+            member.node.what = What::Text(variable.into());
+            true
         });
     }
 }

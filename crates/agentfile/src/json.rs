@@ -121,7 +121,7 @@ mod tests {
     fn a_document_becomes_a_tree() {
         let text = "// ours\n{\n  \"a\": [1, -2.5, \"x\\n\", null,],\n  \"b\": {\"é\": 1, \"c\": true},\n}\n";
         let node = parse(text).unwrap();
-        insta::assert_snapshot!(node.value(), @"");
+        insta::assert_snapshot!(node.value(), @r#"{"a":[1,-2.5,"x\n",null],"b":{"c":true,"é":1}}"#);
         let place = |path: &[&str]| node.find(path).unwrap().at;
         assert_eq!(place(&["a"]), Place { line: 3, column: 3 });
         assert_eq!(
@@ -153,6 +153,16 @@ mod tests {
             Ok(_) => panic!("{text:.80}"),
             Err((place, what)) => format!("{}:{}: {what}", place.line, place.column),
         });
-        insta::assert_snapshot!(texts.join("\n"), @"");
+        insta::assert_snapshot!(texts.join("\n"), @r#"
+        1:71: it is more than 64 deep
+        1:513: this is no JSON: Maximum nesting depth exceeded
+        2:2: the key "a" stands on line 1, too
+        1:1: this is no JSON: Unterminated object
+        1:2: this is no JSON: Expected string for object property
+        1:2: this is no JSON: Single-quoted strings are not allowed
+        1:8: this is no JSON: Expected comma
+        1:7: this is no JSON: Hexadecimal numbers are not allowed
+        2:1: this is no JSON: Text cannot contain more than one JSON value
+        "#);
     }
 }

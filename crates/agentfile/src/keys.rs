@@ -73,7 +73,12 @@ pub struct Settings {
 
 /// What becomes of oversized results, and how they are looked into.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[serde(
+    default,
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "a table, true or false"
+)]
 pub struct ToolOutput {
     /// Whether oversized results are stored; `false` cuts their middle out. By
     /// default yes.
@@ -136,7 +141,12 @@ pub enum Retrieval {
 
 /// What the report has to be.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[serde(
+    default,
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "a table such as {format: markdown}"
+)]
 pub struct Output {
     /// Its format; by default `markdown`.
     pub format: Option<OutputFormat>,
@@ -162,7 +172,12 @@ pub enum OutputFormat {
 
 /// What a task has to be.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[serde(
+    default,
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = "a table such as {format: text}"
+)]
 pub struct Input {
     /// Its format; by default `text`.
     pub format: Option<InputFormat>,

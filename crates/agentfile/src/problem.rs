@@ -116,6 +116,20 @@ impl Problems {
         result.map_err(|more| self.0.extend(more.0)).ok()
     }
 
+    /// In the order of the files, and of the places in each.
+    pub(crate) fn sort(&mut self) {
+        let mut files: Vec<Option<PathBuf>> = Vec::new();
+        for error in &self.0 {
+            if !files.contains(&error.file) {
+                files.push(error.file.clone());
+            }
+        }
+        self.0.sort_by_key(|error| {
+            let file = files.iter().position(|file| *file == error.file);
+            (file, error.place)
+        });
+    }
+
     pub(crate) fn add(&mut self, error: FileError) {
         self.0.push(error);
     }

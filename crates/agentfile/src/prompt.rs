@@ -54,6 +54,7 @@ impl PromptFile {
             let hint = "write what the agent is to do below the frontmatter";
             problems.add(whole("it has no prompt".to_owned()).hint(hint));
         }
+        problems.sort();
         problems.or(Self {
             path: path.to_owned(),
             settings: settings.unwrap_or_default(),
@@ -72,16 +73,12 @@ pub(crate) fn as_table(mut root: Node, path: &Path) -> Result<Node, Problems> {
         };
     }
     let at = root.at;
-    match root.members_mut() {
-        Some(_) => {
-            spell_out(&mut root);
-            Ok(root)
-        }
-        None => {
-            let what = "it must be a table of keys and values";
-            Err(FileError::whole(path, what).at(at).into())
-        }
+    if !matches!(root.what, What::Table(_)) {
+        let what = "it must be a table of keys and values";
+        return Err(FileError::whole(path, what).at(at).into());
     }
+    spell_out(&mut root);
+    Ok(root)
 }
 
 /// Writes `toolOutput: false` as `toolOutput: {enabled: false}`, here and in

@@ -232,39 +232,39 @@ impl<'r> Members<'r> {
         let field = spelled(&member.key)
             .or_else(|| spelled(&camel(&member.key)))
             .or_else(|| spelled(&snake(&member.key)));
-        match field {
-            Some(field) => match self.seen.iter().find(|(seen, _)| *seen == field) {
-                None => {
-                    self.seen.push((field, member));
-                    Some(field)
-                }
-                Some((_, other)) => {
-                    let (other, line) = (&other.key, other.at.line);
-                    let what = format!("is set as `{other}` on line {line}, too");
-                    self.wrong(member, what, Some("keep one of them".to_owned()));
-                    None
-                }
-            },
-            None => {
-                if !self.is_lenient {
-                    let (what, hint) = match refused::why(&member.key) {
-                        Some((what, hint)) => (what.to_owned(), hint.to_owned()),
-                        None => {
-                            let known = fields.iter().copied().filter(|name| {
-                                // One spelling is enough to choose from.
-                                !fields.contains(&&*camel(name)) || camel(name) == **name
-                            });
-                            (
-                                "there is no such key".to_owned(),
-                                nearest(&member.key, known),
-                            )
-                        }
-                    };
-                    self.wrong(member, what, Some(hint));
-                }
-                None
+        let Some(field) = field else {
+            if !self.is_lenient {
+                self.unknown(member, fields);
             }
+            return None;
+        };
+        if let Some(other) = self.seen(field) {
+            let (other, line) = (&other.key, other.at.line);
+            let what = format!("is set as `{other}` on line {line}, too");
+            self.wrong(member, what, Some("keep one of them".to_owned()));
+            return None;
         }
+        self.seen.push((field, member));
+        Some(field)
+    }
+
+    fn unknown(&self, member: &Member, fields: &[&str]) {
+        if let Some((why, hint)) = refused::why(&member.key) {
+            self.wrong(member, why.to_owned(), Some(hint.to_owned()));
+            return;
+        }
+        let known = fields.iter().copied().filter(|name| {
+            // One spelling is enough to choose from.
+            !fields.contains(&&*camel(name)) || camel(name) == **name
+        });
+        let hint = nearest(&member.key, known);
+        self.wrong(member, "there is no such key".to_owned(), Some(hint));
+    }
+
+    /// The member that was read as this field, in whatever spelling.
+    fn seen(&self, field: &str) -> Option<&'r Member> {
+        let is_same = |seen: &&(&'static str, _)| camel(seen.0) == camel(field);
+        self.seen.iter().find(is_same).map(|(_, member)| *member)
     }
 
     fn wrong(&self, member: &Member, what: String, hint: Option<String>) {

@@ -31,7 +31,22 @@ pub fn ai_agent_schema() -> Value {
         patterns.insert("^(apiKey|api_key)$".to_owned(), key);
         patterns.insert("^type$".to_owned(), json!({ "$ref": "#/$defs/Dialect" }));
     }
+    also(
+        &mut schema,
+        "Dialect",
+        &["openai-compatible", "openai_compatible", "open_ai"],
+    );
+    let http = ["streamable-http", "streamableHttp", "streamable_http"];
+    also(&mut schema, "McpKind", &http);
     schema
+}
+
+/// Takes other names of a choice, which the types know as aliases.
+fn also(schema: &mut Value, choice: &str, names: &[&str]) {
+    let choices = schema.pointer_mut(&format!("/$defs/{choice}/oneOf"));
+    if let Some(choices) = choices.and_then(Value::as_array_mut) {
+        choices.push(json!({ "enum": names, "description": "The same by another name." }));
+    }
 }
 
 fn of<T: JsonSchema>() -> Value {

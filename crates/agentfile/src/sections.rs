@@ -29,7 +29,7 @@ pub(crate) struct Sections {
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
     /// Tools that are one HTTP request each.
     pub(crate) rest_tools: BTreeMap<String, Map<String, Value>>,
-    /// Services that an OpenAPI document describes: a tool for each operation.
+    /// Services that an `OpenAPI` document describes: a tool for each operation.
     pub(crate) openapi_specs: BTreeMap<String, Map<String, Value>>,
     /// What holds for every agent that does not say it itself.
     pub(crate) defaults: Settings,

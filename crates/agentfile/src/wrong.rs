@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
 
+use crate::node::camel;
+
 /// What a type says of a value that it does not take.
 #[derive(Debug)]
 pub(crate) enum Wrong {
@@ -97,6 +99,21 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
+/// Of names that differ in `-`, `_` and case alone, the shortest: one is enough to
+/// choose from.
+fn spelled_once<'n>(names: &[&'n str]) -> Vec<&'n str> {
+    let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
+    let mut once: Vec<&str> = Vec::new();
+    for name in names {
+        match once.iter_mut().find(|one| plain(one) == plain(name)) {
+            None => once.push(name),
+            Some(one) if name.len() < one.len() => *one = name,
+            Some(_) => {}
+        }
+    }
+    once
+}
+
 /// `one`, `other` or `third`, each as it is written.
 pub(crate) fn one_of(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -150,9 +167,13 @@ impl de::Error for Wrong {
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         Self::Type {
-            must: one_of(expected),
+            must: one_of(&spelled_once(expected)),
             is: quoted(variant),
         }
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::Said(format!("`{}` is set twice, by two names", camel(field)))
     }
 
     fn missing_field(field: &'static str) -> Self {

@@ -207,12 +207,12 @@ mod tests {
     fn a_document_becomes_a_tree() {
         let text = "a: &x [1, -2, 2.5, 0x10]\nb: *x\nc: {d: 'true', e: yes, f: ~}\ng: |\n  two\n  lines\nh: !!str 5\n";
         let node = parse(text, 1).unwrap();
-        insta::assert_snapshot!(node.value(), @"");
+        insta::assert_snapshot!(node.value(), @r#"{"a":[1,-2,2.5,"0x10"],"b":[1,-2,2.5,"0x10"],"c":{"d":"true","e":"yes","f":null},"g":"two\nlines\n","h":"5"}"#);
         assert_eq!(
             node.find(&["c", "e"]).unwrap().at,
             Place {
                 line: 3,
-                column: 17
+                column: 16
             }
         );
         assert_eq!(parse("# nothing\n", 1).unwrap().value().to_string(), "{}");
@@ -248,6 +248,19 @@ mod tests {
             Ok(_) => panic!("{text:.80}"),
             Err((place, what)) => format!("{}:{}: {what}", place.line, place.column),
         });
-        insta::assert_snapshot!(texts.join("\n"), @"");
+        insta::assert_snapshot!(texts.join("\n"), @r#"
+        10:15: it has too many values, aliases put in
+        5:8: this alias stands within what it names
+        5:68: it is more than 64 deep
+        5:256: this is no YAML: recursion limit exceeded
+        7:1: a second document begins here
+        7:1: the key "a" stands on line 5, too
+        5:3: a key must be a text
+        5:13: tags such as this one are not read
+        5:29: tags such as this one are not read
+        5:4: this is no YAML: unclosed bracket '['
+        5:5: this is no YAML: mapping values are not allowed in this context
+        5:4: this is no YAML: while parsing node, found unknown anchor
+        "#);
     }
 }

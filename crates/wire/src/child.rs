@@ -71,6 +71,7 @@ impl fmt::Debug for ServerCommand {
             .field("arguments", &self.arguments.len())
             .field("env", &names)
             .field("directory", &self.directory)
+            .field("log", &self.log)
             .finish()
     }
 }

@@ -160,7 +160,6 @@ impl Orchestrator {
             return Got::of(Given::error(what));
         };
         let server = Some(host.name().to_owned());
-        // One that never comes back is known, too.
         scope.note(|op| op.server.clone_from(&server));
         let caching = self.caching.as_ref();
         let wanted =

@@ -1,3 +1,5 @@
+//! Is a configuration read as it is meant, and what is told of one that is wrong?
+
 use super::*;
 
 fn lookup(name: &str) -> Option<String> {
@@ -21,8 +23,7 @@ fn told<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-const WRONG: [&str; 28] = [
-    "",
+const WRONG: [&str; 27] = [
     "[1]",
     "{\"defaults\": {\n  \"maxTurns\": \"ten\"}}",
     "{\"defaults\": {\n  \"maxTurns\": \"${TEN}\"}}",
@@ -54,7 +55,43 @@ const WRONG: [&str; 28] = [
 
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
-    insta::assert_snapshot!(told(WRONG), @"");
+    insta::assert_snapshot!(told(WRONG), @r#"
+    .ai-agent.json:1:1: it must be a table of keys and values
+    .ai-agent.json:2:3: defaults.maxTurns: must be a whole number from 1 to 1000, is "ten"
+    .ai-agent.json:2:3: defaults.maxTurns: must be a whole number from 1 to 1000; its value may be a secret and is not shown
+    .ai-agent.json:1:15: defaults.models: is not what it must be; its value may be a secret and is not shown
+    .ai-agent.json:1:37: defaults.toolOutput: must be a table, true or false, is 7
+    .ai-agent.json:1:2: default: there is no such key; did you mean `defaults`?
+    .ai-agent.json:1:2: mcpServer: there is no such key; did you mean `mcpServers`?
+    .ai-agent.json:2:2: cache: must be a table, is 5
+    .ai-agent.json:2:14: toolOutput: must be a table, true or false, is "on"
+    .ai-agent.json:1:27: providers.openai.apiKey: a key does not belong into this file; put it into a variable and write "${NAME}", or into a file that only you can read and write keyFile
+    .ai-agent.json:1:27: providers.openai.apiKey: a key does not belong into this file; put it into a variable and write "${NAME}", or into a file that only you can read and write keyFile
+    .ai-agent.json:1:27: providers.openai.apiKey: a key does not belong into this file; put it into a variable and write "${NAME}", or into a file that only you can read and write keyFile
+    .ai-agent.json:1:49: providers.openai.key_env: is set as `keyEnv` on line 1, too; keep one of them
+    .ai-agent.json:1:27: providers.openai.baseURL: there is no such key; did you mean `baseUrl`?
+    .ai-agent.json:1:27: providers.openai.type: must be `openai`, `openai-compatible` or `anthropic`, is "google"
+    .ai-agent.json:1:27: providers.openai.headers: must be a table; its value may be a secret and is not shown
+    .ai-agent.json:1:27: providers.openai.timeoutS: must be a whole number, is "5"
+    .ai-agent.json:1:2: providers: must be a table, is a list
+    .ai-agent.json:1:32: models.a/b.prices: `output` is missing
+    .ai-agent.json:1:21: models.a/b.window: must be a whole number, is -1
+    .ai-agent.json:1:35: models.a/b.maxOutput: must be a whole number, is 2.5
+    .ai-agent.json:2:2: mcpServers.a: has neither `command` nor `url`
+    .ai-agent.json:3:24: mcpServers.b.url: stands beside `command`, and a server is reached in one way
+    .ai-agent.json:1:23: mcpServers.a.type: is `stdio`, but there is no `command`
+    .ai-agent.json:1:59: mcpServers.b.type: is for servers with a `url`
+    .ai-agent.json:2:2: mcpServers.a.args: must be a list, is "y"
+    .ai-agent.json:1:23: mcpServers.a.command: must be a text, is a list
+    .ai-agent.json:1:49: mcpServers.a.env.A: must be a text; its value may be a secret and is not shown
+    .ai-agent.json:1:16: restTools.a: must be a table, is "GET /"
+    .ai-agent.json:1:2: openapiSpecs: must be a table, is a list
+    .ai-agent.json:1:12: cache.ttl: must be a time such as "10m", a number of milliseconds, or off, is "never"
+    .ai-agent.json:1:28: cache.maxBytes: must be a number of bytes such as "10 MiB" or 1000000, is "much"
+    .ai-agent.json:1:69: cache.tools.x: must be a time such as "10m", a number of milliseconds, or off, is true
+    .ai-agent.json:1:26: the key "cache" stands on line 1, too
+    .ai-agent.json:1:17: toolOutput.maxChunks: must be a whole number, at least 1, is 0
+    "#);
 }
 
 #[test]
@@ -113,7 +150,7 @@ fn everything_can_be_said() {
         .iter()
         .map(|one| file.unset(one).to_string())
         .collect();
-    insta::assert_snapshot!(unset.join("\n"), @"");
+    insta::assert_snapshot!(unset.join("\n"), @".ai-agent.json:12:43: mcpServers.later.env.B: the variable NOT_SET is not set; set it, or write a default: ${NOT_SET:-…}");
 }
 
 #[test]
@@ -132,7 +169,14 @@ fn nothing_shows_what_a_variable_stands_for() {
         !all.contains("s3cret") && !all.contains("/home/me"),
         "{all}"
     );
-    insta::assert_snapshot!(format!("{file:?}\n{}", shown.join("\n")), @"");
+    insta::assert_snapshot!(format!("{file:?}\n{}", shown.join("\n")), @r#"
+    ConfigFile { path: ".ai-agent.json", sections: ["$schema", "providers", "models", "mcpServers", "restTools", "openapiSpecs", "defaults", "toolOutput", "cache"], .. }
+    {"args":["${HOME}/docs"],"command":"mcp-fs","env":{"A_TOKEN":"${TOKEN}"},"theirs":{"x":1}}
+    {"headers":{"Authorization":"[hidden]"},"httpUrl":"https://example.com/mcp","toolsDenied":["rm_*"],"type":"streamable-http"}
+    {"command":"x","env":{"B":"${NOT_SET}"}}
+    {"parametersSchema":{"properties":{"zone":{}}},"url":"https://example.com/${zone}"}
+    {"spec":"./pets.yaml"}
+    "#);
 }
 
 #[test]
@@ -162,7 +206,14 @@ fn an_entry_is_read_as_any_type_and_its_errors_have_places() {
     let bad = file.entries("restTools").nth(1).unwrap();
     told.push(bad.wrong(&["timeoutS"], "is too long").to_string());
     told.push(bad.wrong(&["nowhere"], "is missed").to_string());
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    good is read: 5 s
+    .ai-agent.json:4:17: restTools.bad.timeoutS: must be a whole number, is "5"
+    .ai-agent.json:4:58: restTools.bad.methd: there is no such key; there are parametersSchema, timeoutS, url
+    .ai-agent.json:5:17: restTools.less: `parametersSchema` is missing
+    .ai-agent.json:4:17: restTools.bad.timeoutS: is too long
+    .ai-agent.json:3:9: restTools.bad.nowhere: is missed
+    "#);
 }
 
 #[test]
@@ -179,5 +230,8 @@ fn files_that_are_not_there_are_left_out() {
     let files = read(&["none", "a"]).unwrap();
     assert_eq!(files.len(), 1);
     let told = read(&["b", "none", "a", "c"]).unwrap_err().to_string();
-    insta::assert_snapshot!(told.replace(directory.path().to_str().unwrap(), "DIR"), @"");
+    insta::assert_snapshot!(told.replace(directory.path().to_str().unwrap(), "DIR"), @"
+    DIR/b:1:2: x: there is no such key; there are $schema, cache, defaults, mcpServers, models, openapiSpecs, providers, restTools, toolOutput
+    DIR/c:1:1: this is no JSON: Unterminated object
+    ");
 }

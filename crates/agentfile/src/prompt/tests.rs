@@ -1,3 +1,5 @@
+//! Is a prompt file read as it is meant, and what is told of one that is wrong?
+
 use super::*;
 
 fn parse(text: &str) -> Result<PromptFile, Problems> {
@@ -75,7 +77,17 @@ fn what_is_no_prompt_file_is_refused() {
         "---\nname: &a [*a]\n---\nDo it.",
         large.as_str(),
     ];
-    insta::assert_snapshot!(told(texts), @"");
+    insta::assert_snapshot!(told(texts), @r#"
+    agent.ai: it has no prompt; write what the agent is to do below the frontmatter
+    agent.ai: it has no prompt; write what the agent is to do below the frontmatter
+    agent.ai: it has no prompt; write what the agent is to do below the frontmatter
+    agent.ai:1:1: the frontmatter that begins here does not end; end it with a line `---`
+    agent.ai:2:1: it must be a table of keys and values
+    agent.ai:2:7: this is no YAML: unclosed bracket '['
+    agent.ai:3:1: the key "name" stands on line 2, too
+    agent.ai:2:11: this alias stands within what it names
+    agent.ai: it is larger than 1048576 bytes
+    "#);
 }
 
 const WRONG: [&str; 34] = [
@@ -118,7 +130,45 @@ const WRONG: [&str; 34] = [
 #[test]
 fn what_is_wrong_with_a_key_is_told() {
     let texts: Vec<String> = WRONG.iter().map(|front| with(front)).collect();
-    insta::assert_snapshot!(told(texts.iter().map(String::as_str)), @"");
+    insta::assert_snapshot!(told(texts.iter().map(String::as_str)), @r#"
+    agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is "ten"
+    agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is 0
+    agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is 1001
+    agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is -1
+    agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is 1.5
+    agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is a list
+    agent.ai:2:1: maxTurn: there is no such key; did you mean `maxTurns`?
+    agent.ai:3:1: maxTurns: is set as `max_turns` on line 2, too; keep one of them
+    agent.ai:2:1: xyzzy: there is no such key; there are $schema, agents, batch, cache, contextWindow, contextWindowBuffer, description, input, llmTimeout, maxOutputTokens, maxRetries, maxToolCallsPerTurn, maxTurns, models, name, output, taskStatus, timeout, toolOutput, toolResponseMaxBytes, toolTimeout, tools
+    agent.ai:2:1: temperature: requests to models carry no sampling settings, and a setting without effect would mislead; leave it out
+    agent.ai:2:1: top_p: requests to models carry no sampling settings; leave it out
+    agent.ai:2:1: model: the key has another name; write `models`, also for one
+    agent.ai:2:1: models: Invalid provider/model pair 'gpt-4o'. Expected format provider/model.
+    agent.ai:2:25: models[1]: Invalid provider/model pair 'gpt-4o'. Expected format provider/model.
+    agent.ai:2:33: models[2]: must be a text, is 5
+    agent.ai:2:1: models: must be a list, or a text with commas, is a table
+    agent.ai:2:1: tools: must be a list, or a text with commas, is 5
+    agent.ai:2:13: tools[1]: must be a text, is 5
+    agent.ai:2:1: agents: must be a list, or a text with commas, is a table
+    agent.ai:2:1: llmTimeout: must be a time over 0 such as "30s" or "5m", or a number of milliseconds, is "soon"
+    agent.ai:2:1: llmTimeout: must be a time over 0 such as "30s" or "5m", or a number of milliseconds, is 0
+    agent.ai:2:1: toolTimeout: must be a time over 0 such as "30s" or "5m", or a number of milliseconds, is "0s"
+    agent.ai:2:1: timeout: must be a time over 0 such as "30s" or "5m", or a number of milliseconds, is -5
+    agent.ai:2:1: cache: must be a time such as "10m", a number of milliseconds, or off, is true
+    agent.ai:2:1: cache: must be a time such as "10m", a number of milliseconds, or off, is "never"
+    agent.ai:2:1: batch: must be true or false, is "yes"
+    agent.ai:2:1: output: must be a table such as {format: markdown}, is "markdown"
+    agent.ai:2:10: output.format: must be `text`, `markdown` or `json`, is "xml"
+    agent.ai:2:10: output.fromat: there is no such key; did you mean `format`?
+    agent.ai:2:9: input.format: must be `text` or `json`, is "markdown"
+    agent.ai:2:1: toolOutput: must be a table, true or false, is 5
+    agent.ai:2:14: toolOutput.overlapPercent: must be a whole number from 0 to 50, is 51
+    agent.ai:2:14: toolOutput.maxChunks: must be a whole number, at least 1, is 0
+    agent.ai:2:28: toolOutput.profile: must be `handle` or `continuation`, is "preview"
+    agent.ai:2:46: toolOutput.max_chunk: there is no such key; did you mean `maxChunks`?
+    agent.ai:2:23: toolOutput.models[0]: Invalid provider/model pair 'x'. Expected format provider/model.
+    agent.ai:2:1: name: must be a text, is a list
+    "#);
 }
 
 #[test]
@@ -126,13 +176,20 @@ fn everything_that_is_wrong_is_told_at_once() {
     let text = with(
         "maxTurns: ten\nmodles: x/y\ntoolOutput:\n  maxChunks: 0\n  overlapPercent: 99\nmodels:\n  - a/b\n  - c\n  - d\ntimeout: 5m",
     );
-    insta::assert_snapshot!(told([text.as_str()]), @"");
+    insta::assert_snapshot!(told([text.as_str()]), @r#"
+    agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is "ten"
+    agent.ai:3:1: modles: there is no such key; did you mean `models`?
+    agent.ai:5:3: toolOutput.maxChunks: must be a whole number, at least 1, is 0
+    agent.ai:6:3: toolOutput.overlapPercent: must be a whole number from 0 to 50, is 99
+    agent.ai:9:5: models[1]: Invalid provider/model pair 'c'. Expected format provider/model.
+    agent.ai:10:5: models[2]: Invalid provider/model pair 'd'. Expected format provider/model.
+    "#);
 }
 
 #[test]
 fn a_text_of_a_stranger_stays_on_its_line_and_short() {
     let long = with(&format!("maxTurns: \"{}\"", "a\\e[2J\\n".repeat(40)));
-    insta::assert_snapshot!(told([long.as_str()]), @"");
+    insta::assert_snapshot!(told([long.as_str()]), @r#"agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is "a\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2" …"#);
 }
 
 #[test]
@@ -152,7 +209,7 @@ fn everything_can_be_said_in_both_spellings() {
         .as_object_mut()
         .unwrap()
         .retain(|_, value| !value.is_null());
-    insta::assert_snapshot!(serde_json::Value::Object(said), @"");
+    insta::assert_snapshot!(serde_json::Value::Object(said), @r#"{"cache":"10m","llmTimeout":"30s","maxRetries":0,"maxToolCallsPerTurn":3,"maxTurns":5,"models":["x/y","z/a/b"],"name":"a","output":{"format":"json","schema":null,"schemaRef":"s.json"},"taskStatus":false,"toolOutput":{"enabled":true,"maxChunks":2,"storeDir":"/tmp/x"},"toolResponseMaxBytes":0,"toolTimeout":"1s 500ms","tools":["fs","git/*"]}"#);
 }
 
 #[test]
@@ -174,5 +231,10 @@ fn a_file_is_read_within_limits() {
         let problems = PromptFile::read(&path(name)).unwrap_err().to_string();
         problems.replace(directory.path().to_str().unwrap(), "DIR")
     });
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @"
+    DIR/large: it is larger than 1048576 bytes
+    DIR/bytes: it is no UTF-8 text from byte 2 on
+    DIR/none: it cannot be read: No such file or directory (os error 2)
+    DIR/.: it is no file
+    ");
 }

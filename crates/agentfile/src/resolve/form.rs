@@ -69,7 +69,7 @@ impl Run<'_> {
                 given.map(Some)
             }
             (Some(given), named) if is_nearer(&given, named.as_ref()) => given.map(Some),
-            (_, Some(named)) => self.from_file(of, &named),
+            (_, Some(named)) => self.in_file(of, &named),
             (Some(given), None) => given.map(Some),
         };
         let name = match set.source.to_string().as_str() {
@@ -98,7 +98,7 @@ impl Run<'_> {
         set
     }
 
-    fn from_file(&mut self, of: &str, named: &Set<PathBuf>) -> Set<Option<Value>> {
+    fn in_file(&mut self, of: &str, named: &Set<PathBuf>) -> Set<Option<Value>> {
         let path = named.source.path(&named.value);
         let value = match read_values(&path) {
             Ok(value) => Some(value),

@@ -21,7 +21,7 @@ use crate::keys::Settings;
 use crate::problem::{FileError, Problems};
 use crate::prompt::PromptFile;
 use crate::source::Set;
-use crate::values::{Models, Time};
+use crate::values::{Models, Names, Time, Whole};
 use layers::Layers;
 
 /// Model turns (ai-agent's default).
@@ -57,6 +57,7 @@ pub fn resolve(
         rows: Vec::new(),
     };
     let agent = run.agent();
+    run.problems.sort();
     run.problems.or(Agent {
         rows: run.rows,
         ..agent
@@ -71,7 +72,7 @@ struct Run<'l> {
 }
 
 impl Run<'_> {
-    /// Decides in the order of the documentation, which is that of the rows.
+    /// Decides in about the order of the documentation, which is that of the rows.
     fn agent(&mut self) -> Agent {
         let name = self.name();
         let description = self.optional("description", |of| of.description.clone());
@@ -124,7 +125,7 @@ impl Run<'_> {
     }
 
     fn cap(&mut self) -> Set<Option<u64>> {
-        let bytes = |of: &Settings| of.tool_response_max_bytes.map(|bytes| bytes.get());
+        let bytes = |of: &Settings| of.tool_response_max_bytes.map(Whole::get);
         let set = self.or("toolResponseMaxBytes", bytes, DEFAULT_MAX_BYTES);
         set.map(|bytes| Some(bytes).filter(|&bytes| bytes > 0))
     }
@@ -167,7 +168,7 @@ impl Run<'_> {
     fn number<const MIN: u64>(
         &mut self,
         key: &'static str,
-        get: impl Fn(&Settings) -> Option<crate::values::Whole<MIN, 1000>>,
+        get: impl Fn(&Settings) -> Option<Whole<MIN, 1000>>,
         default: u32,
     ) -> Set<u32> {
         self.or(key, |of| get(of).map(small), default)
@@ -228,7 +229,7 @@ impl Run<'_> {
 
     fn agents(&mut self) -> Set<Vec<PathBuf>> {
         let set = self.layers.pick("agents", |of| of.agents.clone());
-        let set = set.unwrap_or_else(|| Set::built_in(crate::values::Names::default()));
+        let set = set.unwrap_or_else(|| Set::built_in(Names::default()));
         let written = set.written.clone();
         let source = set.source.clone();
         let set = set.map(|names| {
@@ -261,15 +262,11 @@ impl Run<'_> {
 
     /// Largest reply, context and what is kept free of it.
     fn window(&mut self) -> (Set<Option<u64>>, Set<Option<u64>>, Set<u64>) {
-        let output = self.optional("maxOutputTokens", |of| {
-            of.max_output_tokens.map(|tokens| tokens.get())
-        });
-        let window = self.optional("contextWindow", |of| {
-            of.context_window.map(|tokens| tokens.get())
-        });
+        let output = self.optional("maxOutputTokens", |of| of.max_output_tokens.map(Whole::get));
+        let window = self.optional("contextWindow", |of| of.context_window.map(Whole::get));
         let buffer = self.or(
             "contextWindowBuffer",
-            |of| of.context_window_buffer.map(|tokens| tokens.get()),
+            |of| of.context_window_buffer.map(Whole::get),
             DEFAULT_BUFFER,
         );
         if let Some(tokens) = window.value {
@@ -290,7 +287,7 @@ impl Run<'_> {
 }
 
 /// A number that its type keeps small.
-fn small<const MIN: u64, const MAX: u64>(number: crate::values::Whole<MIN, MAX>) -> u32 {
+fn small<const MIN: u64, const MAX: u64>(number: Whole<MIN, MAX>) -> u32 {
     u32::try_from(number.get()).unwrap_or(u32::MAX)
 }
 

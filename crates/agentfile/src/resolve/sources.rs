@@ -8,6 +8,7 @@ use crate::agent::{SourceKind, ToolSource};
 use crate::entry::Entry;
 use crate::node::camel;
 use crate::problem::FileError;
+use crate::sections::McpServer;
 use crate::source::Set;
 use crate::values::Names;
 use crate::wrong::{nearest, quoted};
@@ -139,7 +140,7 @@ fn choose(
     }
     for source in found {
         let is_named = source.entry.name() == of;
-        if source.server.as_ref().is_some_and(|server| server.is_off()) {
+        if source.server.as_ref().is_some_and(McpServer::is_off) {
             if is_named {
                 let entry = &source.entry;
                 let (file, line) = (entry.file().display(), entry.place().line);

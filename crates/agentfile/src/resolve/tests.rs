@@ -1,3 +1,5 @@
+//! Who is heard, what is found, and what is told of what does not go together?
+
 use std::path::Path;
 
 use super::*;
@@ -66,7 +68,50 @@ fn told<'t>(fronts: impl IntoIterator<Item = &'t str>) -> String {
 #[test]
 fn what_nobody_says_is_built_in() {
     let agent = resolve(&Settings::default(), &prompt("models: a/b"), &[]).unwrap();
-    insta::assert_snapshot!(format!("{agent:?}"), @"");
+    insta::assert_snapshot!(format!("{agent:?}"), @"
+    Agent dir/agent.ai
+      name = agent (built-in)
+      description = - (built-in)
+      models = a/b (dir/agent.ai:2)
+      tools = - (built-in)
+      agents = - (built-in)
+      maxTurns = 10 (built-in)
+      maxToolCallsPerTurn = 10 (built-in)
+      maxOutputTokens = - (built-in)
+      contextWindow = - (built-in)
+      contextWindowBuffer = 8192 (built-in)
+      toolResponseMaxBytes = 12288 (built-in)
+      toolOutput.enabled = true (built-in)
+      toolOutput.profile = handle (built-in)
+      toolOutput.storeDir = - (built-in)
+      toolOutput.models = a/b (built-in)
+      toolOutput.maxChunks = 1 (built-in)
+      toolOutput.maxChunksHard = 64 (built-in)
+      toolOutput.overlapPercent = 10 (built-in)
+      toolOutput.avgLineBytesThreshold = 1000 (built-in)
+      toolOutput.chunkTokens = 0 (built-in)
+      toolOutput.parallel = 4 (built-in)
+      toolOutput.answerTokens = 4096 (built-in)
+      toolOutput.passageTokens = 1000 (built-in)
+      toolOutput.truncateTokens = 2500 (built-in)
+      toolOutput.toolTokens = 4000 (built-in)
+      toolOutput.earlyStop = false (built-in)
+      toolOutput.maxTurns = 15 (built-in)
+      toolOutput.maxToolCallsPerTurn = 10 (built-in)
+      output.format = markdown (built-in)
+      output.schema = - (built-in)
+      input.format = text (built-in)
+      input.schema = - (built-in)
+      llmTimeout = - (built-in)
+      toolTimeout = 5m (built-in)
+      timeout = - (built-in)
+      cache = off (built-in)
+      cache.maxBytes = - (built-in)
+      cache.dir = - (built-in)
+      batch = true (built-in)
+      taskStatus = true (built-in)
+      maxRetries = - (built-in)
+    ");
     assert_eq!(agent.system, "Do it.");
     assert_eq!(agent.tool_response_max_bytes.value, Some(12_288));
 }
@@ -89,7 +134,21 @@ fn the_nearest_word_counts() {
     let said: Vec<String> = said
         .map(|row| format!("{} = {} ({})", row.key, row.value, row.source))
         .collect();
-    insta::assert_snapshot!(said.join("\n"), @"");
+    insta::assert_snapshot!(said.join("\n"), @"
+    models = far/model (/home/me/.ai-agent.json:7)
+    tools = git (command line)
+    maxTurns = 3 (command line)
+    maxToolCallsPerTurn = 2 (/home/me/.ai-agent.json:7)
+    toolResponseMaxBytes = 0 (dir/agent.ai:3)
+    toolOutput.storeDir = /home/me/store (/home/me/.ai-agent.json:8)
+    toolOutput.maxChunks = 1 (dir/agent.ai:6)
+    toolOutput.parallel = 2 (/home/me/.ai-agent.json:7)
+    llmTimeout = 30s (dir/agent.ai:7)
+    cache = 1m (dir/.ai-agent.json:9)
+    cache.maxBytes = 1048576 (/home/me/.ai-agent.json:9)
+    cache.dir = /home/me/cache (/home/me/.ai-agent.json:9)
+    batch = false (dir/.ai-agent.json:9)
+    ");
     assert_eq!(agent.tool_response_max_bytes.value, None, "0 is no limit");
     assert_eq!(agent.tool_output.extraction.max_chunks, 1);
     assert_eq!(agent.tool_output.extraction.parallel, 2);
@@ -121,7 +180,15 @@ fn tools_are_found_by_name_and_pattern() {
         "'[fg]*/*_log'",
         "[]",
     ];
-    insta::assert_snapshot!(fronts.map(shown).join("\n"), @"");
+    insta::assert_snapshot!(fronts.map(shown).join("\n"), @r#"
+    fs: server fs of dir/.ai-agent.json []
+    [fs/read_*, git, fs/list]: server fs of dir/.ai-agent.json ["read_*", "list"]; server git of /home/me/.ai-agent.json []
+    [fs/read_*, fs]: server fs of dir/.ai-agent.json []
+    [fs, fs/read_*]: server fs of dir/.ai-agent.json []
+    time, pets/get*: request time of dir/.ai-agent.json []; service pets of dir/.ai-agent.json ["get*"]
+    '[fg]*/*_log': server fs of dir/.ai-agent.json ["*_log"]; server git of /home/me/.ai-agent.json ["*_log"]
+    []:
+    "#);
     let server = resolved("models: a/b\ntools: fs").tools[0]
         .server
         .clone()
@@ -148,19 +215,46 @@ fn what_does_not_go_together_is_told() {
         "output: {format: json, schemaRef: x.json}",
         "input: {schema: {}}",
     ];
-    insta::assert_snapshot!(told(fronts), @"");
+    insta::assert_snapshot!(told(fronts), @r#"
+    dir/agent.ai:2:9: tools[0]: nothing is called "sf"; there are fs, git, needy, off, pets, time
+    dir/agent.ai:4:5: tools[1]: "time" is one tool, and has none below it; write time
+    dir/agent.ai:5:5: tools[2]: "off" is switched off (dir/.ai-agent.json:4); remove `disabled` there, or the name here
+    dir/agent.ai:6:5: tools[3]: nothing is called "batch"; the session has it; see `batch`
+    dir/agent.ai:7:5: tools[4]: nothing is called "agent__final_report"; the session has it
+    dir/agent.ai:8:5: tools[5]: "[x" is no pattern: unclosed character class; missing ']'; write NAME, or NAME/PATTERN such as fs/read_*
+    dir/.ai-agent.json:5:44: mcpServers.needy.args[0]: the variable NOT_SET is not set; set it, or write a default: ${NOT_SET:-…}
+    /home/me/.ai-agent.json:3:36: providers.used.baseUrl: the variable NOT_SET_URL is not set; set it, or write a default: ${NOT_SET_URL:-…}
+    dir/agent.ai: models: there is no model; write `models: provider/model` here, or `defaults.models` in .ai-agent.json
+    dir/agent.ai:2:1: name: is the name of a tool that every session has; choose another one
+    dir/agent.ai:2:1: name: must be 1 to 64 letters, digits, `_` or `-`
+    dir/agent.ai:2:10: agents[0]: dir/none.ai is no file; paths are from the directory of the file
+    dir/agent.ai:2:1: contextWindow: 8000 tokens leave no room: 8192 are kept free, 1 are for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
+    dir/agent.ai:2:1: contextWindow: 10000 tokens leave no room: 8192 are kept free, 4000 are for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
+    dir/agent.ai:2:24: output.schema: is for JSON, and the format is another one; set `format: json`
+    dir/agent.ai:2:24: output.schema: is no JSON Schema: "strin" is not valid under any of the schemas listed in the 'anyOf' keyword (/type)
+    dir/agent.ai:2:36: output.schemaRef: stands beside `schema`; keep one of them
+    dir/agent.ai:2:24: output.schemaRef: dir/x.json: it cannot be read: No such file or directory (os error 2)
+    dir/agent.ai:2:9: input.schema: is for JSON, and the format is another one; set `format: json`
+    "#);
 }
 
 #[test]
 fn a_model_is_needed() {
     let problems = resolve(&Settings::default(), &prompt("name: a"), &[]).unwrap_err();
-    insta::assert_snapshot!(problems, @"");
+    insta::assert_snapshot!(problems, @"dir/agent.ai: models: there is no model; write `models: provider/model` here, or `defaults.models` in .ai-agent.json");
 }
 
 #[test]
 fn everything_that_is_wrong_is_told_at_once() {
     let front = "tools: [sf, needy]\nname: a b\ncontextWindow: 1\nagents: none.ai\nmodels: used/x";
-    insta::assert_snapshot!(told([front]), @"");
+    insta::assert_snapshot!(told([front]), @r#"
+    dir/agent.ai:2:9: tools[0]: nothing is called "sf"; there are fs, git, needy, off, pets, time
+    dir/agent.ai:3:1: name: must be 1 to 64 letters, digits, `_` or `-`
+    dir/agent.ai:4:1: contextWindow: 1 tokens leave no room: 8192 are kept free, 1 are for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
+    dir/agent.ai:5:1: agents[0]: dir/none.ai is no file; paths are from the directory of the file
+    dir/.ai-agent.json:5:44: mcpServers.needy.args[0]: the variable NOT_SET is not set; set it, or write a default: ${NOT_SET:-…}
+    /home/me/.ai-agent.json:3:36: providers.used.baseUrl: the variable NOT_SET_URL is not set; set it, or write a default: ${NOT_SET_URL:-…}
+    "#);
 }
 
 #[test]
@@ -170,7 +264,7 @@ fn a_name_is_of_one_section() {
         "{\"mcpServers\": {\"a\": {\"command\": \"x\"}},\n \"restTools\": {\"a\": {}}}",
     );
     let problems = resolve(&Settings::default(), &prompt("models: a/b"), &[file]).unwrap_err();
-    insta::assert_snapshot!(problems, @"");
+    insta::assert_snapshot!(problems, @".ai-agent.json:2:16: restTools.a: has the name of one of mcpServers (.ai-agent.json:1), and `tools` could not tell them apart");
 }
 
 #[test]
@@ -194,7 +288,11 @@ fn what_variables_stand_for_is_used_and_not_shown() {
         assert!(!shown.contains(secret), "{shown}");
         assert!(!problems.contains(secret), "{problems}");
     }
-    insta::assert_snapshot!(problems, @"");
+    insta::assert_snapshot!(problems, @"
+    x/.ai-agent.json:1:88: defaults.agents[0]: it is no file; paths are from the directory of the file
+    x/.ai-agent.json:1:114: defaults.tools[0]: names no tools; its value is not shown; no .ai-agent.json has servers or tools
+    x/.ai-agent.json:1:154: defaults.output.schemaRef: the file that it names is no schema
+    ");
 }
 
 #[test]
@@ -258,5 +356,8 @@ fn schemas_and_agents_are_from_the_directory_of_their_file() {
         let told = with(name).unwrap_err().to_string();
         told.replace(directory.path().to_str().unwrap(), "DIR")
     });
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @"
+    DIR/agent.ai:4:24: output.schemaRef: is no JSON Schema: 5 is not valid under any of the schemas listed in the 'anyOf' keyword (/type)
+    DIR/agent.ai:4:24: output.schemaRef: DIR/broken.json:2:2: this is no JSON: Expected colon after the string or word in object property
+    ");
 }

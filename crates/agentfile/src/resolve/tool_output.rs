@@ -12,7 +12,7 @@ use super::{Run, joined, path_or_dash};
 use crate::agent::ToolOutputs;
 use crate::keys::{Retrieval, ToolOutput};
 use crate::source::Set;
-use crate::values::Models;
+use crate::values::{Models, Whole};
 
 /// A number of extraction: its key, where it is read from and what it becomes.
 type Number = (
@@ -25,52 +25,52 @@ type Number = (
 const NUMBERS: [Number; 10] = [
     (
         "maxChunks",
-        |of| of.max_chunks.map(|number| number.get()),
+        |of| of.max_chunks.map(Whole::get),
         |to| &mut to.max_chunks,
     ),
     (
         "maxChunksHard",
-        |of| of.max_chunks_hard.map(|number| number.get()),
+        |of| of.max_chunks_hard.map(Whole::get),
         |to| &mut to.max_chunks_hard,
     ),
     (
         "overlapPercent",
-        |of| of.overlap_percent.map(|number| number.get()),
+        |of| of.overlap_percent.map(Whole::get),
         |to| &mut to.overlap_percent,
     ),
     (
         "avgLineBytesThreshold",
-        |of| of.avg_line_bytes_threshold.map(|number| number.get()),
+        |of| of.avg_line_bytes_threshold.map(Whole::get),
         |to| &mut to.avg_line_bytes_threshold,
     ),
     (
         "chunkTokens",
-        |of| of.chunk_tokens.map(|number| number.get()),
+        |of| of.chunk_tokens.map(Whole::get),
         |to| &mut to.chunk_tokens,
     ),
     (
         "parallel",
-        |of| of.parallel.map(|number| number.get()),
+        |of| of.parallel.map(Whole::get),
         |to| &mut to.parallel,
     ),
     (
         "answerTokens",
-        |of| of.answer_tokens.map(|number| number.get()),
+        |of| of.answer_tokens.map(Whole::get),
         |to| &mut to.answer_tokens,
     ),
     (
         "passageTokens",
-        |of| of.passage_tokens.map(|number| number.get()),
+        |of| of.passage_tokens.map(Whole::get),
         |to| &mut to.passage_tokens,
     ),
     (
         "truncateTokens",
-        |of| of.truncate_tokens.map(|number| number.get()),
+        |of| of.truncate_tokens.map(Whole::get),
         |to| &mut to.truncate_tokens,
     ),
     (
         "toolTokens",
-        |of| of.tool_tokens.map(|number| number.get()),
+        |of| of.tool_tokens.map(Whole::get),
         |to| &mut to.tool_tokens,
     ),
 ];

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ struct Inbox {
     outbox: UnboundedSender<Vec<u8>>,
     /// The server's tools have changed.
     changed: Notify,
+    /// Nobody will answer any more.
+    is_closed: AtomicBool,
 }
 
 impl Peer {
@@ -62,6 +64,7 @@ impl Peer {
             waiting: Mutex::default(),
             outbox,
             changed: Notify::new(),
+            is_closed: AtomicBool::new(false),
         });
         let session = hub.session(Arc::clone(&inbox) as Arc<dyn Sink>);
         let writer = tokio::spawn(write(Arc::clone(&session), frames));
@@ -129,6 +132,11 @@ impl Peer {
         self.inbox.send(format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"{method}\",\"params\":{params}}}"
         ));
+        // Behind what was noted: closing forgets it.
+        if self.inbox.is_closed.load(Ordering::SeqCst) {
+            awaited.is_over = true;
+            return Err("was closed".to_owned());
+        }
         let answer = told.await;
         awaited.is_over = true;
         answer.unwrap_or_else(|_| Err("was closed".to_owned()))
@@ -149,6 +157,7 @@ impl Peer {
     /// Ends the server.
     pub(crate) async fn close(&self, hurried: bool) {
         self.session.close(hurried).await;
+        self.inbox.is_closed.store(true, Ordering::SeqCst);
         self.writer.abort();
         locked(&self.inbox.waiting).clear();
     }
@@ -218,14 +227,16 @@ impl Inbox {
 
     /// Answers a server's request: we can do nothing but be there.
     fn answer(&self, method: &str, id: &RawValue) {
-        self.send(match method {
-            "ping" => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"),
-            _ => {
-                let what = format!("this client does not know `{method}`");
-                let error = json!({"code": -32601, "message": what});
-                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}")
-            }
-        });
+        if method == "ping" {
+            return self.send(format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"
+            ));
+        }
+        let what = format!("this client does not know `{method}`");
+        let error = json!({"code": -32601, "message": what});
+        self.send(format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}"
+        ));
     }
 }
 

@@ -24,6 +24,9 @@ use super::body::{Body, Piece};
 /// can be used no more, so there is room.
 const LONGEST_NAME: usize = 1000;
 
+/// Bytes of one, as JSON, that is named at all: whether it is in memory or in the store.
+const LONGEST_NAMED: usize = 4000;
+
 /// Bytes looked at at a time.
 const BLOCK: u64 = 256 << 10;
 
@@ -84,7 +87,7 @@ struct Failure<'a> {
 /// What an answer to `tools/call` gives. Looks into files.
 pub(crate) fn of_answer(frame: Frame) -> Given {
     let read = match frame {
-        Frame::Memory(frame) => of_memory(Arc::new(frame.to_vec())),
+        Frame::Memory(frame) => of_memory(frame.to_vec()),
         Frame::Spooled(spooled) if spooled.is_sound() => of_spooled(*spooled),
         Frame::Spooled(spooled) => of_opaque(*spooled),
         Frame::Pieces(_) => Ok(Given::error(NO_ANSWER)),
@@ -92,7 +95,8 @@ pub(crate) fn of_answer(frame: Frame) -> Given {
     read.unwrap_or_else(|error| Given::error(format!("The result could not be read: {error}.")))
 }
 
-fn of_memory(frame: Arc<Vec<u8>>) -> io::Result<Given> {
+fn of_memory(frame: Vec<u8>) -> io::Result<Given> {
+    let frame = Arc::new(frame);
     let source: Arc<dyn ByteSource> = Arc::new(SharedBytes::from(Arc::clone(&frame)));
     let found = Found {
         frame: &frame,
@@ -113,7 +117,7 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     let error = parsed::<Failed<'_>>(frame).and_then(|failed| failed.error);
     if !result.is_some_and(is_large) && !error.is_some_and(is_large) {
         // Something else in it is large, which is nobody's business.
-        return of_memory(Arc::new(frame.clone()));
+        return of_memory(frame.clone());
     }
     let place = Place::Large {
         stand_in: &stand_in,
@@ -329,7 +333,7 @@ impl Found<'_> {
 
     /// A stranger's words in a line of ours.
     fn words(&self, string: &RawValue) -> Option<String> {
-        if self.place.is_hole(string.get()) {
+        if string.get().len() > LONGEST_NAMED || self.place.is_hole(string.get()) {
             return Some("(too long to be named)".to_owned());
         }
         let text = decoded(string).filter(|text| !text.is_empty())?;
@@ -420,13 +424,19 @@ mod tests {
     /// What a frame gives, whether it is in memory or in the store.
     async fn gives(frame: &str) -> String {
         let in_memory = read(of_answer(Frame::Memory(frame.to_owned().into())));
+        let large = ["\"result\":", "\"error\":"].iter();
+        let mut large = large.filter_map(|name| Some(frame.find(name)? + name.len() + 1));
+        let Some(within) = large.next() else {
+            return in_memory;
+        };
         let store: Arc<dyn ArtifactStore> = Arc::new(MemoryStore::default());
         let mut taking = Intake::new(store).spooling_at(8).begin();
-        taking.feed(frame.as_bytes()).await;
+        taking.feed(&frame.as_bytes()[..within]).await;
+        taking.feed(&frame.as_bytes()[within..]).await;
         let frame = taking.finish().await;
         assert!(matches!(frame, Frame::Spooled(_)));
         let given = tokio::task::spawn_blocking(|| read(of_answer(frame))).await;
-        assert_eq!(given.unwrap(), in_memory);
+        assert!(given.unwrap() == in_memory, "it matters where it is");
         in_memory
     }
 
@@ -472,7 +482,70 @@ mod tests {
         ] {
             all.push(of_result(&result).await);
         }
-        assert_snapshot!(all.join("\n---\n"), @"");
+        assert_snapshot!(all.join("\n---\n"), @r#"
+        one
+        two 😀
+
+        three
+        ---
+        before
+        [image, image/png, 5 bytes: not shown]
+        after
+        ---
+        [audio, audio/wav [image], 3 bytes: not shown]
+        ---
+        [resource, file:///a.txt, text/plain]
+        inside
+        ---
+        [resource, file:///a.bin, 4 bytes: not shown]
+        ---
+        [resource link, report, file:///r.pdf, application/pdf, 1234 bytes]
+        ---
+        [resource link, file:///r.pdf]
+        ---
+        {"data":"x","type":"video"}
+        7
+        {"text":"typeless"}
+        {"type":"text"}
+        ---
+        {"a":1,"b":["x","y"]}
+        ---
+        {"a":1,"b":["x","y"]}
+        ---
+        {"a":1,"b":["x","y"]}
+        ---
+        {
+          "a": 1,
+          "b": [
+            "x",
+            "y"
+          ]
+        }
+        ---
+        said
+        ---
+        other words
+        {"a":1,"b":["x","y"]}
+        ---
+        [image, image/png, 5 bytes: not shown]
+        {"a":1,"b":["x","y"]}
+        ---
+        alone
+        ---
+        ERROR no such file
+        ---
+        ERROR The tool failed and does not say why.
+        ---
+
+        ---
+
+        ---
+        "odd"
+        ---
+        [1]
+        ---
+        ERROR The tool asks for something that nobody here can answer.
+        "#);
     }
 
     #[tokio::test]
@@ -488,7 +561,16 @@ mod tests {
         ] {
             all.push(gives(frame).await);
         }
-        assert_snapshot!(all.join("\n"), @"");
+        assert_snapshot!(all.join("\n"), @r#"
+        ERROR no such
+        tool
+        ERROR no
+        {"known":["a"]}
+        ERROR it ended
+        ERROR The server answered with an error.
+        ERROR The server's answer is no answer of MCP.
+        ERROR The server's answer is no answer of MCP.
+        "#);
     }
 
     #[tokio::test]
@@ -510,7 +592,7 @@ mod tests {
         let document = json!({"uri": "x:".repeat(4000), "text": log});
         let named =
             of_result(&json!({"content": [{"type": "resource", "resource": document}]})).await;
-        assert!(named.starts_with("[resource, "));
+        assert!(named.starts_with("[resource, (too long to be named)]\n"));
         assert!(named.ends_with(&format!("]\n{log}")));
         let error = json!({"id": 1, "error": {"code": 1, "message": log}}).to_string();
         assert_eq!(gives(&error).await, format!("ERROR {log}"));

@@ -169,19 +169,16 @@ impl OpenApi {
         };
         let address = Url::parse(&self.spec).ok();
         let address = address.filter(|url| matches!(url.scheme(), "http" | "https"));
-        let text = match &address {
-            Some(url) => {
-                let patience = Patience {
-                    timeout: FETCHING,
-                    most_bytes: MOST_BYTES,
-                };
-                fetch(&client, url, patience).await
-            }
-            None => {
-                let file = directory.join(&self.spec);
-                let read = spawn_blocking(move || read(&file)).await;
-                read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
-            }
+        let text = if let Some(url) = &address {
+            let patience = Patience {
+                timeout: FETCHING,
+                most_bytes: MOST_BYTES,
+            };
+            fetch(&client, url, patience).await
+        } else {
+            let file = directory.join(&self.spec);
+            let read = spawn_blocking(move || read(&file)).await;
+            read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
         };
         let text = text.map_err(|what| failed(Broken::new("", what)))?;
         // Large documents take a while.

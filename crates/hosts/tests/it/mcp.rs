@@ -30,6 +30,8 @@ use crate::{call, called, told};
 /// Bytes of a result that is too large for the memory.
 const LARGE: u64 = 64 << 20;
 
+const LINE: &str = "a line of text\n";
+
 /// Writes what it hears into `$LOG`.
 const SERVER: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -188,7 +190,16 @@ async fn a_server_is_used() {
     ] {
         all.push(told(&host, tool, arguments).await);
     }
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r#"
+    it works
+    it works
+    ERROR The arguments are no JSON object; write them as the tool's schema says.
+    ERROR no such thing
+    {"known":["echo"]}
+    ERROR the upstream server `s` answered with a message of 46 bytes that cannot be read
+    it works
+    ERROR the upstream server `s` exited with status 3 before it answered
+    "#);
     assert!(
         place
             .heard()
@@ -223,7 +234,10 @@ async fn what_a_server_asks_is_answered() {
         .lines()
         .filter(|line| line.contains("\"id\":\""))
         .collect();
-    assert_snapshot!(answers.join("\n"), @"");
+    assert_snapshot!(answers.join("\n"), @r#"
+    {"jsonrpc":"2.0","id":"p","result":{}}
+    {"jsonrpc":"2.0","id":"r","error":{"code":-32601,"message":"this client does not know `roots/list`"}}
+    "#);
     host.close(true).await;
 }
 
@@ -243,7 +257,7 @@ async fn a_call_that_is_dropped_is_cancelled() {
         .lines()
         .filter(|line| line.contains("cancelled"))
         .collect();
-    assert_snapshot!(told.join("\n"), @"");
+    assert_snapshot!(told.join("\n"), @r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4,"reason":"nobody waits for it any more"}}"#);
     assert_eq!(self::told(&host, "echo", "{}").await, "it works");
     host.close(true).await;
 }
@@ -328,7 +342,14 @@ async fn servers_that_do_not_start() {
         Ok(host) => format!("{} has {}", host.name(), names(host)),
         Err(error) => error.to_string(),
     });
-    assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"");
+    assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    the MCP server `gone` could not be started: `no-such-program`: No such file or directory (os error 2)
+    the MCP server `ends` exited with status 3 (its last words: loading / no such directory)
+    the MCP server `refuses` refused `initialize`: too old
+    the MCP server `odd` answered `initialize` with what is no greeting: missing field `protocolVersion`
+    the MCP server `silent` was not ready within 3 s
+    fine has echo secret slow
+    ");
 }
 
 #[tokio::test]
@@ -344,17 +365,25 @@ async fn a_server_by_http() {
     });
     let host = place.open(server("web", via)).await.unwrap();
     let mut all = Vec::new();
-    for tool in ["echo", "refused", "limited", "large"] {
-        let told = told(&host, tool, "{}").await;
-        all.push(told.chars().take(300).collect::<String>());
+    for tool in ["echo", "refused", "limited"] {
+        all.push(told(&host, tool, "{}").await);
     }
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @"
+    by HTTP
+    ERROR The server `web` does not let us in (HTTP status 401); check the header or the token that it is given.
+    ERROR too often
+    ");
+    // What a gateway would store: one in memory, one too large for it.
+    for lines in [10_000, 500_000] {
+        let told = told(&host, "lines", &json!({"n": lines}).to_string()).await;
+        assert!(told == LINE.repeat(lines), "{lines}");
+    }
     let elsewhere = Via::Http(HttpServer {
         url: url.replace("/mcp", "/other"),
         headers: BTreeMap::new(),
     });
     let error = place.open(server("other", elsewhere)).await.unwrap_err();
-    assert_snapshot!(error.to_string(), @"");
+    assert_snapshot!(error.to_string(), @"the MCP server `other` has no MCP at that address (HTTP status 404); check its url");
 }
 
 /// A server that answers in JSON.
@@ -371,7 +400,10 @@ async fn by_http(body: String) -> Response {
         }
         (Some("tools/list"), _) => json!({"tools": [{"name": "echo"}]}),
         (_, Some("echo")) => text("by HTTP"),
-        (_, Some("large")) => text(&"line of text\n".repeat(500_000)),
+        (_, Some("lines")) => {
+            let lines = message["params"]["arguments"]["n"].as_u64().unwrap();
+            text(&LINE.repeat(usize::try_from(lines).unwrap()))
+        }
         (_, Some("refused")) => return (status(401), "who are you?").into_response(),
         (_, Some("limited")) => {
             let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -1, "message": "too often"}});

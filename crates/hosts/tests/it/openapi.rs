@@ -82,7 +82,17 @@ async fn operations_become_tools() {
         format!("{}: {}\n  {}", tool.name, tool.description, tool.schema)
     };
     let tools: Vec<String> = host.tools().into_iter().map(shown).collect();
-    assert_snapshot!(tools.join("\n"), @"");
+    assert_snapshot!(tools.join("\n"), @r#"
+    listPets: All pets
+    The pets that there are, page by page.
+      {"additionalProperties":false,"properties":{"X-Key":{"type":"string"},"ids":{"items":{"type":"integer"},"type":"array"},"limit":{"description":"How many","maximum":100,"type":"integer"},"tags__":{"items":{"type":"string"},"type":"array"}},"required":[],"type":"object"}
+    addPet: POST /pets
+      {"additionalProperties":false,"properties":{"body":{"description":"The pet","properties":{"name":{"type":"string"},"owner":{"properties":{"example":{"type":"string"},"pets":{"items":{"properties":{"name":{"type":"string"},"owner":{"properties":{"example":{"type":"string"},"pets":{"items":{},"type":"array"}},"type":["object","null"]}},"required":["name"],"type":"object"},"type":"array"}},"type":["object","null"]}},"required":["name"],"type":"object"}},"required":["body"],"type":"object"}
+    photo_of_pet: GET /pets/{id}/photos/{id}.{kind}
+      {"additionalProperties":false,"properties":{"id":{"description":"Whose","type":"string"},"id_query":{"exclusiveMinimum":1,"type":["integer","null"]},"kind":{"enum":["png","jpg"],"type":"string"}},"required":["id","kind"],"type":"object"}
+    get_tree__node_: GET /tree/{node}
+      {"additionalProperties":false,"properties":{"node":{"type":"string"},"under":{"properties":{"next":{"properties":{"next":{}},"type":"object"}},"type":"object"}},"required":["node"],"type":"object"}
+    "#);
 }
 
 #[tokio::test]
@@ -104,7 +114,14 @@ async fn operations_are_chosen() {
             Err(error) => error,
         });
     }
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @"
+    listPets photo_of_pet get_tree__node_
+    listPets
+    photo_of_pet get_tree__node_
+    addPet
+    the OpenAPI document api.yaml: /paths: has no operation that `include`, `exclude` and `methods` let be
+    the OpenAPI document api.yaml: `include`: error parsing glob '[': unclosed character class; missing ']'
+    ");
 }
 
 #[tokio::test]
@@ -145,7 +162,25 @@ async fn operations_are_called() {
         let told = told(&host, tool, &arguments.to_string()).await;
         all.push(web.masked(&told));
     }
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r#"
+    GET /v1/pets?ids=1%2C2&limit=5&tags%5B%5D=a+b&tags%5B%5D=c
+    authorization: Bearer ${secret}
+    x-key: k
+    ERROR The arguments do not fit the tool's schema: /limit: 500 is greater than the maximum of 100
+    ERROR The arguments do not fit the tool's schema: Additional properties are not allowed ('limits' was unexpected)
+    POST /v1/pets
+    authorization: Bearer ${secret}
+    content-type: application/json
+    {"name":"Rex","owner":{"pets":[]}}
+    ERROR The arguments do not fit the tool's schema: /body: "name" is a required property
+    ERROR The arguments do not fit the tool's schema: "body" is a required property
+    GET /v1/pets/..%2Fx/photos/..%2Fx.png?id=2
+    authorization: Bearer ${secret}
+    ERROR The arguments do not fit the tool's schema: /kind: "gif" is not one of "png" or "jpg"
+    ERROR The arguments do not fit the tool's schema: /id_query: 1 is less than or equal to the minimum of 1
+    GET /v1/tree/a?under=%7B%22next%22%3A%7B%22next%22%3A%7B%7D%7D%7D
+    authorization: Bearer ${secret}
+    "#);
 }
 
 #[tokio::test]
@@ -174,7 +209,25 @@ async fn broken_documents_are_told() {
         let error = load(text, json!({})).await.unwrap_err();
         all.push(error);
     }
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r##"
+    the OpenAPI document api.yaml: has no `openapi`: it is no OpenAPI document
+    the OpenAPI document api.yaml: error: line 1 column 4: unclosed bracket '['
+    the OpenAPI document api.yaml: EOF while parsing a value at line 1 column 12
+    the OpenAPI document api.yaml: has no `openapi`: it is no OpenAPI document
+    the OpenAPI document api.yaml: /swagger: the document is of Swagger 2.0; convert it to OpenAPI 3
+    the OpenAPI document api.yaml: /openapi: is "4.0.0"; 3.0 and 3.1 can be read
+    the OpenAPI document api.yaml: /servers: names no server with an address; say `baseUrl`
+    the OpenAPI document api.yaml: /servers/0: "/v1" is no whole address; say `baseUrl`
+    the OpenAPI document api.yaml: /servers/0/variables/h: has no `default`
+    the OpenAPI document api.yaml: /servers: "ftp://h/" must begin with http:// or https:// and a host
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get: the path has `{b}`, and no parameter of that name is `in: path`
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: has no `in`
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/1: `in` is "body"
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: refers to "#/components/parameters/B", which is not there
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: refers to "other.yaml#/b": only references within the document are followed
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0/schema: refers to "#/x~1y", which is not there
+    the OpenAPI document api.yaml: /paths/~1a~1{b}/get/parameters/0: its references lead in a circle
+    "##);
 }
 
 #[tokio::test]
@@ -210,5 +263,8 @@ async fn a_document_that_is_not_there() {
         let error = api.load("pets", place.path(), client()).await.unwrap_err();
         all.push(web.masked(&error.to_string()));
     }
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @"
+    the OpenAPI document gone.yaml: No such file or directory (os error 2)
+    the OpenAPI document http://HOST/missing: GET HOST answered with HTTP 404 Not Found
+    ");
 }

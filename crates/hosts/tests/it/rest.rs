@@ -70,7 +70,34 @@ async fn arguments_go_to_their_places() {
     ] {
         all.push(asked(&web, value, arguments).await);
     }
-    assert_snapshot!(all.join("\n---\n"), @"");
+    assert_snapshot!(all.join("\n---\n"), @r#"
+    GET /items/7?fixed=1&q=a%20b%26c%3Dd&tag=x&tag=y+z&rest=true
+    x-key: k v
+    ---
+    GET /items/a%2Fb%3Fc%23d?fixed=1&q=%C3%BC
+    ---
+    POST /items
+    content-type: application/json
+    {"a":1.0,"b":{"c":[null]}}
+    ---
+    POST /items
+    content-type: application/x-www-form-urlencoded
+    a=1+%26+2&b=1&b=2
+    ---
+    POST /items
+    content-type: application/json
+    {"note":"about say \"hi\"","query":{"all":["say \"hi\""],"size":10,"text":"say \"hi\""}}
+    ---
+    POST /items
+    content-type: application/json
+    {"n":[1],"query":"\", \"admin\": true, \"x\": \""}
+    ---
+    DELETE /items/x?force=true
+    ---
+    PUT /
+    content-type: application/merge-patch+json
+    {}
+    "#);
 }
 
 #[tokio::test]
@@ -92,7 +119,17 @@ async fn nothing_leaves_its_place() {
     ] {
         all.push(asked(&web, value.clone(), arguments).await);
     }
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r#"
+    ERROR The argument `user` is a part of a path: it cannot be "..".
+    ERROR The argument `user` is a part of a path: it cannot be ".".
+    ERROR The argument `user` is a part of a path: it cannot be "".
+    ERROR The address needs the argument `user`.
+    GET /users/..%2F..%2Fadmin/files/%252e%252e
+    GET /users/a%5C..%5Cb/files/x%0D%0AHost%3A%20evil
+    GET /users/a/files/%2F%2Fevil.example%2F%40x%3A1
+    ERROR The argument `key` goes into a header: it can have no line ends and no control characters.
+    ERROR The argument `key` goes into a header: it can have no line ends and no control characters.
+    "#);
 }
 
 #[tokio::test]
@@ -121,7 +158,16 @@ async fn arguments_must_fit_the_schema() {
         all.push(told(&tool, "t", arguments).await);
     }
     all.push(told(&tool, "other", "{}").await);
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r#"
+    GET /3
+    ERROR The arguments do not fit the tool's schema: /id: 0 is less than the minimum of 1
+    ERROR The arguments do not fit the tool's schema: "id" is a required property
+    ERROR The arguments do not fit the tool's schema: Additional properties are not allowed ('x' was unexpected)
+    ERROR The arguments are no JSON: EOF while parsing an object at line 1 column 5.
+    ERROR The arguments do not fit the tool's schema: [] is not of type "object"
+    ERROR The arguments do not fit the tool's schema: 7 is not of type "object"
+    ERROR There is no tool 'other'.
+    "#);
 }
 
 #[tokio::test]
@@ -147,7 +193,14 @@ async fn what_goes_wrong_is_told() {
     )
     .await;
     all.push(gone.replace(&nobody, "NOBODY"));
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @"
+    ERROR GET HOST answered with HTTP 404 Not Found.
+    no such thing
+    (GET HOST: HTTP 204 No Content, without a body)
+    ERROR GET HOST was redirected more than 5 times. The tool's address is wrong.
+    ERROR GET HOST was redirected to what is no web address.
+    ERROR GET NOBODY could not be reached: Connection refused (os error 111). The service may be down; try it later.
+    ");
 }
 
 #[tokio::test]
@@ -169,7 +222,20 @@ async fn redirects_take_no_secrets_along() {
         let told = asked(&web, value, json!({"a": 1})).await;
         all.push(format!("{method} {path}: {}", other.masked(&told)));
     }
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r#"
+    POST moved: POST /here?q=1
+    authorization: Bearer secret
+    content-type: application/json
+    x-key: secret
+    {"a":1}
+    POST seen: GET /here
+    authorization: Bearer secret
+    x-key: secret
+    GET away: GET /there
+    POST away: GET /there
+    POST sent-away: ERROR POST HOST was redirected to another host, 127.0.0.1, which the tool does not name: nothing was sent there.
+    DELETE away: ERROR DELETE HOST was redirected to another host, 127.0.0.1, which the tool does not name: nothing was sent there.
+    "#);
 }
 
 #[tokio::test]
@@ -183,7 +249,7 @@ async fn a_response_that_never_ends_is_cut_off() {
     .await;
     let (lines, end) = told.split_once('…').unwrap();
     assert!(lines.starts_with("more\nmore\n"), "{lines}");
-    assert!(end.starts_with("broken: GET 127.0.0.1"), "{end}");
+    assert!(end.starts_with("broken: GET HOST did not"), "{end}");
     assert!(end.contains("did not come to its end within 1 s"), "{end}");
 }
 
@@ -245,7 +311,24 @@ fn descriptions_that_cannot_be_used() {
         let tool = tool.and_then(|tool| RestTools::one("t", &tool, client()));
         all.push(tool.unwrap_err().to_string());
     }
-    assert_snapshot!(all.join("\n"), @"");
+    assert_snapshot!(all.join("\n"), @r#"
+    the REST tool `t`: its members: missing field `description`
+    the REST tool `t`: its members: unknown field `retries`, expected one of `description`, `method`, `url`, `headers`, `parametersSchema`, `query`, `body`, `bodyTemplate`, `timeoutS`, `maxResponseBytes`
+    the REST tool `t`: its members: unknown variant `TRACE`, expected one of `GET`, `get`, `POST`, `post`, `PUT`, `put`, `PATCH`, `patch`, `DELETE`, `delete`
+    the REST tool `t`: url: must begin with http:// or https:// and a host
+    the REST tool `t`: url: has a placeholder before its path: where a request goes is not the model's to say
+    the REST tool `t`: url: is no address: relative URL without a base
+    the REST tool `t`: url: "${}" has a `${` that begins no placeholder: write ${parameters.NAME}
+    the REST tool `t`: headers.a b: "a b" is no name of a header
+    the REST tool `t`: headers.Host: is the connection's own: leave it out
+    the REST tool `t`: timeoutS: must be at least 1
+    the REST tool `t`: bodyTemplate: stands beside `body`, and a request has one body
+    the REST tool `t`: bodyTemplate: is no JSON with placeholders in the place of values
+    the REST tool `t`: parametersSchema: Resource 'http://h/schema' is not present in a registry and retrieving it failed: `resolve-http` feature or a custom resolver is required to resolve external schemas via HTTP
+    the REST tool `t`: parametersSchema: must be a JSON Schema of an object
+    the REST tool `t`: parametersSchema: has no property `id`, for which there is a place
+    the REST tool `t`: parametersSchema: has no property `id`, for which there is a place
+    "#);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use spillgate_agentfile::{Agent, SourceKind};
+use spillgate_agentfile::{Agent, Source, SourceKind, ToolSource};
 use spillgate_llm::Target;
 
 use super::asked::{Asked, catalogue, window};
@@ -77,63 +77,69 @@ fn text(plan: &Plan, task: Option<&str>, settings: &Settings) -> String {
 
 fn about(text: &mut String, plan: &Plan, settings: &Settings) {
     let agent = &plan.agent;
-    let mut line = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
-    };
-    line(format!("{} ({})", agent.name.value, agent.path.display()));
-    line(String::new());
-    line("prompt:".to_owned());
-    for one in agent.system.lines() {
-        line(format!("  {}", one_line(one, usize::MAX)));
-    }
-    line(String::new());
-    line("settings:".to_owned());
-    let rows = agent.settings();
-    let widest = |of: &dyn Fn(usize) -> usize| (0..rows.len()).map(of).max().unwrap_or(0);
-    let values: Vec<String> = rows.iter().map(|row| one_line(&row.value, VALUE)).collect();
-    let key = widest(&|at| rows[at].key.chars().count());
-    let value = widest(&|at| values[at].chars().count()).min(40);
-    for (row, shown) in rows.iter().zip(&values) {
-        line(format!(
-            "  {:key$}  {shown:value$}  {}",
-            row.key, row.source
-        ));
-    }
-    line(String::new());
-    line("models:".to_owned());
-    models(agent, settings)
-        .iter()
-        .for_each(|model| line(model.line()));
-    if let Some(why) = not_ready(plan, settings) {
-        line(format!("  not ready: {}", why.replace('\n', "\n  ")));
-    }
-    line(String::new());
-    line("tools from:".to_owned());
-    if agent.tools.is_empty() && plan.below.is_empty() {
-        line("  nowhere: it has those of every session alone".to_owned());
-    }
-    for source in &agent.tools {
-        let only = match &source.only[..] {
-            [] => String::new(),
-            only => format!(", of it {}", only.join(", ")),
-        };
-        let (entry, kind) = (&source.entry, kind(source.kind));
-        let place = format!("{}:{}", entry.file().display(), entry.place().line);
-        line(format!("  {} ({kind}, {place}{only})", entry.name()));
-        line(format!(
-            "    {}",
-            one_line(&entry.shown().to_string(), 5 * VALUE)
-        ));
-    }
-    for below in &plan.below {
+    let prompt = agent.system.lines();
+    let prompt = prompt.map(|line| one_line(line, usize::MAX)).collect();
+    let models = models(agent, settings);
+    let mut models: Vec<String> = models.iter().map(Model::line).collect();
+    let why = not_ready(plan, settings);
+    models.extend(why.map(|why| format!("not ready: {}", why.replace('\n', "\n  "))));
+    let mut tools: Vec<String> = agent.tools.iter().flat_map(source).collect();
+    tools.extend(plan.below.iter().map(|below| {
         let (name, path) = (&below.agent.name.value, below.agent.path.display());
-        line(format!("  {name} (an agent, {path})"));
+        format!("{name} (an agent, {path})")
+    }));
+    if tools.is_empty() {
+        tools.push("nowhere: it has those of every session alone".to_owned());
+    }
+    let parts = [
+        ("prompt", prompt),
+        ("settings", rows(agent)),
+        ("models", models),
+        ("tools from", tools),
+    ];
+    let name = &agent.name.value;
+    writeln!(text, "{name} ({})", agent.path.display()).expect("writing to a string");
+    for (title, lines) in parts {
+        write!(text, "\n{title}:\n").expect("writing to a string");
+        for line in lines {
+            writeln!(text, "  {line}").expect("writing to a string");
+        }
     }
     for below in &plan.below {
         text.push_str("\n────\n");
         about(text, below, settings);
     }
+}
+
+/// Settings in columns: key, value, who says so.
+fn rows(agent: &Agent) -> Vec<String> {
+    /// Longer values do not push the sources away.
+    const WIDE: usize = 40;
+    let rows = agent.settings().iter();
+    let shown: Vec<_> = rows
+        .map(|row| (&row.key, one_line(&row.value, VALUE), &row.source))
+        .collect();
+    let width = |text: &str| text.chars().count();
+    let key = shown.iter().map(|row| width(row.0)).max().unwrap_or(0);
+    let value = shown.iter().map(|row| width(&row.1)).max().unwrap_or(0);
+    let value = value.min(WIDE);
+    let line =
+        |row: &(&String, String, &Source)| format!("{:key$}  {:value$}  {}", row.0, row.1, row.2);
+    shown.iter().map(line).collect()
+}
+
+/// A source of tools, and what is said of it.
+fn source(source: &ToolSource) -> [String; 2] {
+    let only = match &source.only[..] {
+        [] => String::new(),
+        only => format!(", of it {}", only.join(", ")),
+    };
+    let (entry, kind) = (&source.entry, kind(source.kind));
+    let (file, line) = (entry.file().display(), entry.place().line);
+    [
+        format!("{} ({kind}, {file}:{line}{only})", entry.name()),
+        format!("  {}", one_line(&entry.shown().to_string(), 5 * VALUE)),
+    ]
 }
 
 fn kind(kind: SourceKind) -> &'static str {
@@ -162,7 +168,7 @@ impl Model {
             (false, false) => ", of which nothing is known: set its window",
         };
         format!(
-            "  {}: {} of context, {} of a reply, {} for the conversation{what}",
+            "{}: {} of context, {} of a reply, {} for the conversation{what}",
             self.target,
             count(self.window, "token", "tokens"),
             number(self.max_output),

@@ -282,7 +282,7 @@ impl Lead {
             let (name, value) = (source.entry.name(), source.entry.value());
             serde_json::json!([source.entry.file(), name, value])
         });
-        let realm = serde_json::Value::from_iter(sources).to_string();
+        let realm = sources.collect::<serde_json::Value>().to_string();
         Ok(Some(Caching::new(Arc::new(cache), rules, &realm)))
     }
 }

@@ -61,18 +61,16 @@ pub(crate) fn agent(common: &Common, agent: &Arguments, out: &Output) -> Result<
 /// Behind another option (`agent --json view TRACE`) the word is no subcommand to the
 /// parser.
 fn viewed(run: &AgentRun) -> Result<AgentView, Failure> {
-    match &run.task[..] {
-        [trace] => Ok(AgentView {
-            trace: PathBuf::from(trace),
-            part: None,
-        }),
-        _ => {
-            let what = "`agent view` shows one trace";
-            Err(Failure::new("usage", Fault::Caller, what)
-                .hint("`spillgate agent view TRACE`; a prompt file that is called `view` is ./view")
-                .code(2))
-        }
-    }
+    let [trace] = &run.task[..] else {
+        let what = "`agent view` shows one trace";
+        return Err(Failure::new("usage", Fault::Caller, what)
+            .hint("`spillgate agent view TRACE`; a prompt file that is called `view` is ./view")
+            .code(2));
+    };
+    Ok(AgentView {
+        trace: PathBuf::from(trace),
+        part: None,
+    })
 }
 
 fn run(common: &Common, file: &Path, run: &AgentRun, out: &Output) -> Result<u8, Failure> {

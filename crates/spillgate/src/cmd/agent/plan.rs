@@ -106,13 +106,11 @@ impl Reading<'_> {
     /// directory by chance may be a stranger's, and it starts programs.
     fn candidates(&self, file: &Path) -> Result<Vec<PathBuf>, Failure> {
         if let Some(config) = self.config {
-            return match config.is_file() {
-                true => Ok(vec![config.to_owned()]),
-                false => {
-                    let what = format!("there is no configuration file {}", config.display());
-                    Err(Failure::new("config", Fault::Caller, what).hint("check --agent-config"))
-                }
-            };
+            if config.is_file() {
+                return Ok(vec![config.to_owned()]);
+            }
+            let what = format!("there is no configuration file {}", config.display());
+            return Err(Failure::new("config", Fault::Caller, what).hint("check --agent-config"));
         }
         let beside = file
             .parent()

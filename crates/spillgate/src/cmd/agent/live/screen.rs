@@ -61,6 +61,7 @@ impl Screen {
                 let all = MultiProgress::new();
                 let words = all.add(bar("  {wide_msg:.dim}"));
                 let state = all.add(bar("{spinner} {msg} ({elapsed})"));
+                state.set_message("starting its tools");
                 state.enable_steady_tick(TICK);
                 Self::Moving { all, state, words }
             }
