@@ -27,6 +27,17 @@ impl CallId {
         Self(format!("{}/{id}", batch.id))
     }
 
+    /// Whether it is a call of that batch.
+    pub(crate) fn is_within(&self, batch: &Self) -> bool {
+        let rest = self.0.strip_prefix(&batch.0);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// The call that a reply of the conversation names.
+    pub(crate) fn named(id: &str) -> Self {
+        Self(id.to_owned())
+    }
+
     /// As text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -123,6 +134,14 @@ pub enum Effect {
     /// Write down what is shown of a call; what was shown before it no longer is. No
     /// event.
     Settled(CallId, Settled),
+    /// Write down that what is shown of a call, or of a batch, is left out of the
+    /// conversation from now on, to make room. No event.
+    LeftOut {
+        /// The turn in which it was made, from 1.
+        turn: u32,
+        /// The call.
+        id: CallId,
+    },
     /// Show a person how far it is. No event.
     Status(Status),
     /// Nothing more: this came of it. No event.

@@ -143,6 +143,7 @@ pub async fn run(
                     journal.settled(&id, &settled);
                     watcher.settled(&id, &settled);
                 }
+                Effect::LeftOut { turn, id } => journal.left_out(turn, &id),
                 Effect::Status(status) => watcher.status(&status),
                 Effect::Finish(finished) => {
                     journal.finished(&finished);

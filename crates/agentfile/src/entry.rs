@@ -3,6 +3,8 @@
 //! Whoever starts it has the type for it. This keeps the values with their places,
 //! so that what is wrong with them can be told with file, line and key.
 
+mod hidden;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -56,10 +58,10 @@ impl Entry {
     }
 
     /// The same as it is written, variables not put in, and what else may be a secret
-    /// hidden: headers, and variables for a program.
+    /// hidden: headers, variables for a program, what is named like a key or a token.
     pub fn shown(&self) -> Value {
         let mut value = self.node.written();
-        hide(&mut value);
+        hidden::hide(&mut value);
         value
     }
 
@@ -92,56 +94,12 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// Keys whose texts are secrets more often than not.
-const SECRETIVE: [&str; 9] = [
-    "env",
-    "headers",
-    "header",
-    "key",
-    "apikey",
-    "token",
-    "secret",
-    "password",
-    "authorization",
-];
-
-fn hide(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            for (key, value) in members {
-                let name = key.to_lowercase().replace(['_', '-'], "");
-                match SECRETIVE.contains(&&*name) {
-                    true => hide_texts(value),
-                    false => hide(value),
-                }
-            }
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(hide),
-        _ => {}
-    }
-}
-
-fn hide_texts(value: &mut Value) {
-    match value {
-        // The name of a variable is no secret.
-        Value::String(text) if is_variable(text) => {}
-        Value::String(text) => "[hidden]".clone_into(text),
-        Value::Object(members) => members.values_mut().for_each(hide_texts),
-        Value::Array(elements) => elements.iter_mut().for_each(hide_texts),
-        _ => {}
-    }
-}
-
 /// The variable that `text` is, if it is one and nothing else.
 pub(crate) fn variable(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix("${")?.strip_suffix('}')?;
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     Some(name).filter(|_| starts && rest)
-}
-
-fn is_variable(text: &str) -> bool {
-    variable(text).is_some()
 }
 
 /// Members of a section, as entries.

@@ -20,7 +20,7 @@ use crate::problem::{FileError, Place, Problems};
 use crate::refused;
 use crate::wrong::{Wrong, nearest};
 
-/// Problems after which a file is not read again: it is another kind of file.
+/// Problems that are told of a file: one with more is another kind of file.
 const MOST_PROBLEMS: usize = 50;
 
 /// Types whose unknown members are other programs' and are left alone.
@@ -85,6 +85,9 @@ impl Run<'_> {
     /// Notes that something is wrong with `node`, to which the steps lead.
     fn note(&self, node: &Node, what: String, hint: Option<String>) {
         self.bad.borrow_mut().insert(node);
+        if self.count() >= MOST_PROBLEMS {
+            return;
+        }
         let steps = self.steps.borrow();
         let place = steps.last().map_or(node.at, |step| step.place);
         let mut key = String::new();

@@ -71,7 +71,7 @@ pub struct McpServer {
     )]
     #[schemars(with = "BTreeMap<String, String>")]
     pub env: BTreeMap<String, String>,
-    /// The directory that it runs in; by default ours.
+    /// The directory that it runs in, a path from this file's directory; by default ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// Where it is reached by HTTP; not beside `command`.

@@ -3,7 +3,7 @@
 use spillgate_llm::{Message, Request, ToolReply};
 
 use super::{MESSAGE_TOKENS, Session};
-use crate::event::Effect;
+use crate::event::{CallId, Effect};
 use crate::internal::listed;
 use crate::report::Ending;
 use crate::texts;
@@ -35,13 +35,15 @@ impl Session {
             self.push(Message::User(notice), Vec::new());
         }
         let tools = listed(&self.settings, self.stored > 0, self.is_final);
-        vec![Effect::Ask(Request {
+        let mut effects = std::mem::take(&mut self.left_out);
+        effects.push(Effect::Ask(Request {
             system: self.system.clone(),
             messages: self.messages.clone(),
             tools,
             no_calls: false,
             max_output_tokens: self.settings.window.max_output,
-        })]
+        }));
+        effects
     }
 
     /// Makes room for `more` tokens: what tools gave is left out, the latest first and
@@ -75,6 +77,10 @@ impl Session {
             self.guard.free(tokens.saturating_sub(dropped));
             texts::DROPPED.clone_into(&mut reply.text);
             reply.is_error = true;
+            self.left_out.push(Effect::LeftOut {
+                turn: self.told_in.last().copied().unwrap_or_default(),
+                id: CallId::named(&reply.call_id),
+            });
         }
     }
 
@@ -90,6 +96,10 @@ impl Session {
                     continue;
                 }
                 self.guard.free(tokens - dropped);
+                self.left_out.push(Effect::LeftOut {
+                    turn: self.told_in[at],
+                    id: CallId::named(&reply.call_id),
+                });
                 *reply = ToolReply {
                     text: texts::DROPPED.to_owned(),
                     is_error: true,

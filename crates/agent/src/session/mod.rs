@@ -56,6 +56,10 @@ pub struct Session {
     messages: Vec<Message>,
     /// For each message whether replies of it lead to what is stored.
     handles: Vec<Vec<bool>>,
+    /// For each message how often the model was asked before it.
+    told_in: Vec<u32>,
+    /// What was left out since the model was asked last.
+    left_out: Vec<Effect>,
     round: Option<Round>,
     /// Results that were stored.
     stored: u32,
@@ -101,6 +105,8 @@ impl Session {
             slot,
             counter,
             handles: vec![Vec::new(); messages.len()],
+            told_in: vec![0; messages.len()],
+            left_out: Vec::new(),
             messages,
             round: None,
             stored: 0,
@@ -163,6 +169,7 @@ impl Session {
     fn push(&mut self, message: Message, handles: Vec<bool>) {
         self.messages.push(message);
         self.handles.push(handles);
+        self.told_in.push(self.asked);
     }
 
     fn count(&self, text: &str) -> u64 {

@@ -77,7 +77,8 @@ pub struct ToolUse {
     pub stored: u64,
     /// Results whose middle was cut out.
     pub cut: u64,
-    /// Results of which nothing was shown, and calls that were not made any more.
+    /// Results of which nothing was shown or which were left out later, and calls that
+    /// were not made any more.
     pub dropped: u64,
     /// Bytes that came back.
     pub bytes: u64,
@@ -216,7 +217,10 @@ fn called(op: &Op) -> ToolUse {
         cached: u64::from(op.cached),
         stored: is(&|decided| matches!(decided, Decided::Stored { .. })),
         cut: is(&|decided| matches!(decided, Decided::Cut)),
-        dropped: is(&|decided| matches!(decided, Decided::Dropped | Decided::NotMade)),
+        dropped: match op.left_out {
+            true => 1,
+            false => is(&|decided| matches!(decided, Decided::Dropped | Decided::NotMade)),
+        },
         bytes: op.response_bytes.unwrap_or_default(),
         tokens_shown: op.tokens_shown.unwrap_or_default(),
     }

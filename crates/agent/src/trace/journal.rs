@@ -66,8 +66,8 @@ struct State {
     session: Option<Span>,
     turn: Option<Span>,
     turns: u32,
-    /// The calls of the turn.
-    calls: HashMap<CallId, Scope>,
+    /// The calls, by their turn: ids are of one turn only.
+    calls: HashMap<(u32, CallId), Scope>,
     ended: Option<(Timestamp, Finished)>,
 }
 
@@ -146,7 +146,6 @@ impl Journal {
         if let Some(before) = state.turn.take() {
             before.end();
         }
-        state.calls.clear();
         state.turns += 1;
         let name = format!("turn {}", state.turns);
         let turn = self.0.root.begin(OpKind::Turn, &name);
@@ -164,7 +163,8 @@ impl Journal {
             .begin(OpKind::Tool, &planned.call.name);
         let bytes = planned.call.arguments.len() as u64;
         span.scope().note(|op| op.request_bytes = Some(bytes));
-        state.calls.insert(planned.id.clone(), span.scope().clone());
+        let key = (state.turns, planned.id.clone());
+        state.calls.insert(key, span.scope().clone());
         span
     }
 
@@ -176,14 +176,25 @@ impl Journal {
             let span = turn
                 .unwrap_or(&self.0.root)
                 .begin(OpKind::Tool, &settled.tool);
-            state.calls.insert(id.clone(), span.scope().clone());
+            let key = (state.turns, id.clone());
+            state.calls.insert(key, span.scope().clone());
             span.end();
         }
-        if let Some(call) = state.calls.get(id) {
+        if let Some(call) = state.calls.get(&(state.turns, id.clone())) {
             call.note(|op| {
                 op.decided = Some(settled.decided);
                 op.tokens_shown = Some(settled.tokens);
             });
+        }
+    }
+
+    /// What was shown of a call, or of those of a batch, is left out.
+    pub(crate) fn left_out(&self, turn: u32, id: &CallId) {
+        let state = self.state();
+        for ((_, call), scope) in state.calls.iter().filter(|(key, _)| key.0 == turn) {
+            if call == id || call.is_within(id) {
+                scope.note(|op| op.left_out = true);
+            }
         }
     }
 

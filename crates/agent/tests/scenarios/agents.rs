@@ -2,16 +2,18 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_agent::{
-    BadInput, FINAL_REPORT, Finished, Host, Launch, NotLaunched, Part, Scope, SubAgent,
+    BadInput, FINAL_REPORT, Finished, Host, Launch, NotLaunched, Part, Scope, SubAgent, Until,
 };
 use spillgate_llm::{Reply, Scripted};
 
+use crate::endings::hanging;
 use crate::stage::{Row, calls, done, give, scripted, tree};
 use crate::tools::lines;
 
@@ -160,6 +162,63 @@ async fn an_agents_input_may_have_a_schema() {
     let broken = Some(json!({"type": "nothing"}));
     let error: BadInput = SubAgent::new("sub", "", broken, Arc::new(Rows::default())).unwrap_err();
     assert_eq!(error.agent, "sub");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_takes_too_long_is_told_of_and_its_caller_goes_on() {
+    let slow = Row {
+        until: Until {
+            timeout: Some(Duration::from_secs(60)),
+            cancelled: None,
+        },
+        ..Row::new(vec![calls(&[("hang", json!({}))])])
+    };
+    let row = calling(vec![slow], json!({"prompt": "Do a part."}));
+    let (told, trace) = row.played().await;
+    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @r#"
+    user: Find out.
+    model: sub {"prompt":"Do a part."}
+    tool!: The agent 'sub' took too long. No final report: the session took too long.
+    Success: done
+    ---
+    Agent test
+      Turn turn 1
+        Llm model, 2 messages, gave 29 bytes
+        Tool sub, of sub, gave 74 bytes, Failed, 19 tokens shown, error: The agent 'sub' took too long. No final report: the session 
+          Agent test, error: it took too long
+            Turn turn 1, unfinished
+              Llm model, 2 messages, gave 9 bytes
+              Tool hang, of test, unfinished
+      Turn turn 2
+        Llm model, 4 messages, gave 47 bytes
+    "#);
+}
+
+#[tokio::test]
+async fn an_agent_that_is_cut_off_with_its_caller_is_in_the_trace_up_to_there() {
+    let mut within = hanging();
+    let cancelled = within.until.cancelled.take();
+    let mut row = calling(vec![within], json!({"prompt": "Do a part."}));
+    row.until.cancelled = cancelled;
+    let (told, trace) = row.played().await;
+    assert_eq!(trace.accounting.of_part(Part::SubAgents).calls, 2);
+    assert_snapshot!(format!("{told}\n---\n{}", tree(&trace.root)), @r#"
+    user: Find out.
+    model: sub {"prompt":"Do a part."}
+    Cancelled: No final report: the session was cancelled.
+    ---
+    Agent test, error: it was cancelled
+      Turn turn 1, unfinished
+        Llm model, 2 messages, gave 29 bytes
+        Tool sub, of sub, unfinished
+          Agent test, unfinished
+            Turn turn 1
+              Llm model, 2 messages, gave 19 bytes
+              Tool give, of test, gave 20 bytes, Shown, 5 tokens shown
+            Turn turn 2, unfinished
+              Llm model, 4 messages, gave 9 bytes
+              Tool hang, of test, unfinished
+    "#);
 }
 
 /// An agent that calls itself.

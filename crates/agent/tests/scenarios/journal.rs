@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use insta::assert_snapshot;
 use serde_json::json;
-use spillgate_agent::{Part, TOOL_OUTPUT, Trace, Until};
+use spillgate_agent::{BATCH, Decided, Part, TOOL_OUTPUT, Trace, Until};
 use spillgate_llm::{
     ChatModel, ModelLimits, OnDelta, Priced, Prices, ReplyFuture, Request, Scripted, Target,
 };
 use spillgate_testkit::in_slot;
 use tokio::sync::watch;
 
+use crate::results::Full;
 use crate::stage::{By, Row, calls, done, give, tree};
 
 /// A model that reads chunks: one answer for each.
@@ -85,85 +86,91 @@ async fn a_trace_has_everything_and_can_be_read_again() {
     assert_eq!(serde_json::from_str::<Trace>(&text).unwrap(), trace);
 }
 
+/// What became of the results of a row, in a fixed order: they race.
+async fn decided(row: Row) -> String {
+    let (_, trace) = row.played().await;
+    let calls = trace.root.children.iter().flat_map(|turn| &turn.children);
+    let mut decided: Vec<String> = calls
+        .filter_map(|call| {
+            let decided = match call.decided? {
+                Decided::Stored { reason, .. } => format!("Stored ({reason:?})"),
+                other => format!("{other:?}"),
+            };
+            let then = if call.left_out { ", left out" } else { "" };
+            Some(format!("{decided}{then}"))
+        })
+        .collect();
+    decided.sort();
+    decided.join("; ")
+}
+
+#[tokio::test]
+async fn what_became_of_each_result_is_in_the_trace() {
+    let quotes = json!({"calls": [{"id": "1", "tool": "quotes", "parameters": {"bytes": 1800}}]});
+    let rows = [
+        Row::new(vec![calls(&[give(20), give(5000)]), done()]),
+        Row {
+            by: By::Nothing,
+            ..Row::new(vec![calls(&[give(5000)]), done()])
+        },
+        Row {
+            cap: 50_000,
+            window: 1300,
+            ..Row::new(vec![calls(&vec![give(700); 5]), done()])
+        },
+        Row {
+            cap: 0,
+            window: 1300,
+            by: By::Nothing,
+            ..Row::new(vec![calls(&vec![give(4000); 5]), done()])
+        },
+        Row {
+            cap: 50_000,
+            window: 1800,
+            ..Row::new(vec![calls(&[(BATCH, quotes)]), done()])
+        },
+        Row {
+            store: Arc::new(Full),
+            ..Row::new(vec![calls(&[give(5000)]), done()])
+        },
+    ];
+    let mut told = Vec::new();
+    for row in rows {
+        told.push(decided(row).await);
+    }
+    assert_snapshot!(told.join("\n"), @"
+    Shown; Stored (SizeCap)
+    Cut
+    Shown, left out; Stored (TokenBudget); Stored (TokenBudget); Stored (TokenBudget); Stored (TokenBudget)
+    Dropped; Dropped; Dropped; Dropped; NotMade
+    Stored (ReserveFailed)
+    NotStored { reason: SizeCap }
+    ");
+}
+
 #[tokio::test]
 async fn the_document() {
     let (_, trace) = Row::new(vec![calls(&[give(5000)]), done()]).played().await;
-    let mut document = serde_json::to_value(&trace).unwrap();
-    document["root"] = json!("…");
-    let text = serde_json::to_string_pretty(&document).unwrap();
-    assert_snapshot!(text, @r#"
-    {
-      "accounting": {
-        "models": [
-          {
-            "calls": 2,
-            "part": "own",
-            "target": "scripted/model",
-            "unanswered": 0,
-            "usage": {
-              "cache_write": 0,
-              "cached_input": 0,
-              "input": 850,
-              "output": 0
-            }
-          }
-        ],
-        "tools": [
-          {
-            "bytes": 5000,
-            "cached": 0,
-            "calls": 1,
-            "cut": 0,
-            "dropped": 0,
-            "failures": 0,
-            "server": "test",
-            "stored": 1,
-            "tokens_shown": 73,
-            "tool": "give"
-          }
-        ],
-        "total": {
-          "calls": 2,
-          "unanswered": 0,
-          "usage": {
-            "cache_write": 0,
-            "cached_input": 0,
-            "input": 850,
-            "output": 0
-          }
-        }
-      },
-      "agent": "test",
-      "ended": "2027-01-15T08:00:00Z",
-      "ending": {
-        "status": "success"
-      },
-      "report": {
-        "content": "done",
-        "format": "text",
-        "source": "tool"
-      },
-      "root": "…",
-      "setup": {
-        "calls_per_turn": 5,
-        "format": "text",
-        "max_turns": 5,
-        "models": [
-          "scripted/model"
-        ],
-        "retrieval": "tool_output",
-        "tools": 2,
-        "window": {
-          "buffer": 100,
-          "max_output": 200,
-          "window": 6000
-        }
-      },
-      "started": "2027-01-15T08:00:00Z",
-      "task": "Find out.",
-      "task_bytes": 9,
-      "version": 1
-    }
+    let document = serde_json::to_value(&trace).unwrap();
+    let keys = document.as_object().unwrap().iter();
+    let told: Vec<String> = keys
+        .map(|(key, value)| match key.as_str() {
+            "root" => "root: …".to_owned(),
+            _ => format!("{key}: {value}"),
+        })
+        .collect();
+    assert_snapshot!(told.join("\n"), @r#"
+    accounting: {"models":[{"calls":2,"part":"own","target":"scripted/model","unanswered":0,"usage":{"cache_write":0,"cached_input":0,"input":977,"output":0}}],"tools":[{"bytes":5000,"cached":0,"calls":1,"cut":0,"dropped":0,"failures":0,"server":"test","stored":1,"tokens_shown":73,"tool":"give"}],"total":{"calls":2,"unanswered":0,"usage":{"cache_write":0,"cached_input":0,"input":977,"output":0}}}
+    agent: "test"
+    ended: "2027-01-15T08:00:00Z"
+    ending: {"status":"success"}
+    report: {"content":"done","format":"text","source":"tool"}
+    root: …
+    setup: {"calls_per_turn":5,"format":"text","max_turns":5,"models":["scripted/model"],"retrieval":"tool_output","tools":3,"window":{"buffer":100,"max_output":200,"window":6000}}
+    started: "2027-01-15T08:00:00Z"
+    task: "Find out."
+    task_bytes: 9
+    version: 1
     "#);
 }
 

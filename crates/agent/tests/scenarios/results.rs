@@ -91,7 +91,7 @@ async fn a_batch_takes_the_same_way() {
     assert_snapshot!(row.told().await, @r#"
     user: Find out.
     model: agent__batch {"calls":[{"id":"a","parameters":{"bytes":5000},"tool":"give"},{"id":"b","parameters":{"bytes":100},"tool":"give"},{"id":"c","parameters":{"extract":"z","handle":"x/y"},"tool":"tool_output"}]}
-    tool: {"results":[{"id":"a","ok":true,"output":"Tool output is too large (5000 bytes, 160 lines, 1250 tokens).\nCall tool_output(handle = \"HANDLE-0\", extract = \"what to extract\").\nProvide precise and detailed instructions in `extract` about what you are looking for.","tool":"give"},{"id":"b","ok":true,"output":"line 1 of what the tool gives\nline 2 of what the tool gives\nline 3 of what the tool gives\nline 4 of ","tool":"give"},{"error":{"code":"EXECUTION_ERROR","message":"There is no tool 'tool_output'; there are give, hang, agent__final_report, agent__batch."},"id":"c","ok":false,"tool":"tool_output"}]}
+    tool: {"results":[{"id":"a","ok":true,"output":"Tool output is too large (5000 bytes, 160 lines, 1250 tokens).\nCall tool_output(handle = \"HANDLE-0\", extract = \"what to extract\").\nProvide precise and detailed instructions in `extract` about what you are looking for.","tool":"give"},{"id":"b","ok":true,"output":"line 1 of what the tool gives\nline 2 of what the tool gives\nline 3 of what the tool gives\nline 4 of ","tool":"give"},{"error":{"code":"EXECUTION_ERROR","message":"There is no tool 'tool_output'; there are give, hang, quotes, agent__final_report, agent__batch."},"id":"c","ok":false,"tool":"tool_output"}]}
     Success: done
     "#);
 }
@@ -100,7 +100,7 @@ async fn a_batch_takes_the_same_way() {
 async fn a_handle_that_overflows_itself_ends_it() {
     let row = Row {
         cap: 50_000,
-        window: 1010,
+        window: 1140,
         ..Row::new(vec![
             calls(&[give(700), give(700), give(700), give(700)]),
             done(),
@@ -114,7 +114,7 @@ async fn a_handle_that_overflows_itself_ends_it() {
     user: Find out.
     model: give {"bytes":700}; give {"bytes":700}; give {"bytes":700}; give {"bytes":700}
     tool: Tool output is too large (700 bytes, 23 lines, 175 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
-    tool!: (tool failed: context window budget exceeded)
+    tool: Tool output is too large (700 bytes, 23 lines, 175 tokens). ⏎ Call tool_output(handle = "HANDLE-1", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     tool!: (tool failed: context window budget exceeded)
     tool!: (tool failed: context window budget exceeded)
     user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
@@ -241,7 +241,7 @@ async fn what_tool_output_gives_is_never_stored() {
 
 /// A store without room.
 #[derive(Debug)]
-struct Full;
+pub(crate) struct Full;
 
 fn full() -> StoreError {
     StoreError::Full {
@@ -302,5 +302,5 @@ async fn a_tool_that_has_a_name_of_ours_is_not_offered() {
     let row = Row::new(Vec::new());
     let tools = row.orchestrator().tools();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["give", "hang"]);
+    assert_eq!(names, ["give", "hang", "quotes"]);
 }

@@ -202,10 +202,10 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) async fn run(self, model: &dyn ChatModel, until: Until) -> (Finished, Session) {
+    pub(crate) async fn run(&self, model: &dyn ChatModel, until: Until) -> (Finished, Session) {
         let slot = Slot::new(Nonce::of([1; 16]));
         let counter = Tokenizer::Heuristic.counter();
-        let session = Session::begin(self.settings, slot, counter).unwrap();
+        let session = Session::begin(self.settings.clone(), slot, counter).unwrap();
         run(
             session,
             model,
@@ -239,6 +239,7 @@ fn enter(lines: &mut Vec<String>, op: &Op, depth: usize) {
         op.tokens_shown
             .map(|tokens| format!("{tokens} tokens shown")),
     );
+    told.extend(op.left_out.then(|| "left out".to_owned()));
     told.extend(op.unfinished.then(|| "unfinished".to_owned()));
     let error = op.error.as_ref().map(|error| line(error));
     told.extend(error.map(|error| format!("error: {error:.60}")));

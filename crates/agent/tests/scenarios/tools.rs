@@ -33,10 +33,16 @@ impl Host for Tools {
     }
 
     fn tools(&self) -> Vec<ToolSpec> {
-        vec![spec("give"), spec("hang"), spec("tool_output")]
+        vec![
+            spec("give"),
+            spec("hang"),
+            spec("quotes"),
+            spec("tool_output"),
+        ]
     }
 
-    /// `hang` never ends. `give` gives lines, each with its number.
+    /// `hang` never ends. `give` gives lines, each with its number; `quotes` what takes
+    /// twice as much room within a JSON text.
     fn call<'a>(&'a self, call: &'a ToolCall, _: &'a Scope) -> BoxFuture<'a, Given> {
         async move {
             self.called.fetch_add(1, Ordering::Relaxed);
@@ -48,7 +54,10 @@ impl Host for Tools {
             }
             let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
             let bytes = usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap();
-            let text = lines(bytes);
+            let text = match call.name.as_str() {
+                "quotes" => "\"\n".repeat(bytes / 2),
+                _ => lines(bytes),
+            };
             match arguments["fails"].as_bool() {
                 Some(true) => Given::error(text),
                 _ => Given::text(text),

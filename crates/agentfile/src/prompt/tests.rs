@@ -187,6 +187,15 @@ fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
+fn a_file_of_another_kind_is_not_told_of_for_ever() {
+    let keys: String = (0..10_000).map(|key| format!("k{key}: 1\n")).collect();
+    assert_eq!(parse(&with(&keys)).unwrap_err().0.len(), 50);
+    let wrong: String = (0..10_000).map(|_| "5, ".to_owned()).collect();
+    let lists = with(&format!("tools: [{wrong}]\nmodels: [{wrong}]"));
+    assert_eq!(parse(&lists).unwrap_err().0.len(), 50);
+}
+
+#[test]
 fn a_text_of_a_stranger_stays_on_its_line_and_short() {
     let long = with(&format!("maxTurns: \"{}\"", "a\\e[2J\\n".repeat(40)));
     insta::assert_snapshot!(told([long.as_str()]), @r#"agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is "a\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2J\na\u{1b}[2" …"#);

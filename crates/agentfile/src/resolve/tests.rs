@@ -157,6 +157,27 @@ fn the_nearest_word_counts() {
 }
 
 #[test]
+fn of_entries_of_one_name_the_nearest_counts_whole() {
+    let files = [
+        config(
+            "near.json",
+            r#"{"providers": {"box": {"kind": "openai"}}, "models": {"a/b": {"window": 1}}}"#,
+        ),
+        config(
+            "far.json",
+            r#"{"providers": {"box": {"kind": "anthropic", "retries": 5}, "far": {"retries": 7}}, "models": {"a/b": {"window": 2, "maxOutput": 1}}}"#,
+        ),
+    ];
+    let agent = resolve(&Settings::default(), &prompt("models: a/b"), &files).unwrap();
+    let nearest = &agent.providers["box"];
+    assert_eq!(nearest.kind, Some(spillgate_llm::Dialect::OpenAi));
+    assert_eq!(nearest.retries, None);
+    assert_eq!(agent.providers["far"].retries, Some(7));
+    let model = agent.model_settings["a/b"];
+    assert_eq!((model.window, model.max_output), (Some(1), None));
+}
+
+#[test]
 fn tools_are_found_by_name_and_pattern() {
     let shown = |front: &str| {
         let agent = resolved(&format!("models: a/b\ntools: {front}"));

@@ -54,6 +54,9 @@ pub struct Op {
     /// Tokens of it, or of what stands in its place, in the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_shown: Option<u64>,
+    /// Whether that was left out of the conversation later, to make room.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_out: bool,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -138,6 +141,7 @@ impl Op {
             cached: false,
             decided: None,
             tokens_shown: None,
+            left_out: false,
             error: None,
             children: Vec::new(),
         }

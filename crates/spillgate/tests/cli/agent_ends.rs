@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Child;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use super::agent_lab::{Lab, PROMPT, Step, trace, until};
@@ -58,6 +58,45 @@ fn a_signal_ends_it_and_its_trace_is_complete() {
         is_complete(&trace);
         assert_eq!(trace["ending"]["status"], "cancelled");
     }
+}
+
+#[test]
+fn an_agent_below_ends_with_it() {
+    let lab = Lab::of(vec![
+        (
+            "You ask others.",
+            vec![Step::Calls(vec![("waiter", json!({"prompt": "wait"}))])],
+        ),
+        ("You find", vec![Step::Calls(vec![("slow", json!({}))])]),
+    ]);
+    lab.write(
+        "chief.ai",
+        "---\nmodels: mock/reader\nagents: [waiter.ai]\n---\nYou ask others.\n",
+    );
+    lab.write("waiter.ai", PROMPT);
+    let server = fs::read_to_string(lab.path("server.sh")).unwrap();
+    lab.write("server.sh", &format!("echo $$ > \"$MARK.pid\"\n{server}"));
+    let child = lab.waiting(&["chief.ai", "wait", "--trace", "t.json"]);
+    let server: i32 = fs::read_to_string(lab.path("called.pid"))
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let server = Pid::from_raw(server).unwrap();
+    send(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(lab.left().is_empty());
+    until(|| test_kill_process(server).is_err(), "its server ends");
+    let trace = trace(&lab.path("t.json"));
+    let waiter = tool(&trace["root"], "waiter").unwrap();
+    assert_eq!(waiter["unfinished"], true);
+    assert_eq!(
+        tool(waiter, "slow").unwrap()["unfinished"],
+        true,
+        "{waiter}"
+    );
+    assert_eq!(trace["accounting"]["agents"]["waiter"]["total"]["calls"], 1);
 }
 
 #[test]

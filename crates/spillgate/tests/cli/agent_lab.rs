@@ -66,13 +66,20 @@ impl Script {
         let reply = move |request: &Request| answer(&scripts, request);
         let mock = Mock::given(method("POST")).and(path("/v1/chat/completions"));
         runtime.block_on(mock.respond_with(reply).mount(&server));
+        // An API beside it, for REST tools.
+        let weather = |request: &Request| {
+            ResponseTemplate::new(200).set_body_string(format!("rain in {}", request.url.path()))
+        };
+        let mock = Mock::given(method("GET")).respond_with(weather);
+        runtime.block_on(mock.mount(&server));
         Self { runtime, server }
     }
 
-    /// What it was sent.
+    /// What the model was sent.
     pub(crate) fn asked(&self) -> Vec<Value> {
         let requests = self.runtime.block_on(self.server.received_requests());
         let bodies = requests.unwrap().into_iter();
+        let bodies = bodies.filter(|one| one.method.as_str() == "POST");
         bodies.map(|one| one.body_json().unwrap()).collect()
     }
 

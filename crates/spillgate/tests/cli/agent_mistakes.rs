@@ -7,29 +7,17 @@ use super::agent_lab::{Lab, PROMPT};
 use super::tool::feed;
 
 #[test]
-fn arguments() {
+fn tasks() {
     let lab = Lab::new(Vec::new());
-    let cases: [(&[&str], &str); 9] = [
-        (&[], ""),
+    let cases: [(&[&str], &str); 5] = [
         (&["agent.ai"], ""),
         (&["agent.ai", ""], ""),
         (&["agent.ai", "a", "b"], ""),
         (&["agent.ai", "a", "-"], "b"),
         (&["agent.ai", "a"], "b"),
-        (&["nothing.ai", "a"], ""),
-        (&["agent.ai", "a", "--max-turns", "0"], ""),
-        (&["agent.ai", "a", "--trace", "."], ""),
     ];
     let said = cases.map(|(args, stdin)| lab.said(args, stdin));
     assert_snapshot!(said.join("\n"), @r#"
-    $ agent 
-    --- 2
-    error: the following required arguments were not provided:
-      <FILE>
-
-    Usage: spillgate agent <FILE> [TASK]...
-    hint: `spillgate help agent` shows how it is used
-
     $ agent agent.ai
     --- 2
     error: the task is empty
@@ -54,6 +42,32 @@ fn arguments() {
     --- 2
     error: the task is given twice: as an argument and on standard input
     hint: give one of them; what is piped can be the whole task, or `< /dev/null` keeps it out
+    "#);
+    nothing_was_started(&lab);
+}
+
+#[test]
+fn arguments() {
+    let lab = Lab::new(Vec::new());
+    let cases: [&[&str]; 8] = [
+        &[],
+        &["nothing.ai", "a"],
+        &["agent.ai", "a", "--max-turns", "0"],
+        &["agent.ai", "a", "--trace", "."],
+        &["agent.ai", "a", "--quiet", "--verbose"],
+        &["agent.ai", "a", "--agent-config", "no.json"],
+        &["agent.ai", "a", "--model", "mock"],
+        &["--json", "view"],
+    ];
+    let said = cases.map(|args| lab.said(args, ""));
+    assert_snapshot!(said.join("\n"), @r#"
+    $ agent 
+    --- 2
+    error: the following required arguments were not provided:
+      <FILE>
+
+    Usage: spillgate agent <FILE> [TASK]...
+    hint: `spillgate help agent` shows how it is used
 
     $ agent nothing.ai a
     --- 1
@@ -69,6 +83,27 @@ fn arguments() {
     --- 1
     error: the trace could not be written to /HOME: it is a directory
     hint: name another file with --trace FILE
+
+    $ agent agent.ai a --quiet --verbose
+    --- 2
+    error: the argument '--quiet' cannot be used with '--verbose'
+
+    Usage: spillgate agent --quiet <FILE> <TASK>...
+    hint: `spillgate help agent` shows how it is used
+
+    $ agent agent.ai a --agent-config no.json
+    --- 1
+    error: there is no configuration file no.json
+    hint: check --agent-config
+
+    $ agent agent.ai a --model mock
+    --- 2
+    error: invalid value 'mock' for '--model <MODELS>': Invalid provider/model pair 'mock'. Expected format provider/model.
+    hint: `spillgate help agent` shows how it is used
+
+    $ agent --json view
+    {"error":{"fault":"caller","hint":"`spillgate agent view TRACE`; a prompt file that is called `view` is ./view","kind":"usage","message":"`agent view` shows one trace"}}
+    --- 2
     "#);
     nothing_was_started(&lab);
 }
@@ -167,7 +202,7 @@ fn configurations() {
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     1
     ---
-    error: c.json:28:7: providers.mock.kind: must be `open_ai`, `openai`, `openai-compatible`, `openai_compatible` or `anthropic`, is "opneai"
+    error: c.json:28:7: providers.mock.kind: must be `openai`, `openai-compatible` or `anthropic`, is "opneai"
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     1
     ---

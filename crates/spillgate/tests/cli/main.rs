@@ -6,6 +6,7 @@ mod agent;
 mod agent_ends;
 mod agent_lab;
 mod agent_mistakes;
+mod agent_tools;
 mod auth;
 mod broken;
 mod capture;

@@ -4,6 +4,7 @@
 //! [`one_line`].
 
 use spillgate_agent::{Decided, Op, Status};
+use spillgate_artifact::Reason;
 use spillgate_llm::{Reply, ToolCall, Usage};
 
 use crate::cmd::agent::words::{bytes, count, number, one_line, time, usage};
@@ -68,7 +69,9 @@ pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
         .unwrap_or_default();
     match &op.decided {
         Some(Decided::Shown) => format!("shown{tokens}"),
-        Some(Decided::Stored { handle, reason }) => format!("stored as {handle} ({reason:?})"),
+        Some(Decided::Stored { handle, reason }) => {
+            format!("stored as {handle} ({})", because(*reason))
+        }
         Some(Decided::NotStored { .. }) => "could not be stored: its ends are shown".to_owned(),
         Some(Decided::Cut) => format!("its middle cut out{tokens}"),
         Some(Decided::Dropped) => "dropped: no room for it".to_owned(),
@@ -79,6 +82,15 @@ pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
         },
         None if op.unfinished => "not finished".to_owned(),
         None => "done".to_owned(),
+    }
+}
+
+/// Why a result is not shown.
+fn because(reason: Reason) -> &'static str {
+    match reason {
+        Reason::SizeCap => "over the size cap",
+        Reason::TokenBudget => "over the token budget",
+        Reason::ReserveFailed => "the budget was taken meanwhile",
     }
 }
 

@@ -19,7 +19,7 @@ fn tool(name: &str, bytes: u64, decided: Option<Decided>) -> Op {
 }
 
 #[test]
-fn what_a_person_reads() {
+fn what_a_person_reads_of_the_model() {
     let used = Usage {
         input: 1000,
         output: 20,
@@ -39,44 +39,10 @@ fn what_a_person_reads() {
         pending: String::new(),
         now: "the\nother half".into(),
     };
-    let handle =
-        "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
-    let handle = handle.parse().unwrap();
-    let reason = Reason::SizeCap;
-    let failed = Op {
-        error: Some("no such file\u{7}\nat all".into()),
-        ..tool("read", 9, Some(Decided::Failed))
-    };
-    let mut extraction = tool("tool_output", 0, None);
-    let mut strategy = Op::new(OpKind::Session, "full-chunked");
-    strategy.unfinished = true;
-    strategy.children = vec![
-        Op::new(OpKind::Llm, "map 1/2"),
-        Op {
-            unfinished: true,
-            ..Op::new(OpKind::Llm, "map 2/2")
-        },
-    ];
-    extraction.children = vec![strategy];
     let lines = [
         lines::replied(1, &reply),
         lines::unanswered(3, "HTTP 500\r\nno"),
         lines::called(&call, false),
-        lines::under_way(&extraction),
-        lines::came(&tool("read", 12_034, Some(Decided::Shown))),
-        lines::came(&tool(
-            "read",
-            120_034,
-            Some(Decided::Stored { handle, reason }),
-        )),
-        lines::came(&tool("read", 120_034, Some(Decided::NotStored { reason }))),
-        lines::came(&tool("read", 120_034, Some(Decided::Cut))),
-        lines::came(&Op {
-            cached: true,
-            ..tool("read", 1, Some(Decided::Dropped))
-        }),
-        lines::came(&tool("read", 0, Some(Decided::NotMade))),
-        lines::came(&failed),
         lines::status(&told),
         lines::state(3, 12_345, 119_000, &used),
         lines::state(1, 5, 0, &Usage::default()),
@@ -85,18 +51,53 @@ fn what_a_person_reads() {
     turn 1: scripted/model, 1,000 tokens in, 20 out, $0.001600
     turn 3: no reply: HTTP 500 no
     → read�[2J {"path": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
-    tool_output: full-chunked: map 2/2
-    ← read: 12,034 bytes, shown (30 tokens), 1.2 s
-    ← read: 120,034 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (SizeCap), 1.2 s
-    ← read: 120,034 bytes, could not be stored: its ends are shown, 1.2 s
-    ← read: 120,034 bytes, its middle cut out (30 tokens), 1.2 s
-    ← read: 1 byte, from the cache, dropped: no room for it, 1.2 s
-    ← read: 0 bytes, not made any more, 1.2 s
-    ← read: 9 bytes, failed: no such file� at all, 1.2 s
     status in-progress: the other half; done: half
     turn 3: 12,345 of 119,000 tokens (10 %), $0.001600
     turn 1: 5 of 0 tokens (100 %)
     "#);
+}
+
+#[test]
+fn what_a_person_reads_of_tools() {
+    let handle =
+        "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
+    let handle = handle.parse().unwrap();
+    let reason = Reason::SizeCap;
+    let failed = Op {
+        error: Some("no such file\u{7}\nat all".into()),
+        ..tool("read", 9, Some(Decided::Failed))
+    };
+    let mut strategy = Op::new(OpKind::Session, "full-chunked");
+    strategy.unfinished = true;
+    let mut map = Op::new(OpKind::Llm, "map 2/2");
+    map.unfinished = true;
+    strategy.children = vec![Op::new(OpKind::Llm, "map 1/2"), map];
+    let mut extraction = tool("tool_output", 0, None);
+    extraction.children = vec![strategy];
+    let came = |decided| lines::came(&tool("read", 120_034, Some(decided)));
+    let lines = [
+        lines::under_way(&extraction),
+        came(Decided::Shown),
+        came(Decided::Stored { handle, reason }),
+        came(Decided::NotStored { reason }),
+        came(Decided::Cut),
+        lines::came(&Op {
+            cached: true,
+            ..tool("read", 1, Some(Decided::Dropped))
+        }),
+        came(Decided::NotMade),
+        lines::came(&failed),
+    ];
+    assert_snapshot!(lines.join("\n"), @"
+    tool_output: full-chunked: map 2/2
+    ← read: 120,034 bytes, shown (30 tokens), 1.2 s
+    ← read: 120,034 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (over the size cap), 1.2 s
+    ← read: 120,034 bytes, could not be stored: its ends are shown, 1.2 s
+    ← read: 120,034 bytes, its middle cut out (30 tokens), 1.2 s
+    ← read: 1 byte, from the cache, dropped: no room for it, 1.2 s
+    ← read: 120,034 bytes, not made any more, 1.2 s
+    ← read: 9 bytes, failed: no such file� at all, 1.2 s
+    ");
 }
 
 #[test]

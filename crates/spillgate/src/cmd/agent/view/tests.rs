@@ -43,7 +43,8 @@ fn called(name: &str, server: Option<&str>, decided: Option<Decided>, children: 
     }
 }
 
-fn trace() -> Trace {
+/// An extraction and an agent below, both within calls.
+fn root() -> Op {
     let handle =
         "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
     let stored = Decided::Stored {
@@ -54,56 +55,39 @@ fn trace() -> Trace {
         error: Some("no such\u{1b}[31m\nfile".into()),
         ..called("note", Some("lab"), Some(Decided::Failed), Vec::new())
     };
-    let extraction = op(
-        OpKind::Session,
-        "tool_output",
-        vec![op(OpKind::Session, "full-chunked", vec![asked("map 1/1")])],
-    );
-    let inner_turn = op(
-        OpKind::Turn,
-        "turn 1",
-        vec![
-            asked("model"),
-            called("grep", Some("files"), Some(Decided::Shown), Vec::new()),
-        ],
-    );
+    let strategy = op(OpKind::Session, "full-chunked", vec![asked("map 1/1")]);
+    let extraction = op(OpKind::Session, "tool_output", vec![strategy]);
+    let grep = called("grep", Some("files"), Some(Decided::Shown), Vec::new());
+    let inner = op(OpKind::Turn, "turn 1", vec![asked("model"), grep]);
+    let reviewer = op(OpKind::Agent, "reviewer", vec![inner]);
     let unanswered = Op {
         unfinished: true,
         ..Op::new(OpKind::Llm, "model")
     };
-    let root = op(
-        OpKind::Agent,
-        "finder",
-        vec![
-            op(
-                OpKind::Turn,
-                "turn 1",
-                vec![
-                    asked("model"),
-                    called("log", Some("lab"), Some(stored), Vec::new()),
-                    failed,
-                ],
-            ),
-            op(
-                OpKind::Turn,
-                "turn 2",
-                vec![
-                    asked("model"),
-                    called("tool_output", None, Some(Decided::Shown), vec![extraction]),
-                    called(
-                        "reviewer",
-                        Some("reviewer"),
-                        None,
-                        vec![op(OpKind::Agent, "reviewer", vec![inner_turn])],
-                    ),
-                ],
-            ),
-            Op {
-                unfinished: true,
-                ..op(OpKind::Turn, "turn 3", vec![unanswered])
-            },
-        ],
-    );
+    let first = vec![
+        asked("model"),
+        called("log", Some("lab"), Some(stored), Vec::new()),
+        failed,
+    ];
+    let second = vec![
+        asked("model"),
+        called("tool_output", None, Some(Decided::Shown), vec![extraction]),
+        called("reviewer", Some("reviewer"), None, vec![reviewer]),
+    ];
+    let third = Op {
+        unfinished: true,
+        ..op(OpKind::Turn, "turn 3", vec![unanswered])
+    };
+    let turns = vec![
+        op(OpKind::Turn, "turn 1", first),
+        op(OpKind::Turn, "turn 2", second),
+        third,
+    ];
+    op(OpKind::Agent, "finder", turns)
+}
+
+fn trace() -> Trace {
+    let root = root();
     Trace {
         version: TRACE_VERSION,
         agent: "finder".into(),
@@ -147,7 +131,7 @@ fn a_run_cut_off() {
     finder                  1.5 s                        not finished
       turn 1                1.5 s
         model               1.5 s  12,000   80  $0.0156  mock/reader
-        log (lab)           1.5 s                        108,893 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (SizeCap)
+        log (lab)           1.5 s                        108,893 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (over the size cap)
         note (lab)          1.5 s                        108,893 bytes, failed: no such�[31m file
       turn 2                1.5 s
         model               1.5 s  12,000   80  $0.0156  mock/reader

@@ -148,7 +148,7 @@ impl Stage {
                     assert!(held.remove(&id).is_some(), "released once: {}", id.as_str());
                     continue;
                 }
-                Effect::Settled(..) => continue,
+                Effect::Settled(..) | Effect::LeftOut { .. } => continue,
                 Effect::Status(status) => {
                     log.push(format!("status {}: {}", status.status, status.now));
                     continue;

@@ -1,0 +1,124 @@
+//! What of an entry may be seen?
+//!
+//! An entry is shown as it is written, so that no variable is in it. What is written
+//! there and looks like a secret is hidden: rather too much than too little.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use serde_json::Value;
+
+use super::variable;
+
+const HIDDEN: &str = "[hidden]";
+
+/// Tables whose texts are secrets more often than not.
+const SECRETIVE: [&str; 3] = ["env", "headers", "header"];
+
+/// What names of secrets have in them.
+const WORDS: &str = "key|token|secret|passw|auth|cookie|credential|signature";
+
+/// Hides what may be a secret.
+pub(super) fn hide(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                let is_secret = SECRETIVE.contains(&&*key.to_lowercase());
+                match is_secret || (value.is_string() && is_secret_name(key)) {
+                    true => hide_all(value),
+                    false => hide(value),
+                }
+            }
+        }
+        Value::Array(elements) => {
+            let mut is_next = false;
+            for element in elements {
+                let is_this = is_next;
+                is_next = element.as_str().is_some_and(is_secret_flag);
+                match is_this {
+                    true => hide_all(element),
+                    false => hide(element),
+                }
+            }
+        }
+        Value::String(text) => *text = masked(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn hide_all(value: &mut Value) {
+    match value {
+        // The name of a variable is no secret.
+        Value::String(text) if variable(text).is_some() => {}
+        Value::String(text) => HIDDEN.clone_into(text),
+        Value::Object(members) => members.values_mut().for_each(hide_all),
+        Value::Array(elements) => elements.iter_mut().for_each(hide_all),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    WORDS.split('|').any(|word| name.contains(word))
+}
+
+/// Whether the next argument is a secret.
+fn is_secret_flag(text: &str) -> bool {
+    text.starts_with('-') && !text.contains('=') && is_secret_name(text)
+}
+
+/// A text without the secrets that stand in it: user and password of a URL, and what
+/// follows a name such as `api_key=` or `Authorization:`.
+fn masked(text: &str) -> String {
+    static USER: LazyLock<Regex> = LazyLock::new(|| pattern(r"://[^/@\s]+@"));
+    static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(&format!(
+            r"(?i)([\w-]*(?:{WORDS})[\w-]*\s*[=:]\s*(?:(?:bearer|basic)\s+)?)([^\s&]+)"
+        ))
+    });
+    let text = USER.replace_all(text, "://[hidden]@");
+    let named = NAMED.replace_all(&text, |found: &Captures<'_>| {
+        match variable(&found[2]).is_some() {
+            true => found[0].to_owned(),
+            false => format!("{}{HIDDEN}", &found[1]),
+        }
+    });
+    named.into_owned()
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("invariant: the pattern is a constant")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_looks_like_a_secret_is_hidden() {
+        for (given, shown) in [
+            (
+                json!({ "env": { "A": "x", "B": "${B}" }, "headers": { "X": "y" }, "apiKey": "z", "n": 5 }),
+                json!({ "env": { "A": "[hidden]", "B": "${B}" }, "headers": { "X": "[hidden]" }, "apiKey": "[hidden]", "n": 5 }),
+            ),
+            (
+                json!({ "url": "https://me:pass@example.com/a?q=${q}&api_key=abc&token=${T}" }),
+                json!({ "url": "https://[hidden]@example.com/a?q=${q}&api_key=[hidden]&token=${T}" }),
+            ),
+            (
+                json!({ "args": ["-y", "--token", "abc", "--api-key=abc", "--dir", "/srv"] }),
+                json!({ "args": ["-y", "--token", "[hidden]", "--api-key=[hidden]", "--dir", "/srv"] }),
+            ),
+            (
+                json!({ "args": ["--header", "Authorization: Bearer abc", "X-Auth:${A}", "--key", "${K}"] }),
+                json!({ "args": ["--header", "Authorization: Bearer [hidden]", "X-Auth:${A}", "--key", "${K}"] }),
+            ),
+        ] {
+            let mut value = given;
+            hide(&mut value);
+            assert_eq!(value, shown);
+        }
+    }
+}
