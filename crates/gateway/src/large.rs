@@ -45,6 +45,17 @@ impl Session {
             let of = of.or(answered.of);
             return self.to.take(Parcel { of, event, item }).await;
         }
+        self.intercepted(answered, of, event, spooled).await;
+    }
+
+    /// Passes it on with what is oversized replaced.
+    async fn intercepted(
+        self: &Arc<Self>,
+        answered: Answered,
+        of: Option<Key>,
+        event: Option<String>,
+        spooled: Spooled,
+    ) {
         let room = self.hub().room(spooled.stand_in().len()).await;
         let session = Arc::clone(self);
         self.work(async move {

@@ -429,15 +429,21 @@ mod tests {
         let Some(within) = large.next() else {
             return in_memory;
         };
+        let stored = spooled(frame, within).await;
+        assert!(stored == in_memory, "it matters where it is");
+        in_memory
+    }
+
+    /// What a frame gives that is in the store; it comes in two parts.
+    async fn spooled(frame: &str, cut: usize) -> String {
         let store: Arc<dyn ArtifactStore> = Arc::new(MemoryStore::default());
         let mut taking = Intake::new(store).spooling_at(8).begin();
-        taking.feed(&frame.as_bytes()[..within]).await;
-        taking.feed(&frame.as_bytes()[within..]).await;
+        taking.feed(&frame.as_bytes()[..cut]).await;
+        taking.feed(&frame.as_bytes()[cut..]).await;
         let frame = taking.finish().await;
         assert!(matches!(frame, Frame::Spooled(_)));
         let given = tokio::task::spawn_blocking(|| read(of_answer(frame))).await;
-        assert!(given.unwrap() == in_memory, "it matters where it is");
-        in_memory
+        given.unwrap()
     }
 
     async fn of_result(result: &serde_json::Value) -> String {
@@ -449,11 +455,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn results_become_text() {
+    async fn blocks_become_text() {
         let image = json!({"type": "image", "data": "iVBORw0=", "mimeType": "image/png"});
         let resource =
             |resource: serde_json::Value| json!({"type": "resource", "resource": resource});
-        let value = json!({"a": 1, "b": ["x", "y"]});
         let mut all = Vec::new();
         for result in [
             json!({"content": [text("one\ntwo \u{1f600}"), text(""), text("three")]}),
@@ -464,21 +469,6 @@ mod tests {
             json!({"content": [{"type": "resource_link", "name": "report", "uri": "file:///r.pdf", "mimeType": "application/pdf", "size": 1234}]}),
             json!({"content": [{"type": "resource_link", "uri": "file:///r.pdf"}]}),
             json!({"content": [{"type": "video", "data": "x"}, 7, {"text": "typeless"}, {"type": "text"}]}),
-            json!({"content": [], "structuredContent": value}),
-            json!({"structuredContent": value}),
-            json!({"structuredContent": value, "content": [text(&value.to_string())]}),
-            json!({"structuredContent": value, "content": [text(&serde_json::to_string_pretty(&value).unwrap())]}),
-            json!({"structuredContent": {"content": "said"}, "content": [text("said")]}),
-            json!({"structuredContent": value, "content": [text("other words")]}),
-            json!({"structuredContent": value, "content": [image]}),
-            json!({"structuredContent": null, "content": [text("alone")]}),
-            json!({"content": [text("no such file")], "isError": true}),
-            json!({"content": [], "isError": true}),
-            json!({"content": []}),
-            json!({}),
-            json!({"content": "odd"}),
-            json!([1]),
-            json!({"resultType": "input_required", "inputRequests": {}}),
         ] {
             all.push(of_result(&result).await);
         }
@@ -507,7 +497,27 @@ mod tests {
         7
         {"text":"typeless"}
         {"type":"text"}
-        ---
+        "#);
+    }
+
+    #[tokio::test]
+    async fn structured_content_is_said_once() {
+        let image = json!({"type": "image", "data": "iVBORw0=", "mimeType": "image/png"});
+        let value = json!({"a": 1, "b": ["x", "y"]});
+        let mut all = Vec::new();
+        for result in [
+            json!({"content": [], "structuredContent": value}),
+            json!({"structuredContent": value}),
+            json!({"structuredContent": value, "content": [text(&value.to_string())]}),
+            json!({"structuredContent": value, "content": [text(&serde_json::to_string_pretty(&value).unwrap())]}),
+            json!({"structuredContent": {"content": "said"}, "content": [text("said")]}),
+            json!({"structuredContent": value, "content": [text("other words")]}),
+            json!({"structuredContent": value, "content": [image]}),
+            json!({"structuredContent": null, "content": [text("alone")]}),
+        ] {
+            all.push(of_result(&result).await);
+        }
+        assert_snapshot!(all.join("\n---\n"), @r#"
         {"a":1,"b":["x","y"]}
         ---
         {"a":1,"b":["x","y"]}
@@ -531,7 +541,24 @@ mod tests {
         {"a":1,"b":["x","y"]}
         ---
         alone
-        ---
+        "#);
+    }
+
+    #[tokio::test]
+    async fn failures_and_odd_results() {
+        let mut all = Vec::new();
+        for result in [
+            json!({"content": [text("no such file")], "isError": true}),
+            json!({"content": [], "isError": true}),
+            json!({"content": []}),
+            json!({}),
+            json!({"content": "odd"}),
+            json!([1]),
+            json!({"resultType": "input_required", "inputRequests": {}}),
+        ] {
+            all.push(of_result(&result).await);
+        }
+        assert_snapshot!(all.join("\n---\n"), @r#"
         ERROR no such file
         ---
         ERROR The tool failed and does not say why.
@@ -596,5 +623,14 @@ mod tests {
         assert!(named.ends_with(&format!("]\n{log}")));
         let error = json!({"id": 1, "error": {"code": 1, "message": log}}).to_string();
         assert_eq!(gives(&error).await, format!("ERROR {log}"));
+    }
+
+    #[tokio::test]
+    async fn a_crowd_of_blocks_is_the_json_that_it_is() {
+        let blocks = vec![text("n"); 200_000];
+        let list = serde_json::Value::from(blocks).to_string();
+        let start = r#"{"jsonrpc":"2.0","id":1,"result":{"content":"#;
+        let given = spooled(&format!("{start}{list}}}}}"), start.len()).await;
+        assert!(given == list, "{}", &given[..200]);
     }
 }

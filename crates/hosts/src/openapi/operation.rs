@@ -183,16 +183,9 @@ impl<'a> Operation<'a> {
             "required": required,
             "additionalProperties": false,
         });
-        let mut plan = self.plan(base, &schema)?;
+        let mut plan = self.plan(api, base, &schema)?;
         self.place(&mut plan, &parameters)?;
         plan.body = body;
-        for (name, value) in &api.headers {
-            let added = plan.header(name, Template::text(value));
-            added.map_err(|what| Broken::new("", format!("`headers.{name}` {what}")))?;
-        }
-        if let Some(seconds) = api.timeout_s {
-            plan.timeout = Duration::from_secs(seconds.max(1).into());
-        }
         let spec = ToolSpec {
             name: String::new(),
             description: self.description(),
@@ -295,12 +288,21 @@ impl<'a> Operation<'a> {
     }
 
     /// How requests are made, but for the arguments.
-    fn plan(&self, base: &str, schema: &Value) -> Result<Plan, Broken> {
+    fn plan(&self, api: &OpenApi, base: &str, schema: &Value) -> Result<Plan, Broken> {
         let at_all = json!({"type": "object", "required": schema["required"]});
         // Patterns may be JavaScript's own, which is no mistake: the server judges.
         let plan =
             Plan::to(self.verb, base, schema).or_else(|_| Plan::to(self.verb, base, &at_all));
-        plan.map_err(|(_, what)| Broken::new("/servers", format!("{base:?} {what}")))
+        let mut plan =
+            plan.map_err(|(_, what)| Broken::new("/servers", format!("{base:?} {what}")))?;
+        for (name, value) in &api.headers {
+            let added = plan.header(name, Template::text(value));
+            added.map_err(|what| Broken::new("", format!("`headers.{name}` {what}")))?;
+        }
+        if let Some(seconds) = api.timeout_s {
+            plan.timeout = Duration::from_secs(seconds.max(1).into());
+        }
+        Ok(plan)
     }
 
     /// Puts each parameter in its place.

@@ -27,55 +27,61 @@ async fn asked(web: &Web, value: Value, arguments: Value) -> String {
 }
 
 #[tokio::test]
-async fn arguments_go_to_their_places() {
+async fn arguments_go_into_the_address() {
     let web = Web::start().await;
-    let get = json!({"url": "http://HOST/items/${id}?fixed=1&q=${parameters.q}&gone=${gone}", "headers": {"X-Key": "k ${key}"}, "query": ["tag"]});
-    let post = |more: Value| {
-        let mut post = json!({"method": "POST", "url": "http://HOST/items"});
-        for (name, value) in more.as_object().unwrap() {
-            post[name] = value.clone();
-        }
-        post
-    };
+    let get = json!({
+        "url": "http://HOST/items/${id}?fixed=1&q=${parameters.q}&gone=${gone}",
+        "headers": {"X-Key": "k ${key}"},
+        "query": ["tag"],
+    });
+    let delete = json!({"method": "delete", "url": "http://HOST/items/${id}"});
+    let all_places = json!({"id": 7, "q": "a b&c=d", "key": "v", "tag": ["x", "y z"], "rest": true, "none": null});
     let mut all = Vec::new();
     for (value, arguments) in [
-        (
-            get.clone(),
-            json!({"id": 7, "q": "a b&c=d", "key": "v", "tag": ["x", "y z"], "rest": true, "none": null}),
-        ),
+        (get.clone(), all_places),
         (get, json!({"id": "a/b?c#d", "q": "ü"})),
-        (post(json!({})), json!({"a": 1.0, "b": {"c": [null]}})),
-        (
-            post(json!({"body": "form"})),
-            json!({"a": "1 & 2", "b": [1, 2]}),
-        ),
-        (
-            post(
-                json!({"bodyTemplate": {"query": {"text": "${q}", "size": "${n}", "all": ["${q}", "${gone}"]}, "note": "about ${q}"}}),
-            ),
-            json!({"q": "say \"hi\"", "n": 10, "unused": 1}),
-        ),
-        (
-            post(json!({"bodyTemplate": "{\"query\": ${q}, \"n\": ${parameters.n}}"})),
-            json!({"q": "\", \"admin\": true, \"x\": \"", "n": [1]}),
-        ),
-        (
-            json!({"method": "delete", "url": "http://HOST/items/${id}"}),
-            json!({"id": "x", "force": true}),
-        ),
-        (
-            json!({"method": "PUT", "url": "http://HOST", "headers": {"Content-Type": "application/merge-patch+json"}}),
-            json!({}),
-        ),
+        (delete, json!({"id": "x", "force": true})),
     ] {
         all.push(asked(&web, value, arguments).await);
     }
-    assert_snapshot!(all.join("\n---\n"), @r#"
+    assert_snapshot!(all.join("\n---\n"), @"
     GET /items/7?fixed=1&q=a%20b%26c%3Dd&tag=x&tag=y+z&rest=true
     x-key: k v
     ---
     GET /items/a%2Fb%3Fc%23d?fixed=1&q=%C3%BC
     ---
+    DELETE /items/x?force=true
+    ");
+}
+
+#[tokio::test]
+async fn arguments_go_into_the_body() {
+    let web = Web::start().await;
+    let template = json!({"query": {"text": "${q}", "size": "${n}", "all": ["${q}", "${gone}"]}, "note": "about ${q}"});
+    let mut all = Vec::new();
+    for (more, arguments) in [
+        (json!({}), json!({"a": 1.0, "b": {"c": [null]}})),
+        (json!({"body": "form"}), json!({"a": "1 & 2", "b": [1, 2]})),
+        (
+            json!({"bodyTemplate": template}),
+            json!({"q": "say \"hi\"", "n": 10, "unused": 1}),
+        ),
+        (
+            json!({"bodyTemplate": "{\"query\": ${q}, \"n\": ${parameters.n}}"}),
+            json!({"q": "\", \"admin\": true, \"x\": \"", "n": [1]}),
+        ),
+        (
+            json!({"method": "PUT", "headers": {"Content-Type": "application/merge-patch+json"}}),
+            json!({}),
+        ),
+    ] {
+        let mut value = json!({"method": "POST", "url": "http://HOST/items"});
+        for (name, member) in more.as_object().unwrap() {
+            value[name] = member.clone();
+        }
+        all.push(asked(&web, value, arguments).await);
+    }
+    assert_snapshot!(all.join("\n---\n"), @r#"
     POST /items
     content-type: application/json
     {"a":1.0,"b":{"c":[null]}}
@@ -92,9 +98,7 @@ async fn arguments_go_to_their_places() {
     content-type: application/json
     {"n":[1],"query":"\", \"admin\": true, \"x\": \""}
     ---
-    DELETE /items/x?force=true
-    ---
-    PUT /
+    PUT /items
     content-type: application/merge-patch+json
     {}
     "#);
