@@ -17,6 +17,7 @@ use crate::measured::{Measured, measure};
 use crate::pipeline::{Offloader, Outcome};
 use crate::policy::{Limits, Plan, is_oversized};
 use crate::present::truncate;
+use crate::profile::{DEFAULT_SLICE_CHARS, Profile};
 use crate::sanitize::sanitize;
 
 /// A text of more bytes than these is not given out whole: no conversation holds
@@ -78,7 +79,16 @@ impl Weighed {
     #[must_use]
     pub fn keep(self, offloader: &Offloader, reason: Reason) -> Outcome {
         let begun = offloader.clock().now();
-        let Self { measured, limits } = self;
+        let Self {
+            measured,
+            mut limits,
+        } = self;
+        if limits.profile == Profile::Continuation && reason != Reason::SizeCap {
+            // It is within the size of a page: a page would be all of it again.
+            let page = limits.chars.unwrap_or(DEFAULT_SLICE_CHARS);
+            let part = measured.stats().chars.div_ceil(4).max(1);
+            limits.chars = Some(page.min(part));
+        }
         let outcome = offloader.offload(Plan {
             measured,
             reason,

@@ -199,6 +199,27 @@ async fn pages_within_a_batch() {
 }
 
 #[tokio::test]
+async fn of_what_would_overflow_a_part_is_shown() {
+    let row = Row {
+        cap: 4000,
+        window: 1480,
+        ..row(vec![
+            calls(&[give(2400)]),
+            page("call_0", &json!(600)),
+            done(),
+        ])
+    };
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":2400}
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool give … ll get_continuation with tool_call_id="call_0" to read more] (703 bytes)
+    model: get_continuation {"offset":600,"tool_call_id":"call_0"}
+    tool: tool gives ⏎ line 21 of what the tool gives ⏎ line 22 of wha … nuation with tool_call_id="call_0" offset=1200 to read more] (742 bytes)
+    Success: done
+    "#);
+}
+
+#[tokio::test]
 async fn only_what_this_session_stored_can_be_paged_through() {
     let row = row(vec![
         calls(&[give(330)]),

@@ -33,7 +33,11 @@ fn a_tree_of_thousands_of_files_is_grepped() {
     let look = call("directory_tree", &arguments);
     // Without a mode it is `auto`.
     let extract = call("tool_output", &json!({}));
-    let run = agent.run_and_keep("Which parts have notes?", &[look, extract, report()]);
+    let run = agent.run(
+        "Which parts have notes?",
+        &[look, extract, report()],
+        &["--keep"],
+    );
     run.reported_by("tool");
     run.routed("auto", "read-grep");
     let asked = run.extracted("directory_tree", "read-grep");
@@ -51,7 +55,7 @@ fn a_long_history_is_grepped_by_name() {
     let arguments = json!({"repo_path": agent.server().path(""), "max_count": 3000});
     let steps = [call("git_log", &arguments), extract("read-grep")];
     // No report is written out: it comes in its wrapper.
-    let run = agent.run_and_keep("Which error was fixed last?", &steps);
+    let run = agent.run("Which error was fixed last?", &steps, &["--keep"]);
     run.reported_by("wrapper");
     run.routed("read-grep", "read-grep");
     let asked = run.extracted("git_log", "read-grep");
@@ -68,7 +72,7 @@ fn a_short_history_is_read_whole() {
     let agent = Agent::new(Door::Held, Server::git(), "maxChunks: 1");
     let arguments = json!({"repo_path": agent.server().path(""), "max_count": 8});
     let steps = [call("git_log", &arguments), extract("auto"), report()];
-    let run = agent.run("Which error was fixed last?", &steps);
+    let run = agent.run("Which error was fixed last?", &steps, &[]);
     run.reported_by("tool");
     run.routed("auto", "full-chunked");
     run.extracted("git_log", "full-chunked");
@@ -86,7 +90,7 @@ fn a_log_is_read_in_chunks_by_name() {
         extract("full-chunked"),
         report(),
     ];
-    let run = agent.run("Which worker failed?", &steps);
+    let run = agent.run("Which worker failed?", &steps, &[]);
     run.reported_by("tool");
     run.routed("full-chunked", "full-chunked");
     run.extracted("read_text_file", "full-chunked");
@@ -106,7 +110,7 @@ fn a_log_of_megabytes_is_truncated_by_name() {
         extract("truncate"),
         report(),
     ];
-    let run = agent.run("Which worker failed?", &steps);
+    let run = agent.run("Which worker failed?", &steps, &[]);
     run.reported_by("tool");
     run.routed("truncate", "truncate");
     let asked = run.extracted("read_text_file", "truncate");
@@ -119,7 +123,11 @@ fn a_log_of_megabytes_is_truncated_by_name() {
 fn a_model_that_nobody_holds_ends_with_a_report_or_with_what_is_known() {
     let agent = Agent::new(Door::Free, Server::files(), "maxChunks: 1");
     let question = format!("Which parts of {} have notes?", agent.server().path(""));
-    let run = agent.run(&question, &[]);
+    let run = agent.run(
+        &question,
+        &[],
+        &["--max-turns", "3", "--max-output-tokens", "64"],
+    );
     match run.said("/ending/status").as_str() {
         Some("success") => assert_eq!(run.code(), 0, "{run:?}"),
         _ => {

@@ -9,13 +9,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::lab::{Door, WINDOW, model, spillgate};
+use crate::lab::{Door, MAX_OUTPUT, WINDOW, model, spillgate};
 use crate::servers::Server;
 
 /// Bytes over which results are stored: as small as a result that a prompt has room for needs it.
 const CAP: u64 = 900;
-/// Tokens of a reply, and those that are kept free.
-const MAX_OUTPUT: u64 = 128;
+/// Tokens of the window that are kept free.
 const BUFFER: u64 = 64;
 
 /// The prompt file; its tools and what it says of `toolOutput` go in.
@@ -28,7 +27,7 @@ batch: false
 taskStatus: false
 toolResponseMaxBytes: CAP
 toolOutput:
-  answerTokens: 128
+  answerTokens: ANSWER
   maxTurns: 3
   MORE
 ---
@@ -53,6 +52,7 @@ impl Agent {
             .replace("MODEL", &model)
             .replace("TOOLS", agent.server.tools)
             .replace("CAP", &CAP.to_string())
+            .replace("ANSWER", &MAX_OUTPUT.to_string())
             .replace("MORE", more);
         fs::write(agent.path("agent.ai"), prompt).unwrap();
         let (program, arguments) = agent.server.command.split_first().unwrap();
@@ -72,25 +72,16 @@ impl Agent {
         &self.server
     }
 
-    /// Runs it on a task that has `steps` written out, and holds what is true of every run
-    /// against what came.
-    pub(crate) fn run(&self, question: &str, steps: &[Value]) -> Run {
-        self.run_with(question, steps, &[])
-    }
-
-    /// The same, with the directory of the run kept.
-    pub(crate) fn run_and_keep(&self, question: &str, steps: &[Value]) -> Run {
-        self.run_with(question, steps, &["--keep"])
-    }
-
-    fn run_with(&self, question: &str, steps: &[Value], more: &[&str]) -> Run {
+    /// Runs it with `options` on a task that has `steps` written out, and holds what is true of
+    /// every run against what came.
+    pub(crate) fn run(&self, question: &str, steps: &[Value], options: &[&str]) -> Run {
         let steps = steps.iter().map(|step| format!("\n{step}"));
         let task = format!("{question}{}\n", steps.collect::<String>());
         let trace = self.path("trace.json");
         let mut child = spillgate(self.home.path())
             .current_dir(self.home.path())
             .args(["agent", "agent.ai", "--json", "--trace", "trace.json"])
-            .args(more)
+            .args(options)
             .env("TMPDIR", self.path("temporary"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

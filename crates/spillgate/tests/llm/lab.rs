@@ -16,7 +16,7 @@ const TOOL: &str = "read_log";
 pub(crate) const WINDOW: u64 = 2048;
 
 /// Tokens of a reply: the form that a reply is held to ends before.
-const MAX_OUTPUT: u64 = 256;
+pub(crate) const MAX_OUTPUT: u64 = 256;
 
 /// The same where nothing holds it, and a small model goes on until it is cut off.
 const MAX_FREE_OUTPUT: u64 = 96;
