@@ -21,6 +21,7 @@ Standard output is the report; everything else is on standard error. Exit codes:
 not begin; 2 wrong usage; 124 the time was over; 129, 130 or 143 when a signal cancelled it.";
 
 const LIMITS: &str = "Limits";
+const REPORT: &str = "The report";
 const WATCHING: &str = "Watching it";
 
 /// `spillgate agent`.
@@ -28,6 +29,7 @@ const WATCHING: &str = "Watching it";
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
     after_help = EXAMPLES,
     group = ArgGroup::new("watched").args(["verbose", "quiet"])
 )]
@@ -75,8 +77,8 @@ pub(crate) struct AgentRun {
     /// The task, in one argument; `-` or none is standard input
     #[arg(value_name = "TASK")]
     pub(crate) task: Vec<String>,
-    /// Providers, MCP servers and defaults [default: .ai-agent.json beside FILE, here, and in the
-    /// user's configuration]
+    /// Providers, MCP servers and defaults [default: .ai-agent.json beside FILE and
+    /// spillgate/ai-agent.json in the user's configuration]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) agent_config: Option<PathBuf>,
     /// The models that may be asked, the first one first: provider/model[,provider/model…]; may be
@@ -86,12 +88,6 @@ pub(crate) struct AgentRun {
     /// Only these tools: servers, `server/tool` patterns, names of others
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tools: Option<Vec<String>>,
-    #[command(flatten)]
-    pub(crate) limits: AgentLimits,
-    #[command(flatten)]
-    pub(crate) report: AgentReport,
-    #[command(flatten)]
-    pub(crate) watching: AgentWatching,
     /// Cut what is too large instead of storing it: there is no `tool_output` then
     #[arg(long)]
     pub(crate) no_tool_output: bool,
@@ -104,6 +100,12 @@ pub(crate) struct AgentRun {
     /// Print what would be run and start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) limits: AgentLimits,
+    #[command(flatten)]
+    pub(crate) report: AgentReport,
+    #[command(flatten)]
+    pub(crate) watching: AgentWatching,
 }
 
 /// What a run may take.
@@ -132,6 +134,7 @@ pub(crate) struct AgentLimits {
 
 /// What the report has to be.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = REPORT)]
 pub(crate) struct AgentReport {
     /// What the report is
     #[arg(long, value_name = "FORMAT")]

@@ -1,6 +1,7 @@
 //! What is a request made of?
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
 use jsonschema::{PatternOptions, Validator};
@@ -24,8 +25,7 @@ const NOT_OURS: [&str; 6] = [
 /// What is wrong with a description: the member, and what.
 pub(crate) type Wrong = (String, String);
 
-/// How requests of a tool are made.
-#[derive(Debug)]
+/// How requests of a tool are made. Printed without what may be secret.
 pub(crate) struct Plan {
     pub(crate) verb: Verb,
     /// Scheme, host and port.
@@ -43,6 +43,15 @@ pub(crate) struct Plan {
     pub(crate) schema: Validator,
     pub(crate) timeout: Duration,
     pub(crate) most_bytes: u64,
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("verb", &self.verb)
+            .field("host", &self.origin.host_str())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A body that is made of a template.

@@ -9,7 +9,11 @@ use super::tool::feed;
 #[test]
 fn tasks() {
     let lab = Lab::new(Vec::new());
-    let cases: [(&[&str], &str); 5] = [
+    let schema = "input: {format: json, schema: {type: object, required: [n]}}\ntools:";
+    lab.write("json.ai", &PROMPT.replace("tools:", schema));
+    let cases: [(&[&str], &str); 7] = [
+        (&["json.ai", "words"], ""),
+        (&["json.ai", "{\"m\": 1}"], ""),
         (&["agent.ai"], ""),
         (&["agent.ai", ""], ""),
         (&["agent.ai", "a", "b"], ""),
@@ -18,6 +22,16 @@ fn tasks() {
     ];
     let said = cases.map(|(args, stdin)| lab.said(args, stdin));
     assert_snapshot!(said.join("\n"), @r#"
+    $ agent json.ai words
+    --- 2
+    error: the task is not what the agent takes: it is no JSON: expected value at line 1 column 1
+    hint: `input` of the prompt file says what it has to be
+
+    $ agent json.ai {"m": 1}
+    --- 2
+    error: the task is not what the agent takes: "n" is a required property at ''
+    hint: `input` of the prompt file says what it has to be
+
     $ agent agent.ai
     --- 2
     error: the task is empty

@@ -32,8 +32,8 @@ fn last_reply(lab: &Lab) -> String {
         .as_array()
         .unwrap()
         .clone();
-    let replies = messages.iter().filter(|message| message["role"] == "tool");
-    replies.last().unwrap()["content"]
+    let mut replies = messages.iter().filter(|message| message["role"] == "tool");
+    replies.next_back().unwrap()["content"]
         .as_str()
         .unwrap()
         .to_owned()
@@ -82,6 +82,41 @@ fn extraction_is_in_the_tree_and_in_the_account() {
             (&json!("own"), &json!(3)),
             (&json!("tool_output"), &json!(1))
         ]
+    );
+}
+
+#[test]
+fn a_real_server_is_asked_and_ends() {
+    let lab = Lab::new(vec![
+        Step::Calls(vec![
+            ("Read", json!({"file": "text/log"})),
+            (
+                "Grep",
+                json!({"file": "text/log", "regex": "E4217", "before": 0, "after": 0}),
+            ),
+        ]),
+        Step::Reports("found"),
+    ]);
+    let text = lab.path("text");
+    std::fs::create_dir(&text).unwrap();
+    lab.write("text/log", &spillgate_testkit::log(3000));
+    let mut config = lab.config("");
+    let home = lab.path("");
+    config["mcpServers"]["files"] = json!({
+        "command": env!("CARGO_BIN_EXE_spillgate"), "args": ["fs-mcp", "--root", home, "--max-tokens", "20000"],
+    });
+    lab.write(".ai-agent.json", &config.to_string());
+    lab.write("agent.ai", &PROMPT.replace("[lab]", "[files]"));
+    let trace = traced(&lab);
+    let mut found = Vec::new();
+    calls(&trace["root"], "Read", &mut found);
+    calls(&trace["root"], "Grep", &mut found);
+    let decided: Vec<&Value> = found.iter().map(|op| &op["decided"]["as"]).collect();
+    assert_eq!(decided, ["stored", "shown"]);
+    assert!(
+        last_reply(&lab).contains("disk quota exceeded"),
+        "{}",
+        last_reply(&lab)
     );
 }
 
@@ -145,6 +180,24 @@ fn a_result_from_the_cache_gets_a_handle_of_its_own() {
     let handle = |op: &Value| op["decided"]["handle"].as_str().unwrap().to_owned();
     assert_ne!(handle(found[0]), handle(found[1]));
     assert!(lab.path("kept").is_dir());
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_given_up() {
+    let lab = Lab::new(vec![
+        Step::Calls(vec![("slow", json!({}))]),
+        Step::Reports("found"),
+    ]);
+    lab.write(
+        "agent.ai",
+        &PROMPT.replace("tools:", "toolTimeout: 1s\ntools:"),
+    );
+    let trace = traced(&lab);
+    let mut found = Vec::new();
+    calls(&trace["root"], "slow", &mut found);
+    assert_eq!(found[0]["decided"]["as"], "failed");
+    let told = "The tool 'slow' of 'lab' gave nothing within 1 s; the call was cancelled.";
+    assert_eq!(last_reply(&lab), told);
 }
 
 #[test]

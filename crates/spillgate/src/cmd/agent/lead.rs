@@ -134,7 +134,8 @@ impl Lead {
             lead: Arc::clone(self),
         };
         let retrieval = self.retrieval(agent, &asked, &offloader);
-        let mut orchestrator = Orchestrator::new(hosts, offloader, retrieval);
+        let mut orchestrator = Orchestrator::new(hosts, offloader, retrieval)
+            .with_call_timeout(agent.tool_timeout.value);
         if let Some(caching) = self.caching(agent)? {
             orchestrator = orchestrator.with_cache(caching);
         }

@@ -17,7 +17,6 @@ mod room;
 mod sources;
 mod stop;
 mod task;
-mod timed;
 mod trace_file;
 mod view;
 mod words;

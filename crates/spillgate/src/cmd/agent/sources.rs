@@ -16,7 +16,6 @@ use spillgate_hosts::{Choice, McpTools, OPENING, OpenApi, RestTool, RestTools, c
 use spillgate_wire::{HttpServer, ServerCommand, ServerLog, ServerSpec, Via};
 
 use super::plan::wrong;
-use super::timed::Timed;
 use crate::failure::{Failure, Fault};
 use crate::net;
 
@@ -106,13 +105,12 @@ pub(super) fn described(agent: &Agent) -> Result<Vec<(&ToolSource, Described)>, 
 }
 
 /// Opens all of them. `gateway` says how servers are reached; `below` are the agents that
-/// this one may call. A call may take `patience`.
+/// this one may call.
 pub(super) async fn open(
     agent: &Agent,
     gateway: &Gateway,
     below: Vec<Arc<dyn Host>>,
 ) -> Result<Opened, Failure> {
-    let patience = agent.tool_timeout.value;
     let mut opened = Opened::default();
     let servers = servers(agent)?;
     let mut failed = Vec::new();
@@ -122,16 +120,11 @@ pub(super) async fn open(
             Err(error) => failed.push(error.to_string()),
         }
     }
-    let timed = |host: Arc<dyn Host>| Arc::new(Timed::new(host, patience)) as Arc<dyn Host>;
     let mut hosts: Vec<Arc<dyn Host>> = Vec::new();
-    hosts.extend(
-        opened
-            .servers
-            .iter()
-            .map(|server| timed(Arc::clone(server) as _)),
-    );
+    let servers = opened.servers.iter();
+    hosts.extend(servers.map(|server| Arc::clone(server) as Arc<dyn Host>));
     match described_hosts(agent).await {
-        Ok(described) => hosts.extend(described.into_iter().map(timed)),
+        Ok(described) => hosts.extend(described),
         Err(failure) => failed.push(failure.text().to_owned()),
     }
     if !failed.is_empty() {
