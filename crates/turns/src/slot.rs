@@ -401,7 +401,7 @@ mod tests {
             let slot = slot();
             let reply = format!("{before}{}{inside}{}{after}", slot.opening(), slot.closing());
             let want = match inside.trim() {
-                "" => Err(SlotError::Empty),
+                text if is_blank(text) => Err(SlotError::Empty),
                 text => Ok(text.to_owned()),
             };
             prop_assert_eq!(slot.answer(&reply, &Stop::Length), want);
