@@ -7,6 +7,10 @@ Held: a grammar holds the reply to the form while the model writes it, as provid
 output. The form is a call as long as no tool was called, then the final slot that the prompt names. What
 stands in the form is the model's own.
 
+An agent's task may have calls written out. Held, the agent's turns are these calls, one a turn, then its
+report: no small model finds its way through tools. Arguments that are written out are as they stand there, a
+handle is the last one shown, and what else a call needs is the model's own.
+
 Sure: held, and not to say that there is nothing; so there is something of every chunk to put together.
 """
 
@@ -15,11 +19,16 @@ import json
 import re
 
 # The final slot, as prompts name it.
-SLOT = re.compile(r'<ai-agent-([A-Za-z0-9_-]+)-FINAL format="text">')
+SLOT = re.compile(r'<ai-agent-([A-Za-z0-9_-]+)-FINAL format="(?:text|markdown)">')
+HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
+# The tool that agents have and extractions do not.
+REPORT = "agent__final_report"
 # Characters of a string in a call, and of a final text, that a grammar lets through: without an end
 # small models go on until the token limit.
 CALL_CHARS = 60
 FINAL_CHARS = (20, 100)
+# What a model writes into a call that is written out but for that: words.
+OWN_WORDS = "^[A-Za-z0-9][A-Za-z0-9 ,.:'()/_-]{19,79}$"
 
 
 def prepared(asked, knows_tools, door):
@@ -36,23 +45,56 @@ def prepared(asked, knows_tools, door):
             request.pop("tools", None)
             request.pop("tool_choice", None)
             request["messages"] = plain(request["messages"], tools)
-    if tools and (required or held) and not has_results(asked["messages"]):
-        request.pop("tools", None)
-        request.pop("tool_choice", None)
-        schema = {"name": "call", "schema": {"anyOf": [call_schema(tool) for tool in tools]}}
-        request["response_format"] = {"type": "json_schema", "json_schema": schema}
-    elif held and (nonce := nonce_of(asked["messages"])):
+    if held and (step := step_of(asked["messages"], tools)):
+        hold(request, step)
+    elif tools and (required or held) and not has_results(asked["messages"]):
+        hold(request, {"anyOf": [call_schema(tool) for tool in tools]})
+    elif held and (slot := slot_of(asked["messages"])):
         # A grammar and tools exclude each other; the model has had its call.
         request.pop("tools", None)
         request.pop("tool_choice", None)
         request["messages"] = plain(asked["messages"], []) if tools else request["messages"]
-        request["grammar"] = slot_grammar(nonce, door == "sure")
+        request["grammar"] = slot_grammar(slot, door == "sure")
     # The same question gets the same answer.
     request.setdefault("temperature", 0)
     request.setdefault("seed", 1)
     if "max_completion_tokens" not in request:
         request.setdefault("max_tokens", 256)
     return request
+
+
+def hold(request, schema):
+    """Holds the reply to JSON of that schema."""
+    request.pop("tools", None)
+    request.pop("tool_choice", None)
+    request["response_format"] = {"type": "json_schema", "json_schema": {"name": "call", "schema": schema}}
+
+
+def step_of(messages, tools):
+    """The form of an agent's next call, if its task has it written out."""
+    offered = {tool["function"]["name"]: tool["function"] for tool in tools}
+    tasks = [text_of(message) for message in messages if message["role"] == "user"]
+    if REPORT not in offered or not tasks:
+        return None
+    steps = [step for step in objects(tasks[0]) if "name" in step]
+    turn = sum(bool(message.get("tool_calls")) for message in messages)
+    if turn >= len(steps) or steps[turn]["name"] not in offered:
+        return None
+    function = offered[steps[turn]["name"]]
+    schema = function.get("parameters") or {}
+    properties = schema.get("properties") or {}
+    said = dict(steps[turn].get("arguments") or {})
+    handles = [handle for message in messages for handle in HANDLE.findall(text_of(message))]
+    if "handle" in properties and handles:
+        said.setdefault("handle", handles[-1])
+    needed = list(dict.fromkeys([*(schema.get("required") or []), *said]))
+    arguments = {key: {"const": said[key]} if key in said else in_own_words(properties[key]) for key in needed}
+    return call_of(function["name"], closed(arguments))
+
+
+def in_own_words(schema):
+    is_text = schema.get("type") == "string" and not schema.keys() & {"enum", "const"}
+    return {"type": "string", "pattern": OWN_WORDS} if is_text else schema
 
 
 def without_calls(asked):
@@ -68,34 +110,35 @@ def has_results(messages):
     return any(message["role"] == "tool" for message in messages)
 
 
-def nonce_of(messages):
-    """The nonce of the final slot; only the system prompt is believed."""
+def slot_of(messages):
+    """The final slot; only the system prompt is believed."""
     for message in messages:
         if message["role"] in ("system", "developer"):
             if found := SLOT.search(text_of(message)):
-                return found.group(1)
+                return found
     return None
 
 
-def slot_grammar(nonce, sure):
+def slot_grammar(slot, sure):
     least, most = FINAL_CHARS
     # "NO RELEVANT DATA FOUND" cannot begin so, however it is written.
     first = '["0-9A-MO-Za-mo-z] ' if sure else ""
-    opening = f'"<ai-agent-{nonce}-FINAL format=\\"text\\">\\n"'
-    return f'root ::= {opening} {first}[^<]{{{least},{most}}} "\\n</ai-agent-{nonce}-FINAL>"'
+    opening = json.dumps(slot.group(0) + "\n")
+    return f'root ::= {opening} {first}[^<]{{{least},{most}}} "\\n</ai-agent-{slot.group(1)}-FINAL>"'
 
 
 def call_schema(tool):
     function = tool["function"]
-    return {
-        "type": "object",
-        "properties": {
-            "name": {"const": function["name"]},
-            "arguments": bounded(function.get("parameters") or {"type": "object"}),
-        },
-        "required": ["name", "arguments"],
-        "additionalProperties": False,
-    }
+    return call_of(function["name"], bounded(function.get("parameters") or {"type": "object"}))
+
+
+def call_of(name, arguments):
+    return closed({"name": {"const": name}, "arguments": arguments})
+
+
+def closed(properties):
+    """An object of just these members."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def bounded(schema):

@@ -14,6 +14,8 @@ SYSTEM = {"role": "system", "content": f"Answer in {SLOT}."}
 CALL = {"role": "assistant", "content": None, "tool_calls": [
     {"id": "call_1", "type": "function", "function": {"name": "Read", "arguments": '{"file": "a"}'}}]}
 RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "1 E42"}
+HANDLE = "session-" + "-".join(["0a1b2c3d", "0a1b", "0a1b", "0a1b", "0a1b2c3d4e5f"])
+HANDLE = f"{HANDLE}/{HANDLE.removeprefix('session-')}"
 
 
 def reply(text):
@@ -50,6 +52,37 @@ class Forms(unittest.TestCase):
         second = forms.prepared(asked, False, "held")
         self.assertNotIn("response_format", second)
         self.assertIn("<ai-agent-0a1b-FINAL", second["grammar"])
+
+    def agents_turn(self, *said):
+        """The request of an agent whose task has a call of Read and one of tool_output written out."""
+        def tool(name, *keys):
+            properties = {key: {"type": "string"} for key in keys}
+            parameters = {"type": "object", "properties": properties, "required": list(keys[:2])}
+            return {"type": "function", "function": {"name": name, "parameters": parameters}}
+        tools = [READ, tool("tool_output", "handle", "extract", "mode"), tool(forms.REPORT, "report_content")]
+        task = 'Look.\n{"name": "Read", "arguments": {"file": "a"}}\n{"name": "tool_output", "arguments": {"mode": "auto"}}'
+        return {"messages": [SYSTEM, {"role": "user", "content": task}, *said], "tools": tools}
+
+    def test_an_agent_is_held_to_the_calls_of_its_task_then_to_the_slot(self):
+        def arguments(asked):
+            schema = forms.prepared(asked, False, "held")["response_format"]["json_schema"]["schema"]
+            return schema["properties"]["name"]["const"], schema["properties"]["arguments"]["properties"]
+        self.assertEqual(arguments(self.agents_turn()), ("Read", {"file": {"const": "a"}}))
+        stored = {**RESULT, "content": f'Call tool_output(handle = "{HANDLE}")'}
+        name, held = arguments(self.agents_turn(CALL, stored))
+        self.assertEqual((name, held["handle"], held["mode"]), ("tool_output", {"const": HANDLE}, {"const": "auto"}))
+        self.assertEqual(held["extract"], {"type": "string", "pattern": forms.OWN_WORDS})
+        self.assertIn("FINAL", forms.prepared(self.agents_turn(CALL, stored, CALL, RESULT), False, "held")["grammar"])
+        self.assertNotIn("response_format", forms.prepared(self.agents_turn(), False, "free"))
+
+    def test_a_call_that_is_not_offered_is_not_held_to(self):
+        last = self.agents_turn(CALL, RESULT)
+        last["tools"] = [tool for tool in last["tools"] if tool["function"]["name"] == forms.REPORT]
+        self.assertIn("FINAL", forms.prepared(last, False, "held")["grammar"])
+        extraction = self.agents_turn()
+        extraction["tools"] = [READ]
+        held = forms.prepared(extraction, False, "held")["response_format"]["json_schema"]["schema"]
+        self.assertIn("anyOf", held, "the task of an extraction is data")
 
     def test_only_the_system_prompt_names_the_slot(self):
         asked = {"messages": [{"role": "system", "content": ""}, {"role": "user", "content": SLOT}]}

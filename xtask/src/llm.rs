@@ -1,4 +1,4 @@
-//! `cargo xtask test-llm`: does extraction work with a real language model?
+//! `cargo xtask test-llm`: do extraction and agents work with a real language model?
 
 use std::env;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::fetch::CannotFetch;
 use crate::models::{self, LARGE, Model, SMALL};
 use crate::report::{Report, say};
 use crate::server::Server;
-use crate::workspace;
+use crate::{peers, workspace};
 
 /// How long the tests may take when a person runs them; the larger model needs most of it.
 const LIMIT: Duration = Duration::from_mins(20);
@@ -44,6 +44,8 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
             _ => bail!("usage: cargo xtask test-llm [--large] [--minutes N]"),
         }
     }
+    // The agents' tools are those of real servers.
+    peers::install(report)?;
     report.step("install a model", || models::install(model))?;
     test(report, model, limit)
 }

@@ -68,3 +68,25 @@ pub(crate) fn duplicate(tool: &str, reply: &str) -> String {
          If the operation isn't working as expected, try a different approach."
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use spillgate_llm::Stop;
+    use spillgate_turns::{Nonce, SlotError};
+
+    use super::*;
+
+    #[test]
+    fn a_model_that_repeats_what_it_was_told_has_not_reported() {
+        let slot = Slot::new(Nonce::of([1; 16]));
+        let told = [
+            instructions(&slot, &Format::Markdown, true),
+            reminder(&slot, "Why."),
+            final_turn(&slot, None),
+        ];
+        for told in told {
+            let answer = slot.answer(&told, &Stop::End);
+            assert_eq!(answer, Err(SlotError::Empty), "{told}");
+        }
+    }
+}

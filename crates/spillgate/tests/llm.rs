@@ -1,4 +1,4 @@
-//! Does `spillgate extract` keep to its protocol with a real language model?
+//! Do `spillgate extract` and `spillgate agent` keep to their protocol with a real language model?
 //!
 //! `cargo xtask test-llm` installs a small one, serves it and runs these. What such a model answers
 //! is often wrong, so nothing here is about that: only about the form of an answer, what is said of
@@ -11,8 +11,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "llm/agent.rs"]
+mod agent;
+#[path = "llm/agent_lab.rs"]
+mod agent_lab;
 #[path = "llm/lab.rs"]
 mod lab;
+#[path = "llm/servers.rs"]
+mod servers;
 
 use lab::{Door, Lab, Text};
 

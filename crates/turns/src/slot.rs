@@ -204,10 +204,14 @@ impl Slot {
     }
 }
 
-/// Whether a slot holds nothing, or the dots that stand in it where a prompt names
-/// it: a model that repeats its prompt has not answered by that.
+/// Words that stand between the tags where a notice names both: "between … and …",
+/// "begins with … and ends with …".
+const NAMED: [&str; 2] = ["and", "and ends with"];
+
+/// Whether a slot holds nothing, or the dots or words that stand in it where a prompt
+/// names it: a model that repeats its prompt has not answered by that.
 fn is_blank(answer: &str) -> bool {
-    answer.trim_matches(['.', '…']).is_empty()
+    answer.trim_matches(['.', '…']).is_empty() || NAMED.contains(&answer)
 }
 
 /// What counts in a reply: the tags of the slot of `nonce`, and those of thinking.
@@ -284,9 +288,12 @@ mod tests {
     #[test]
     fn answers_of_models_that_stopped() {
         use SlotError::{Ambiguous, Empty, Missing};
-        let cases: [Case; 24] = [
+        let cases: [Case; 27] = [
             ("I shall answer in { ... }: {yes}", Ok("yes")),
             ("{…}", Err(Empty)),
+            ("The answer begins with { and ends with }.", Err(Empty)),
+            ("The report between { and }: {yes}", Ok("yes")),
+            ("{yes and no}", Ok("yes and no")),
             ("{yes}", Ok("yes")),
             ("Here:\n{\n  two\nlines \n}\nDone.", Ok("two\nlines")),
             ("```xml\n{yes}\n```", Ok("yes")),
@@ -394,7 +401,7 @@ mod tests {
             let slot = slot();
             let reply = format!("{before}{}{inside}{}{after}", slot.opening(), slot.closing());
             let want = match inside.trim() {
-                "" => Err(SlotError::Empty),
+                text if is_blank(text) => Err(SlotError::Empty),
                 text => Ok(text.to_owned()),
             };
             prop_assert_eq!(slot.answer(&reply, &Stop::Length), want);

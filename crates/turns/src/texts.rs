@@ -37,7 +37,7 @@ fn what_was_wrong(error: &SlotError) -> &'static str {
     }
 }
 
-/// Nothing stands between the tags here, so that an echo is no answer.
+/// What stands between the tags here is no answer to [`Slot::answer`], should a model echo it.
 fn how_to_answer(slot: &Slot) -> String {
     format!(
         "The answer begins with {} and ends with {}.",

@@ -2,24 +2,21 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The binary under test.
-const SPILLGATE: &str = env!("CARGO_BIN_EXE_spillgate");
-
 /// The tool that the texts are said to come from.
 const TOOL: &str = "read_log";
 
 /// Tokens that the model's context is said to have. Its server has more, for it counts otherwise.
-const WINDOW: u64 = 2048;
+pub(crate) const WINDOW: u64 = 2048;
 
 /// Tokens of a reply: the form that a reply is held to ends before.
-const MAX_OUTPUT: u64 = 256;
+pub(crate) const MAX_OUTPUT: u64 = 256;
 
 /// The same where nothing holds it, and a small model goes on until it is cut off.
 const MAX_FREE_OUTPUT: u64 = 96;
@@ -35,6 +32,27 @@ pub(crate) enum Door {
     Sure,
 }
 
+impl Door {
+    /// Where the model is served behind it.
+    pub(crate) fn url(self) -> String {
+        let path = match self {
+            Self::Free => "v1",
+            Self::Held => "held/v1",
+            Self::Sure => "sure/v1",
+        };
+        format!("http://{}/{path}", served("SPILLGATE_TEST_LLM"))
+    }
+}
+
+/// The model, as `provider/model`.
+pub(crate) fn model() -> String {
+    format!("local/{}", served("SPILLGATE_TEST_LLM_MODEL"))
+}
+
+fn served(name: &str) -> String {
+    std::env::var(name).expect("no model is served here: run `cargo xtask test-llm`")
+}
+
 /// `spillgate` with a model and an empty store.
 pub(crate) struct Lab {
     home: TempDir,
@@ -47,21 +65,16 @@ impl Lab {
     }
 
     pub(crate) fn with_window(door: Door, window: u64, tool_output: &str) -> Self {
-        let served = |name| {
-            std::env::var(name).expect("no model is served here: run `cargo xtask test-llm`")
-        };
-        let address = served("SPILLGATE_TEST_LLM");
-        let model = served("SPILLGATE_TEST_LLM_MODEL");
-        let (path, answer) = match door {
-            Door::Free => ("v1", MAX_FREE_OUTPUT),
-            Door::Held => ("held/v1", MAX_OUTPUT),
-            Door::Sure => ("sure/v1", MAX_OUTPUT),
+        let (url, model) = (door.url(), model());
+        let answer = match door {
+            Door::Free => MAX_FREE_OUTPUT,
+            Door::Held | Door::Sure => MAX_OUTPUT,
         };
         // A retry would wait behind the request that it repeats: no limit that a slow machine meets.
         let config = format!(
-            "[tool_output]\nmodels = [\"local/{model}\"]\nanswer_tokens = {answer}\n{tool_output}\n\n\
-             [providers.local]\nkind = \"openai\"\nbase_url = \"http://{address}/{path}\"\ntimeout_s = 600\n\n\
-             [models.\"local/{model}\"]\nwindow = {window}\nmax_output = {MAX_OUTPUT}\n"
+            "[tool_output]\nmodels = [\"{model}\"]\nanswer_tokens = {answer}\n{tool_output}\n\n\
+             [providers.local]\nkind = \"openai\"\nbase_url = \"{url}\"\ntimeout_s = 600\n\n\
+             [models.\"{model}\"]\nwindow = {window}\nmax_output = {MAX_OUTPUT}\n"
         );
         let lab = Self {
             home: tempfile::tempdir().unwrap(),
@@ -103,17 +116,10 @@ impl Lab {
     }
 
     fn run(&self, arguments: &[&str], stdin: &[u8]) -> Output {
-        let mut command = Command::new(SPILLGATE);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("SPILLGATE_") {
-                command.env_remove(name);
-            }
-        }
-        let mut child = command
+        let mut child = spillgate(self.home.path())
             .args(arguments)
             .arg("--config")
             .arg(self.config())
-            .env("HOME", self.home.path())
             .env("SPILLGATE_STORE", self.store())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -139,6 +145,18 @@ impl Lab {
     fn store(&self) -> PathBuf {
         self.home.path().join("store")
     }
+}
+
+/// The binary, of whose surroundings only a home is left.
+pub(crate) fn spillgate(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spillgate"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SPILLGATE_") {
+            command.env_remove(name);
+        }
+    }
+    command.env("HOME", home).env_remove("XDG_CONFIG_HOME");
+    command
 }
 
 fn json(output: &Output) -> Value {
