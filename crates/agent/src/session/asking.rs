@@ -12,8 +12,14 @@ impl Session {
     /// Asks the model; `why` is what was wrong with its reply before.
     pub(super) fn ask(&mut self, why: Option<&str>) -> Vec<Effect> {
         if self.is_final || self.turns >= self.settings.max_turns {
-            let why = why.unwrap_or("the turns were used up");
-            return self.finish(Ending::Failed(why.to_owned()), why);
+            // Said to a person, who has not read what the model was told.
+            let said = why.map(|why| format!(", the last reply had no report (\"{why}\")"));
+            let end = match self.turns >= self.settings.max_turns {
+                true => "the turns were used up",
+                false => "the conversation was full",
+            };
+            let why = format!("{end}{}", said.unwrap_or_default());
+            return self.finish(Ending::Failed(why.clone()), &why);
         }
         self.turns += 1;
         self.asked += 1;

@@ -119,7 +119,7 @@ async fn an_agent_without_a_report_or_a_start_is_an_error() {
     assert_snapshot!(told.join("\n---\n"), @r#"
     user: Find out.
     model: sub {"prompt":"Do a part."}
-    tool!: The agent 'sub' failed. No final report: Your reply has neither a call nor a report. The model's last words: ⏎  ⏎ It is hard.
+    tool!: The agent 'sub' failed. No final report: the turns were used up, the last reply had no report ("Your reply has neither a call nor a report."). The model's last words: ⏎  ⏎ It is hard.
     Success: done
     ---
     user: Find out.

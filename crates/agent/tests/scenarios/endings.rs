@@ -50,7 +50,7 @@ async fn without_a_report_there_is_a_synthetic_one() {
     model: Let me think.
     user: Your reply has neither a call nor a report. This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
     model: I cannot.
-    Failed("Your reply has neither a call nor a report."): No final report: Your reply has neither a call nor a report. The model's last words: ⏎  ⏎ I cannot.
+    Failed("the turns were used up, the last reply had no report (\"Your reply has neither a call nor a report.\")"): No final report: the turns were used up, the last reply had no report ("Your reply has neither a call nor a report."). The model's last words: ⏎  ⏎ I cannot.
     "#);
 }
 

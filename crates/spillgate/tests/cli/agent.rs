@@ -206,12 +206,12 @@ fn a_report_is_what_it_has_to_be() {
 #[test]
 fn without_a_report_the_exit_code_says_so() {
     let lab = Lab::new(vec![Step::Says("I do not know."), Step::Says("Still not.")]);
-    assert_snapshot!(lab.said(&["agent.ai", "find it", "--max-turns", "2", "--quiet"], ""), @"
+    assert_snapshot!(lab.said(&["agent.ai", "find it", "--max-turns", "2", "--quiet"], ""), @r#"
     $ agent agent.ai find it --max-turns 2 --quiet
     --- 1
-    error: no report: Your reply has neither a call nor a report.
+    error: no report: the turns were used up, the last reply had no report ("Your reply has neither a call nor a report.")
     hint: `--trace FILE` writes down what it does, `spillgate agent view FILE` shows it
-    ");
+    "#);
     let output = lab.run(&["agent.ai", "find it", "--max-turns", "2", "--json"]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(

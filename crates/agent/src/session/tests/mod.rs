@@ -282,7 +282,7 @@ fn the_final_turn_has_the_report_alone_and_without_one_it_is_synthetic() {
     user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
     model: It is hard.
     store call_0 (SizeCap, 2400 bytes)
-    Failed("Your reply has neither a call nor a report.") Synthetic after 2 turns: No final report: Your reply has neither a call nor a report. The model's last words:
+    Failed("the turns were used up, the last reply had no report (\"Your reply has neither a call nor a report.\")") Synthetic after 2 turns: No final report: the turns were used up, the last reply had no report ("Your reply has neither a call nor a report."). The model's last words:
 
     It is hard.
     "#);

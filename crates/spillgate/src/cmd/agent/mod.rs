@@ -33,7 +33,7 @@ use self::ending::Over;
 use self::lead::Lead;
 use self::live::{Live, Look};
 use self::plan::Plan;
-use self::room::{Room, clear_leftovers};
+use self::room::{Room, Stay, clear_leftovers};
 use self::stop::Stop;
 use self::trace_file::TraceFile;
 use crate::agent_args::{Agent as Arguments, AgentCommand, AgentRun, AgentView};
@@ -92,14 +92,16 @@ fn run(common: &Common, file: &Path, run: &AgentRun, out: &Output) -> Result<u8,
     let parts = Parts::new(&plan, run, settings)?;
     let ended = parts.run(&plan, task);
     parts.live.end();
-    parts.room.remove();
+    parts.stay.room().remove();
     let (trace, session, signal) = ended?;
     let shown = |path: &PathBuf| path.display().to_string();
     let over = Over {
         trace: &trace,
         session,
         signal,
-        kept: run.keep.then(|| parts.room.path().display().to_string()),
+        kept: run
+            .keep
+            .then(|| parts.stay.room().path().display().to_string()),
         trace_file: run.watching.trace.as_ref().map(shown),
     };
     if !run.watching.quiet && !out.json {
@@ -111,7 +113,7 @@ fn run(common: &Common, file: &Path, run: &AgentRun, out: &Output) -> Result<u8,
 /// The working parts of a run.
 struct Parts {
     settings: Settings,
-    room: Arc<Room>,
+    stay: Stay,
     live: Arc<Live>,
     trace: Option<TraceFile>,
     is_kept: bool,
@@ -136,7 +138,7 @@ impl Parts {
         let look = Look::of(watching.quiet, watching.verbose, has_log);
         Ok(Self {
             settings,
-            room,
+            stay: Stay::in_room(room),
             live: Arc::new(Live::new(look, watching.verbose)),
             trace,
             is_kept: run.keep,
@@ -146,10 +148,14 @@ impl Parts {
     /// Runs the agent: its trace, its session, and the exit code of the signal that
     /// cancelled it.
     fn run(&self, plan: &Plan, task: String) -> Result<(Trace, String, Option<u8>), Failure> {
-        let stop = Stop::listen(&self.room)?;
+        let stop = Stop::listen(self.stay.room())?;
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.enable_all().build()?;
-        let lead = Lead::new(self.settings.clone(), Arc::clone(&self.room), self.is_kept);
+        let lead = Lead::new(
+            self.settings.clone(),
+            Arc::clone(self.stay.room()),
+            self.is_kept,
+        );
         let ended = runtime.block_on(async {
             let mut cancelled = stop.cancelled();
             let ready = tokio::select! {
@@ -169,13 +175,6 @@ impl Parts {
         runtime.block_on(lead.close());
         runtime.shutdown_timeout(LAST);
         ended
-    }
-}
-
-impl Drop for Parts {
-    /// Others may hold the room when something panicked.
-    fn drop(&mut self) {
-        self.room.remove();
     }
 }
 

@@ -97,6 +97,27 @@ impl Drop for Room {
     }
 }
 
+/// A run's stay in its room: with its end the room goes, whoever else has it, and be
+/// the end a panic.
+#[derive(Debug)]
+pub(super) struct Stay(Arc<Room>);
+
+impl Stay {
+    pub(super) fn in_room(room: Arc<Room>) -> Self {
+        Self(room)
+    }
+
+    pub(super) fn room(&self) -> &Arc<Room> {
+        &self.0
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.0.remove();
+    }
+}
+
 /// Removes what killed runs of this user left below `parent`; how many. Never an
 /// error: the run that asks has its own room.
 pub(super) fn clear_leftovers(parent: &Path) -> usize {
@@ -202,6 +223,21 @@ mod tests {
         assert_eq!(clear_leftovers(parent.path()), 0, "it is to be kept");
         let unusable = Room::open(&path.join("x\0y")).unwrap_err();
         assert!(unusable.text().contains("cannot be made below"));
+    }
+
+    #[test]
+    fn a_panic_is_an_end_too() {
+        let parent = tempfile::tempdir().unwrap();
+        let room = Room::open(parent.path()).unwrap();
+        // As a task that is still under way has it.
+        let elsewhere = Arc::clone(&room);
+        let panicked = std::panic::catch_unwind(|| {
+            let stay = Stay::in_room(room);
+            fs::write(stay.room().path().join("text"), "x").unwrap();
+            panic!("something is not as it has to be");
+        });
+        assert!(panicked.is_err());
+        assert!(!elsewhere.path().exists());
     }
 
     /// A directory of that name as a killed run leaves it.
