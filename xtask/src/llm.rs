@@ -17,7 +17,7 @@ use crate::{peers, workspace};
 const LIMIT: Duration = Duration::from_mins(20);
 
 /// The same in continuous integration. Two idle cores take less than half of it.
-const LIMIT_IN_CI: Duration = Duration::from_mins(8);
+const LIMIT_IN_CI: Duration = Duration::from_mins(12);
 
 /// Set to `1` it leaves these tests out of `cargo xtask test`.
 const SKIP: &str = "SPILLGATE_SKIP_LLM";

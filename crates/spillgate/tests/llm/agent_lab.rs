@@ -220,7 +220,9 @@ impl Run {
     #[track_caller]
     fn called(&self, tool: &str) -> &Value {
         let turns = self.trace["root"]["children"].as_array().into_iter();
-        let ops = turns.flatten().flat_map(|turn| turn["children"].as_array());
+        let ops = turns
+            .flatten()
+            .filter_map(|turn| turn["children"].as_array());
         let mut ops = ops
             .flatten()
             .filter(|op| op["kind"] == "tool" && op["name"] == tool);

@@ -117,15 +117,14 @@ fn write_tree(directory: &Path) {
             fs::write(directory.join(format!("note-{note:02}.txt")), text).unwrap();
         }
     }
-    let line = |at: usize| match at == LOG_LINES * 2 / 3 {
-        true => "12:07:31 ERROR worker-3 failed, code=E4217, disk quota exceeded\n".to_owned(),
-        false => {
-            let (minute, second) = (at / 60 % 60, at % 60);
-            format!(
-                "12:{minute:02}:{second:02} INFO worker-{} has ended its batch, nothing is left\n",
-                at % 7
-            )
+    let line = |at: usize| {
+        if at == LOG_LINES * 2 / 3 {
+            return "12:07:31 ERROR worker-3 failed, code=E4217, disk quota exceeded\n".to_owned();
         }
+        let (minute, second, worker) = (at / 60 % 60, at % 60, at % 7);
+        format!(
+            "12:{minute:02}:{second:02} INFO worker-{worker} has ended its batch, nothing is left\n"
+        )
     };
     let log: String = (0..LOG_LINES).map(line).collect();
     fs::write(directory.join("app.log"), log).unwrap();
