@@ -8,6 +8,10 @@ use spillgate_llm::ToolCall;
 
 use crate::event::CallId;
 use crate::internal::{BATCH, FINAL_REPORT};
+use crate::texts;
+
+/// ai-agent's code of what failed, or was not tried.
+const EXECUTION_ERROR: &str = "EXECUTION_ERROR";
 
 /// A call of a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +91,7 @@ fn inner(batch: &ToolCall, at: usize, call: &Value) -> Inner {
     let Some(tool) = tool else {
         return Inner {
             id,
-            call: refused("EXECUTION_ERROR", "The call names no tool."),
+            call: refused(EXECUTION_ERROR, "The call names no tool."),
             tool: String::new(),
         };
     };
@@ -112,22 +116,71 @@ fn inner(batch: &ToolCall, at: usize, call: &Value) -> Inner {
 }
 
 /// What the batch gives back: each result under its id, in the order of the calls.
-pub(crate) fn envelope<'a>(inner: &[Inner], answer: impl Fn(&Inner) -> Answer<'a>) -> String {
-    let failed = |code: &str, message: &str| ("error", json!({"code": code, "message": message}));
-    let results = inner.iter().map(|one| {
-        let (name, given) = match &one.call {
-            Err(refusal) => failed(refusal.code, &refusal.message),
+///
+/// Where there is little room (`is_tight`) failures are told after the results, each
+/// text once with the ids of those that failed so.
+pub(crate) fn envelope<'a>(
+    inner: &'a [Inner],
+    is_tight: bool,
+    answer: impl Fn(&Inner) -> Answer<'a>,
+) -> String {
+    let (mut results, mut failed) = (Vec::new(), Vec::<(&str, &str, Vec<&str>)>::new());
+    for one in inner {
+        let (id, tool) = (&one.id, &one.tool);
+        let (code, message) = match &one.call {
+            Err(refusal) => (refusal.code, refusal.message.as_str()),
             Ok(_) => match answer(one) {
-                Answer {
-                    text,
-                    is_error: true,
-                } => failed("EXECUTION_ERROR", text),
-                Answer { text, .. } => ("output", json!(text)),
+                Answer { text, is_error } if is_error => (EXECUTION_ERROR, text),
+                Answer { text, .. } => {
+                    results.push(json!({"id": id, "tool": tool, "ok": true, "output": text}));
+                    continue;
+                }
             },
         };
-        json!({"id": one.id, "tool": one.tool, "ok": name == "output", name: given})
-    });
-    json!({"results": results.collect::<Vec<_>>()}).to_string()
+        let alike = failed.iter_mut();
+        let mut alike = alike.filter(|(of, text, _)| (*of, *text) == (code, message));
+        match (is_tight, alike.next()) {
+            (false, _) => {
+                let error = json!({"code": code, "message": message});
+                results.push(json!({"id": id, "tool": tool, "ok": false, "error": error}));
+            }
+            (true, Some((.., ids))) => ids.push(id),
+            (true, None) => failed.push((code, message, vec![id])),
+        }
+    }
+    let failed = failed.into_iter();
+    let failed: Vec<Value> = failed
+        .map(|(code, message, ids)| json!({"code": code, "message": message, "ids": ids}))
+        .collect();
+    match failed.is_empty() {
+        true => json!({"results": results}).to_string(),
+        false => json!({"results": results, "failed": failed}).to_string(),
+    }
+}
+
+/// Of these calls so many are made; the others are refused. Those that were are not
+/// counted. What is left of the number comes back.
+pub(crate) fn limited(
+    inner: &mut [Inner],
+    is_counted: impl Fn(&ToolCall) -> bool,
+    mut left: u32,
+    limit: u32,
+) -> u32 {
+    for one in inner {
+        if !one.call.as_ref().is_ok_and(&is_counted) {
+            continue;
+        }
+        match left.checked_sub(1) {
+            Some(less) => left = less,
+            None => {
+                one.call = Err(Refusal {
+                    code: EXECUTION_ERROR,
+                    message: texts::too_many(limit),
+                });
+            }
+        }
+    }
+    left
 }
 
 #[cfg(test)]

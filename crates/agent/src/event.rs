@@ -67,7 +67,7 @@ pub struct Counted {
 /// until it is told to store them or to let them go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
-    /// All of it; `None` if it is too large for that.
+    /// All of it; `None` if it is over the size cap, or too large for any conversation.
     pub whole: Option<Counted>,
     /// With its middle cut out to the size cap, where it is over the cap and may
     /// not be stored.
@@ -79,6 +79,8 @@ pub struct Returned {
     /// Whether it may be stored: no result of a retrieval is, and none while
     /// `tool_output` is off.
     pub is_storable: bool,
+    /// Tokens, about, of what is shown instead if it is stored for want of room.
+    pub instead: u64,
 }
 
 /// What came of storing a result.

@@ -16,6 +16,7 @@ mod internal;
 mod orchestrator;
 mod report;
 mod run;
+mod schema;
 mod session;
 mod settings;
 mod sub_agent;

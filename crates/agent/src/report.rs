@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spillgate_llm::{ToolCall, Usage};
 
+use crate::schema::{clipped, faults};
 use crate::settings::Format;
 
 /// Where a report comes from.
@@ -134,17 +135,10 @@ fn json(content: &str, schema: Option<&Value>) -> Result<String, String> {
         .map_err(|error| format!("The report is not JSON: {error}."))?;
     if let Some(schema) = schema {
         let validator = jsonschema::validator_for(schema)
+            .map_err(|error| clipped(&error.to_string()))
             .map_err(|error| format!("The schema of the report is broken: {error}."))?;
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .take(3)
-            .map(|error| format!("{} at '{}'", error, error.instance_path()))
-            .collect();
-        if !errors.is_empty() {
-            return Err(format!(
-                "The report is not of its schema: {}.",
-                errors.join("; ")
-            ));
+        if let Some(faults) = faults(&validator, &value) {
+            return Err(format!("The report is not of its schema: {faults}."));
         }
     }
     Ok(value.to_string())

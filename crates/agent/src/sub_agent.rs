@@ -16,6 +16,7 @@ use spillgate_llm::{ToolCall, ToolSpec};
 
 use crate::host::{Given, Host};
 use crate::report::{Ending, Finished};
+use crate::schema::faults;
 
 /// Agents below one another, the first not counted, unless told otherwise: a task is
 /// handed down this often at most, be it in a circle. Ours.
@@ -101,17 +102,9 @@ impl SubAgent {
                 false => Ok(prompt.to_owned()),
             };
         };
-        let errors: Vec<String> = input
-            .iter_errors(&given)
-            .take(3)
-            .map(|error| format!("{error} at '{}'", error.instance_path()))
-            .collect();
-        match errors.is_empty() {
-            true => Ok(given.to_string()),
-            false => Err(format!(
-                "The input is not of its schema: {}.",
-                errors.join("; ")
-            )),
+        match faults(input, &given) {
+            None => Ok(given.to_string()),
+            Some(faults) => Err(format!("The input is not of its schema: {faults}.")),
         }
     }
 

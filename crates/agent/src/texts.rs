@@ -18,6 +18,14 @@ pub(crate) const EMPTY: &str = " ";
 /// A call of a session that ended first.
 pub(crate) const UNFINISHED: &str = "(not finished: the session ended)";
 
+/// That a reply had more calls than are made, those of its batches among them.
+pub(crate) fn too_many(limit: u32) -> String {
+    format!(
+        "This call was not made: a reply may have {limit} calls, those in batches among them. \
+         Call again if it is still needed."
+    )
+}
+
 /// What a session says about itself after the prompt file's own words.
 pub(crate) fn instructions(slot: &Slot, format: &Format, has_batch: bool) -> String {
     let mut lines = vec![

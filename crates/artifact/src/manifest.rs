@@ -1,5 +1,7 @@
 //! What is known of a stored artifact?
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentKind, FileName, Handle, Origin, RawForm, Timestamp, Tokens};
@@ -29,6 +31,17 @@ pub enum Reason {
     TokenBudget,
     /// The budget was taken by another result meanwhile.
     ReserveFailed,
+}
+
+impl fmt::Display for Reason {
+    /// Its name on the wire.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SizeCap => "size_cap",
+            Self::TokenBudget => "token_budget",
+            Self::ReserveFailed => "reserve_failed",
+        })
+    }
 }
 
 /// The view: the readable text beside the raw bytes.
@@ -114,4 +127,21 @@ pub struct Facts {
     /// programs (seed 003).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_name: Option<FileName>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{Error, StrDeserializer};
+
+    use super::*;
+
+    #[test]
+    fn a_reason_is_spelled_as_on_the_wire() {
+        for reason in [Reason::SizeCap, Reason::TokenBudget, Reason::ReserveFailed] {
+            let name = reason.to_string();
+            let name: StrDeserializer<'_, Error> = name.as_str().into_deserializer();
+            assert_eq!(Reason::deserialize(name), Ok(reason));
+        }
+    }
 }

@@ -27,10 +27,11 @@ pub struct Usage {
 impl AddAssign for Usage {
     /// A sum has a cost once any part has one.
     fn add_assign(&mut self, more: Self) {
-        self.input += more.input;
-        self.cached_input += more.cached_input;
-        self.cache_write += more.cache_write;
-        self.output += more.output;
+        // A provider may say anything.
+        self.input = self.input.saturating_add(more.input);
+        self.cached_input = self.cached_input.saturating_add(more.cached_input);
+        self.cache_write = self.cache_write.saturating_add(more.cache_write);
+        self.output = self.output.saturating_add(more.output);
         self.cost = match (self.cost, more.cost) {
             (Some(one), Some(other)) => Some(Dollars::new(one.get() + other.get())),
             (one, other) => one.or(other),
@@ -64,5 +65,24 @@ impl fmt::Display for Dollars {
             small if small > 0.0 && small < 0.01 => write!(f, "${small:.6}"),
             dollars => write!(f, "${dollars:.4}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_provider_says_overflows_nothing() {
+        let all = Usage {
+            input: u64::MAX,
+            cached_input: u64::MAX,
+            cache_write: u64::MAX,
+            output: u64::MAX,
+            cost: None,
+        };
+        let mut sum = all;
+        sum += all;
+        assert_eq!(sum, all);
     }
 }

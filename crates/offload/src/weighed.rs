@@ -9,20 +9,28 @@ use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use spillgate_artifact::{Origin, Reason, Stats};
+use spillgate_artifact::{Handle, Origin, Reason, Stats, TokenBudget, Tokens};
 
 use crate::aside::TwoEnds;
 use crate::capture::capture_stream;
 use crate::measured::{Measured, measure};
 use crate::pipeline::{Offloader, Outcome};
 use crate::policy::{Limits, Plan, is_oversized};
-use crate::present::truncate;
+use crate::present::{handle, truncate};
 use crate::profile::{DEFAULT_SLICE_CHARS, Profile};
 use crate::sanitize::sanitize;
 
 /// A text of more bytes than these is not given out whole: no conversation holds
 /// it.
 const MOST_WHOLE: u64 = 16 << 20;
+
+/// A handle for measure: its digits are as mixed as those of any other, so that it
+/// costs as much.
+const ANY_HANDLE: &str =
+    "session-7c9e6679-7425-40de-944b-e07fc1f90ae7/f47ac10b-58cc-4372-a567-0e02b2c3d479";
+
+/// Tokens of the words after a slice: how much it is and how to get more.
+const SLICE_WORDS: u64 = 60;
 
 /// A result whose size is known, and about which nothing is decided.
 pub struct Weighed {
@@ -72,6 +80,48 @@ impl Weighed {
         let text = captured.text().ok()??;
         let bytes = (captured.scan.bytes <= MOST_WHOLE).then(|| text.bytes(0, u64::MAX))?;
         Some(String::from_utf8_lossy(&bytes.ok()?).into_owned())
+    }
+
+    /// The first bytes of it, readable: so many at most.
+    #[must_use]
+    pub fn beginning(&self, bytes: usize) -> Option<String> {
+        // A character more than wanted: the last of what is read may be cut.
+        let most = (bytes as u64).saturating_add(4).min(self.bytes());
+        let text = self.measured.sanitized.captured.text().ok()??;
+        let read = text.bytes(0, most).ok()?;
+        let mut read = String::from_utf8_lossy(&read).into_owned();
+        read.truncate(read.floor_char_boundary(bytes));
+        Some(read)
+    }
+
+    /// Tokens, about, of what is shown instead if it is stored for want of room: of a
+    /// small result no fewer than it has itself. Counts nothing of the result.
+    #[must_use]
+    pub fn instead(&self, offloader: &Offloader) -> u64 {
+        let scan = self.measured.sanitized.captured.scan;
+        let estimated = scan.bytes.div_ceil(4);
+        let limits = &self.limits;
+        match limits.profile {
+            Profile::Handle => {
+                let any: Handle = ANY_HANDLE.parse().expect("invariant: it is a handle");
+                let stats = Stats {
+                    bytes: scan.bytes,
+                    lines: scan.lines(),
+                    chars: scan.chars,
+                    tokens: Tokens::estimated(estimated),
+                    kind: self.measured.sanitized.kind,
+                };
+                offloader.counter().count(&handle(&stats, any))
+            }
+            Profile::Continuation => {
+                let page = limits.chars.unwrap_or(DEFAULT_SLICE_CHARS);
+                page.min(scan.chars.div_ceil(4)).div_ceil(4) + SLICE_WORDS
+            }
+            Profile::Truncate => limits.bytes.map_or(estimated, |most| most.div_ceil(4)),
+            Profile::Preview | Profile::Funnel | Profile::Reject | Profile::Template(_) => {
+                limits.preview.min(TokenBudget::new(estimated / 2)).get()
+            }
+        }
     }
 
     /// Stores it, whatever its size: [`Outcome::Offloaded`], or

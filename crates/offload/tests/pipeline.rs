@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Origin, Timestamp};
+use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Origin, Reason, Timestamp};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{
     Door, Exit, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile, Rule,
@@ -301,4 +301,41 @@ proptest! {
             Outcome::NotStored(lost) => prop_assert!(false, "{:?}", lost.error),
         }
     }
+}
+
+#[test]
+fn what_would_stand_instead_is_known_before_it_is_stored() {
+    for profile in [Profile::Handle, Profile::Continuation] {
+        let rule = Rule {
+            profile: Some(profile.clone()),
+            ..Rule::default()
+        };
+        let offloader = offloader(Arc::new(MemoryStore::default()), rule, Arc::new(NoLedger));
+        let text = "One line of a plain text.\n".repeat(200);
+        let weighed = offloader.weigh(Origin::tool("tool"), false, &mut text.as_bytes());
+        let weighed = weighed.unwrap();
+        let instead = weighed.instead(&offloader);
+        let Outcome::Offloaded(stored) = weighed.keep(&offloader, Reason::TokenBudget) else {
+            panic!("a store in memory fails");
+        };
+        let shown = stored.shown.tokens();
+        let off = instead.abs_diff(shown);
+        assert!(off <= shown / 4, "{}: {instead}, {shown}", profile.name());
+    }
+}
+
+#[test]
+fn the_beginning_of_a_result_ends_with_a_character() {
+    let offloader = offloader(
+        Arc::new(MemoryStore::default()),
+        Rule::default(),
+        Arc::new(NoLedger),
+    );
+    let weighed = |text: &str| offloader.weigh(Origin::tool("tool"), false, &mut text.as_bytes());
+    let weighed = weighed("aäö").unwrap();
+    let told = (0..7).map(|bytes| weighed.beginning(bytes).unwrap());
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        ["", "a", "a", "aä", "aä", "aäö", "aäö"]
+    );
 }

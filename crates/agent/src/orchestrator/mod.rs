@@ -217,9 +217,9 @@ impl Orchestrator {
                 let (bytes, handle) = (facts.stats.bytes, stored.receipt.handle());
                 tracing::warn!(
                     tool,
-                    ?reason,
+                    %reason,
                     %handle,
-                    "Tool '{tool}' output stored for tool_output ({reason:?}, {bytes} bytes)."
+                    "Tool '{tool}' output stored for tool_output ({reason}, {bytes} bytes)."
                 );
                 let mut paged = locked(&self.paged);
                 paged.extend(facts.origin.call_id.clone());
@@ -292,15 +292,19 @@ impl Weighing {
                     is_over: false,
                     is_error: true,
                     is_storable: false,
+                    instead: 0,
                 };
                 return (returned, None);
             }
         };
         self.reader.complete();
         let is_over = weighed.is_over() && !self.is_page;
-        let whole = weighed.whole();
-        let cut = is_over.then(|| weighed.cut(offloader));
-        let seen = whole.as_ref().or(cut.as_ref()).map(|text| preview(text));
+        // Of what is over the cap no conversation sees all; of what is stored for it,
+        // nothing: it is not even read.
+        let whole = (!is_over).then(|| weighed.whole()).flatten();
+        let is_stored = self.is_storable && !self.is_error;
+        let cut = (is_over && !is_stored).then(|| weighed.cut(offloader));
+        let seen = weighed.beginning(PREVIEW_BYTES);
         self.scope.note(|op| {
             op.response_bytes = Some(weighed.bytes());
             op.error = seen.clone().filter(|_| self.is_error);
@@ -312,11 +316,8 @@ impl Weighing {
             is_over,
             is_error: self.is_error,
             is_storable: self.is_storable,
+            instead: weighed.instead(offloader),
         };
         (returned, Some(weighed))
     }
-}
-
-fn preview(text: &str) -> String {
-    text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned()
 }

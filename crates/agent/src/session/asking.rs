@@ -24,21 +24,20 @@ impl Session {
         self.turns += 1;
         self.asked += 1;
         self.fit(0);
-        self.is_final = self.turns >= self.settings.max_turns || self.guard.is_over();
-        let notice = match (self.is_final, why) {
-            (true, why) => Some(texts::final_turn(&self.slot, why)),
-            (false, Some(why)) => Some(texts::reminder(&self.slot, why)),
-            (false, None) => None,
-        };
-        if let Some(notice) = notice {
-            // The last one has its room from the start.
-            let tokens = match (self.is_final, why) {
-                (true, None) => 0,
-                _ => self.count(&notice) + MESSAGE_TOKENS,
-            };
-            self.fit(tokens);
-            self.guard.add(tokens);
+        let reminder = why.map(|why| texts::reminder(&self.slot, why));
+        let tokens = reminder
+            .as_ref()
+            .map(|text| self.count(text) + MESSAGE_TOKENS);
+        let tokens = tokens.unwrap_or_default();
+        self.is_final = self.turns >= self.settings.max_turns
+            || self.guard.is_over()
+            || !self.guard.holds(tokens);
+        if self.is_final {
+            let notice = self.last_notice(why);
             self.push(Message::User(notice), Vec::new());
+        } else if let Some(reminder) = reminder {
+            self.guard.add(tokens);
+            self.push(Message::User(reminder), Vec::new());
         }
         let tools = listed(&self.settings, self.stored > 0, self.is_final);
         let mut effects = std::mem::take(&mut self.left_out);
@@ -52,18 +51,37 @@ impl Session {
         effects
     }
 
-    /// Makes room for `more` tokens: what tools gave is left out, the latest first and
-    /// what leads to stored results last; then what the model said, the oldest first.
-    /// A conversation that needs this comes to its end.
+    /// The last words to the model. Without a reason they have their room from the
+    /// start; with one they have not, and it is left out if there is none to be made.
+    fn last_notice(&mut self, why: Option<&str>) -> String {
+        self.guard.close();
+        let plain = texts::final_turn(&self.slot, None);
+        let Some(why) = why else {
+            return plain;
+        };
+        let notice = texts::final_turn(&self.slot, Some(why));
+        let more = self.count(&notice).saturating_sub(self.count(&plain));
+        self.fit(more);
+        if self.guard.excess(more) > 0 {
+            return plain;
+        }
+        self.guard.add(more);
+        notice
+    }
+
+    /// Makes room for `more` tokens: what tools gave is left out, the latest first; then
+    /// what the model said, the oldest first; then what leads to stored results; and if
+    /// names alone are too many, whole turns, the oldest first. A conversation that needs
+    /// this comes to its end.
     pub(super) fn fit(&mut self, more: u64) {
         if self.guard.excess(more) == 0 {
             return;
         }
         self.guard.close();
-        for handles in [false, true] {
-            self.leave_out_replies(more, handles);
-        }
+        self.leave_out_replies(more, false);
         self.leave_out_words(more);
+        self.leave_out_replies(more, true);
+        self.leave_out_turns(more);
     }
 
     /// Leaves out what tools gave last, handles excepted.
@@ -142,6 +160,37 @@ impl Session {
                     calls: shorter,
                 };
             }
+        }
+    }
+
+    /// The first message is the task, which stays.
+    fn leave_out_turns(&mut self, more: u64) {
+        loop {
+            // No reply stays without its call.
+            let is_reply = matches!(self.messages.get(1), Some(Message::Tools(_)));
+            if self.messages.len() == 1 || (self.guard.excess(more) == 0 && !is_reply) {
+                return;
+            }
+            let (turn, count) = (self.told_in.remove(1), |text: &str| {
+                self.counter.count(text)
+            });
+            self.handles.remove(1);
+            let tokens = match self.messages.remove(1) {
+                Message::User(text) => count(&text) + MESSAGE_TOKENS,
+                Message::Assistant { text, calls } => self.words(&text, &calls),
+                Message::Tools(replies) => {
+                    let all = replies.iter().map(|reply| count(&reply.text)).sum();
+                    let told = replies
+                        .into_iter()
+                        .filter(|reply| reply.text != texts::DROPPED);
+                    self.left_out.extend(told.map(|reply| Effect::LeftOut {
+                        turn,
+                        id: CallId::named(&reply.call_id),
+                    }));
+                    all
+                }
+            };
+            self.guard.free(tokens);
         }
     }
 }

@@ -8,6 +8,7 @@
 //! 000/001, decisions 11 and 14–21.
 
 mod asking;
+mod batches;
 mod replying;
 mod results;
 mod round;

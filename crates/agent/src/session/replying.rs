@@ -1,7 +1,7 @@
 //! What did the model say, and what follows from it?
 
 use serde_json::Value;
-use spillgate_llm::{ErrorKind, LlmError, Message, Reply, Stop, ToolCall};
+use spillgate_llm::{ErrorKind, LlmError, Message, Reply, Stop, ToolCall, ToolSpec};
 use spillgate_turns::{SlotError, Sorted};
 
 use super::round::{Round, Shown};
@@ -61,10 +61,13 @@ impl Session {
             return self.ask(Some(&why));
         }
         let (mut round, mut effects) = (Round::default(), Vec::new());
+        let alone = calls.make.iter().filter(|call| call.name != BATCH);
+        let alone = u32::try_from(alone.count()).unwrap_or(u32::MAX);
+        let mut left = limit.saturating_sub(alone);
         for (call, refusal) in sorted.calls().iter().zip(sorted.refusals()) {
             match refusal {
                 Some(reply) => round.answered(call, self.error(&reply.text)),
-                None => self.plan(&mut round, call, &why, &mut effects),
+                None => self.plan(&mut round, call, &why, &mut left, &mut effects),
             }
         }
         self.guard.add(round.tokens());
@@ -78,13 +81,7 @@ impl Session {
         if calls.is_empty() && text.trim().is_empty() {
             return;
         }
-        let count = |text: &str| self.counter.count(text);
-        let call = |call: &ToolCall| {
-            // Its reply names it, too.
-            2 * count(&call.id) + count(&call.name) + count(&call.arguments) + 2 * MESSAGE_TOKENS
-        };
-        let tokens = count(text) + calls.iter().map(call).sum::<u64>() + MESSAGE_TOKENS;
-        self.guard.add(tokens);
+        self.guard.add(self.words(text, calls));
         let said = Message::Assistant {
             text: text.to_owned(),
             calls: calls.to_vec(),
@@ -92,20 +89,36 @@ impl Session {
         self.push(said, Vec::new());
     }
 
-    /// One call of a reply.
-    fn plan(&self, round: &mut Round, call: &ToolCall, why: &str, effects: &mut Vec<Effect>) {
+    /// Tokens of what the model said.
+    pub(super) fn words(&self, text: &str, calls: &[ToolCall]) -> u64 {
+        let count = |text: &str| self.counter.count(text);
+        let call = |call: &ToolCall| {
+            // Its reply names it, too.
+            2 * count(&call.id) + count(&call.name) + count(&call.arguments) + 2 * MESSAGE_TOKENS
+        };
+        count(text) + calls.iter().map(call).sum::<u64>() + MESSAGE_TOKENS
+    }
+
+    /// One call of a reply; `left` is how many calls its batches may still make.
+    fn plan(
+        &self,
+        round: &mut Round,
+        call: &ToolCall,
+        why: &str,
+        left: &mut u32,
+        effects: &mut Vec<Effect>,
+    ) {
         match call.name.as_str() {
             FINAL_REPORT => round.answered(call, self.error(why)),
             BATCH => match batch::calls(call) {
                 Err(why) => round.answered(call, self.error(&why)),
-                Ok(inner) => {
-                    let mut made: Vec<ToolCall> = Vec::new();
-                    made.extend(
-                        inner
-                            .iter()
-                            .filter_map(|one| one.call.as_ref().ok().cloned()),
-                    );
-                    effects.extend(made.iter().filter_map(status));
+                Ok(mut inner) => {
+                    let tools = listed(&self.settings, self.stored > 0, self.is_final);
+                    let is_known = |call: &ToolCall| refusal(call, &tools).is_none();
+                    let limit = self.settings.calls_per_turn;
+                    *left = batch::limited(&mut inner, is_known, *left, limit);
+                    let made = inner.iter().filter_map(|one| one.call.as_ref().ok());
+                    effects.extend(made.filter_map(status));
                     round.batched(call, inner, |inner| self.answered_at_once(inner));
                 }
             },
@@ -122,9 +135,8 @@ impl Session {
     /// What needs nobody to be answered.
     fn answered_at_once(&self, call: &ToolCall) -> Option<Shown> {
         let tools = listed(&self.settings, self.stored > 0, self.is_final);
-        let (_, sorted) = Sorted::of(vec![call.clone()], &tools, 1);
-        if let Some(Some(refusal)) = sorted.refusals().first() {
-            return Some(self.error(&refusal.text));
+        if let Some(refusal) = refusal(call, &tools) {
+            return Some(self.error(&refusal));
         }
         match call.name.as_str() {
             TASK_STATUS => Some(self.shown("ok", false)),
@@ -147,9 +159,19 @@ impl Session {
             tokens: self.count(text),
             is_error,
             decided: None,
-            is_held: false,
+            held: None,
         }
     }
+}
+
+/// Why a call cannot be made, if it cannot.
+fn refusal(call: &ToolCall, tools: &[ToolSpec]) -> Option<String> {
+    let (calls, _) = Sorted::of(vec![call.clone()], tools, 1);
+    calls
+        .refused
+        .into_iter()
+        .next()
+        .map(|(_, reply)| reply.text)
 }
 
 /// What a person is told of a call.

@@ -3,6 +3,8 @@
 //! In this order (seed 001, decisions 11, 18, 19): it fits and is shown; it is
 //! over a limit or would overflow the conversation, and is stored; it may not be
 //! stored, and its middle is cut out; nothing of it fits, and it is dropped.
+//! What is no larger than a handle's message is never stored for want of room: that
+//! would take more of it.
 
 use spillgate_artifact::Reason;
 use spillgate_extract::Decided;
@@ -31,11 +33,13 @@ impl Session {
             is_over,
             is_error,
             is_storable,
+            instead,
         } = returned;
-        let fits = whole
+        // Decision 19 asks whether the message fits; it cannot where it is the larger.
+        let stays = whole
             .as_ref()
-            .is_some_and(|whole| self.guard.holds(whole.tokens));
-        if is_storable && !is_error && (is_over || !fits) {
+            .is_some_and(|whole| whole.tokens <= instead || self.guard.holds(whole.tokens));
+        if is_storable && !is_error && (is_over || !stays) {
             let reason = match is_over {
                 true => Reason::SizeCap,
                 false => Reason::TokenBudget,
@@ -55,9 +59,9 @@ impl Session {
             shown.decided.get_or_insert(Decided::Cut);
         }
         // Until its batch is put together it may still have to be stored.
-        shown.is_held = is_inner && is_storable && !shown.is_error;
+        shown.held = (is_inner && is_storable && !shown.is_error).then_some(instead);
         let mut effects = Vec::new();
-        if !shown.is_held {
+        if shown.held.is_none() {
             effects.push(Effect::Release(id.clone()));
         }
         effects.extend(self.settle(id, shown));
@@ -102,7 +106,8 @@ impl Session {
         effects
     }
 
-    /// Takes room for what is to be shown; if there is none, it is dropped.
+    /// Takes room for what is to be shown; if there is none, it is dropped, unless the
+    /// words for that take more.
     fn taken(&mut self, shown: Option<Counted>, is_error: bool) -> Shown {
         let shown = shown.map(|shown| match shown.text.is_empty() {
             true => Counted {
@@ -113,9 +118,13 @@ impl Session {
         });
         match shown {
             Some(shown) if self.guard.reserve(shown.tokens) => self.counted(shown, is_error),
-            _ => {
+            shown => {
                 self.guard.close();
                 let dropped = self.error(texts::DROPPED);
+                if let Some(shown) = shown.filter(|shown| shown.tokens <= dropped.tokens) {
+                    self.guard.add(shown.tokens);
+                    return self.counted(shown, is_error);
+                }
                 self.guard.add(dropped.tokens);
                 let decided = Some(Decided::Dropped);
                 Shown { decided, ..dropped }
@@ -177,24 +186,11 @@ impl Session {
             self.round = Some(round);
             return effects;
         }
-        // A batch is more than what is in it: names, quotes, escapes.
-        let more: u64 = round
-            .envelopes()
-            .iter()
-            .map(|(text, inner)| self.count(text).saturating_sub(*inner))
-            .sum();
-        let largest = round.held().max_by_key(|(_, shown)| shown.tokens);
-        if !self.guard.holds(more)
-            && let Some((id, _)) = largest
-        {
-            let id = id.clone();
+        if let Some(id) = self.enclose(&mut round, &mut effects) {
             round.stores(&id, Reason::ReserveFailed);
             effects.push(Effect::Store(id, Reason::ReserveFailed));
             self.round = Some(round);
             return effects;
-        }
-        if !self.guard.reserve(more) {
-            self.guard.add(more); // `fit` makes room for it
         }
         let held = round.held().map(|(id, _)| Effect::Release(id.clone()));
         effects.extend(held);

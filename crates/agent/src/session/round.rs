@@ -18,8 +18,9 @@ pub(crate) struct Shown {
     pub(crate) is_error: bool,
     /// What became of it; `None` where that is plain: it is shown.
     pub(crate) decided: Option<Decided>,
-    /// The rim still has all of it and may store it.
-    pub(crate) is_held: bool,
+    /// The rim still has all of it and may store it: about how many tokens would be
+    /// shown instead.
+    pub(crate) held: Option<u64>,
 }
 
 impl Shown {
@@ -37,6 +38,8 @@ pub(crate) struct Entry {
     pub(crate) shown: Option<Shown>,
     /// Whether it is within a batch.
     pub(crate) is_inner: bool,
+    /// Whether it was made, or would have been: else the session itself answered.
+    pub(crate) is_planned: bool,
     /// Why it is being stored, if it is.
     pub(crate) reason: Option<Reason>,
 }
@@ -50,6 +53,8 @@ pub(crate) struct Round {
     batches: BTreeMap<CallId, Vec<Inner>>,
     queue: VecDeque<Planned>,
     running: usize,
+    /// There is no room to tell each failure of a batch on its own.
+    is_tight: bool,
 }
 
 impl Round {
@@ -93,6 +98,7 @@ impl Round {
     fn enter(&mut self, call: &ToolCall, shown: Option<Shown>, is_inner: bool) {
         let entry = Entry {
             call: call.clone(),
+            is_planned: shown.is_none(),
             shown,
             is_inner,
             reason: None,
@@ -154,7 +160,25 @@ impl Round {
         let entries = self.entries.iter();
         entries
             .filter_map(|(id, entry)| Some((id, entry.shown.as_ref()?)))
-            .filter(|(_, shown)| shown.is_held)
+            .filter(|(_, shown)| shown.held.is_some())
+    }
+
+    /// The calls within batches, with what is shown of them.
+    pub(crate) fn inner(&self) -> impl Iterator<Item = (&CallId, &Shown)> {
+        let entries = self.entries.iter().filter(|(_, entry)| entry.is_inner);
+        entries.filter_map(|(id, entry)| Some((id, entry.shown.as_ref()?)))
+    }
+
+    /// From now on the failures of a batch are told together, each text once. Tokens
+    /// that were counted for them one by one come back.
+    pub(crate) fn tighten(&mut self) -> u64 {
+        self.is_tight = true;
+        let inner = self.entries.values_mut().filter(|entry| entry.is_inner);
+        let shown = inner.filter_map(|entry| entry.shown.as_mut());
+        shown
+            .filter(|shown| shown.is_error)
+            .map(|shown| std::mem::take(&mut shown.tokens))
+            .sum()
     }
 
     /// The texts of the batches, with the tokens of what is in them.
@@ -170,7 +194,7 @@ impl Round {
     }
 
     fn envelope(&self, inner: &[Inner]) -> String {
-        batch::envelope(inner, |one| {
+        batch::envelope(inner, self.is_tight, |one| {
             let call = one.call.as_ref().ok();
             let entry = call.and_then(|call| self.entries.get(&CallId::of(call)));
             let shown = entry.and_then(|entry| entry.shown.as_ref());

@@ -84,7 +84,7 @@ async fn a_report_that_fits_is_shown_and_all_of_it_is_in_the_callers_account() {
           Agent test
             Turn turn 1
               Llm model, 2 messages, gave 21 bytes
-              Tool give, of test, gave 5000 bytes, Stored (SizeCap), 73 tokens shown
+              Tool give, of test, gave 5000 bytes, Stored (size_cap), 73 tokens shown
             Turn turn 2
               Llm model, 4 messages, gave 105 bytes
       Turn turn 2

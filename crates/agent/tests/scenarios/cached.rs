@@ -64,10 +64,10 @@ async fn an_oversized_result_from_the_cache_gets_a_handle_of_its_own() {
     Agent test
       Turn turn 1
         Llm model, 2 messages, gave 21 bytes
-        Tool give, of test, gave 5000 bytes, Stored (SizeCap), 73 tokens shown
+        Tool give, of test, gave 5000 bytes, Stored (size_cap), 73 tokens shown
       Turn turn 2
         Llm model, 4 messages, gave 21 bytes
-        Tool give, of test, gave 5000 bytes, cached, Stored (SizeCap), 73 tokens shown
+        Tool give, of test, gave 5000 bytes, cached, Stored (size_cap), 73 tokens shown
       Turn turn 3
         Llm model, 6 messages, gave 47 bytes
     "#);

@@ -55,7 +55,7 @@ async fn a_trace_has_everything_and_can_be_read_again() {
       Turn turn 1
         Llm model, 2 messages, gave 75 bytes
         Tool give, of test, gave 20 bytes, Shown, 5 tokens shown
-        Tool give, of test, gave 40000 bytes, Stored (SizeCap), 74 tokens shown
+        Tool give, of test, gave 40000 bytes, Stored (size_cap), 74 tokens shown
         Tool give, of test, gave 20 bytes, Failed, 5 tokens shown, error: line 1 of what the t
       Turn turn 2
         Llm model, 4 messages, gave 157 bytes
@@ -93,7 +93,8 @@ async fn decided(row: Row) -> String {
     let mut decided: Vec<String> = calls
         .filter_map(|call| {
             let decided = match call.decided? {
-                Decided::Stored { reason, .. } => format!("Stored ({reason:?})"),
+                Decided::Stored { reason, .. } => format!("Stored ({reason})"),
+                Decided::NotStored { reason } => format!("NotStored ({reason})"),
                 other => format!("{other:?}"),
             };
             let then = if call.left_out { ", left out" } else { "" };
@@ -139,12 +140,12 @@ async fn what_became_of_each_result_is_in_the_trace() {
         told.push(decided(row).await);
     }
     assert_snapshot!(told.join("\n"), @"
-    Shown; Stored (SizeCap)
+    Shown; Stored (size_cap)
     Cut
-    Shown, left out; Stored (TokenBudget); Stored (TokenBudget); Stored (TokenBudget); Stored (TokenBudget)
+    Shown, left out; Stored (token_budget); Stored (token_budget); Stored (token_budget); Stored (token_budget)
     Dropped; Dropped; Dropped; Dropped; NotMade
-    Stored (ReserveFailed)
-    NotStored { reason: SizeCap }
+    Stored (reserve_failed)
+    NotStored (size_cap)
     ");
 }
 
@@ -219,7 +220,7 @@ async fn an_extraction_that_is_cut_off_is_in_the_trace_up_to_there() {
       Turn turn 1
         Llm model, 2 messages, gave 75 bytes
         Tool give, of test, gave 20 bytes, Shown, 5 tokens shown
-        Tool give, of test, gave 40000 bytes, Stored (SizeCap), 74 tokens shown
+        Tool give, of test, gave 40000 bytes, Stored (size_cap), 74 tokens shown
         Tool give, of test, gave 20 bytes, Failed, 5 tokens shown, error: line 1 of what the t
       Turn turn 2, unfinished
         Llm model, 4 messages, gave 157 bytes

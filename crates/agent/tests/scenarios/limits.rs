@@ -7,14 +7,16 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spillgate_agent::{
-    BATCH, CacheLimits, CacheRules, Caching, DirectoryCache, GET_CONTINUATION, TOOL_OUTPUT,
+    BATCH, CacheLimits, CacheRules, Caching, DirectoryCache, FINAL_REPORT, Format,
+    GET_CONTINUATION, TOOL_OUTPUT,
 };
 use spillgate_artifact::Handle;
-use spillgate_llm::{Message, Reply, Request};
+use spillgate_llm::{Message, Reply, Request, Scripted};
 use spillgate_measure::Tokenizer;
 use spillgate_testkit::StoppedClock;
+use spillgate_turns::{Nonce, Slot};
 
-use crate::stage::{By, Row, calls, found, scripted};
+use crate::stage::{By, Row, calls, found, give, scripted};
 
 /// A call that a model might make.
 fn call() -> impl Strategy<Value = (&'static str, Value)> {
@@ -34,17 +36,44 @@ fn call() -> impl Strategy<Value = (&'static str, Value)> {
     ]
 }
 
+/// What a model might say: calls, one by one or in a batch; words; a report that is not
+/// of its schema, written or called; calls of tools that there are not.
 fn reply() -> impl Strategy<Value = Reply> {
-    let some = prop::collection::vec(call(), 1..4);
-    (some, any::<bool>()).prop_map(|(some, batched)| {
-        if !batched {
-            return calls(&some);
-        }
-        let inner =
-            |(tool, arguments): &(&str, Value)| json!({"tool": tool, "parameters": arguments});
-        let inner: Vec<Value> = some.iter().map(inner).collect();
-        calls(&[(BATCH, json!({"calls": inner}))])
-    })
+    let some = || prop::collection::vec(call(), 1..4);
+    let many = prop::collection::vec(0_u64..200, 1..30);
+    let bytes = 0_usize..9000;
+    prop_oneof![
+        4 => some().prop_map(|some: Vec<_>| calls(&some)),
+        4 => some().prop_map(|some| batch(&some)),
+        2 => many.prop_map(|many| batch(&many.into_iter().map(give).collect::<Vec<_>>())),
+        1 => bytes.clone().prop_map(|bytes| Scripted::says("a word ".repeat(bytes / 7))),
+        2 => (bytes, any::<bool>()).prop_map(|(bytes, written)| {
+            let wrong = json!({"n": "\"wrong\"".repeat(bytes / 7)});
+            let slot = Slot::new(Nonce::of([1; 16])).of_format("json");
+            match written {
+                true => Scripted::says(format!("{}{wrong}{}", slot.opening(), slot.closing())),
+                false => calls(&[(FINAL_REPORT, json!({"content_json": wrong}))]),
+            }
+        }),
+        1 => (1_usize..40).prop_map(|count| {
+            calls(&vec![("a_tool_that_nobody_has_ever_heard_of", json!({"a": "word"})); count])
+        }),
+    ]
+}
+
+fn batch(some: &[(&str, Value)]) -> Reply {
+    let inner = |(tool, arguments): &(&str, Value)| json!({"tool": tool, "parameters": arguments});
+    let inner: Vec<Value> = some.iter().map(inner).collect();
+    calls(&[(BATCH, json!({"calls": inner}))])
+}
+
+/// A report of text, which takes everything, or of JSON with a schema.
+fn format(of_json: bool) -> Format {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    match of_json {
+        true => Format::Json(Some(schema)),
+        false => Format::Text,
+    }
 }
 
 /// Tokens of what is sent.
@@ -97,7 +126,9 @@ proptest! {
 
     #[test]
     fn the_window_is_never_exceeded_and_no_handle_is_dead(
-        says in prop::collection::vec(reply(), 1..7),
+        says in prop::collection::vec(reply(), 1..12),
+        calls_per_turn in 1_u32..30,
+        of_json in prop::bool::weighted(0.8),
         window in 1500_u64..6000,
         cap in prop_oneof![Just(0_u64), 200_u64..4000],
         by in 0..3,
@@ -114,7 +145,9 @@ proptest! {
         let row = Row {
             cap,
             window,
-            max_turns: 6,
+            max_turns: 10,
+            calls_per_turn,
+            format: format(of_json),
             by: match by {
                 0 => By::ToolOutput,
                 1 => By::Pages { short_ids: true },

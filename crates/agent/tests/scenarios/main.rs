@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod agents;
+mod batches;
 mod cached;
 mod endings;
 mod journal;

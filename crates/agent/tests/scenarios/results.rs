@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use serde_json::json;
-use spillgate_agent::{BATCH, TOOL_OUTPUT};
+use spillgate_agent::{BATCH, CallId, OpKind, Planned, Span, TOOL_OUTPUT};
 use spillgate_artifact::{Handle, Manifest, Timestamp};
+use spillgate_llm::ToolCall;
 use spillgate_store::{ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
 
 use crate::stage::{By, Row, calls, done, give};
@@ -112,7 +113,7 @@ async fn a_handle_that_overflows_itself_ends_it() {
     told[2..6].sort_unstable_by_key(|line| line.starts_with("tool!"));
     assert_snapshot!(told.join("\n"), @r#"
     user: Find out.
-    model: give {"bytes":700}; give {"bytes":700}; give {"bytes":700}; give {"bytes":700}
+    model: give {}; give {}; give {}; give {}
     tool: Tool output is too large (700 bytes, 23 lines, 175 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     tool: Tool output is too large (700 bytes, 23 lines, 175 tokens). ⏎ Call tool_output(handle = "HANDLE-1", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     tool!: (tool failed: context window budget exceeded)
@@ -303,4 +304,25 @@ async fn a_tool_that_has_a_name_of_ours_is_not_offered() {
     let tools = row.orchestrator().tools();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["give", "hang", "quotes"]);
+}
+
+#[tokio::test]
+async fn what_is_stored_for_its_size_is_neither_read_nor_counted() {
+    let (_, arguments) = give(5_000_000);
+    let call = ToolCall {
+        id: "1".into(),
+        name: "give".into(),
+        arguments: arguments.to_string(),
+    };
+    let planned = Planned {
+        id: CallId::of(&call),
+        call,
+    };
+    let span = Span::root(OpKind::Tool, "give");
+    let orchestrator = Row::new(Vec::new()).orchestrator();
+    let returned = orchestrator.call(&planned, span.scope()).await;
+    assert!(returned.is_over);
+    assert_eq!((returned.whole, returned.cut), (None, None));
+    let preview = span.scope().snapshot().response_preview;
+    assert_eq!(preview.map(|text| text.len()), Some(4096));
 }

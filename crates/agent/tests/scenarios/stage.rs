@@ -34,6 +34,7 @@ pub(crate) struct Row {
     pub(crate) cap: u64,
     pub(crate) window: u64,
     pub(crate) max_turns: u32,
+    pub(crate) calls_per_turn: u32,
     pub(crate) by: By,
     pub(crate) format: Format,
     pub(crate) store: Arc<dyn ArtifactStore>,
@@ -56,6 +57,7 @@ impl Row {
             cap: 1000,
             window: 6000,
             max_turns: 5,
+            calls_per_turn: 5,
             by: By::ToolOutput,
             format: Format::Text,
             store: Arc::new(MemoryStore::default()),
@@ -133,7 +135,7 @@ impl Row {
             task: "Find out.".into(),
             format: self.format.clone(),
             max_turns: self.max_turns,
-            calls_per_turn: 5,
+            calls_per_turn: self.calls_per_turn,
             window: Window {
                 window: self.window,
                 buffer: 100,
@@ -232,7 +234,8 @@ fn enter(lines: &mut Vec<String>, op: &Op, depth: usize) {
     told.extend(op.response_bytes.map(|bytes| format!("gave {bytes} bytes")));
     told.extend(op.cached.then(|| "cached".to_owned()));
     told.extend(op.decided.map(|decided| match decided {
-        Decided::Stored { reason, .. } => format!("Stored ({reason:?})"),
+        Decided::Stored { reason, .. } => format!("Stored ({reason})"),
+        Decided::NotStored { reason } => format!("NotStored ({reason})"),
         other => format!("{other:?}"),
     }));
     told.extend(

@@ -101,6 +101,7 @@ impl Stage {
             is_over,
             is_error,
             is_storable: self.stores && !is_retrieval,
+            instead: counter().count("HANDLE call_0/1"),
         };
         (returned, text)
     }
@@ -128,7 +129,7 @@ impl Stage {
                 Effect::Store(id, reason) => {
                     let text = held.remove(&id).expect("what is stored is still there");
                     log.push(format!(
-                        "store {} ({reason:?}, {} bytes)",
+                        "store {} ({reason}, {} bytes)",
                         id.as_str(),
                         text.len()
                     ));
@@ -245,7 +246,7 @@ fn an_oversized_result_becomes_a_handle_and_tool_output_is_listed() {
     tool call_1: small
     model:  [call_0 tool_output {"extract":"x","handle":"h"}]
     tool call_0: what was asked for
-    store call_0 (SizeCap, 2400 bytes)
+    store call_0 (size_cap, 2400 bytes)
     Success Tool after 3 turns: done
     "#);
 }
@@ -281,7 +282,7 @@ fn the_final_turn_has_the_report_alone_and_without_one_it_is_synthetic() {
     tool call_0: HANDLE call_0
     user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
     model: It is hard.
-    store call_0 (SizeCap, 2400 bytes)
+    store call_0 (size_cap, 2400 bytes)
     Failed("the turns were used up, the last reply had no report (\"Your reply has neither a call nor a report.\")") Synthetic after 2 turns: No final report: the turns were used up, the last reply had no report ("Your reply has neither a call nor a report."). The model's last words:
 
     It is hard.
@@ -306,7 +307,7 @@ fn a_batch_takes_the_same_path() {
     model:  [call_0 agent__batch {"calls":[{"id":"1","parameters":{},"tool":"big"},{"id":"2","parameters":{},"tool":"small"},{"id":"3","parameters":{},"tool":"agent__batch"},{"id":"4","parameters":{},"tool":"nothing"},{"id":"5","parameters":{"now":"looking","status":"in-progress"},"tool":"agent__task_status"}]}]
     tool call_0: {"results":[{"id":"1","ok":true,"output":"HANDLE call_0/1","tool":"big"},{"id":"2","ok":true,"output":"small","tool":"small"},{"error":{"code":"INTERNAL_NOT_ALLOWED","message":"It cannot be called within a batch."},"id":"3","ok":false,"tool":"agent__batch"},{"error":{"code":"EXECUTION_ERROR","messag
     status in-progress: looking
-    store call_0/1 (SizeCap, 2400 bytes)
+    store call_0/1 (size_cap, 2400 bytes)
     Success Tool after 2 turns: done
     "#);
 }
@@ -331,7 +332,7 @@ fn what_would_overflow_is_stored_though_it_is_under_the_cap() {
     tool call_0: middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling mid
     tool call_1: middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling middling mid
     tool call_2: HANDLE call_2
-    store call_2 (TokenBudget, 990 bytes)
+    store call_2 (token_budget, 990 bytes)
     Success Tool after 2 turns: done
     ");
 }
@@ -348,7 +349,7 @@ fn a_batch_that_does_not_fit_in_its_envelope_is_stored_in_parts() {
     user: Find out.
     model:  [call_0 agent__batch {"calls":[{"id":"1","parameters":{},"tool":"quotes"}]}]
     tool call_0: {"results":[{"id":"1","ok":true,"output":"HANDLE call_0/1","tool":"quotes"}]}
-    store call_0/1 (ReserveFailed, 900 bytes)
+    store call_0/1 (reserve_failed, 900 bytes)
     Success Tool after 2 turns: done
     "#);
 }
@@ -370,7 +371,7 @@ fn without_a_store_the_middle_is_cut_and_failures_are_never_stored() {
     model:  [call_0 big {}] [call_1 broken {}]
     tool call_0: HANDLE call_0
     tool call_1!: it broke it broke it broke it broke it b[cut]
-    store call_0 (SizeCap, 2400 bytes)
+    store call_0 (size_cap, 2400 bytes)
     Success Tool after 2 turns: done
     --- off
     tools: big broken agent__final_report agent__task_status agent__batch
@@ -393,7 +394,7 @@ fn a_store_that_fails_shows_the_ends() {
     user: Find out.
     model:  [call_0 big {}]
     tool call_0: HANDLE call_0
-    store call_0 (SizeCap, 2400 bytes)
+    store call_0 (size_cap, 2400 bytes)
     Success Tool after 2 turns: done
     ");
 }
@@ -466,7 +467,8 @@ proptest! {
         sizes in prop::collection::vec(0_usize..6000, 1..12),
         window in 1200_u64..4000,
         stores in any::<bool>(),
-        batched in any::<bool>(),
+        kinds in prop::collection::vec(0..5, 4),
+        calls_per_turn in 1_u32..5,
     ) {
         let mut stage = Stage::new(&[("sized", |arguments| {
             let size = arguments["size"].as_u64().unwrap();
@@ -474,15 +476,22 @@ proptest! {
         })]);
         stage.settings.window.window = window;
         stage.settings.max_turns = 6;
+        stage.settings.calls_per_turn = calls_per_turn;
+        let number = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+        stage.settings.format = Format::Json(Some(number));
         stage.stores = stores;
-        let says: Vec<Reply> = sizes.chunks(3).map(|sizes| {
+        let says: Vec<Reply> = sizes.chunks(3).zip(kinds).map(|(sizes, kind)| {
+            let words = "\"word\" ".repeat(sizes.iter().sum::<usize>() / 7);
+            let wrong = json!({"n": words});
             let calls: Vec<(&str, Value)> = sizes.iter().map(|size| ("sized", json!({"size": size}))).collect();
             let inner = |(tool, arguments): &(&str, Value)| json!({"tool": tool, "parameters": arguments});
             let inner: Vec<Value> = calls.iter().map(inner).collect();
-            if batched {
-                Scripted::calls(&[(BATCH, json!({"calls": inner}))])
-            } else {
-                Scripted::calls(&calls)
+            match kind {
+                0 => Scripted::calls(&[(BATCH, json!({"calls": inner}))]),
+                1 => Scripted::says(words),
+                2 => Scripted::says(format!("{}{wrong}{}", slot().opening(), slot().closing())),
+                3 => Scripted::calls(&[(FINAL_REPORT, json!({"content_json": wrong}))]),
+                _ => Scripted::calls(&calls),
             }
         }).collect();
         let (requests, _, _) = stage.run(&says);

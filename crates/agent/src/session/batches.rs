@@ -1,0 +1,112 @@
+//! Does a batch fit, put together, and what of it has to go?
+//!
+//! It is more than what is in it: names, quotes, escapes. Where there is no room for
+//! them, in this order: its failures are told together; what is larger than its
+//! handle's message is stored; as few results as may be are dropped, and told so. The
+//! others stay.
+
+use std::cmp::Reverse;
+
+use spillgate_extract::Decided;
+
+use super::Session;
+use super::round::{Round, Shown};
+use crate::event::{CallId, Effect, Settled};
+use crate::texts;
+
+impl Session {
+    /// Takes room for the batches of a round. The result that comes back has to be
+    /// stored first.
+    pub(super) fn enclose(
+        &mut self,
+        round: &mut Round,
+        effects: &mut Vec<Effect>,
+    ) -> Option<CallId> {
+        let mut more = self.around(round);
+        if !self.guard.holds(more) {
+            self.guard.free(round.tighten());
+            more = self.around(round);
+        }
+        while !self.guard.holds(more) {
+            if let Some(id) = self.worth_storing(round) {
+                return Some(id);
+            }
+            let Some(id) = self.to_drop(round, self.guard.excess(more)) else {
+                break;
+            };
+            effects.extend(self.drop_inner(round, &id));
+            more = self.around(round);
+        }
+        if !self.guard.reserve(more) {
+            self.guard.add(more); // `fit` makes room for it
+        }
+        None
+    }
+
+    /// Tokens of the batches beside those of what is in them.
+    fn around(&self, round: &Round) -> u64 {
+        let envelopes = round.envelopes();
+        let more = envelopes
+            .iter()
+            .map(|(text, inner)| self.count(text).saturating_sub(*inner));
+        more.sum()
+    }
+
+    /// Tokens of a result within a batch, as JSON.
+    fn within(&self, shown: &Shown) -> u64 {
+        self.count(&serde_json::Value::from(shown.text.as_str()).to_string())
+    }
+
+    /// The result whose storing frees the most room, if any does.
+    fn worth_storing(&self, round: &Round) -> Option<CallId> {
+        let freed = round.held().filter_map(|(id, shown)| {
+            let freed = self.within(shown).checked_sub(shown.held?)?;
+            (freed > 0).then_some((id, freed))
+        });
+        let most = freed.max_by_key(|(_, freed)| *freed);
+        most.map(|(id, _)| id.clone())
+    }
+
+    /// The smallest result that is enough, or else the largest. Handles stay.
+    fn to_drop(&self, round: &Round, excess: u64) -> Option<CallId> {
+        let may_go = |shown: &Shown| {
+            let told = [texts::DROPPED, texts::NOT_MADE, texts::UNFINISHED];
+            !shown.is_handle() && !told.contains(&&*shown.text)
+        };
+        let inner = round.inner().filter(|(_, shown)| may_go(shown));
+        let sized: Vec<(u64, &CallId)> =
+            inner.map(|(id, shown)| (self.within(shown), id)).collect();
+        // Of those alike the last goes.
+        let enough = sized.iter().filter(|(tokens, _)| *tokens >= excess);
+        let smallest = enough.min_by_key(|(tokens, id)| (*tokens, Reverse(*id)));
+        smallest.or(sized.iter().max()).map(|(_, id)| (*id).clone())
+    }
+
+    /// Drops one result of a batch. That ends the conversation, as every drop does.
+    fn drop_inner(&mut self, round: &mut Round, id: &CallId) -> Vec<Effect> {
+        let Some(entry) = round.entry(id) else {
+            return Vec::new();
+        };
+        let (tool, is_planned) = (entry.call.name.clone(), entry.is_planned);
+        let mut effects = Vec::new();
+        if let Some(before) = &entry.shown {
+            self.guard.free(before.tokens);
+            effects.extend(before.held.map(|_| Effect::Release(id.clone())));
+        }
+        self.guard.close();
+        // Its words are told once for all that are dropped.
+        let dropped = Shown {
+            decided: Some(Decided::Dropped),
+            tokens: 0,
+            ..self.error(texts::DROPPED)
+        };
+        let settled = Settled {
+            tool,
+            decided: Decided::Dropped,
+            tokens: 0,
+        };
+        round.settle(id, dropped);
+        effects.extend(is_planned.then(|| Effect::Settled(id.clone(), settled)));
+        effects
+    }
+}
