@@ -164,11 +164,11 @@ mod tests {
 
     /// Has a tool that the model knows by another name.
     #[derive(Debug)]
-    struct Renamed;
+    struct Renamed(&'static str);
 
     impl Host for Renamed {
         fn name(&self) -> &str {
-            "one"
+            self.0
         }
 
         fn tools(&self) -> Vec<ToolSpec> {
@@ -198,7 +198,7 @@ mod tests {
                 name: tool.to_owned(),
                 arguments: "{}".to_owned(),
             };
-            let wanted = caching.wanted(&Renamed, &call);
+            let wanted = caching.wanted(&Renamed("one"), &call);
             assert_eq!(wanted.is_some(), is_kept, "{tool}");
         }
     }

@@ -371,7 +371,7 @@ fn names_may_have_slashes() {
         r#"{"mcpServers": {"io.github.x/y": {"command": "y"}, "io.github.x": {"command": "x"}}}"#;
     let files = [config("near.json", text)];
     for (tools, want) in [
-        ("io.github.x/y", r#"io.github.x/y []"#),
+        ("io.github.x/y", "io.github.x/y []"),
         ("io.github.x/y/read_*", r#"io.github.x/y ["read_*"]"#),
         ("io.github.x/z", r#"io.github.x ["z"]"#),
     ] {

@@ -203,20 +203,11 @@ impl<'a> Operation<'a> {
             }
         };
         *left = left.saturating_sub(schemas.taken());
-        let schema = json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        });
+        let schema = of_arguments(properties, required);
         let mut plan = self.plan(api, base, &schema)?;
         self.place(&mut plan, &parameters)?;
         plan.body = body;
-        let has_type = plan.headers.iter().any(|(name, _)| name == "content-type");
-        if let Some(kind) = content_type.filter(|_| !has_type) {
-            let added = plan.header("content-type", Template::text(&kind));
-            added.map_err(|what| self.at.broken(what))?;
-        }
+        self.say_type(&mut plan, content_type)?;
         let spec = ToolSpec {
             name: String::new(),
             description: self.description(),
@@ -342,6 +333,16 @@ impl<'a> Operation<'a> {
         Ok(plan)
     }
 
+    /// Says the type of the body, unless the settings do.
+    fn say_type(&self, plan: &mut Plan, kind: Option<String>) -> Result<(), Broken> {
+        let is_said = plan.headers.iter().any(|(name, _)| name == "content-type");
+        let Some(kind) = kind.filter(|_| !is_said) else {
+            return Ok(());
+        };
+        let added = plan.header("content-type", Template::text(&kind));
+        added.map_err(|what| self.at.broken(what))
+    }
+
     /// Puts each parameter in its place.
     fn place(&self, plan: &mut Plan, parameters: &[Parameter<'_>]) -> Result<(), Broken> {
         if plan
@@ -398,6 +399,15 @@ impl<'a> Operation<'a> {
             rest => segment.then(Template::text(rest)),
         })
     }
+}
+
+fn of_arguments(properties: Map<String, Value>, required: Vec<String>) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
 }
 
 /// The body of a request.

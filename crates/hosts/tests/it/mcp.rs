@@ -396,9 +396,9 @@ async fn large_messages_beside_an_answer_are_none() {
     let answer = move |body: String| {
         let message: Value = serde_json::from_str(&body).unwrap();
         if message["method"].is_null() {
-            heard.send(body.clone()).unwrap();
+            heard.send(body).unwrap();
         }
-        by_stream(body)
+        std::future::ready(by_stream(&message))
     };
     let router = Router::new().route("/mcp", axum::routing::post(answer));
     tokio::spawn(async move { axum::serve(listener, router).await });
@@ -422,9 +422,8 @@ async fn large_messages_beside_an_answer_are_none() {
 }
 
 /// Answers a call with a stream in which something large stands before the result.
-async fn by_stream(body: String) -> Response {
+fn by_stream(message: &Value) -> Response {
     static CHANGED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
-    let message: Value = serde_json::from_str(&body).unwrap();
     let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
     let large = "x".repeat(6 << 20);
     let beside = match message["params"]["name"].as_str() {
@@ -438,7 +437,7 @@ async fn by_stream(body: String) -> Response {
             CHANGED.store(true, std::sync::atomic::Ordering::SeqCst);
             json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": {"x": large}}})
         }
-        _ => return by_http_named(&message, CHANGED.load(std::sync::atomic::Ordering::SeqCst)),
+        _ => return by_http_named(message, CHANGED.load(std::sync::atomic::Ordering::SeqCst)),
     };
     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": text("the result")});
     let events = format!("data: {beside}\n\ndata: {answer}\n\n");
