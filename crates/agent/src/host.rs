@@ -55,6 +55,12 @@ pub trait Host: Send + Sync + fmt::Debug {
     /// Its tools, in the order in which the model is told of them.
     fn tools(&self) -> Vec<ToolSpec>;
 
+    /// The name that the tool `name` has where it comes from: a host may know it by
+    /// another one. Rules that people write are of this one.
+    fn own_name(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
     /// Whether it ends in time by itself, so that the limit for calls is not for it: an
     /// agent has its own.
     fn keeps_time(&self) -> bool {

@@ -133,7 +133,7 @@ pub struct CacheRules {
     /// How long, where no pattern matches; none is not at all.
     pub ttl: Set<Option<Duration>>,
     /// How long results of some tools are kept (none is not at all), by patterns of
-    /// `TOOL` or `HOST/TOOL`; the first that matches holds. Empty where `ttl` was
+    /// `TOOL` or `HOST/TOOL`; the longest that matches holds. Empty where `ttl` was
     /// switched off over the file.
     pub tools: Vec<(String, Option<Duration>)>,
     /// Bytes that it may hold; none is for the caller to choose.

@@ -173,6 +173,16 @@ fn check(given: &Sections, root: &Node, path: &Path, problems: &mut Problems) {
             problems.add(error);
         }
     }
+    // As a default it would be each sub-agent's, too.
+    for key in ["name", "description", "agents"] {
+        if let Some(member) = root.find(&["defaults", key]) {
+            let error = FileError::whole(path, "is one agent's own, and no default")
+                .at(member.at)
+                .of(format!("defaults.{key}"))
+                .hint("write it in the prompt file");
+            problems.add(error);
+        }
+    }
     let patterns = given.cache.iter().flat_map(|cache| cache.tools.keys());
     for pattern in patterns {
         if let Err(error) = globset::Glob::new(pattern) {

@@ -3,6 +3,9 @@
 //! `${NAME}` is the variable, `${NAME:-text}` has a default, `$${` is `${` itself.
 //! One that is not set and has no default is an error, told when what it stands
 //! in is used: a server that an agent does not use need not be set up.
+//!
+//! Some texts of a REST tool are templates that are read once more: what was put in
+//! there must not become a placeholder. `${$}` is a dollar to whoever reads them.
 
 use std::sync::LazyLock;
 
@@ -26,6 +29,12 @@ pub(crate) struct Unset {
 /// Keys below which nothing is put in: a schema may say `${` itself.
 const SCHEMAS: [&str; 2] = ["parametersSchema", "parameters_schema"];
 
+/// Members of a REST tool that are templates.
+const TEMPLATES: [&str; 3] = ["url", "headers", "bodyTemplate"];
+
+/// A dollar in a template.
+const DOLLAR: &str = "${$}";
+
 /// Puts variables into the texts of a file, and tells which are not set.
 pub(crate) fn expand(root: &mut Node, lookup: Lookup<'_>) -> Vec<Unset> {
     let mut walk = Walk {
@@ -33,6 +42,7 @@ pub(crate) fn expand(root: &mut Node, lookup: Lookup<'_>) -> Vec<Unset> {
         key: Vec::new(),
         unset: Vec::new(),
         own: Vec::new(),
+        is_template: false,
     };
     let place = root.at;
     walk.enter(root, place);
@@ -45,6 +55,8 @@ struct Walk<'l> {
     unset: Vec<Unset>,
     /// Names that the REST tool around puts in by itself: its parameters.
     own: Vec<String>,
+    /// The texts here are read once more.
+    is_template: bool,
 }
 
 impl Walk<'_> {
@@ -70,8 +82,18 @@ impl Walk<'_> {
                         continue;
                     }
                     self.key.push(member.key.clone());
+                    let is_rest = |section: &str| crate::node::camel(section) == "restTools";
                     let is_tool = match &*self.key {
-                        [section, _] => crate::node::camel(section) == "restTools",
+                        [section, _] => is_rest(section),
+                        [section, _, member] if is_rest(section) => {
+                            let member = crate::node::camel(member);
+                            self.is_template = TEMPLATES.contains(&&*member);
+                            false
+                        }
+                        [] | [_] => {
+                            self.is_template = false;
+                            false
+                        }
                         _ => false,
                     };
                     if is_tool {
@@ -97,14 +119,17 @@ impl Walk<'_> {
             return None;
         }
         let expanded = VARIABLE.replace_all(text, |found: &Captures<'_>| {
+            let dollar = if self.is_template { DOLLAR } else { "$" };
             let Some(name) = found.get(1).map(|name| name.as_str()) else {
-                return "${".to_owned();
+                return format!("{dollar}{{");
             };
             if self.own.iter().any(|own| own == name) {
                 return found[0].to_owned();
             }
             let default = || found.get(2).map(|text| text.as_str().to_owned());
-            (self.lookup)(name).or_else(default).unwrap_or_else(|| {
+            let value = (self.lookup)(name).or_else(default);
+            let value = value.map(|value| value.replace('$', dollar));
+            value.unwrap_or_else(|| {
                 self.unset.push(Unset {
                     key: self.key.clone(),
                     place,
@@ -183,5 +208,37 @@ mod tests {
         let mut node = crate::json::parse(text).unwrap();
         assert_eq!(expand(&mut node, &lookup), []);
         insta::assert_snapshot!(node.value(), @r#"{"restTools":{"t":{"parametersSchema":{"properties":{"id":{"pattern":"${A}"}}},"url":"https://one/${id}"},"u":{"url":"x"}}}"#);
+    }
+
+    #[test]
+    fn what_is_put_into_a_template_is_no_placeholder() {
+        let text = r#"{"restTools": {"t": {
+            "description": "${NESTED}", "url": "https://h/${NESTED}/$${id}/${id}/${PRICE}${id}",
+            "headers": {"X": "${NESTED}"}, "body_template": ["$${x}", {"a": "${NESTED}"}],
+            "query": ["${NESTED}"]
+        }}, "openapiSpecs": {"s": {"headers": {"X": "${NESTED}$${x}"}}}}"#;
+        let text = text.replace(
+            "\"query\"",
+            "\"parametersSchema\": {\"properties\": {\"id\": {}}}, \"query\"",
+        );
+        let mut node = crate::json::parse(&text).unwrap();
+        let lookup = |name: &str| match name {
+            "PRICE" => Some("5$".to_owned()),
+            name => lookup(name),
+        };
+        assert_eq!(expand(&mut node, &lookup), []);
+        let value = node.value();
+        let tool = &value["restTools"]["t"];
+        for (got, want) in [
+            (&tool["description"], "${A}"),
+            (&tool["url"], "https://h/${$}{A}/${$}{id}/${id}/5${$}${id}"),
+            (&tool["headers"]["X"], "${$}{A}"),
+            (&tool["body_template"][0], "${$}{x}"),
+            (&tool["body_template"][1]["a"], "${$}{A}"),
+            (&tool["query"][0], "${A}"),
+            (&value["openapiSpecs"]["s"]["headers"]["X"], "${A}${x}"),
+        ] {
+            assert_eq!(got, want);
+        }
     }
 }

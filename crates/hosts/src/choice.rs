@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use globset::{Glob, GlobMatcher};
+use globset::{Glob, GlobMatcher, escape};
 use spillgate_agent::{Given, Host, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
 
@@ -44,6 +44,19 @@ impl Choice {
         all.collect::<Result<_, _>>().map(Self)
     }
 
+    /// A choice of hosts by their names as they are, each with a glob of its tools; none
+    /// is all of them. For who knows the hosts: a name may have slashes.
+    pub fn of<H: AsRef<str>, T: AsRef<str>>(
+        chosen: &[(H, Option<T>)],
+    ) -> Result<Self, ChoiceError> {
+        let all = chosen.iter().map(|(host, tool)| {
+            let (host, tool) = (host.as_ref(), tool.as_ref().map(AsRef::as_ref));
+            let text = tool.map_or_else(|| host.to_owned(), |tool| format!("{host}/{tool}"));
+            Pattern::of(text, &escape(host), tool)
+        });
+        all.collect::<Result<_, _>>().map(Self)
+    }
+
     /// Whether a tool is chosen.
     #[must_use]
     pub fn has(&self, host: &str, tool: &str) -> bool {
@@ -53,8 +66,15 @@ impl Choice {
 
 impl Pattern {
     fn new(text: &str) -> Result<Self, ChoiceError> {
+        match text.trim().split_once('/') {
+            Some((host, tool)) => Self::of(text.to_owned(), host, Some(tool)),
+            None => Self::of(text.to_owned(), text.trim(), None),
+        }
+    }
+
+    fn of(text: String, host: &str, tool: Option<&str>) -> Result<Self, ChoiceError> {
         let wrong = |what: String| ChoiceError {
-            pattern: text.to_owned(),
+            pattern: text.clone(),
             what,
         };
         let glob = |part: &str| match part.is_empty() {
@@ -63,15 +83,8 @@ impl Pattern {
                 .map(|glob| glob.compile_matcher())
                 .map_err(|error| wrong(error.kind().to_string())),
         };
-        let (host, tool) = match text.trim().split_once('/') {
-            Some((host, tool)) => (glob(host)?, Some(glob(tool)?)),
-            None => (glob(text.trim())?, None),
-        };
-        Ok(Self {
-            text: text.to_owned(),
-            host,
-            tool,
-        })
+        let (host, tool) = (glob(host)?, tool.map(glob).transpose()?);
+        Ok(Self { text, host, tool })
     }
 
     fn has(&self, host: &str, tool: &str) -> bool {
@@ -155,6 +168,15 @@ impl Host for Known {
         tools
     }
 
+    fn own_name(&self, name: &str) -> String {
+        let own = locked(&self.names).own(self.place, name).map(str::to_owned);
+        own.map_or_else(|| name.to_owned(), |own| self.host.own_name(&own))
+    }
+
+    fn keeps_time(&self) -> bool {
+        self.host.keeps_time()
+    }
+
     fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given> {
         let own = locked(&self.names)
             .own(self.place, &call.name)
@@ -228,6 +250,35 @@ mod tests {
             let got = format!("{} | {}", names.join(" "), chosen.unmatched.join(" "));
             assert_eq!(got, want, "{patterns:?}");
         }
+    }
+
+    #[test]
+    fn a_tool_has_its_own_name_where_it_is_from() {
+        let chosen = chosen(&["git/log", "svn"]);
+        for (place, name, own) in [
+            (0, "git__log", "log"),
+            (1, "svn__log", "log"),
+            (1, "blame", "blame"),
+            (0, "gone", "gone"),
+        ] {
+            assert_eq!(chosen.hosts[place].own_name(name), own);
+        }
+    }
+
+    #[test]
+    fn hosts_are_chosen_by_names_with_slashes() {
+        let chosen = [("io.github.x/y", None), ("a[b", Some("r*"))];
+        let choice = Choice::of(&chosen).unwrap();
+        for (host, tool, is_chosen) in [
+            ("io.github.x/y", "t", true),
+            ("io.github.x", "y", false),
+            ("a[b", "read", true),
+            ("a[b", "write", false),
+        ] {
+            assert_eq!(choice.has(host, tool), is_chosen, "{host} {tool}");
+        }
+        let wrong = Choice::of(&[("a", Some("["))]).unwrap_err();
+        assert_eq!(wrong.pattern, "a/[");
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod openapi;
 mod rest;
 
 pub use choice::{Choice, ChoiceError, Chosen, choose};
-pub use mcp::{McpError, McpTools, OPENING, open_all};
+pub use mcp::{Leftovers, McpError, McpTools, OPENING, open_all};
 pub use openapi::{OpenApi, OpenApiError};
 pub use rest::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, RestError, RestTool, RestTools, Verb};
 

@@ -19,6 +19,8 @@ use sha2::{Digest, Sha256};
 use spillgate_llm::ToolCall;
 use tokio::task::spawn_blocking;
 
+use crate::host::Host;
+
 pub use directory::{CacheLimits, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache};
 pub use rules::CacheRules;
 pub(crate) use tee::{Stop, Teeing};
@@ -115,9 +117,13 @@ impl Caching {
     }
 
     /// Whether, and how, the result of this call may be kept.
-    pub(crate) fn wanted(&self, host: &str, call: &ToolCall) -> Option<Wanted> {
-        let ttl = self.rules.ttl(host, &call.name)?;
-        let key = CacheKey::of(&self.realm, host, call)?;
+    pub(crate) fn wanted(&self, host: &dyn Host, call: &ToolCall) -> Option<Wanted> {
+        let own = ToolCall {
+            name: host.own_name(&call.name),
+            ..call.clone()
+        };
+        let ttl = self.rules.ttl(host.name(), &own.name)?;
+        let key = CacheKey::of(&self.realm, host.name(), &own)?;
         Some(Wanted { key, ttl })
     }
 
@@ -149,7 +155,53 @@ impl Caching {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::future::BoxFuture;
+    use spillgate_extract::Scope;
+    use spillgate_llm::ToolSpec;
+
     use super::*;
+    use crate::host::Given;
+
+    /// Has a tool that the model knows by another name.
+    #[derive(Debug)]
+    struct Renamed(&'static str);
+
+    impl Host for Renamed {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn tools(&self) -> Vec<ToolSpec> {
+            Vec::new()
+        }
+
+        fn own_name(&self, name: &str) -> String {
+            name.trim_start_matches("one__").to_owned()
+        }
+
+        fn call<'a>(&'a self, _: &'a ToolCall, _: &'a Scope) -> BoxFuture<'a, Given> {
+            unreachable!("nobody calls it")
+        }
+    }
+
+    #[test]
+    fn rules_are_of_a_tools_own_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(spillgate_testkit::StoppedClock::default());
+        let cache = DirectoryCache::new(directory.path().into(), CacheLimits::default(), clock);
+        let hour = Some(Duration::from_secs(3600));
+        let rules = CacheRules::new(hour, [("one/push".to_owned(), None)]).unwrap();
+        let caching = Caching::new(Arc::new(cache), rules, "");
+        for (tool, is_kept) in [("one__push", false), ("push", false), ("one__pull", true)] {
+            let call = ToolCall {
+                id: "1".to_owned(),
+                name: tool.to_owned(),
+                arguments: "{}".to_owned(),
+            };
+            let wanted = caching.wanted(&Renamed("one"), &call);
+            assert_eq!(wanted.is_some(), is_kept, "{tool}");
+        }
+    }
 
     #[test]
     fn the_same_call_has_the_same_key() {

@@ -162,8 +162,7 @@ impl Orchestrator {
         let server = Some(host.name().to_owned());
         scope.note(|op| op.server.clone_from(&server));
         let caching = self.caching.as_ref();
-        let wanted =
-            caching.and_then(|caching| Some((caching, caching.wanted(host.name(), call)?)));
+        let wanted = caching.and_then(|caching| Some((caching, caching.wanted(&**host, call)?)));
         if let Some((caching, wanted)) = &wanted
             && let Some(body) = caching.kept(wanted).await
         {

@@ -18,13 +18,19 @@ const SECRETIVE: [&str; 3] = ["env", "headers", "header"];
 /// What names of secrets have in them.
 const WORDS: &str = "key|token|secret|passw|auth|cookie|credential|signature";
 
+/// Words that are names of secrets where they stand alone: `pat` is in `path`, too.
+const WHOLE: [&str; 4] = ["pat", "pass", "pw", "pwd"];
+
+/// What may stand before a secret.
+const SCHEMES: &str = "bearer|basic|token|apikey";
+
 /// Hides what may be a secret.
 pub(super) fn hide(value: &mut Value) {
     match value {
         Value::Object(members) => {
             for (key, value) in members {
                 let is_secret = SECRETIVE.contains(&&*key.to_lowercase());
-                match is_secret || (value.is_string() && is_secret_name(key)) {
+                match is_secret || is_secret_name(key) {
                     true => hide_all(value),
                     false => hide(value),
                 }
@@ -53,13 +59,17 @@ fn hide_all(value: &mut Value) {
         Value::String(text) => HIDDEN.clone_into(text),
         Value::Object(members) => members.values_mut().for_each(hide_all),
         Value::Array(elements) => elements.iter_mut().for_each(hide_all),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Number(_) => *value = HIDDEN.into(),
+        Value::Null | Value::Bool(_) => {}
     }
 }
 
 fn is_secret_name(name: &str) -> bool {
-    let name = name.to_lowercase();
-    WORDS.split('|').any(|word| name.contains(word))
+    static WORD: LazyLock<Regex> = LazyLock::new(|| pattern("[A-Z]?[a-z]+|[A-Z]+"));
+    let lower = name.to_lowercase();
+    let mut words = WORD.find_iter(name);
+    WORDS.split('|').any(|word| lower.contains(word))
+        || words.any(|word| WHOLE.contains(&&*word.as_str().to_lowercase()))
 }
 
 /// Whether the next argument is a secret.
@@ -68,22 +78,29 @@ fn is_secret_flag(text: &str) -> bool {
 }
 
 /// A text without the secrets that stand in it: user and password of a URL, and what
-/// follows a name such as `api_key=` or `Authorization:`.
+/// follows a name such as `api_key=`, or, to the end, `Authorization:`.
 fn masked(text: &str) -> String {
     static USER: LazyLock<Regex> = LazyLock::new(|| pattern(r"://[^/@\s]+@"));
-    static NAMED: LazyLock<Regex> = LazyLock::new(|| {
-        pattern(&format!(
-            r"(?i)([\w-]*(?:{WORDS})[\w-]*\s*[=:]\s*(?:(?:bearer|basic)\s+)?)([^\s&]+)"
-        ))
+    static NAMED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
+        let (whole, name) = (WHOLE.join("|"), r"[\w-]*");
+        let name = format!(r"\b(?:{name}(?:{WORDS}){name}|(?:{name}[-_])?(?:{whole}))");
+        let scheme = format!(r"(?:(?:{SCHEMES})\s+)?");
+        [
+            pattern(&format!(r"(?is)({name}\s*:\s*{scheme})(\S.*)$")),
+            pattern(&format!(r"(?i)({name}\s*=\s*{scheme})([^\s&]+)")),
+        ]
     });
-    let text = USER.replace_all(text, "://[hidden]@");
-    let named = NAMED.replace_all(&text, |found: &Captures<'_>| {
-        match variable(&found[2]).is_some() {
-            true => found[0].to_owned(),
-            false => format!("{}{HIDDEN}", &found[1]),
-        }
-    });
-    named.into_owned()
+    let mut text = USER.replace_all(text, "://[hidden]@").into_owned();
+    for named in &*NAMED {
+        let shown = named.replace_all(&text, |found: &Captures<'_>| {
+            match variable(&found[2]).is_some() || &found[2] == HIDDEN {
+                true => found[0].to_owned(),
+                false => format!("{}{HIDDEN}", &found[1]),
+            }
+        });
+        text = shown.into_owned();
+    }
+    text
 }
 
 fn pattern(text: &str) -> Regex {
@@ -114,6 +131,14 @@ mod tests {
             (
                 json!({ "args": ["--header", "Authorization: Bearer abc", "X-Auth:${A}", "--key", "${K}"] }),
                 json!({ "args": ["--header", "Authorization: Bearer [hidden]", "X-Auth:${A}", "--key", "${K}"] }),
+            ),
+            (
+                json!({ "args": ["--header", "Authorization: token ghp_X and more", "Cookie: a=b; c=d", "--pat", "X", "--path", "/p", "--pwd=X", "Authorization: ApiKey X", "X-Auth: two words", "pat: X"] }),
+                json!({ "args": ["--header", "Authorization: token [hidden]", "Cookie: [hidden]", "--pat", "[hidden]", "--path", "/p", "--pwd=[hidden]", "Authorization: ApiKey [hidden]", "X-Auth: [hidden]", "pat: [hidden]"] }),
+            ),
+            (
+                json!({ "token": ["X", { "a": 5, "b": "${B}", "c": true }], "auth": { "pw": "X", "user": "u" }, "login": { "pw": "X", "githubPat": "X", "path": "/p" } }),
+                json!({ "token": ["[hidden]", { "a": "[hidden]", "b": "${B}", "c": true }], "auth": { "pw": "[hidden]", "user": "[hidden]" }, "login": { "pw": "[hidden]", "githubPat": "[hidden]", "path": "/p" } }),
             ),
         ] {
             let mut value = given;

@@ -9,7 +9,7 @@ use crate::keys::{InputFormat, OutputFormat, Settings};
 use crate::node::Node;
 use crate::problem::{FileError, Problems};
 use crate::prompt::read_text;
-use crate::source::Set;
+use crate::source::{Set, Source};
 use crate::{json, yaml};
 
 impl Run<'_> {
@@ -25,7 +25,7 @@ impl Run<'_> {
         });
         let schema = self.schema(
             "output",
-            format.value == OutputFormat::Json,
+            (format.value == OutputFormat::Json, &format.source),
             |of| of.output.as_ref()?.schema.clone(),
             |of| of.output.as_ref()?.schema_ref.clone(),
         );
@@ -43,32 +43,44 @@ impl Run<'_> {
         });
         let schema = self.schema(
             "input",
-            format.value == InputFormat::Json,
+            (format.value == InputFormat::Json, &format.source),
             |of| of.input.as_ref()?.schema.clone(),
             |of| of.input.as_ref()?.schema_ref.clone(),
         );
         (format, schema)
     }
 
+    /// The schema; `format` tells whether the format is JSON, and who said so.
     fn schema(
         &mut self,
         of: &'static str,
-        is_json: bool,
+        (is_json, format): (bool, &Source),
         given: impl Fn(&Settings) -> Option<Value>,
         named: impl Fn(&Settings) -> Option<PathBuf>,
     ) -> Set<Option<Value>> {
-        let given = self.layers.pick_in(&[of, "schema"], given);
-        let named = self.layers.pick_in(&[of, "schemaRef"], named);
+        let layers = self.layers;
+        // Who chose another format nearer by has done without a schema that is farther.
+        let counts = |source: &Source| is_json || layers.rank(source) <= layers.rank(format);
+        let given = layers.pick_in(&[of, "schema"], given);
+        let given = given.filter(|set| counts(&set.source));
+        let named = layers.pick_in(&[of, "schemaRef"], named);
+        let named = named.filter(|set| counts(&set.source));
         let set = match (given, named) {
             (None, None) => Set::built_in(None),
-            (Some(given), Some(named)) if of_one(&given, &named) => {
+            (Some(given), Some(named))
+                if layers.rank(&given.source) == layers.rank(&named.source) =>
+            {
                 let what = "stands beside `schema`";
                 let key = format!("{of}.schemaRef");
                 let error = named.source.wrong(&key, what);
                 self.problems.add(error.hint("keep one of them"));
                 given.map(Some)
             }
-            (Some(given), named) if is_nearer(&given, named.as_ref()) => given.map(Some),
+            (Some(given), Some(named))
+                if layers.rank(&given.source) < layers.rank(&named.source) =>
+            {
+                given.map(Some)
+            }
             (_, Some(named)) => self.in_file(of, &named),
             (Some(given), None) => given.map(Some),
         };
@@ -116,28 +128,6 @@ impl Run<'_> {
             }
         };
         named.clone().map(|_| value)
-    }
-}
-
-/// Whether both are said by the same file.
-fn of_one<A, B>(one: &Set<A>, other: &Set<B>) -> bool {
-    use crate::source::Source::{CommandLine, File};
-    match (&one.source, &other.source) {
-        (CommandLine, CommandLine) => true,
-        (File { path: one, .. }, File { path: other, .. }) => one == other,
-        _ => false,
-    }
-}
-
-/// Whether the schema is said nearer than the path of one is.
-fn is_nearer(given: &Set<Value>, named: Option<&Set<PathBuf>>) -> bool {
-    use crate::source::Source::{CommandLine, File};
-    match (&given.source, named.map(|named| &named.source)) {
-        (_, None) | (CommandLine, _) => true,
-        (_, Some(CommandLine)) => false,
-        // A prompt file says `output.…`, a configuration `defaults.output.…`.
-        (File { key, .. }, Some(_)) => !key.starts_with("defaults."),
-        _ => false,
     }
 }
 

@@ -54,6 +54,19 @@ impl<'l> Layers<'l> {
         Some(of_file(file, &path, value))
     }
 
+    /// How far away a source is: of two, the one with the smaller rank is heard.
+    pub(super) fn rank(&self, source: &Source) -> usize {
+        match source {
+            Source::CommandLine => 0,
+            Source::File { path, .. } if *path == self.prompt.path => 1,
+            Source::File { path, .. } => {
+                let place = self.files.iter().position(|file| file.path == *path);
+                place.map_or(usize::MAX, |place| place + 2)
+            }
+            Source::BuiltIn => usize::MAX,
+        }
+    }
+
     fn of_prompt<T>(&self, path: &[&str], value: T) -> Set<T> {
         let PromptFile {
             path: file, root, ..

@@ -115,10 +115,7 @@ fn choose(
     known: &[ToolSource],
     chosen: &mut Vec<ToolSource>,
 ) -> Result<(), (String, String)> {
-    let (of, tools) = match name.split_once('/') {
-        Some((of, tools)) => (of.trim(), Some(tools.trim())),
-        None => (name.trim(), None),
-    };
+    let (of, tools) = parts(name.trim(), known);
     let glob = |text: &str| {
         Glob::new(text).map_err(|error| {
             let what = format!("{} is no pattern: {}", quoted(name), error.kind());
@@ -156,6 +153,21 @@ fn choose(
         add(source, tools, chosen);
     }
     Ok(())
+}
+
+/// The name of a source, and the pattern of tools behind it. Names have slashes where
+/// they are those of a registry: `io.github.owner/name`.
+fn parts<'n>(name: &'n str, known: &[ToolSource]) -> (&'n str, Option<&'n str>) {
+    let mut slashes = name.rmatch_indices('/').map(|(at, _)| at);
+    let is_known = |name: &str| known.iter().any(|one| one.entry.name() == name);
+    if is_known(name) {
+        return (name, None);
+    }
+    let at = slashes.find(|&at| is_known(name[..at].trim()));
+    match at.or_else(|| name.find('/')) {
+        Some(at) => (name[..at].trim(), Some(name[at + 1..].trim())),
+        None => (name, None),
+    }
 }
 
 fn add(source: &ToolSource, tools: Option<&str>, chosen: &mut Vec<ToolSource>) {

@@ -292,7 +292,7 @@ fn a_name_is_of_one_section() {
 fn what_variables_stand_for_is_used_and_not_shown() {
     let file = config(
         "x/.ai-agent.json",
-        r#"{"defaults": {"models": "${MODEL}", "toolOutput": {"storeDir": "${DIR}/x"}, "agents": ["${DIR}/a.ai"], "tools": ["${DIR}"], "output": {"format": "json", "schemaRef": "${DIR}/s.json"}}}"#,
+        r#"{"defaults": {"models": "${MODEL}", "toolOutput": {"storeDir": "${DIR}/x"}, "tools": ["${DIR}"], "output": {"format": "json", "schemaRef": "${DIR}/s.json"}}}"#,
     );
     let front = |front: &str| {
         resolve(
@@ -310,9 +310,8 @@ fn what_variables_stand_for_is_used_and_not_shown() {
         assert!(!problems.contains(secret), "{problems}");
     }
     insta::assert_snapshot!(problems, @"
-    x/.ai-agent.json:1:88: defaults.agents[0]: it is no file; paths are from the directory of the file
-    x/.ai-agent.json:1:114: defaults.tools[0]: names no tools; its value is not shown; no .ai-agent.json has servers or tools
-    x/.ai-agent.json:1:154: defaults.output.schemaRef: the file that it names is no schema
+    x/.ai-agent.json:1:87: defaults.tools[0]: names no tools; its value is not shown; no .ai-agent.json has servers or tools
+    x/.ai-agent.json:1:127: defaults.output.schemaRef: the file that it names is no schema
     ");
 }
 
@@ -343,6 +342,56 @@ fn the_cache_of_a_prompt_file_is_over_that_of_the_configuration() {
     assert_eq!(all.max_bytes.value, Some(1 << 20));
     assert_eq!(all.dir.value.as_deref(), Some(Path::new("/home/me/cache")));
     assert_eq!(rules("", &[]).ttl.value, None);
+}
+
+#[test]
+fn of_a_schema_and_a_path_the_nearer_counts() {
+    let output = |path: &str, output: &str| {
+        config(path, &format!(r#"{{"defaults": {{"output": {output}}}}}"#))
+    };
+    let given = r#"{"format": "json", "schema": {"title": "near"}}"#;
+    let files = [
+        output("near.json", given),
+        output("far.json", r#"{"schemaRef": "no-such-file.json"}"#),
+    ];
+    let agent = resolve(&Settings::default(), &prompt("models: a/b"), &files).unwrap();
+    assert_eq!(agent.output_schema.value.unwrap()["title"], "near");
+    let over = Settings {
+        output: Some(serde_json::from_str(r#"{"format": "markdown"}"#).unwrap()),
+        ..Settings::default()
+    };
+    let near = prompt("models: a/b\noutput: {format: json, schema: {}}");
+    let agent = resolve(&over, &near, &files).unwrap();
+    assert_eq!(agent.output_schema.value, None, "the format is nearer");
+}
+
+#[test]
+fn names_may_have_slashes() {
+    let text =
+        r#"{"mcpServers": {"io.github.x/y": {"command": "y"}, "io.github.x": {"command": "x"}}}"#;
+    let files = [config("near.json", text)];
+    for (tools, want) in [
+        ("io.github.x/y", "io.github.x/y []"),
+        ("io.github.x/y/read_*", r#"io.github.x/y ["read_*"]"#),
+        ("io.github.x/z", r#"io.github.x ["z"]"#),
+    ] {
+        let front = format!("models: a/b\ntools: [{tools}]");
+        let agent = resolve(&Settings::default(), &prompt(&front), &files).unwrap();
+        let chosen = agent.tools.iter();
+        let chosen = chosen.map(|one| format!("{} {:?}", one.entry.name(), one.only));
+        assert_eq!(chosen.collect::<Vec<_>>().join("; "), want, "{tools}");
+    }
+}
+
+#[test]
+fn what_is_one_agents_own_is_no_default() {
+    let text = r#"{"defaults": {"name": "x", "description": "y", "agents": ["r.ai"]}}"#;
+    let told = ConfigFile::parse(text, Path::new("f.json"), &lookup).unwrap_err();
+    insta::assert_snapshot!(told, @"
+    f.json:1:15: defaults.name: is one agent's own, and no default; write it in the prompt file
+    f.json:1:28: defaults.description: is one agent's own, and no default; write it in the prompt file
+    f.json:1:48: defaults.agents: is one agent's own, and no default; write it in the prompt file
+    ");
 }
 
 #[test]

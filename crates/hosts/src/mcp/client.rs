@@ -12,13 +12,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_gateway::{GatewayError, Hub, Incoming, Session};
-use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, Refusal, Sink, messages, object_in};
-use tokio::runtime::Handle;
+use spillgate_wire::{
+    Envelope, Frame, Item, Key, Parcel, Refusal, Sink, Spooled, messages, object_in,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
+use super::leftovers::Leftovers;
 use crate::locked;
 
 /// How often is looked whether a server has ended, and how many times.
@@ -35,6 +37,8 @@ pub(crate) struct Peer {
     /// Numbers requests.
     next: AtomicU64,
     writer: AbortHandle,
+    /// Ends the server if nobody else does.
+    leftovers: Leftovers,
 }
 
 impl fmt::Debug for Peer {
@@ -58,7 +62,7 @@ struct Inbox {
 
 impl Peer {
     /// A client of the only server of `hub`. Nothing is opened yet.
-    pub(crate) fn new(hub: &Arc<Hub>) -> Self {
+    pub(crate) fn new(hub: &Arc<Hub>, leftovers: &Leftovers) -> Self {
         let (outbox, frames) = unbounded_channel();
         let inbox = Arc::new(Inbox {
             waiting: Mutex::default(),
@@ -73,6 +77,7 @@ impl Peer {
             inbox,
             next: AtomicU64::new(1),
             writer: writer.abort_handle(),
+            leftovers: leftovers.clone(),
         }
     }
 
@@ -161,15 +166,20 @@ impl Peer {
         self.writer.abort();
         locked(&self.inbox.waiting).clear();
     }
+
+    /// Nobody uses it any more: it is ended aside, unless it is closed.
+    pub(crate) fn abandon(&self) {
+        self.writer.abort();
+        if !self.inbox.is_closed.swap(true, Ordering::SeqCst) {
+            locked(&self.inbox.waiting).clear();
+            self.leftovers.end(Arc::clone(&self.session));
+        }
+    }
 }
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        self.writer.abort();
-        if let Ok(runtime) = Handle::try_current() {
-            let session = Arc::clone(&self.session);
-            runtime.spawn(async move { session.close(true).await });
-        }
+        self.abandon();
     }
 }
 
@@ -214,13 +224,38 @@ impl Inbox {
 
     /// Takes one message of a frame that is in memory.
     fn heard(&self, frame: &Frame, envelope: &Envelope<'_>) {
-        match (envelope.method.as_deref(), envelope.id, frame) {
-            (None, Some(_), Frame::Memory(bytes)) => {
+        match frame {
+            Frame::Memory(bytes) if envelope.is_response() => {
                 let answer = Frame::Memory(bytes.clone());
                 self.tell(envelope.key().as_ref(), Ok(answer));
             }
-            (Some(method), Some(id), _) => self.answer(method, id),
-            (Some("notifications/tools/list_changed"), None, _) => self.changed.notify_one(),
+            _ => self.asked(envelope),
+        }
+    }
+
+    /// Takes what is too large for the memory; `of` is the request on whose stream it
+    /// came.
+    fn heard_large(&self, of: Option<&Key>, spooled: Box<Spooled>) {
+        let messages = spooled.messages();
+        let answer = messages.iter().find(|one| one.is_response());
+        let key = match spooled.is_sound() {
+            true => answer.and_then(Envelope::key),
+            // Nobody can read what it is: most likely what was asked for.
+            false => of.cloned(),
+        };
+        // Beside an answer, or instead of it, there are requests and notifications.
+        for envelope in messages.iter().filter(|one| !one.is_response()) {
+            self.asked(envelope);
+        }
+        drop(messages);
+        self.tell(key.as_ref(), Ok(Frame::Spooled(spooled)));
+    }
+
+    /// Takes a request or a notification.
+    fn asked(&self, envelope: &Envelope<'_>) {
+        match (envelope.method.as_deref(), envelope.id) {
+            (Some(method), Some(id)) => self.answer(method, id),
+            (Some("notifications/tools/list_changed"), None) => self.changed.notify_one(),
             _ => {}
         }
     }
@@ -244,13 +279,7 @@ impl Sink for Inbox {
     fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
         let of = parcel.of.as_ref();
         match parcel.item {
-            Item::Message(Frame::Spooled(spooled)) => {
-                let messages = spooled.messages();
-                let answer = messages.iter().find(|one| one.is_response());
-                let key = answer.and_then(Envelope::key).or_else(|| of.cloned());
-                drop(messages);
-                self.tell(key.as_ref(), Ok(Frame::Spooled(spooled)));
-            }
+            Item::Message(Frame::Spooled(spooled)) => self.heard_large(of, spooled),
             Item::Message(frame) => {
                 let bytes = frame.in_memory().cloned().unwrap_or_default();
                 for envelope in messages(&bytes) {

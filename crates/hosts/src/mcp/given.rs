@@ -84,6 +84,13 @@ struct Failure<'a> {
     data: Option<&'a RawValue>,
 }
 
+/// Data of an error of the gateway's own.
+#[derive(Deserialize)]
+struct Ours<'a> {
+    #[serde(borrow, default)]
+    fault: Option<&'a RawValue>,
+}
+
 /// What an answer to `tools/call` gives. Looks into files.
 pub(crate) fn of_answer(frame: Frame) -> Given {
     let read = match frame {
@@ -206,7 +213,7 @@ impl Found<'_> {
         // The gateway's own says whose fault it was, and names the server in its message.
         if let Some(data) = data
             && !self.place.is_hole(data.get())
-            && !data.get().contains("\"fault\"")
+            && object::<Ours<'_>>(data).is_none_or(|ours| ours.fault.is_none())
         {
             pieces.push(Piece::Words("\n".to_owned()));
             pieces.push(self.as_it_stands(data));

@@ -8,6 +8,7 @@
 mod body;
 mod client;
 mod given;
+mod leftovers;
 mod listing;
 
 use std::fmt;
@@ -28,6 +29,7 @@ use tokio::time::timeout;
 
 use crate::locked;
 use client::Peer;
+pub use leftovers::Leftovers;
 
 /// How long a server may take to greet and to list its tools, unless another time is
 /// given: launchers such as `npx` may fetch it first.
@@ -67,46 +69,65 @@ impl fmt::Debug for McpTools {
 
 /// Opens these servers, all at once; each has its own outcome, in their order, and the
 /// caller decides whether to go on without those that failed. `gateway` says how
-/// servers are reached; its own servers are not looked at.
+/// servers are reached; its own servers are not looked at. Where the opening may be given
+/// up, [`Leftovers::open_all`] tells when what was started has ended.
 pub async fn open_all(
     gateway: &Gateway,
     servers: &[Server],
     patience: Duration,
 ) -> Vec<Result<McpTools, McpError>> {
-    let opened = servers.iter().map(|server| async move {
-        let mut own = server.clone();
-        if let Via::Command(command) = &mut own.spec.via {
-            // A person watches the agent, not its servers.
-            command.log = ServerLog::LastWords;
-        }
-        let hub = Hub::relay(Gateway {
-            servers: vec![own],
-            ..gateway.clone()
+    let leftovers = Leftovers::default();
+    leftovers.open_all(gateway, servers, patience).await
+}
+
+impl Leftovers {
+    /// As [`open_all`]. Whatever was started and is not used is waited for by
+    /// [`Leftovers::ended`]: where this future is dropped, and where one of the opened
+    /// is dropped that nobody closed.
+    pub async fn open_all(
+        &self,
+        gateway: &Gateway,
+        servers: &[Server],
+        patience: Duration,
+    ) -> Vec<Result<McpTools, McpError>> {
+        let opened = servers.iter().map(|server| async move {
+            let mut own = server.clone();
+            if let Via::Command(command) = &mut own.spec.via {
+                // A person watches the agent, not its servers.
+                command.log = ServerLog::LastWords;
+            }
+            let hub = Hub::relay(Gateway {
+                servers: vec![own],
+                ..gateway.clone()
+            });
+            McpTools::open(&server.spec.name, &hub, patience, self).await
         });
-        McpTools::open(&server.spec.name, &hub, patience).await
-    });
-    join_all(opened).await
+        join_all(opened).await
+    }
 }
 
 impl McpTools {
     /// Opens the only server of `hub` (made with [`Hub::relay`]), greets it and lists
-    /// its tools, all of it within `patience`.
-    pub async fn open(name: &str, hub: &Arc<Hub>, patience: Duration) -> Result<Self, McpError> {
-        let failed = |what: String| McpError {
-            server: name.to_owned(),
-            what,
+    /// its tools, all of it within `patience`. One that fails has ended when the error
+    /// is told; one that is not closed ends with `leftovers`.
+    pub async fn open(
+        name: &str,
+        hub: &Arc<Hub>,
+        patience: Duration,
+        leftovers: &Leftovers,
+    ) -> Result<Self, McpError> {
+        let peer = Arc::new(Peer::new(hub, leftovers));
+        let greeting = match timeout(patience, greeted(&peer)).await {
+            Ok(Ok(greeting)) => Ok(greeting),
+            Ok(Err(what)) => Err(peer.how_it_ended().await.unwrap_or(what)),
+            Err(_) => Err(format!("was not ready within {} s", patience.as_secs_f64())),
         };
-        let peer = Arc::new(Peer::new(hub));
-        let opened = timeout(patience, greeted(&peer));
-        let greeting = match opened.await {
-            Ok(Ok(greeting)) => greeting,
-            Ok(Err(what)) => {
-                let how = peer.how_it_ended().await;
-                return Err(failed(how.unwrap_or(what)));
-            }
-            Err(_) => {
-                let seconds = patience.as_secs_f64();
-                return Err(failed(format!("was not ready within {seconds} s")));
+        let greeting = match greeting {
+            Ok(greeting) => greeting,
+            Err(what) => {
+                peer.close(true).await;
+                let server = name.to_owned();
+                return Err(McpError { server, what });
             }
         };
         let tools = Arc::new(Mutex::new(greeting.tools));
@@ -141,6 +162,8 @@ impl McpTools {
 impl Drop for McpTools {
     fn drop(&mut self) {
         self.refresher.abort();
+        // The refresher has it, too, and goes in its own time.
+        self.peer.abandon();
     }
 }
 

@@ -7,6 +7,10 @@ use super::Broken;
 /// References that may lead to each other before something is found.
 const MOST_STEPS: usize = 32;
 
+/// Values that a document in YAML may have: the largest that are published have some
+/// two million.
+const MOST_NODES: usize = 4_000_000;
+
 /// A document, and where its parts are.
 #[derive(Debug)]
 pub(crate) struct Document {
@@ -76,8 +80,7 @@ impl Document {
         let text = text.trim_start_matches('\u{feff}');
         let root: Value = match text.trim_start().starts_with('{') {
             true => serde_json::from_str(text).map_err(|error| error.to_string()),
-            // Aliases and depth are bounded there.
-            false => serde_saphyr::from_str(text).map_err(|error| first_line(&error.to_string())),
+            false => of_yaml(text, MOST_NODES),
         }
         .map_err(|what| Broken::new("", what))?;
         let version = root["openapi"].as_str();
@@ -162,6 +165,35 @@ fn percent_decoded(pointer: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Aliases and depth are bounded by default.
+fn of_yaml(text: &str, most_nodes: usize) -> Result<Value, String> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_nodes: most_nodes,
+            max_events: 4 * most_nodes,
+        },
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let what = first_line(&error.to_string());
+        match what.contains("budget breached") {
+            true => format!("{what}: it is too large for YAML; use its JSON form"),
+            false => what,
+        }
+    })
+}
+
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_has_so_many_values() {
+        assert!(of_yaml("[1, 2, 3]", 4).is_ok());
+        let told = of_yaml("[1, 2, 3, 4]", 4).unwrap_err();
+        insta::assert_snapshot!(told, @"error: line 1 column 11: budget breached: Nodes { nodes: 5 }: it is too large for YAML; use its JSON form");
+    }
 }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
-use crate::rest::{Patience, RestTools, Verb, fetch};
+use crate::rest::{Patience, RestTools, Verb, fetch, origin};
 use document::Document;
 
 /// Bytes that a document may have.
@@ -55,16 +55,20 @@ pub struct OpenApi {
     pub timeout_s: Option<u32>,
 }
 
+/// What may be told of a document's place: a file, or the host of an address.
+fn shown(spec: &str) -> String {
+    origin(spec).unwrap_or_else(|| spec.to_owned())
+}
+
 fn only_get() -> Vec<Verb> {
     vec![Verb::Get]
 }
 
 impl fmt::Debug for OpenApi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let spec = self.spec.split('?').next();
         let headers: Vec<&String> = self.headers.keys().collect();
         f.debug_struct("OpenApi")
-            .field("spec", &spec.unwrap_or_default())
+            .field("spec", &shown(&self.spec))
             .field("headers", &headers)
             .field("methods", &self.methods)
             .finish_non_exhaustive()
@@ -75,7 +79,7 @@ impl fmt::Debug for OpenApi {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the OpenAPI document {source_name}: {at}{what}", at = self.at())]
 pub struct OpenApiError {
-    /// The file or address, without what stands behind `?`.
+    /// The file, or the address without what stands behind its host.
     pub source_name: String,
     /// Where in it, as a JSON pointer; empty for the document itself.
     pub pointer: String,
@@ -121,7 +125,11 @@ impl Wanted {
             let mut set = GlobSetBuilder::new();
             for pattern in patterns {
                 let glob = Glob::new(pattern);
-                set.add(glob.map_err(|error| Broken::new("", format!("`{member}`: {error}")))?);
+                // The pattern itself may have come from a variable.
+                let wrong = |error: globset::Error| {
+                    Broken::new("", format!("`{member}`: {}", error.kind()))
+                };
+                set.add(glob.map_err(wrong)?);
             }
             set.build()
                 .map_err(|error| Broken::new("", format!("`{member}`: {error}")))
@@ -161,9 +169,8 @@ impl OpenApi {
         directory: &Path,
         client: Client,
     ) -> Result<RestTools, OpenApiError> {
-        let shown = self.spec.split('?').next().unwrap_or_default().to_owned();
         let failed = |Broken { pointer, what }| OpenApiError {
-            source_name: shown.clone(),
+            source_name: shown(&self.spec),
             pointer,
             what,
         };

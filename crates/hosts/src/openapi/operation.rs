@@ -1,6 +1,6 @@
 //! Which tool is an operation?
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -12,13 +12,18 @@ use super::document::{At, Document};
 use super::schema::Schemas;
 use super::{Broken, OpenApi, Wanted};
 use crate::names::fitting;
-use crate::rest::{BodyForm, Plan, PlanBody, Template, Verb};
+use crate::rest::{BodyForm, Plan, PlanBody, Template, Verb, escaped};
 
 /// Tools of one document: a model can choose among so many, and hardly among more.
 const MOST_TOOLS: usize = 500;
 
+/// Bytes of the schemas of one document, and of one operation: a model reads all of
+/// them. Where there is no room anything is allowed.
+const MOST_BYTES: usize = 8 << 20;
+const MOST_OF_ONE: usize = 64 << 10;
+
 /// Characters of a description.
-const LONGEST: usize = 1500;
+pub(super) const LONGEST: usize = 1500;
 
 /// Headers that parameters of OpenAPI cannot set.
 const NOT_PARAMETERS: [&str; 3] = ["accept", "authorization", "content-type"];
@@ -42,8 +47,39 @@ pub(crate) fn tools(
     address: Option<&Url>,
 ) -> Result<Tools, Broken> {
     let base = base(api, document, address)?;
-    let mut tools: BTreeMap<String, usize> = BTreeMap::new();
-    let mut made = Vec::new();
+    let operations = operations(wanted, document)?;
+    if operations.len() > MOST_TOOLS {
+        let many = operations.len();
+        let what = format!(
+            "{many} operations would be tools; name those that are needed in `include` ({MOST_TOOLS} at most)"
+        );
+        return Err(Broken::new("/paths", what));
+    }
+    let (mut left, mut made) = (MOST_BYTES, Tools::new());
+    let mut given = BTreeSet::new();
+    for (name, item, operation) in operations {
+        let Some((mut spec, plan)) = operation.tool(api, &item, &base, &mut left)? else {
+            continue;
+        };
+        spec.name = unused(&fitting(&name), &given);
+        given.insert(spec.name.clone());
+        made.push((spec, plan));
+    }
+    match made.len() {
+        0 => Err(Broken::new(
+            "/paths",
+            "has no operation that `include`, `exclude` and `methods` let be",
+        )),
+        _ => Ok(made),
+    }
+}
+
+/// The operations that are wanted, each with its name and its path's item.
+fn operations<'a>(
+    wanted: &Wanted,
+    document: &'a Document,
+) -> Result<Vec<(String, At<'a>, Operation<'a>)>, Broken> {
+    let mut operations = Vec::new();
     let paths = document.root().get("paths");
     for (path, item) in paths.iter().flat_map(At::members) {
         let item = document.resolved(item)?;
@@ -51,41 +87,26 @@ pub(crate) fn tools(
             let Some(at) = item.get(method) else { continue };
             let own = at.text("operationId").map(str::to_owned);
             let name = own.unwrap_or_else(|| format!("{method}_{}", path.trim_matches('/')));
-            if !wanted.has(verb, &name) {
-                continue;
+            if wanted.has(verb, &name) {
+                let operation = Operation {
+                    document,
+                    at,
+                    path,
+                    verb,
+                };
+                operations.push((name, item.clone(), operation));
             }
-            let operation = Operation {
-                document,
-                at,
-                path,
-                verb,
-            };
-            let Some((mut spec, plan)) = operation.tool(api, &item, &base)? else {
-                continue;
-            };
-            let name = fitting(&name);
-            let times = tools.entry(name.clone()).or_default();
-            *times += 1;
-            spec.name = match *times {
-                1 => name,
-                times => fitting(&format!("{}_{times}", clip_to(&name, 60))),
-            };
-            made.push((spec, plan));
         }
     }
-    match made.len() {
-        0 => Err(Broken::new(
-            "/paths",
-            "has no operation that `include`, `exclude` and `methods` let be",
-        )),
-        many if many > MOST_TOOLS => Err(Broken::new(
-            "/paths",
-            format!(
-                "{many} operations would be tools; name those that are needed in `include` ({MOST_TOOLS} at most)"
-            ),
-        )),
-        _ => Ok(made),
-    }
+    Ok(operations)
+}
+
+/// The name, or one like it that no tool has.
+fn unused(name: &str, given: &BTreeSet<String>) -> String {
+    let numbered = (2..).map(|n: u32| fitting(&format!("{}_{n}", clip_to(name, 60))));
+    let mut all = std::iter::once(name.to_owned()).chain(numbered);
+    all.find(|name| !given.contains(name))
+        .expect("invariant: there are more numbers than names")
 }
 
 fn clip_to(text: &str, most: usize) -> String {
@@ -142,6 +163,7 @@ impl<'a> Operation<'a> {
         api: &OpenApi,
         item: &At<'a>,
         base: &str,
+        left: &mut usize,
     ) -> Result<Option<(ToolSpec, Plan)>, Broken> {
         let mut parameters = self.parameters(item)?;
         // Cookies are a browser's: nobody here has any.
@@ -152,7 +174,7 @@ impl<'a> Operation<'a> {
             return Ok(None);
         }
         parameters.retain(|one| one.place != "cookie");
-        let mut schemas = Schemas::new(self.document);
+        let mut schemas = Schemas::new(self.document, MOST_OF_ONE.min(*left));
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for one in &parameters {
             let schema = one.schema(&mut schemas)?;
@@ -161,14 +183,17 @@ impl<'a> Operation<'a> {
                 required.push(one.argument.clone());
             }
         }
+        let mut content_type = None;
         let body = match self.body(&mut schemas)? {
             Found::Nothing => None,
             Found::Unusable => return Ok(None),
             Found::Body {
                 schema,
                 form,
+                kind,
                 is_required,
             } => {
+                content_type = kind;
                 let name = free("body", &properties);
                 properties.insert(name.clone(), schema);
                 if is_required {
@@ -177,15 +202,12 @@ impl<'a> Operation<'a> {
                 Some(PlanBody::Argument(name, form))
             }
         };
-        let schema = json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        });
+        *left = left.saturating_sub(schemas.taken());
+        let schema = of_arguments(properties, required);
         let mut plan = self.plan(api, base, &schema)?;
         self.place(&mut plan, &parameters)?;
         plan.body = body;
+        self.say_type(&mut plan, content_type)?;
         let spec = ToolSpec {
             name: String::new(),
             description: self.description(),
@@ -265,10 +287,10 @@ impl<'a> Operation<'a> {
             |kind: &str| essence(kind) == "application/json" || essence(kind).ends_with("+json");
         let is_form = |kind: &str| essence(kind) == "application/x-www-form-urlencoded";
         let json = kinds().find(|(kind, _)| is_json(kind));
-        let json = json.map(|(_, media)| (media, BodyForm::Json));
+        let json = json.map(|(kind, media)| (kind, media, BodyForm::Json));
         let form = || kinds().find(|(kind, _)| is_form(kind));
-        let chosen = json.or_else(|| form().map(|(_, media)| (media, BodyForm::Form)));
-        let Some((media, form)) = chosen else {
+        let chosen = json.or_else(|| form().map(|(kind, media)| (kind, media, BodyForm::Form)));
+        let Some((kind, media, form)) = chosen else {
             // Of files, mostly: a tool that may leave it out remains one.
             return Ok(match is_required {
                 true => Found::Unusable,
@@ -283,6 +305,8 @@ impl<'a> Operation<'a> {
         Ok(Found::Body {
             schema,
             form,
+            // A patch may be of one kind only.
+            kind: Some(essence(kind)).filter(|kind| kind.ends_with("+json")),
             is_required,
         })
     }
@@ -291,10 +315,14 @@ impl<'a> Operation<'a> {
     fn plan(&self, api: &OpenApi, base: &str, schema: &Value) -> Result<Plan, Broken> {
         let at_all = json!({"type": "object", "required": schema["required"]});
         // Patterns may be JavaScript's own, which is no mistake: the server judges.
-        let plan =
-            Plan::to(self.verb, base, schema).or_else(|_| Plan::to(self.verb, base, &at_all));
-        let mut plan =
-            plan.map_err(|(_, what)| Broken::new("/servers", format!("{base:?} {what}")))?;
+        let url = escaped(base);
+        let plan = Plan::to(self.verb, &url, schema);
+        let plan = plan.or_else(|_| Plan::to(self.verb, &url, &at_all));
+        let mut plan = plan.map_err(|(_, what)| match &api.base_url {
+            // It may have a secret in it.
+            Some(_) => Broken::new("", format!("`baseUrl` {what}")),
+            None => Broken::new("/servers", format!("{base:?} {what}")),
+        })?;
         for (name, value) in &api.headers {
             let added = plan.header(name, Template::text(value));
             added.map_err(|what| Broken::new("", format!("`headers.{name}` {what}")))?;
@@ -303,6 +331,16 @@ impl<'a> Operation<'a> {
             plan.timeout = Duration::from_secs(seconds.max(1).into());
         }
         Ok(plan)
+    }
+
+    /// Says the type of the body, unless the settings do.
+    fn say_type(&self, plan: &mut Plan, kind: Option<String>) -> Result<(), Broken> {
+        let is_said = plan.headers.iter().any(|(name, _)| name == "content-type");
+        let Some(kind) = kind.filter(|_| !is_said) else {
+            return Ok(());
+        };
+        let added = plan.header("content-type", Template::text(&kind));
+        added.map_err(|what| self.at.broken(what))
     }
 
     /// Puts each parameter in its place.
@@ -363,6 +401,15 @@ impl<'a> Operation<'a> {
     }
 }
 
+fn of_arguments(properties: Map<String, Value>, required: Vec<String>) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
 /// The body of a request.
 enum Found {
     Nothing,
@@ -371,6 +418,8 @@ enum Found {
     Body {
         schema: Value,
         form: BodyForm,
+        /// Its type, if it is not the usual one of the form.
+        kind: Option<String>,
         is_required: bool,
     },
 }

@@ -5,9 +5,11 @@
 //! will judge.
 
 use serde_json::{Map, Value, json};
+use spillgate_view::clip;
 
 use super::Broken;
 use super::document::{At, Document};
+use super::operation::LONGEST;
 
 /// Levels of a schema.
 const DEEPEST: usize = 24;
@@ -15,8 +17,37 @@ const DEEPEST: usize = 24;
 /// Times that a reference may stand within itself.
 const MOST_TURNS: usize = 1;
 
-/// Values in the schemas of one operation: a model reads all of them.
-const MOST_VALUES: usize = 4000;
+/// Bytes of a text that is always kept, such as a `type`.
+const SHORT: usize = 64;
+
+/// Members that are schemas by name.
+const OF_NAMES: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
+
+/// Members that are a schema, or a list of schemas.
+const OF_SCHEMAS: [&str; 16] = [
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "items",
+    "not",
+    "oneOf",
+    "prefixItems",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
 
 /// Members that tell a model nothing, or that only OpenAPI knows.
 const LEFT_OUT: [&str; 7] = [
@@ -33,43 +64,53 @@ const LEFT_OUT: [&str; 7] = [
 #[derive(Debug)]
 pub(crate) struct Schemas<'a> {
     document: &'a Document,
+    /// Bytes that there is room for.
     left: usize,
+    taken: usize,
 }
 
 impl<'a> Schemas<'a> {
-    pub(crate) fn new(document: &'a Document) -> Self {
+    /// For schemas of about so many bytes: names of properties are always kept, for what
+    /// stands beside them may need them.
+    pub(crate) fn new(document: &'a Document, left: usize) -> Self {
         Self {
             document,
-            left: MOST_VALUES,
+            left,
+            taken: 0,
         }
+    }
+
+    /// Bytes of what was made, about.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
     }
 
     /// The schema that stands there, whole.
     pub(crate) fn whole(&mut self, at: &At<'a>) -> Result<Value, Broken> {
-        self.value(at, &mut Vec::new(), 0)
+        self.schema(at, &mut Vec::new(), 0)
     }
 
-    fn value(
+    fn take(&mut self, bytes: usize) {
+        self.taken += bytes;
+        self.left = self.left.saturating_sub(bytes);
+    }
+
+    fn schema(
         &mut self,
         at: &At<'a>,
         within: &mut Vec<String>,
         depth: usize,
     ) -> Result<Value, Broken> {
-        if self.left == 0 || depth > DEEPEST {
+        self.take(4);
+        if at.value.is_boolean() {
+            return Ok(at.value.clone());
+        }
+        if !at.value.is_object() || self.left == 0 || depth > DEEPEST {
             return Ok(json!({}));
         }
-        self.left -= 1;
-        match at.value {
-            Value::Object(_) => match at.text("$ref") {
-                Some(reference) => self.reference(at, reference, within, depth),
-                None => self.object(at, within, depth),
-            },
-            Value::Array(_) => {
-                let all = at.elements();
-                let all = all.map(|one| self.value(&one, within, depth + 1));
-                Ok(Value::Array(all.collect::<Result<_, _>>()?))
-            }
-            other => Ok(other.clone()),
+        match at.text("$ref") {
+            Some(reference) => self.reference(at, reference, within, depth),
+            None => self.object(at, within, depth),
         }
     }
 
@@ -86,11 +127,12 @@ impl<'a> Schemas<'a> {
             return Ok(json!({}));
         }
         within.push(target.pointer.clone());
-        let mut value = self.value(&target, within, depth + 1)?;
+        let mut value = self.schema(&target, within, depth + 1)?;
         within.pop();
         // What is said beside it is said of this use (3.1).
-        if let (Some(members), Some(text)) = (value.as_object_mut(), at.text("description")) {
-            members.insert("description".to_owned(), text.into());
+        let own = at.get("description").and_then(|text| self.said(&text));
+        if let (Some(members), Some(text)) = (value.as_object_mut(), own) {
+            members.insert("description".to_owned(), text);
         }
         Ok(value)
     }
@@ -103,27 +145,98 @@ impl<'a> Schemas<'a> {
     ) -> Result<Value, Broken> {
         let mut made = Map::new();
         for (name, member) in at.members() {
-            let is_ours = !LEFT_OUT.contains(&name) && !name.starts_with("x-");
-            // Names of properties are the API's.
-            let of_names = matches!(name, "properties" | "patternProperties" | "$defs");
-            let value = match (is_ours, name) {
-                (false, _) => continue,
-                (true, "enum" | "const" | "default" | "required") => member.value.clone(),
-                (true, _) if of_names => {
+            if LEFT_OUT.contains(&name) || name.starts_with("x-") {
+                continue;
+            }
+            let value = match name {
+                // Names of properties are the API's.
+                name if OF_NAMES.contains(&name) => {
                     let mut all = Map::new();
                     for (name, one) in member.members() {
-                        all.insert(name.to_owned(), self.value(&one, within, depth + 1)?);
+                        self.take(name.len() + 4);
+                        all.insert(name.to_owned(), self.schema(&one, within, depth + 1)?);
                     }
-                    Value::Object(all)
+                    Some(Value::Object(all))
                 }
-                (true, _) => self.value(&member, within, depth + 1)?,
+                name if OF_SCHEMAS.contains(&name) => {
+                    Some(self.schemas(&member, within, depth + 1)?)
+                }
+                "description" => self.said(&member),
+                _ => self.as_it_is(member.value),
             };
-            made.insert(name.to_owned(), value);
+            if let Some(value) = value {
+                self.take(name.len() + 4);
+                made.insert(name.to_owned(), value);
+            }
         }
         if self.document.is_3_0() {
             of_3_0(&mut made, at.value["nullable"] == true);
         }
+        loosen(&mut made);
         Ok(Value::Object(made))
+    }
+
+    /// A schema, or a list of schemas.
+    fn schemas(
+        &mut self,
+        at: &At<'a>,
+        within: &mut Vec<String>,
+        depth: usize,
+    ) -> Result<Value, Broken> {
+        if !at.value.is_array() {
+            return self.schema(at, within, depth);
+        }
+        let all = at.elements();
+        let all = all.map(|one| self.schema(&one, within, depth));
+        Ok(Value::Array(all.collect::<Result<_, _>>()?))
+    }
+
+    /// A description, cut.
+    fn said(&mut self, at: &At<'_>) -> Option<Value> {
+        let text = clip(at.value.as_str()?, LONGEST);
+        self.as_it_is(&text.into())
+    }
+
+    /// What is no schema; nothing where there is no room for it.
+    fn as_it_is(&mut self, value: &Value) -> Option<Value> {
+        let bytes = size(value, self.left)?;
+        self.take(bytes);
+        Some(value.clone())
+    }
+}
+
+/// The bytes of a value, if that is not more than `most` or always kept.
+fn size(value: &Value, most: usize) -> Option<usize> {
+    match value {
+        Value::String(text) => Some(text.len()).filter(|&bytes| bytes <= most.max(SHORT)),
+        Value::Array(all) => sum(all.iter().map(|one| (0, one)), most),
+        Value::Object(all) => sum(all.iter().map(|(name, one)| (name.len() + 4, one)), most),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(8),
+    }
+}
+
+/// The bytes of values and of their names, if that is not more than `most`.
+fn sum<'v>(mut all: impl Iterator<Item = (usize, &'v Value)>, most: usize) -> Option<usize> {
+    all.try_fold(2, |sum: usize, (name, value)| {
+        let sum = sum + name + size(value, most.checked_sub(sum)?)? + 1;
+        (sum <= most).then_some(sum)
+    })
+}
+
+/// Anything fits a schema that was cut. Where that would refuse what the whole one
+/// allows, it is said otherwise or not at all.
+fn loosen(schema: &mut Map<String, Value>) {
+    let anything = json!({});
+    if schema.get("not") == Some(&anything) {
+        schema.remove("not");
+    }
+    let is_cut = schema
+        .get("oneOf")
+        .and_then(Value::as_array)
+        .is_some_and(|all| all.contains(&anything));
+    if is_cut {
+        // Of several that allow anything there is never just one.
+        schema.remove("oneOf");
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use reqwest::Client;
+use reqwest::{Client, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spillgate_agent::{Given, Host, Scope};
@@ -26,7 +26,7 @@ use spillgate_llm::{ToolCall, ToolSpec};
 
 pub(crate) use plan::{Body as PlanBody, Plan};
 pub(crate) use send::{Patience, fetch};
-pub(crate) use template::{Template, encoded};
+pub(crate) use template::{Template, encoded, escaped};
 
 /// How long a request may take, its response included, unless the tool says
 /// otherwise.
@@ -77,8 +77,8 @@ pub struct RestTool {
 
 impl fmt::Debug for RestTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values of headers, and what stands behind `?`, are secrets more often than not.
-        let url = self.url.split(['?', '#']).next();
+        // Values of headers, and what stands behind the host, are secrets more often than not.
+        let url = origin(&self.url);
         let headers: Vec<&String> = self.headers.keys().collect();
         f.debug_struct("RestTool")
             .field("method", &self.method)
@@ -86,6 +86,13 @@ impl fmt::Debug for RestTool {
             .field("headers", &headers)
             .finish_non_exhaustive()
     }
+}
+
+/// `https://api.example.com`: what of an address may be told. `None` for what is none.
+pub(crate) fn origin(address: &str) -> Option<String> {
+    let before = address.split("${").next().unwrap_or_default();
+    let origin = Url::parse(before).ok()?.origin();
+    origin.is_tuple().then(|| origin.ascii_serialization())
 }
 
 fn any_object() -> Value {
@@ -162,6 +169,8 @@ pub struct RestTools {
     name: String,
     tools: Vec<(ToolSpec, Arc<Plan>)>,
     client: Client,
+    /// Longer than this no call may take.
+    most: Duration,
 }
 
 impl fmt::Debug for RestTools {
@@ -197,7 +206,15 @@ impl RestTools {
             name: name.to_owned(),
             tools: tools.into_iter().map(shared).collect(),
             client,
+            most: Duration::MAX,
         }
+    }
+
+    /// The same, of which no call takes longer than this, its response included,
+    /// whatever the tool says.
+    #[must_use]
+    pub fn within(self, most: Duration) -> Self {
+        Self { most, ..self }
     }
 }
 
@@ -217,7 +234,10 @@ impl Host for RestTools {
                 return Given::error(format!("There is no tool '{}'.", call.name));
             };
             match plan.request(&call.arguments) {
-                Ok(request) => send::call(&self.client, request, plan.patience()).await,
+                Ok(request) => {
+                    let patience = plan.patience().within(self.most);
+                    send::call(&self.client, request, patience).await
+                }
                 Err(what) => Given::error(what),
             }
         }

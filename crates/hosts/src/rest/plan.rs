@@ -207,13 +207,14 @@ fn parts(url: &str) -> Result<(Url, &str, Option<&str>), String> {
     let host_at = before.find("://").map(|at| at + 3);
     let path_at = host_at.and_then(|at| before[at..].find('/').map(|more| at + more));
     let (origin, path) = before.split_at(path_at.unwrap_or(before.len()));
+    let origin = template::unescaped(origin);
     if origin.contains("${") {
         return Err(
             "has a placeholder before its path: where a request goes is not the model's to say"
                 .to_owned(),
         );
     }
-    let origin = Url::parse(origin).map_err(|error| format!("is no address: {error}"))?;
+    let origin = Url::parse(&origin).map_err(|error| format!("is no address: {error}"))?;
     match (origin.scheme(), origin.host_str()) {
         ("http" | "https", Some(_)) => Ok((origin, path.strip_prefix('/').unwrap_or(path), query)),
         _ => Err("must begin with http:// or https:// and a host".to_owned()),

@@ -25,6 +25,14 @@ pub(crate) struct Patience {
     pub(crate) most_bytes: u64,
 }
 
+impl Patience {
+    /// The same, but no longer than this.
+    pub(crate) fn within(self, most: Duration) -> Self {
+        let timeout = self.timeout.min(most);
+        Self { timeout, ..self }
+    }
+}
+
 /// Sends a request. What comes back is read while it comes; whatever goes wrong is
 /// told to the model.
 pub(crate) async fn call(client: &Client, request: Request, patience: Patience) -> Given {
@@ -152,23 +160,43 @@ fn given(response: Response, what: String, deadline: Instant, patience: Patience
         return Given::text(format!("({what}: {}, without a body)", named(status)));
     }
     let is_error = !status.is_success();
-    let head = match is_error {
-        true => format!("{what} answered with {}.\n", named(status)),
-        false => String::new(),
-    };
+    let head = format!("{what} answered with {}.\n", named(status));
     let limits = Limits {
         deadline,
         seconds: patience.timeout.as_secs(),
         most_bytes: patience.most_bytes,
     };
     let stream = Stream::new(response, what, limits);
-    let shown = match is_error {
-        true => ERROR_BYTES,
-        false => u64::MAX,
+    let body: Box<dyn Read + Send> = match is_error {
+        true => Box::new(Cursor::new(head).chain(Forgiving::new(stream.take(ERROR_BYTES)))),
+        false => Box::new(stream),
     };
-    Given {
-        body: Box::new(Cursor::new(head).chain(stream.take(shown))),
-        is_error,
+    Given { body, is_error }
+}
+
+/// What there is of a body, though it breaks off: the status of an error, and what came
+/// of its body, are worth more than that it did not end.
+struct Forgiving<R> {
+    body: R,
+    /// What is said of the end.
+    end: Option<Cursor<String>>,
+}
+
+impl<R> Forgiving<R> {
+    fn new(body: R) -> Self {
+        Self { body, end: None }
+    }
+}
+
+impl<R: Read> Read for Forgiving<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if let Some(end) = &mut self.end {
+            return end.read(buffer);
+        }
+        self.body.read(buffer).or_else(|error| {
+            let end = Cursor::new(format!("… [{error}]"));
+            self.end.insert(end).read(buffer)
+        })
     }
 }
 

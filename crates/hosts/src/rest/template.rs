@@ -18,10 +18,11 @@ enum Piece {
     Argument(String),
 }
 
-/// `${NAME}` and `${parameters.NAME}`.
+/// `${NAME}` and `${parameters.NAME}`; `${$}` is a dollar. Whoever puts variables into
+/// the texts of a configuration writes theirs so: what they stand for is no template.
 fn placeholder() -> &'static Regex {
     static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"\$\{(?:parameters\.)?([A-Za-z0-9_.\-\[\]]+)\}")
+        Regex::new(r"\$\{(?:\$|(?:parameters\.)?([A-Za-z0-9_.\-\[\]]+))\}")
             .expect("invariant: the pattern is a constant")
     });
     &PLACEHOLDER
@@ -30,8 +31,21 @@ fn placeholder() -> &'static Regex {
 /// The text with `with` in the place of each placeholder, whose name it is given.
 pub(crate) fn replaced(text: &str, with: impl Fn(&str) -> String) -> String {
     placeholder()
-        .replace_all(text, |found: &regex::Captures<'_>| with(&found[1]))
+        .replace_all(text, |found: &regex::Captures<'_>| match found.get(1) {
+            Some(name) => with(name.as_str()),
+            None => found[0].to_owned(),
+        })
         .into_owned()
+}
+
+/// A text that is no template, as a template.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('$', "${$}")
+}
+
+/// The text of a template that has no place for an argument.
+pub(crate) fn unescaped(text: &str) -> String {
+    text.replace("${$}", "$")
 }
 
 impl Template {
@@ -41,15 +55,19 @@ impl Template {
         let (mut pieces, mut end) = (Vec::new(), 0);
         let plain = |text: &str| match text {
             "" => Ok(None),
-            text if text.contains("${") => Err(format!(
-                "{text:?} has a `${{` that begins no placeholder: write ${{parameters.NAME}}"
-            )),
+            // The text may have a secret in it.
+            text if text.contains("${") => {
+                Err("has a `${` that begins no placeholder: write ${parameters.NAME}".to_owned())
+            }
             text => Ok(Some(Piece::Text(text.to_owned()))),
         };
         for found in placeholder().captures_iter(text) {
             let whole = found.get_match();
             pieces.extend(plain(&text[end..whole.start()])?);
-            pieces.push(Piece::Argument(found[1].to_owned()));
+            pieces.push(match found.get(1) {
+                Some(name) => Piece::Argument(name.as_str().to_owned()),
+                None => Piece::Text("$".to_owned()),
+            });
             end = whole.end();
         }
         pieces.extend(plain(&text[end..])?);
@@ -178,6 +196,7 @@ mod tests {
             ("${o}", Some("%7B%22a%22%3A1%7D")),
             ("${n}", None),
             ("${gone}", None),
+            ("${$}{id} ${$}${id}", Some("${id} $7")),
         ] {
             let template = Template::new(text).unwrap();
             assert_eq!(
@@ -193,6 +212,7 @@ mod tests {
         for text in ["${", "a ${b c}", "${} x"] {
             let told = Template::new(text).unwrap_err();
             assert!(told.contains("begins no placeholder"), "{told}");
+            assert!(!told.contains(" x"), "{told}");
         }
     }
 

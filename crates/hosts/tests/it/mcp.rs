@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use spillgate_agent::{Host, OpKind, Span};
 use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, ListTools, Server, ToolFilter};
+#[cfg(target_os = "linux")]
+use spillgate_hosts::Leftovers;
 use spillgate_hosts::{McpError, McpTools, OPENING, open_all};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy};
@@ -384,6 +386,131 @@ async fn a_server_by_http() {
     });
     let error = place.open(server("other", elsewhere)).await.unwrap_err();
     assert_snapshot!(error.to_string(), @"the MCP server `other` has no MCP at that address (HTTP status 404); check its url");
+}
+
+#[tokio::test]
+async fn large_messages_beside_an_answer_are_none() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let answer = move |body: String| {
+        let message: Value = serde_json::from_str(&body).unwrap();
+        if message["method"].is_null() {
+            heard.send(body).unwrap();
+        }
+        std::future::ready(by_stream(&message))
+    };
+    let router = Router::new().route("/mcp", axum::routing::post(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let place = Place::new();
+    let headers = BTreeMap::new();
+    let via = Via::Http(HttpServer { url, headers });
+    let host = place.open(server("web", via)).await.unwrap();
+    assert_eq!(names(&host), "first");
+    for beside in ["log", "roots", "changed"] {
+        assert_eq!(told(&host, beside, "{}").await, "the result", "{beside}");
+    }
+    let answered = hears.recv().await.unwrap();
+    assert!(
+        answered.contains("does not know `roots/list`"),
+        "{answered}"
+    );
+    while names(&host) != "first second" {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    host.close(true).await;
+}
+
+/// Answers a call with a stream in which something large stands before the result.
+fn by_stream(message: &Value) -> Response {
+    static CHANGED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+    let large = "x".repeat(6 << 20);
+    let beside = match message["params"]["name"].as_str() {
+        Some("log") => {
+            json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": large}})
+        }
+        Some("roots") => {
+            json!({"jsonrpc": "2.0", "id": "r", "method": "roots/list", "params": {"_meta": {"x": large}}})
+        }
+        Some("changed") => {
+            CHANGED.store(true, std::sync::atomic::Ordering::SeqCst);
+            json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": {"x": large}}})
+        }
+        _ => return by_http_named(message, CHANGED.load(std::sync::atomic::Ordering::SeqCst)),
+    };
+    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": text("the result")});
+    let events = format!("data: {beside}\n\ndata: {answer}\n\n");
+    ([("content-type", "text/event-stream")], events).into_response()
+}
+
+/// What is no call.
+fn by_http_named(message: &Value, has_changed: bool) -> Response {
+    let tools = match has_changed {
+        true => json!([{"name": "first"}, {"name": "second"}]),
+        false => json!([{"name": "first"}]),
+    };
+    let result = match message["method"].as_str() {
+        Some("initialize") => {
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}}, "serverInfo": {"name": "w", "version": "1"}})
+        }
+        Some("tools/list") => json!({"tools": tools}),
+        _ => return axum::http::StatusCode::ACCEPTED.into_response(),
+    };
+    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    as_json(&answer).into_response()
+}
+
+/// Waits until a process that was killed is gone.
+#[cfg(target_os = "linux")]
+async fn is_gone(process: &str) {
+    while is_alive(process) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A launcher: what it starts does not end with it.
+#[cfg(target_os = "linux")]
+const LAUNCHER: &str = r#"sleep 987654 & echo $! > "$LOG.new"; mv "$LOG.new" "$LOG"; wait"#;
+
+/// Whether a process is there and not just a dead entry.
+#[cfg(target_os = "linux")]
+fn is_alive(process: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.trim()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn servers_that_did_not_open_leave_nothing_behind() {
+    let place = Place::new();
+    let launcher = || {
+        let Via::Command(command) = place.script() else {
+            panic!("it is a command")
+        };
+        let arguments = vec!["-c".to_owned(), LAUNCHER.to_owned()];
+        server(
+            "s",
+            Via::Command(ServerCommand {
+                arguments,
+                ..command
+            }),
+        )
+    };
+    let leftovers = Leftovers::default();
+    let (gateway, servers) = (place.gateway(), [launcher()]);
+    tokio::select! {
+        _ = leftovers.open_all(&gateway, &servers, OPENING) => panic!("it never greets"),
+        () = place.hears("\n") => {}
+    }
+    let started = place.heard();
+    assert!(is_alive(&started));
+    leftovers.ended().await;
+    is_gone(&started).await;
+    fs::remove_file(place.log()).unwrap();
+    let opened = open_all(&gateway, &servers, Duration::from_secs(2)).await;
+    assert!(opened[0].is_err());
+    is_gone(&place.heard()).await;
 }
 
 /// A server that answers in JSON.

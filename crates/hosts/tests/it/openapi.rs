@@ -120,7 +120,7 @@ async fn operations_are_chosen() {
     photo_of_pet get_tree__node_
     addPet
     the OpenAPI document api.yaml: /paths: has no operation that `include`, `exclude` and `methods` let be
-    the OpenAPI document api.yaml: `include`: error parsing glob '[': unclosed character class; missing ']'
+    the OpenAPI document api.yaml: `include`: unclosed character class; missing ']'
     ");
 }
 
@@ -240,14 +240,145 @@ async fn a_bomb_stays_small() {
     text += "  '30': {type: string}\n";
     let host = load(&text, json!({})).await.unwrap();
     assert!(host.tools()[0].schema.to_string().len() < 100_000);
-    let aliases = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned()
+    let aliases = "openapi: 3.1.0\na: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned()
         + "b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n"
         + "c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\n"
         + "d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n"
         + "e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n"
         + "f: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]\n"
         + "g: [*f, *f, *f, *f, *f, *f, *f, *f, *f, *f]\n";
-    assert!(load(&aliases, json!({})).await.is_err());
+    let error = load(&aliases, json!({})).await.unwrap_err();
+    assert_snapshot!(error, @"the OpenAPI document api.yaml: error: line 7 column 36: budget breached: RecordedAnchorEvents { recorded_anchor_events: 1000001 }: it is too large for YAML; use its JSON form");
+}
+
+fn sizes(host: &RestTools) -> Vec<usize> {
+    let tools = host.tools().into_iter();
+    tools.map(|tool| tool.schema.to_string().len()).collect()
+}
+
+/// Operations of which each has a parameter of the schema `#/s/0`.
+fn operations(count: usize, schemas: &str) -> String {
+    let mut text = "openapi: 3.1.0\nservers: [{url: http://h}]\npaths:\n".to_owned();
+    for number in 0..count {
+        text += &format!(
+            "  /a{number}: {{get: {{operationId: a{number}, parameters: [{{name: b, in: query, schema: {{$ref: '#/s/0'}}}}]}}}}\n"
+        );
+    }
+    text + "s:\n" + schemas
+}
+
+#[tokio::test]
+async fn a_schema_that_is_cut_is_valid() {
+    let mut deep = String::new();
+    for level in 0..40 {
+        let next = format!("{{$ref: '#/s/{}'}}", level + 1);
+        deep += &format!(
+            "  '{level}': {{type: object, description: level, required: [a], properties: {{a: {next}}}}}\n"
+        );
+    }
+    let deep = operations(1, &(deep + "  '40': {type: string}\n"));
+    let mut wide = String::new();
+    for level in 0..4 {
+        wide += &format!("  '{level}': {{type: object, properties: {{");
+        for other in 0..4 {
+            wide += &format!("r{other}: {{$ref: '#/s/{other}'}}, ");
+        }
+        for text in 0..10 {
+            wide += &format!("t{text}: {{type: string, description: a text, enum: [a, b]}}, ");
+        }
+        wide += "}, not: {$ref: '#/s/0'}, oneOf: [{$ref: '#/s/1'}, {$ref: '#/s/2'}]}\n";
+    }
+    for text in [deep, operations(1, &wide)] {
+        let host = load(&text, json!({})).await.unwrap();
+        let schema = host.tools().remove(0).schema;
+        assert!(jsonschema::meta::is_valid(&schema), "{schema:.2000}");
+        assert!(!schema.to_string().contains("\"not\":{}"));
+    }
+}
+
+#[tokio::test]
+async fn schemas_have_so_many_bytes() {
+    let text = "x".repeat(20_000);
+    let mut all = String::new();
+    let leaf = ["description", "title", "default", "const"].map(|name| format!("{name}: {text}"));
+    for (number, leaf) in leaf.iter().enumerate() {
+        all += &format!("  '{}': {{type: string, {leaf}}}\n", number + 1);
+    }
+    all += "  '0': {type: object, properties: {";
+    for number in 0..200 {
+        all += &format!("p{number}: {{$ref: '#/s/{}'}}, ", number % 4 + 1);
+    }
+    all += "}}\n";
+    let host = load(&operations(200, &all), json!({})).await.unwrap();
+    let sizes = sizes(&host);
+    let (largest, sum) = (sizes.iter().max().unwrap(), sizes.iter().sum::<usize>());
+    assert!(*largest < 100_000, "{largest}");
+    assert!(sum < 10_000_000, "{sum}");
+}
+
+#[tokio::test]
+async fn too_many_operations_are_refused_before_any_is_made() {
+    // Each is broken, and nobody has looked.
+    let error = load(&operations(501, "  '1': {}\n"), json!({}))
+        .await
+        .unwrap_err();
+    assert_snapshot!(error, @"the OpenAPI document api.yaml: /paths: 501 operations would be tools; name those that are needed in `include` (500 at most)");
+}
+
+#[tokio::test]
+async fn a_large_document_in_yaml() {
+    let text =
+        operations(1, "  '0': {type: string}\n") + "x-more: [" + &"1,".repeat(300_000) + "]\n";
+    load(&text, json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_body_has_the_type_that_the_document_says() {
+    let web = Web::start().await;
+    let text = format!(
+        "openapi: 3.1.0\nservers: [{{url: 'http://{}'}}]\npaths: {{/a: {{patch: {{operationId: a, requestBody: {{content: {{application/merge-patch+json: {{}}}}}}}}}}}}\n",
+        web.address
+    );
+    let host = load(&text, json!({"methods": ["PATCH"]})).await.unwrap();
+    assert_snapshot!(told(&host, "a", r#"{"body": {"x": 1}}"#).await, @r#"
+    PATCH /a
+    content-type: application/merge-patch+json
+    {"x":1}
+    "#);
+}
+
+#[tokio::test]
+async fn no_name_is_given_twice() {
+    let paths = ["a", "a", "a_2", "a"].iter().enumerate();
+    let paths: Vec<String> = paths
+        .map(|(number, id)| format!("/p{number}: {{get: {{operationId: {id}}}}}"))
+        .collect();
+    let text = format!(
+        "openapi: 3.1.0\nservers: [{{url: http://h}}]\npaths: {{{}}}\n",
+        paths.join(", ")
+    );
+    let host = load(&text, json!({})).await.unwrap();
+    let names: Vec<String> = host.tools().into_iter().map(|tool| tool.name).collect();
+    assert_eq!(names, ["a", "a_2", "a_2_2", "a_3"]);
+}
+
+#[tokio::test]
+async fn secrets_of_settings_are_not_told() {
+    let place = TempDir::new().unwrap();
+    let text = operations(1, "  '0': {}\n");
+    fs::write(place.path().join("api.yaml"), text).unwrap();
+    for value in [
+        json!({"spec": "http://u:secret@127.0.0.1:1/secret?k=secret"}),
+        json!({"spec": "api.yaml", "baseUrl": "secret"}),
+        json!({"spec": "api.yaml", "baseUrl": "ftp://u:secret@h/secret"}),
+        json!({"spec": "api.yaml", "include": ["secret["]}),
+        json!({"spec": "api.yaml", "exclude": ["secret["]}),
+    ] {
+        let api = OpenApi::from_value("pets", &value).unwrap();
+        let error = api.load("pets", place.path(), client()).await.unwrap_err();
+        let told = format!("{error} {error:?} {api:?}");
+        assert!(!told.contains("secret"), "{told}");
+    }
 }
 
 #[tokio::test]
@@ -265,6 +396,6 @@ async fn a_document_that_is_not_there() {
     }
     assert_snapshot!(all.join("\n"), @"
     the OpenAPI document gone.yaml: No such file or directory (os error 2)
-    the OpenAPI document http://HOST/missing: GET HOST answered with HTTP 404 Not Found
+    the OpenAPI document http://HOST: GET HOST answered with HTTP 404 Not Found
     ");
 }

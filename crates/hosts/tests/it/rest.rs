@@ -322,7 +322,7 @@ fn descriptions_that_cannot_be_used() {
     the REST tool `t`: url: must begin with http:// or https:// and a host
     the REST tool `t`: url: has a placeholder before its path: where a request goes is not the model's to say
     the REST tool `t`: url: is no address: relative URL without a base
-    the REST tool `t`: url: "${}" has a `${` that begins no placeholder: write ${parameters.NAME}
+    the REST tool `t`: url: has a `${` that begins no placeholder: write ${parameters.NAME}
     the REST tool `t`: headers.a b: "a b" is no name of a header
     the REST tool `t`: headers.Host: is the connection's own: leave it out
     the REST tool `t`: timeoutS: must be at least 1
@@ -335,9 +335,60 @@ fn descriptions_that_cannot_be_used() {
     "#);
 }
 
+#[tokio::test]
+async fn an_error_that_does_not_end_is_told() {
+    let web = Web::start().await;
+    let failing = tool(&web, json!({"url": "http://HOST/failing"}));
+    let told = told(&failing.within(Duration::from_secs(1)), "t", "{}").await;
+    assert_snapshot!(web.masked(&told), @"
+    ERROR GET HOST answered with HTTP 500 Internal Server Error.
+    quota exceeded… [GET HOST did not come to its end within 1 s (14 bytes came)]
+    ");
+}
+
+#[tokio::test]
+async fn a_dollar_begins_no_placeholder() {
+    let web = Web::start().await;
+    let value = json!({
+        "method": "POST",
+        "url": "http://HOST/${$}{id}/${$}${id}?q=${$}{id}",
+        "headers": {"X-Key": "${$}{id}"},
+        "bodyTemplate": {"a": "${$}{id}", "b": "${id}"},
+    });
+    assert_snapshot!(asked(&web, value, json!({"id": 7})).await, @r#"
+    POST /$%7Bid%7D/$7?q=${id}
+    content-type: application/json
+    x-key: ${id}
+    {"a":"${id}","b":7}
+    "#);
+}
+
+#[test]
+fn secrets_are_not_told() {
+    let mut all = Vec::new();
+    for value in [
+        json!({"url": "http://h/secret${}"}),
+        json!({"url": "http://h/?k=secret${}"}),
+        json!({"url": "http://h/", "headers": {"X": "secret ${a b}"}}),
+        json!({"url": "http://h/", "method": "POST", "bodyTemplate": {"a": "secret ${a b}"}}),
+        json!({"url": "secret"}),
+    ] {
+        let mut value = value;
+        value["description"] = "d".into();
+        let tool = RestTool::from_value("t", &value).unwrap();
+        all.push(
+            RestTools::one("t", &tool, client())
+                .unwrap_err()
+                .to_string(),
+        );
+    }
+    let all = all.join("\n");
+    assert!(!all.contains("secret"), "{all}");
+}
+
 #[test]
 fn secrets_are_not_printed() {
-    let value = json!({"description": "d", "url": "http://h/x?key=secret", "headers": {"Authorization": "Bearer secret"}});
+    let value = json!({"description": "d", "url": "http://h/secret/x?key=secret", "headers": {"Authorization": "Bearer secret"}});
     let tool = RestTool::from_value("t", &value).unwrap();
     let printed = format!(
         "{tool:?} {:?}",

@@ -86,6 +86,7 @@ async fn answer(
     match uri.path() {
         "/large" => large(&served.sent),
         "/endless" => endless(),
+        "/failing" => failing(),
         "/empty" => StatusCode::NO_CONTENT.into_response(),
         "/missing" => (StatusCode::NOT_FOUND, "no such thing").into_response(),
         "/around" => to(302, "/around".to_owned()),
@@ -127,6 +128,16 @@ fn large(sent: &Arc<AtomicUsize>) -> Response {
         Ok::<_, std::io::Error>(block.clone())
     });
     Body::from_stream(blocks).into_response()
+}
+
+/// An error whose body does not end.
+fn failing() -> Response {
+    let start = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(
+        b"quota exceeded",
+    ))]);
+    let body = futures_util::StreamExt::chain(start, stream::pending());
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    (status, Body::from_stream(body)).into_response()
 }
 
 /// A line every few milliseconds, for ever.

@@ -1,0 +1,45 @@
+//! Who waits for servers that nobody uses any more?
+//!
+//! Opening one may be given up at any time, by dropping the future that does it. What
+//! was started by then is ended aside; whoever ends the process must wait for it, or
+//! programs that a launcher has started live on.
+
+use std::mem;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::join_all;
+use spillgate_gateway::Session;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use crate::locked;
+
+/// Servers that are being ended because whoever opened or used them was dropped. Its
+/// clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Leftovers(Arc<Mutex<Vec<JoinHandle<()>>>>);
+
+impl Leftovers {
+    /// Waits until all of them have ended, with what was started for them. Those that
+    /// are dropped meanwhile are waited for, too.
+    pub async fn ended(&self) {
+        loop {
+            let ending = mem::take(&mut *locked(&self.0));
+            if ending.is_empty() {
+                return;
+            }
+            // A panic in one of them is no reason to leave the others.
+            drop(join_all(ending).await);
+        }
+    }
+
+    /// Ends the servers of a session at once.
+    pub(crate) fn end(&self, session: Arc<Session>) {
+        if let Ok(runtime) = Handle::try_current() {
+            let ending = runtime.spawn(async move { session.close(true).await });
+            let mut all = locked(&self.0);
+            all.retain(|one| !one.is_finished());
+            all.push(ending);
+        }
+    }
+}
