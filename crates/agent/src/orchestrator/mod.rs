@@ -139,7 +139,7 @@ impl Orchestrator {
             reader: Teeing::new(given.body, entry, &stop),
             is_error: given.is_error,
             is_storable: self.retrieval.stores() && !is_retrieval,
-            is_page: call.name == GET_CONTINUATION,
+            is_retrieval,
             scope: scope.clone(),
         };
         match spawn_blocking(move || weighing.weigh()).await {
@@ -267,8 +267,9 @@ struct Weighing {
     reader: Teeing,
     is_error: bool,
     is_storable: bool,
-    /// Whether it is as large as it is meant to be: of a page nothing is cut.
-    is_page: bool,
+    /// Whether it is as large as it is meant to be: what looks into a stored result has
+    /// its own bounds, and would lose its middle a second time (seed 001's bug).
+    is_retrieval: bool,
     scope: Scope,
 }
 
@@ -297,7 +298,7 @@ impl Weighing {
             }
         };
         self.reader.complete();
-        let is_over = weighed.is_over() && !self.is_page;
+        let is_over = weighed.is_over() && !self.is_retrieval;
         // Of what is over the cap no conversation sees all; of what is stored for it,
         // nothing: it is not even read.
         let whole = (!is_over).then(|| weighed.whole()).flatten();
