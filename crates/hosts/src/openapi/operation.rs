@@ -203,7 +203,7 @@ impl<'a> Operation<'a> {
             }
         };
         *left = left.saturating_sub(schemas.taken());
-        let schema = of_arguments(properties, required);
+        let schema = of_arguments(&properties, &required);
         let mut plan = self.plan(api, base, &schema)?;
         self.place(&mut plan, &parameters)?;
         plan.body = body;
@@ -401,7 +401,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-fn of_arguments(properties: Map<String, Value>, required: Vec<String>) -> Value {
+fn of_arguments(properties: &Map<String, Value>, required: &[String]) -> Value {
     json!({
         "type": "object",
         "properties": properties,
