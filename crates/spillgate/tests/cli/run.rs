@@ -112,7 +112,8 @@ fn memory_is_bounded_however_much_is_printed() {
     let (mut peak, started) = (0, Instant::now());
     while child.try_wait().unwrap().is_none() {
         assert!(started.elapsed() < Duration::from_secs(120), "it hangs");
-        peak = peak.max(high_water_kib(&status));
+        // Not the pages of the program itself: an unoptimized one has half as many again.
+        peak = peak.max(kib(&status, "RssAnon:"));
         std::thread::sleep(Duration::from_millis(5));
     }
     let mut text = String::new();
@@ -124,13 +125,18 @@ fn memory_is_bounded_however_much_is_printed() {
         .unwrap();
     let object: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(object["bytes"], PRINTED);
-    assert!(peak > 1000 && peak < 64 << 10, "peak of {peak} KiB");
+    assert!(peak > 1000 && peak < 48 << 10, "peak of {peak} KiB");
 }
 
 /// The most memory that the process of a `/proc/PID/status` ever had.
 pub(crate) fn high_water_kib(status: &str) -> u64 {
+    kib(status, "VmHWM:")
+}
+
+/// A figure of it.
+fn kib(status: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(status).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
     let digits = line.map(|rest| rest.trim().trim_end_matches(" kB").to_owned());
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
