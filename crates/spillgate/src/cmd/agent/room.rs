@@ -154,20 +154,16 @@ pub(super) fn clear_leftovers(parent: &Path) -> usize {
     });
     let removed = ours.filter(|entry| {
         let path = entry.path();
-        match unlocked(&path) {
-            // Held until all is gone, so that no two clear the same.
-            Some(_lock) => {
-                clear(&path);
-                !path.exists()
-            }
-            // Its run was killed before it locked it, or makes another one then. What is in
-            // use is not empty.
-            None => {
-                let name = entry.file_name();
-                name.to_str().is_some_and(|name| is_name(name, DRAFT))
-                    && fs::remove_dir(&path).is_ok()
-            }
+        // Held until all is gone, so that no two clear the same.
+        if let Some(_lock) = unlocked(&path) {
+            clear(&path);
+            return !path.exists();
         }
+        // Its run was killed before it locked it, or makes another one then. What is in
+        // use is not empty.
+        let name = entry.file_name();
+        let is_draft = name.to_str().is_some_and(|name| is_name(name, DRAFT));
+        is_draft && fs::remove_dir(&path).is_ok()
     });
     removed.count()
 }
