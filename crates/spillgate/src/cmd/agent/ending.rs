@@ -169,7 +169,10 @@ mod tests {
 
     fn trace(report: &str) -> Trace {
         let op = json!({"kind": "agent", "name": "a", "at_ms": 0, "took_ms": 0});
-        let usage = json!({"calls": 0, "usage": {}});
+        let account = spillgate_agent::Accounting::of(&spillgate_agent::Op::new(
+            spillgate_agent::OpKind::Agent,
+            "a",
+        ));
         let window = json!({"window": 1, "buffer": 0, "max_output": 0});
         serde_json::from_value(json!({
             "version": 1, "agent": "a", "task": "", "task_bytes": 0, "started": "2026-01-01T00:00:00Z",
@@ -178,7 +181,7 @@ mod tests {
             },
             "ending": {"status": "success"},
             "report": {"format": "text", "content": report, "source": "tool"},
-            "accounting": {"total": usage, "models": [], "tools": [], "agents": {}},
+            "accounting": account,
             "root": op,
         }))
         .unwrap()
