@@ -18,7 +18,7 @@ Examples:
 A file that begins with `#!/usr/bin/env -S spillgate agent` and may be executed is a command of its own.
 
 Standard output is the report; everything else is on standard error. Exit codes: 0 a report; 1 none, or it could \
-not begin; 2 wrong usage; 124 the time was over; 129, 130 or 143 when a signal cancelled it.";
+not begin, or its trace could not be written (the report is printed then, too); 2 wrong usage; 124 the time was over; 129, 130 or 143 when a signal cancelled it.";
 
 const LIMITS: &str = "Limits";
 const REPORT: &str = "The report";
@@ -127,7 +127,7 @@ pub(crate) struct AgentLimits {
     /// Bytes over which a result is stored; 0 is no limit
     #[arg(long, value_name = "N")]
     pub(crate) tool_response_max_bytes: Option<CountOrNone>,
-    /// How long it may take, such as 10m
+    /// How long it may take, with the start of its tools, such as 10m
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Time>,
 }

@@ -53,6 +53,8 @@ pub struct FileStore {
     /// Made by the first artifact that is synced after its receipt; `None` where
     /// there is no thread for it.
     later: OnceLock<Option<Arc<Later>>>,
+    /// Whether the base is made where it is not there.
+    makes_base: bool,
 }
 
 impl FileStore {
@@ -67,7 +69,16 @@ impl FileStore {
             disk: Disk::default(),
             when: SyncWhen::default(),
             later: OnceLock::new(),
+            makes_base: true,
         }
+    }
+
+    /// The same, in a base that is there: where it has gone nothing is stored any more,
+    /// and it is not made anew.
+    #[must_use]
+    pub fn in_existing_base(mut self) -> Self {
+        self.makes_base = false;
+        self
     }
 
     /// The same, which brings what is durable to the disk at another time.
@@ -188,8 +199,10 @@ impl ArtifactStore for FileStore {
         let directory = self.base.join(self.session.to_string());
         let mut attempts = 3;
         loop {
-            make_directory(&self.base)?;
-            make_directory(&directory)?;
+            match self.makes_base {
+                true => make_directory(&directory)?,
+                false => make_session(&directory)?,
+            }
             attempts -= 1;
             match FileDraft::create(&directory, self.session, self.next_synced()) {
                 // Another draft's end took the empty directory away.
@@ -410,6 +423,14 @@ fn make_directory(path: &Path) -> Result<(), StoreError> {
     builder
         .create(path)
         .map_err(|error| StoreError::io(path, error))
+}
+
+/// The directory of a session in a base that is there.
+fn make_session(path: &Path) -> Result<(), StoreError> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(|error| StoreError::io(path, error)),
+    }
 }
 
 fn open_existing(path: &Path) -> io::Result<File> {

@@ -5,6 +5,7 @@
 mod agent;
 mod agent_ends;
 mod agent_lab;
+mod agent_lasts;
 mod agent_mistakes;
 mod agent_tools;
 mod auth;

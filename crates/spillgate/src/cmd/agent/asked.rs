@@ -102,8 +102,10 @@ fn unknown(agent: &Agent, provider: &str, error: &CatalogueError) -> Failure {
     }))
 }
 
+/// Whole seconds, which is what providers have: never less than was said.
 fn seconds(time: Duration) -> u64 {
-    time.as_secs().max(1)
+    let more = u64::from(time.subsec_nanos() > 0);
+    time.as_secs().saturating_add(more)
 }
 
 /// The room of a conversation in a window of so many tokens with replies of so many.

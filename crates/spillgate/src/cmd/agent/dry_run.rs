@@ -8,6 +8,7 @@ use spillgate_llm::Target;
 
 use super::asked::{Asked, catalogue, window};
 use super::plan::Plan;
+use super::view::harmless;
 use super::words::{count, number, one_line};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -50,7 +51,7 @@ fn object(plan: &Plan, settings: &Settings) -> Value {
     let models = models.into_iter().map(|model| {
         json!({
             "model": model.target, "extracts": model.extracts, "window": model.window,
-            "max_output": model.max_output, "known": model.is_known,
+            "max_output": model.max_output, "buffer": model.buffer, "known": model.is_known,
         })
     });
     let below = plan.below.iter().map(|plan| object(plan, settings));
@@ -77,8 +78,8 @@ fn text(plan: &Plan, task: Option<&str>, settings: &Settings) -> String {
 
 fn about(text: &mut String, plan: &Plan, settings: &Settings) {
     let agent = &plan.agent;
-    let prompt = agent.system.lines();
-    let prompt = prompt.map(|line| one_line(line, usize::MAX)).collect();
+    let prompt = harmless(&agent.system);
+    let prompt = prompt.lines().map(str::to_owned).collect();
     let models = models(agent, settings);
     let mut models: Vec<String> = models.iter().map(Model::line).collect();
     let why = not_ready(plan, settings);
@@ -156,6 +157,7 @@ struct Model {
     extracts: bool,
     window: u64,
     max_output: u64,
+    buffer: u64,
     limit: u64,
     is_known: bool,
 }
@@ -168,10 +170,11 @@ impl Model {
             (false, false) => ", of which nothing is known: set its window",
         };
         format!(
-            "{}: {} of context, {} of a reply, {} for the conversation{what}",
+            "{}: {} of context, {} of a reply, {} kept free, {} for the conversation{what}",
             self.target,
             count(self.window, "token", "tokens"),
             number(self.max_output),
+            number(self.buffer),
             number(self.limit),
         )
     }
@@ -188,6 +191,7 @@ fn models(agent: &Agent, settings: &Settings) -> Vec<Model> {
             extracts,
             window: window.window,
             max_output: window.max_output,
+            buffer: window.buffer,
             limit: window.limit(),
             is_known,
         }

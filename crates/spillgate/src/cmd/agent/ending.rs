@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use spillgate_agent::{Ending, Report, Source, Trace};
 
+use super::running::TIMED_OUT;
+use super::view::harmless;
 use super::words::{count, one_line, time, usage};
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 
-/// The code of `timeout(1)`, too.
-const TIMED_OUT: u8 = 124;
 /// That of SIGINT, where nobody knows which signal it was.
 const INTERRUPTED: u8 = 130;
 /// Characters of a reason and of the model's last words.
@@ -19,33 +19,41 @@ const WORDS: usize = 500;
 pub(super) struct Over<'a> {
     pub(super) trace: &'a Trace,
     /// The session in the store that its results were in.
-    pub(super) session: String,
+    pub(super) session: &'a str,
     /// The exit code of the signal that cancelled it.
     pub(super) signal: Option<u8>,
     /// The directory that is kept.
     pub(super) kept: Option<String>,
     /// The file that has the trace.
     pub(super) trace_file: Option<String>,
+    /// Why it has not.
+    pub(super) unwritten: Option<&'a Failure>,
 }
 
 impl Over<'_> {
-    /// Prints what came of it; gives the exit code.
-    pub(super) fn print(&self, out: &Output) -> Result<u8, Failure> {
+    /// Says what came of it, and why its trace is missing; gives the exit code.
+    pub(super) fn say(&self, is_quiet: bool, out: &Output) -> Result<u8, Failure> {
         if out.json {
             out.object(&self.object())?;
             return Ok(self.code());
         }
+        if !is_quiet {
+            self.told().iter().for_each(|line| out.note(line));
+        }
         match self.failure() {
-            None => out.raw(self.report().as_bytes())?,
+            None => out.raw(self.report(out.terminal).as_bytes())?,
             Some(failure) => {
                 failure.report(out);
             }
+        }
+        if let Some(unwritten) = self.unwritten {
+            unwritten.report(out);
         }
         Ok(self.code())
     }
 
     /// What is said beside the report.
-    pub(super) fn told(&self) -> Vec<String> {
+    fn told(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "{}: {}",
             one_line(&self.trace.agent, WORDS),
@@ -73,19 +81,24 @@ impl Over<'_> {
         )
     }
 
-    /// A model's report, with a newline at its end.
-    fn report(&self) -> String {
+    /// A model's report, with a newline at its end: as it is, but on a terminal without
+    /// what would move its cursor.
+    fn report(&self, is_terminal: bool) -> String {
         let content = self.trace.report.as_ref().map(|report| &report.content);
         let content = content.map_or("", String::as_str);
+        let content = match is_terminal {
+            true => harmless(content),
+            false => content.to_owned(),
+        };
         match content.ends_with('\n') {
-            true => content.to_owned(),
-            false => format!("{content}\n"),
+            true => content,
+            false => content + "\n",
         }
     }
 
     fn code(&self) -> u8 {
         match &self.trace.ending {
-            Some(Ending::Success) => 0,
+            Some(Ending::Success) => u8::from(self.unwritten.is_some()),
             Some(Ending::Cancelled) => self.signal.unwrap_or(INTERRUPTED),
             Some(Ending::TimedOut) => TIMED_OUT,
             Some(Ending::Failed(_)) | None => 1,
@@ -94,25 +107,28 @@ impl Over<'_> {
 
     /// What there is to say if there is no report of the model's.
     fn failure(&self) -> Option<Failure> {
-        let (kind, what) = match &self.trace.ending {
+        let (kind, fault, what) = match &self.trace.ending {
             Some(Ending::Success) => return None,
-            Some(Ending::Cancelled) => ("cancelled", "cancelled".to_owned()),
-            Some(Ending::TimedOut) => ("timed_out", "no report: the time was over".to_owned()),
+            Some(Ending::Cancelled) => ("cancelled", Fault::Caller, "cancelled".to_owned()),
+            // Who was asked was too slow, or gave none: the model, or what it asked.
+            Some(Ending::TimedOut) => (
+                "timed_out",
+                Fault::Upstream,
+                "no report: the time was over".to_owned(),
+            ),
             Some(Ending::Failed(why)) => {
-                ("no_report", format!("no report: {}", one_line(why, WORDS)))
+                let what = format!("no report: {}", one_line(why, WORDS));
+                ("no_report", Fault::Upstream, what)
             }
-            None => ("no_report", "no report".to_owned()),
+            None => ("no_report", Fault::Upstream, "no report".to_owned()),
         };
-        let hint = match &self.trace_file {
+        let file = self.trace_file.as_ref();
+        let hint = match file.filter(|_| self.unwritten.is_none()) {
             Some(file) => format!("`spillgate agent view {file}` shows what it did"),
             None => "`--trace FILE` writes down what it does, `spillgate agent view FILE` shows it"
                 .to_owned(),
         };
-        Some(
-            Failure::new(kind, Fault::Caller, what)
-                .hint(hint)
-                .code(self.code()),
-        )
+        Some(Failure::new(kind, fault, what).hint(hint).code(self.code()))
     }
 
     fn object(&self) -> Value {
@@ -124,10 +140,12 @@ impl Over<'_> {
             "accounting": self.trace.accounting,
             "took_ms": self.trace.root.took_ms,
             "directory": self.kept,
-            "trace": self.trace_file,
+            "trace": self.trace_file.as_ref().filter(|_| self.unwritten.is_none()),
         });
-        if let Some(failure) = self.failure() {
-            object["error"] = failure.to_json();
+        let failure = self.failure().map(|failure| failure.to_json());
+        let unwritten = || self.unwritten.map(Failure::to_json);
+        if let Some(failure) = failure.or_else(unwritten) {
+            object["error"] = failure;
         }
         object
     }
@@ -143,4 +161,50 @@ fn shown(report: &Report) -> Value {
         "content": content.unwrap_or_else(|| json!(report.content)),
         "source": report.source,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(report: &str) -> Trace {
+        let op = json!({"kind": "agent", "name": "a", "at_ms": 0, "took_ms": 0});
+        let account = spillgate_agent::Accounting::of(&spillgate_agent::Op::new(
+            spillgate_agent::OpKind::Agent,
+            "a",
+        ));
+        let window = json!({"window": 1, "buffer": 0, "max_output": 0});
+        serde_json::from_value(json!({
+            "version": 1, "agent": "a", "task": "", "task_bytes": 0, "started": "2026-01-01T00:00:00Z",
+            "setup": {
+                "models": [], "window": window, "max_turns": 1, "calls_per_turn": 1, "format": "text", "tools": 0,
+            },
+            "ending": {"status": "success"},
+            "report": {"format": "text", "content": report, "source": "tool"},
+            "accounting": account,
+            "root": op,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_report_moves_no_cursor() {
+        let trace = trace("\u{1b}[31mred\u{9b}2J\r\n\tnext\u{7f}");
+        let over = Over {
+            trace: &trace,
+            session: "",
+            signal: None,
+            kept: None,
+            trace_file: None,
+            unwritten: None,
+        };
+        assert_eq!(
+            over.report(false),
+            "\u{1b}[31mred\u{9b}2J\r\n\tnext\u{7f}\n"
+        );
+        assert_eq!(
+            over.report(true),
+            "\u{fffd}[31mred\u{fffd}2J\n\tnext\u{fffd}\n"
+        );
+    }
 }

@@ -1,9 +1,11 @@
 //! What is shown and written down of a run while it goes on?
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_agent::Journal;
+use spillgate_agent::{Journal, Trace};
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::live::Live;
@@ -16,22 +18,24 @@ const LOOK: Duration = Duration::from_millis(150);
 /// The trace is written at least so often.
 const WRITE: Duration = Duration::from_secs(2);
 
-/// Waits for a run and looks after it meanwhile. An error is the run's own, or that its
-/// trace could not be written in the end.
+/// Whether the trace is written as it was in the end.
+pub(super) type Written = Result<(), Failure>;
+
+/// Waits for a run and looks after it meanwhile. What came of it, and whether its trace
+/// could be written in the end: neither hides the other.
 pub(super) async fn follow<T>(
-    running: impl Future<Output = Result<T, Failure>>,
+    running: impl Future<Output = T>,
     journal: &Journal,
     live: &Live,
-    file: Option<&TraceFile>,
-) -> Result<T, Failure> {
+    file: Option<&Arc<TraceFile>>,
+) -> (T, Written) {
     let mut following = Following {
         journal,
         live,
         file,
         written: None,
+        writing: None,
     };
-    // From the beginning on: a file that cannot be written is told before models are paid.
-    following.write()?;
     let ran = {
         let mut running = std::pin::pin!(running);
         let mut ticks = interval(LOOK);
@@ -40,42 +44,65 @@ pub(super) async fn follow<T>(
             tokio::select! {
                 biased;
                 ran = &mut running => break ran,
-                _ = ticks.tick() => following.look(),
+                _ = ticks.tick() => following.look().await,
             }
         }
     };
-    live.look(&journal.snapshot());
-    following.write()?;
-    ran
+    if live.is_to_look() {
+        live.look(&journal.snapshot());
+    }
+    following.wait().await;
+    (ran, write(file, journal.trace()).await)
+}
+
+/// Writes a trace, if there is a file for it, aside from the tasks of the session.
+pub(super) async fn write(file: Option<&Arc<TraceFile>>, trace: Trace) -> Written {
+    let Some(file) = file.cloned() else {
+        return Ok(());
+    };
+    joined(spawn_blocking(move || file.write(&trace))).await
+}
+
+async fn joined(writing: JoinHandle<Written>) -> Written {
+    let written = writing.await;
+    written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 struct Following<'a> {
     journal: &'a Journal,
     live: &'a Live,
-    file: Option<&'a TraceFile>,
-    /// When, and with how many turns.
-    written: Option<(Instant, usize)>,
+    file: Option<&'a Arc<TraceFile>>,
+    /// When, and in which turn.
+    written: Option<(Instant, u32)>,
+    /// One at a time: they share a draft.
+    writing: Option<JoinHandle<Written>>,
 }
 
 impl Following<'_> {
-    fn look(&mut self) {
-        let root = self.journal.snapshot();
-        self.live.look(&root);
-        let is_due =
-            |(at, turns): (Instant, usize)| at.elapsed() >= WRITE || root.children.len() != turns;
-        if self.written.is_none_or(is_due)
-            && let Err(failure) = self.write()
-        {
-            tracing::error!(error = failure.text(), "the trace is not up to date");
+    async fn look(&mut self) {
+        // A tree may be large; it is copied only where somebody looks at it.
+        if self.live.is_to_look() {
+            self.live.look(&self.journal.snapshot());
+        }
+        if self.writing.as_ref().is_some_and(|it| !it.is_finished()) {
+            return;
+        }
+        self.wait().await;
+        let turn = self.live.turn();
+        let is_due = |(at, of): (Instant, u32)| at.elapsed() >= WRITE || of != turn;
+        if let Some(file) = self.file.filter(|_| self.written.is_none_or(is_due)) {
+            let (file, journal) = (Arc::clone(file), self.journal.clone());
+            self.written = Some((Instant::now(), turn));
+            self.writing = Some(spawn_blocking(move || file.write(&journal.trace())));
         }
     }
 
-    fn write(&mut self) -> Result<(), Failure> {
-        let Some(file) = self.file else {
-            return Ok(());
-        };
-        let trace = self.journal.trace();
-        self.written = Some((Instant::now(), trace.root.children.len()));
-        file.write(&trace)
+    /// Waits for what is being written.
+    async fn wait(&mut self) {
+        if let Some(writing) = self.writing.take()
+            && let Err(failure) = joined(writing).await
+        {
+            tracing::error!(error = failure.text(), "the trace is not up to date");
+        }
     }
 }

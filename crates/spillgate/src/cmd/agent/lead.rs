@@ -3,16 +3,15 @@
 //! Its tools are opened, its session is run, and what was opened is closed; an agent
 //! below another goes the same way, within the call that it answers.
 
-use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use etcetera::BaseStrategy;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_agent::{
-    About, CacheLimits, Caching, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache, Ending,
-    Finished, Format, Host, Journal, Launch, NotLaunched, Offers, Orchestrator, Retrieval, Scope,
-    Session, Settings as SessionSettings, SubAgent, Until, run,
+    About, Ending, Finished, Format, Host, Journal, Launch, NotLaunched, Offers, Orchestrator,
+    Retrieval, Scope, Session, Settings as SessionSettings, SubAgent, Until, run,
 };
 use spillgate_agentfile::{Agent, InputFormat, OutputFormat, Retrieval as Way, Source};
 use spillgate_artifact::{Clock, SystemClock};
@@ -25,18 +24,27 @@ use spillgate_offload::{Door, NoLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::{FileStore, Lifetime};
 use spillgate_turns::{Nonces, RandomNonces, Slot};
 use spillgate_wire::{Intake, Ways};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::asked::Asked;
+use super::keeping::caching;
 use super::live::Live;
 use super::plan::Plan;
 use super::room::Room;
+use super::running::{at, deadline};
 use super::sources::{self, Opened};
 use crate::cmd::query;
 use crate::failure::{Failure, Fault};
 use crate::net;
-use crate::settings::{Settings, directories};
+use crate::settings::Settings;
 use crate::wiring::GATEWAY_PAGE;
+
+/// Servers that were let go while they were opened end within this: they are asked to,
+/// and after 1.5 seconds killed.
+const LET_GO: Duration = Duration::from_secs(3);
 
 /// What all agents of a run share.
 #[derive(Debug)]
@@ -48,6 +56,10 @@ pub(super) struct Lead {
     counter: Arc<dyn TokenCounter>,
     /// Servers that are ending.
     closing: Mutex<JoinSet<()>>,
+    /// Whether servers were let go while they were opened.
+    has_let_go: AtomicBool,
+    /// Whether nobody wants to wait for servers.
+    hurry: watch::Receiver<bool>,
 }
 
 /// An agent whose tools are there and whose session can begin.
@@ -68,24 +80,57 @@ struct Servers {
     lead: Arc<Lead>,
 }
 
-impl Drop for Servers {
-    /// Whoever was cancelled cannot wait for them: the run does, at its end.
-    fn drop(&mut self) {
+impl Servers {
+    /// They end from now on; the run waits for them at its own end. One that does not
+    /// end in time holds no report up, and no turn of an agent above.
+    fn end(&mut self, is_hurried: bool) {
         let all = std::mem::take(&mut self.all);
-        let mut closing = self
-            .lead
-            .closing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if !all.is_empty() && tokio::runtime::Handle::try_current().is_ok() {
-            closing.spawn(async move { sources::close(&all, true).await });
+        if all.is_empty() || Handle::try_current().is_err() {
+            return;
+        }
+        let mut hurry = self.lead.hurry.clone();
+        self.lead.closing().spawn(async move {
+            if !is_hurried {
+                tokio::select! {
+                    () = sources::close(&all, false) => return,
+                    Ok(_) = hurry.wait_for(|hurry| *hurry) => {}
+                }
+            }
+            sources::close(&all, true).await;
+        });
+    }
+}
+
+impl Drop for Servers {
+    /// Who was cancelled does not want to wait.
+    fn drop(&mut self) {
+        self.end(true);
+    }
+}
+
+/// Servers are being opened; taken before the first is.
+struct Opening<'a> {
+    lead: &'a Lead,
+    is_over: bool,
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.lead.has_let_go.store(true, Ordering::SeqCst);
         }
     }
 }
 
 impl Lead {
-    /// What agents store stays if `is_kept`.
-    pub(super) fn new(settings: Settings, room: Arc<Room>, is_kept: bool) -> Arc<Self> {
+    /// What agents store stays if `is_kept`. `hurry` says when nobody wants to wait any
+    /// more.
+    pub(super) fn new(
+        settings: Settings,
+        room: Arc<Room>,
+        is_kept: bool,
+        hurry: watch::Receiver<bool>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             counter: settings.tokenizer.counter(),
             settings,
@@ -93,14 +138,39 @@ impl Lead {
             is_kept,
             clock: Arc::new(SystemClock),
             closing: Mutex::default(),
+            has_let_go: AtomicBool::new(false),
+            hurry,
         })
+    }
+
+    fn closing(&self) -> std::sync::MutexGuard<'_, JoinSet<()>> {
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until all servers have ended.
     pub(super) async fn close(&self) {
-        let closing =
-            std::mem::take(&mut *self.closing.lock().unwrap_or_else(PoisonError::into_inner));
+        let closing = std::mem::take(&mut *self.closing());
         closing.join_all().await;
+        if !self.has_let_go.load(Ordering::SeqCst) {
+            return;
+        }
+        // Such a server ends in a task that nobody has. Without the runtime it would go
+        // on, and what a launcher started would outlive us.
+        let runtime = Handle::current().metrics();
+        let ended = async {
+            while runtime.num_alive_tasks() > 0 {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        drop(timeout(LET_GO, ended).await);
+    }
+
+    /// A journal of a run whose tools are not there yet.
+    pub(super) fn before(&self, plan: &Plan, task: &str) -> Result<Journal, Failure> {
+        let asked = Asked::ready(plan, &self.settings)?;
+        let settings = settings(&plan.agent, &asked, task.to_owned());
+        let about = about(&plan.agent, &settings);
+        Ok(Journal::begin(about, Arc::clone(&self.clock)))
     }
 
     /// Opens what an agent needs for a task.
@@ -117,6 +187,8 @@ impl Lead {
             false => Lifetime::Session,
         };
         let store = FileStore::new(self.room.path(), lifetime, Arc::clone(&self.clock));
+        // What is late does not make the room of a run anew that has ended.
+        let store = store.in_existing_base();
         let session = store.session().to_string();
         let offloader = Offloader::new(
             Arc::new(store),
@@ -127,7 +199,12 @@ impl Lead {
             Arc::new(NoLedger),
         );
         let below = self.below(plan, live)?;
+        let mut opening = Opening {
+            lead: self,
+            is_over: false,
+        };
         let opened = sources::open(agent, &gateway(&offloader)?, below).await?;
+        opening.is_over = true;
         let Opened { hosts, servers } = opened;
         let servers = Servers {
             all: servers,
@@ -136,27 +213,17 @@ impl Lead {
         let retrieval = self.retrieval(agent, &asked, &offloader);
         let mut orchestrator = Orchestrator::new(hosts, offloader, retrieval)
             .with_call_timeout(agent.tool_timeout.value);
-        if let Some(caching) = self.caching(agent)? {
+        if let Some(caching) = caching(plan, &self.clock)? {
             orchestrator = orchestrator.with_cache(caching);
         }
         let settings = SessionSettings {
-            system: agent.system.clone(),
-            task,
-            format: format(agent),
-            max_turns: agent.max_turns.value,
-            calls_per_turn: agent.max_tool_calls_per_turn.value,
-            window: asked.window(agent),
-            offers: Offers {
-                status: agent.task_status.value,
-                batch: agent.batch.value,
-            },
             tools: orchestrator.tools(),
             retrieval: orchestrator.retrieval(),
+            ..settings(agent, &asked, task)
         };
-        let models: Vec<Target> = agent.models.value.clone();
         Ok(Ready {
             session,
-            about: About::new(&agent.name.value, &settings, models),
+            about: about(agent, &settings),
             asked,
             settings,
             orchestrator,
@@ -199,10 +266,10 @@ impl Lead {
         )
         .await;
         let mut servers = ready.servers;
-        let all = std::mem::take(&mut servers.all);
-        // Who cancels does not want to wait.
-        let hurried = matches!(finished.ending, Ending::Cancelled | Ending::TimedOut);
-        sources::close(&all, hurried).await;
+        servers.end(matches!(
+            finished.ending,
+            Ending::Cancelled | Ending::TimedOut
+        ));
         Ok(finished)
     }
 
@@ -253,39 +320,6 @@ impl Lead {
             ))),
         }
     }
-
-    /// What results are kept in for the same call again, if any are.
-    fn caching(&self, agent: &Agent) -> Result<Option<Caching>, Failure> {
-        let of = &agent.cache;
-        if of.ttl.value.is_none() && of.tools.is_empty() {
-            return Ok(None);
-        }
-        let rules = spillgate_agent::CacheRules::new(of.ttl.value, of.tools.clone());
-        let rules = rules.map_err(|error| {
-            Failure::new(
-                "agent_files",
-                Fault::Caller,
-                format!("cache.tools: {error}"),
-            )
-            .hint("patterns are globs such as \"read_*\"")
-        })?;
-        let directory: PathBuf = match &of.dir.value {
-            Some(directory) => directory.clone(),
-            None => directories()?.cache_dir().join("spillgate/agent-tools"),
-        };
-        let limits = CacheLimits {
-            entry_bytes: DEFAULT_ENTRY_BYTES,
-            total_bytes: of.max_bytes.value.unwrap_or(DEFAULT_TOTAL_BYTES),
-        };
-        let cache = DirectoryCache::new(directory, limits, Arc::clone(&self.clock));
-        // Hosts of one name in two configurations are not the same.
-        let sources = agent.tools.iter().map(|source| {
-            let (name, value) = (source.entry.name(), source.entry.value());
-            serde_json::json!([source.entry.file(), name, value])
-        });
-        let realm = sources.collect::<serde_json::Value>().to_string();
-        Ok(Some(Caching::new(Arc::new(cache), rules, &realm)))
-    }
 }
 
 /// An agent below another.
@@ -306,14 +340,17 @@ impl Launch for Below {
             let told = |failure: Failure| NotLaunched(failure.text().to_owned());
             let agent = &self.plan.agent;
             let live = Arc::new(self.live.within(&agent.name.value));
-            let ready = self
-                .lead
-                .ready(&self.plan, task, &live)
-                .await
-                .map_err(told)?;
+            let deadline = deadline(&self.plan);
+            let ready = tokio::select! {
+                ready = self.lead.ready(&self.plan, task, &live) => ready.map_err(told)?,
+                () = at(deadline) => {
+                    let what = "the time was over before its tools were there";
+                    return Err(NotLaunched(what.to_owned()));
+                }
+            };
             let journal = self.lead.journal(&ready, Some(scope));
             let until = Until {
-                timeout: agent.timeout.value,
+                timeout: deadline.map(|at| at.saturating_duration_since(Instant::now())),
                 cancelled: None,
             };
             self.lead
@@ -344,6 +381,29 @@ fn policy(agent: &Agent) -> Result<Policy, Failure> {
     };
     Policy::new(rule, [], [])
         .map_err(|error| Failure::new("settings", Fault::Us, error.to_string()))
+}
+
+/// What a session is told, but for its tools.
+fn settings(agent: &Agent, asked: &Asked, task: String) -> SessionSettings {
+    SessionSettings {
+        system: agent.system.clone(),
+        task,
+        format: format(agent),
+        max_turns: agent.max_turns.value,
+        calls_per_turn: agent.max_tool_calls_per_turn.value,
+        window: asked.window(agent),
+        offers: Offers {
+            status: agent.task_status.value,
+            batch: agent.batch.value,
+        },
+        tools: Vec::new(),
+        retrieval: None,
+    }
+}
+
+fn about(agent: &Agent, settings: &SessionSettings) -> About {
+    let models: Vec<Target> = agent.models.value.clone();
+    About::new(&agent.name.value, settings, models)
 }
 
 fn format(agent: &Agent) -> Format {

@@ -1,7 +1,7 @@
 //! `spillgate agent`: a model, its tools and a report, from a prompt file.
 //!
 //! ```text
-//! arguments → plan (all files, checked) → room, signals → lead (tools, session) → ending
+//! arguments → plan (all files, checked) → running: signals, room → lead (tools, session) → ending
 //!                                             └─ live view and trace meanwhile
 //! ```
 
@@ -9,11 +9,13 @@ mod asked;
 mod dry_run;
 mod ending;
 mod follow;
+mod keeping;
 mod lead;
 mod live;
 mod over;
 mod plan;
 mod room;
+mod running;
 mod sources;
 mod stop;
 mod task;
@@ -22,30 +24,17 @@ mod view;
 mod words;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
-use spillgate_agent::{Trace, Until};
 use spillgate_agentfile::{Agent, InputFormat};
 
 use self::asked::Asked;
-use self::ending::Over;
-use self::lead::Lead;
-use self::live::{Live, Look};
 use self::plan::Plan;
-use self::room::{Room, Stay, clear_leftovers};
-use self::stop::Stop;
-use self::trace_file::TraceFile;
 use crate::agent_args::{Agent as Arguments, AgentCommand, AgentRun, AgentView};
 use crate::args::{Common, LimitArgs};
 use crate::failure::{Failure, Fault};
 use crate::layers::Layers;
-use crate::logs::log_to_stderr;
 use crate::output::Output;
 use crate::settings::Settings;
-
-/// What is still written when a run is over is not waited for longer.
-const LAST: Duration = Duration::from_millis(500);
 
 pub(crate) fn agent(common: &Common, agent: &Arguments, out: &Output) -> Result<u8, Failure> {
     let typed = &agent.run;
@@ -89,99 +78,7 @@ fn run(common: &Common, file: &Path, run: &AgentRun, out: &Output) -> Result<u8,
     }
     let task = task.expect("invariant: only a dry run has none");
     ready(&plan, &settings)?;
-    let parts = Parts::new(&plan, run, settings)?;
-    let ended = parts.run(&plan, task);
-    parts.live.end();
-    parts.stay.room().remove();
-    let (trace, session, signal) = ended?;
-    let shown = |path: &PathBuf| path.display().to_string();
-    let over = Over {
-        trace: &trace,
-        session,
-        signal,
-        kept: run
-            .keep
-            .then(|| parts.stay.room().path().display().to_string()),
-        trace_file: run.watching.trace.as_ref().map(shown),
-    };
-    if !run.watching.quiet && !out.json {
-        over.told().iter().for_each(|line| out.note(line));
-    }
-    over.print(out)
-}
-
-/// The working parts of a run.
-struct Parts {
-    settings: Settings,
-    stay: Stay,
-    live: Arc<Live>,
-    trace: Option<TraceFile>,
-    is_kept: bool,
-}
-
-impl Parts {
-    fn new(plan: &Plan, run: &AgentRun, settings: Settings) -> Result<Self, Failure> {
-        let watching = &run.watching;
-        let trace = watching.trace.as_deref().map(TraceFile::at).transpose()?;
-        let has_log = std::env::var_os("SPILLGATE_LOG").is_some();
-        log_to_stderr(if watching.verbose { "info" } else { "error" });
-        let parent = plan.agent.tool_output.store_dir.value.clone();
-        let parent = parent.unwrap_or_else(std::env::temp_dir);
-        let cleared = clear_leftovers(&parent);
-        if cleared > 0 {
-            tracing::info!(cleared, "directories of killed runs were removed");
-        }
-        let room = Room::open(&parent)?;
-        if run.keep {
-            room.keep();
-        }
-        let look = Look::of(watching.quiet, watching.verbose, has_log);
-        Ok(Self {
-            settings,
-            stay: Stay::in_room(room),
-            live: Arc::new(Live::new(look, watching.verbose)),
-            trace,
-            is_kept: run.keep,
-        })
-    }
-
-    /// Runs the agent: its trace, its session, and the exit code of the signal that
-    /// cancelled it.
-    fn run(&self, plan: &Plan, task: String) -> Result<(Trace, String, Option<u8>), Failure> {
-        let stop = Stop::listen(self.stay.room())?;
-        let mut builder = tokio::runtime::Builder::new_multi_thread();
-        let runtime = builder.enable_all().build()?;
-        let lead = Lead::new(
-            self.settings.clone(),
-            Arc::clone(self.stay.room()),
-            self.is_kept,
-        );
-        let ended = runtime.block_on(async {
-            let mut cancelled = stop.cancelled();
-            let ready = tokio::select! {
-                ready = lead.ready(plan, task, &self.live) => ready?,
-                _ = cancelled.wait_for(|cancelled| *cancelled) => return Err(cancelled_early(&stop)),
-            };
-            let session = ready.session.clone();
-            let journal = lead.journal(&ready, None);
-            let until = Until {
-                timeout: plan.agent.timeout.value,
-                cancelled: Some(stop.cancelled()),
-            };
-            let running = lead.run(ready, &journal, &self.live, until);
-            let ran = follow::follow(running, &journal, &self.live, self.trace.as_ref()).await;
-            ran.map(|_| (journal.trace(), session, stop.code()))
-        });
-        runtime.block_on(lead.close());
-        runtime.shutdown_timeout(LAST);
-        ended
-    }
-}
-
-fn cancelled_early(stop: &Stop) -> Failure {
-    Failure::new("cancelled", Fault::Caller, "cancelled")
-        .hint("its tools were not there yet")
-        .code(stop.code().unwrap_or(1))
+    running::run(&plan, task, run, settings, out)
 }
 
 /// Checks all that can be checked before something is started.

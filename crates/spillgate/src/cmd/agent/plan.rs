@@ -61,6 +61,7 @@ impl Reading<'_> {
         let below = below.map(|file| self.plan(file, &Settings::default()).map(Arc::new));
         let below = below.collect::<Result<Vec<_>, Failure>>()?;
         self.above.pop();
+        told_apart(&agent, &below)?;
         Ok(Plan {
             agent,
             files,
@@ -119,6 +120,33 @@ impl Reading<'_> {
         let users = directories()?.config_dir().join("spillgate/ai-agent.json");
         Ok(vec![beside, users])
     }
+}
+
+/// Whatever has tools is known by its name: in `tools`, in the cache and in accounts.
+fn told_apart(agent: &Agent, below: &[Arc<Plan>]) -> Result<(), Failure> {
+    let refused = |what: String| {
+        Err(Failure::new("agent_files", Fault::Caller, what)
+            .hint("give one of them another name: `name` of its prompt file, or its key in the configuration"))
+    };
+    for (at, plan) in below.iter().enumerate() {
+        let (name, file) = (&plan.agent.name.value, plan.agent.path.display());
+        let of = agent.path.display();
+        let source = agent.tools.iter().find(|one| one.entry.name() == name);
+        if let Some(source) = source {
+            let (other, line) = (source.entry.file().display(), source.entry.place().line);
+            return refused(format!(
+                "{of}: the agent {file} and {other}:{line} of `tools` are both called `{name}`"
+            ));
+        }
+        let mut before = below[..at].iter();
+        if let Some(other) = before.find(|other| other.agent.name.value == *name) {
+            let other = other.agent.path.display();
+            return refused(format!(
+                "{of}: the agents {other} and {file} are both called `{name}`"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What is wrong with the files, each thing on a line.

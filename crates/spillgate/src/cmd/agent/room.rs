@@ -14,8 +14,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
@@ -25,6 +25,10 @@ use crate::failure::{Failure, Fault};
 
 /// First letters of a run's directory (seed 001).
 const PREFIX: &str = "ai-agent-";
+/// Those of one that has no lock yet; no other program's are called so.
+const DRAFT: &str = "spillgate-agent-";
+/// So often one is made anew that another run took for a leftover before it was locked.
+const ATTEMPTS: u32 = 5;
 /// Hexadecimal digits behind them.
 const DIGITS: usize = 12;
 const LOCK: &str = ".spillgate.lock";
@@ -34,6 +38,8 @@ const LOCK: &str = ".spillgate.lock";
 pub(super) struct Room {
     path: PathBuf,
     is_kept: AtomicBool,
+    /// Who removes it is waited for.
+    removing: Mutex<()>,
     /// Locked; closing it unlocks it.
     _lock: File,
 }
@@ -54,13 +60,20 @@ impl Room {
         builder.mode(0o700);
         builder.recursive(true).create(&parent).map_err(wrong)?;
         builder.recursive(false);
-        let path = parent.join(name());
-        builder.create(&path).map_err(wrong)?;
-        let lock = locked(&path).inspect_err(|_| drop(fs::remove_dir_all(&path)));
+        let mut attempts = 1;
+        let (path, lock) = loop {
+            match locked(&parent, &builder) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < ATTEMPTS => {
+                    attempts += 1;
+                }
+                made => break made.map_err(wrong)?,
+            }
+        };
         Ok(Arc::new(Self {
             path,
             is_kept: AtomicBool::new(false),
-            _lock: lock.map_err(wrong)?,
+            removing: Mutex::default(),
+            _lock: lock,
         }))
     }
 
@@ -77,17 +90,30 @@ impl Room {
 
     /// Removes it now, unless it is to be kept. A second time does nothing.
     pub(super) fn remove(&self) {
+        let _one = self.removing.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_kept.load(Ordering::SeqCst) {
             return;
         }
-        // Somebody may be writing into it just now; what stays is found at the next
-        // start, by its lock, which goes last.
-        for entry in entries(&self.path) {
-            if entry.file_name() != LOCK {
-                drop(remove_all(&entry.path()));
-            }
+        // Somebody may be writing into it just now. Under another name it is out of reach
+        // at once, and still a leftover if we are killed meanwhile.
+        let away = self.path.with_file_name(name(PREFIX));
+        match fs::rename(&self.path, &away) {
+            Ok(()) => clear(&away),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => clear(&self.path),
         }
-        drop(fs::remove_dir_all(&self.path));
+    }
+}
+
+/// Removes a room, the lock last: with it, what stays is found at the next start.
+fn clear(path: &Path) {
+    for entry in entries(path) {
+        if entry.file_name() != LOCK {
+            drop(remove_all(&entry.path()));
+        }
+    }
+    if entries(path).iter().all(|entry| entry.file_name() == LOCK) {
+        drop(fs::remove_dir_all(path));
     }
 }
 
@@ -121,27 +147,36 @@ impl Drop for Stay {
 /// Removes what killed runs of this user left below `parent`; how many. Never an
 /// error: the run that asks has its own room.
 pub(super) fn clear_leftovers(parent: &Path) -> usize {
-    let leftovers = entries(parent).into_iter().filter(|entry| {
+    let ours = entries(parent).into_iter().filter(|entry| {
         let name = entry.file_name();
-        name.to_str().is_some_and(is_name) && is_ours(&entry.path())
+        let name = name.to_str().unwrap_or_default();
+        (is_name(name, PREFIX) || is_name(name, DRAFT)) && is_ours(&entry.path())
     });
-    let removed = leftovers.filter(|entry| match unlocked(&entry.path()) {
+    let removed = ours.filter(|entry| {
+        let path = entry.path();
         // Held until all is gone, so that no two clear the same.
-        Some(_lock) => fs::remove_dir_all(entry.path()).is_ok(),
-        None => false,
+        if let Some(_lock) = unlocked(&path) {
+            clear(&path);
+            return !path.exists();
+        }
+        // Its run was killed before it locked it, or makes another one then. What is in
+        // use is not empty.
+        let name = entry.file_name();
+        let is_draft = name.to_str().is_some_and(|name| is_name(name, DRAFT));
+        is_draft && fs::remove_dir(&path).is_ok()
     });
     removed.count()
 }
 
 /// Twelve digits that nobody can guess, so that nobody can be there first.
-fn name() -> String {
+fn name(prefix: &str) -> String {
     let random = FileId::random().to_string().replace('-', "");
     // The first digits of a random UUID are all random.
-    format!("{PREFIX}{}", &random[..DIGITS])
+    format!("{prefix}{}", &random[..DIGITS])
 }
 
-fn is_name(name: &str) -> bool {
-    name.strip_prefix(PREFIX).is_some_and(|digits| {
+fn is_name(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|digits| {
         let is_digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
         digits.len() == DIGITS && digits.bytes().all(is_digit)
     })
@@ -153,16 +188,24 @@ fn is_ours(path: &Path) -> bool {
         .is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw())
 }
 
-/// The lock of a new directory. It is locked before it has its name: who sees
-/// it by that can tell at once whether its run lives.
-fn locked(directory: &Path) -> io::Result<File> {
-    let draft = directory.join(format!("{LOCK}-draft"));
+/// A new directory and its lock. It has the lock before it has its name: who sees it by
+/// that can tell at once whether its run lives. Nothing is found where another run took
+/// it for a leftover before it was locked.
+fn locked(parent: &Path, builder: &DirBuilder) -> io::Result<(PathBuf, File)> {
+    let draft = parent.join(name(DRAFT));
+    builder.create(&draft)?;
+    let made = named(parent, &draft);
+    made.inspect_err(|_| drop(fs::remove_dir_all(&draft)))
+}
+
+fn named(parent: &Path, draft: &Path) -> io::Result<(PathBuf, File)> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    let lock = options.open(&draft)?;
+    let lock = options.open(draft.join(LOCK))?;
     lock.lock()?;
-    fs::rename(&draft, directory.join(LOCK))?;
-    Ok(lock)
+    let path = parent.join(name(PREFIX));
+    fs::rename(draft, &path)?;
+    Ok((path, lock))
 }
 
 /// The lock of a directory whose run has ended.
@@ -205,7 +248,7 @@ mod tests {
         let room = Room::open(&parent.path().join("new")).unwrap();
         let path = room.path().to_owned();
         assert!(
-            is_name(path.file_name().unwrap().to_str().unwrap()),
+            is_name(path.file_name().unwrap().to_str().unwrap(), PREFIX),
             "{path:?}"
         );
         assert_eq!((mode(&path), mode(&path.join(LOCK))), (0o700, 0o600));
@@ -223,6 +266,34 @@ mod tests {
         assert_eq!(clear_leftovers(parent.path()), 0, "it is to be kept");
         let unusable = Room::open(&path.join("x\0y")).unwrap_err();
         assert!(unusable.text().contains("cannot be made below"));
+    }
+
+    #[test]
+    fn what_is_late_finds_no_room() {
+        let parent = tempfile::tempdir().unwrap();
+        let room = Room::open(parent.path()).unwrap();
+        let clock = Arc::new(spillgate_artifact::SystemClock);
+        let lifetime = spillgate_store::Lifetime::Session;
+        let store = spillgate_store::FileStore::new(room.path(), lifetime, clock);
+        let store = store.in_existing_base();
+        let draft = |store| spillgate_store::ArtifactStore::draft(store).map(drop);
+        assert!(draft(&store).is_ok());
+        room.remove();
+        assert!(draft(&store).is_err());
+        assert!(entries(parent.path()).is_empty());
+    }
+
+    #[test]
+    fn a_room_that_was_never_locked_is_cleared_away() {
+        let parent = tempfile::tempdir().unwrap();
+        let parent = parent.path();
+        fs::create_dir(parent.join("spillgate-agent-0123456789ab")).unwrap();
+        leftover(parent, "spillgate-agent-0123456789ac");
+        let locked = leftover(parent, "spillgate-agent-0123456789ad");
+        let lock = File::open(locked.join(LOCK)).unwrap();
+        lock.lock().unwrap();
+        assert_eq!(clear_leftovers(parent), 2);
+        assert!(locked.exists());
     }
 
     #[test]

@@ -81,27 +81,37 @@ fn directory(source: &ToolSource) -> &Path {
     source.entry.file().parent().unwrap_or(Path::new(""))
 }
 
-/// The descriptions of REST tools and APIs, read but not yet used: what is wrong with
+/// REST tools, and the descriptions of APIs, read but not yet used: what is wrong with
 /// them is told before anything is started.
 #[derive(Debug)]
 pub(super) enum Described {
-    Rest(RestTool),
+    Rest(RestTools),
     Api(OpenApi),
 }
 
 /// What an agent's files say of its REST tools and APIs, in their order.
 pub(super) fn described(agent: &Agent) -> Result<Vec<(&ToolSource, Described)>, Failure> {
-    let sources = agent.tools.iter();
-    let read = sources.filter_map(|source| match source.kind {
-        SourceKind::Mcp => None,
-        SourceKind::Rest => Some((source, source.entry.read().map(Described::Rest))),
-        SourceKind::OpenApi => Some((source, source.entry.read().map(Described::Api))),
-    });
-    let read = read.map(|(source, described)| match described {
-        Ok(described) => Ok((source, described)),
-        Err(problems) => Err(wrong(&problems)),
-    });
-    read.collect()
+    let mut all = Vec::new();
+    for source in &agent.tools {
+        let described = match source.kind {
+            SourceKind::Mcp => continue,
+            SourceKind::Rest => {
+                let tool: RestTool = source.entry.read().map_err(|problems| wrong(&problems))?;
+                let made = RestTools::one(source.entry.name(), &tool, client(&tool.url)?);
+                Described::Rest(made.map_err(|error| blamed(source, error.to_string()))?)
+            }
+            SourceKind::OpenApi => {
+                let api = source.entry.read().map_err(|problems| wrong(&problems))?;
+                Described::Api(api)
+            }
+        };
+        all.push((source, described));
+    }
+    Ok(all)
+}
+
+fn blamed(source: &ToolSource, what: String) -> Failure {
+    wrong(&Problems::from(source.entry.wrong(&[], what)))
 }
 
 /// Opens all of them. `gateway` says how servers are reached; `below` are the agents that
@@ -129,7 +139,7 @@ pub(super) async fn open(
     }
     if !failed.is_empty() {
         close(&opened.servers, true).await;
-        return Err(not_started(&failed));
+        return Err(not_started(agent, &failed));
     }
     hosts.extend(below);
     match chosen(agent, &hosts) {
@@ -202,15 +212,14 @@ fn tools_of(hosts: &[Arc<dyn Host>]) -> String {
 async fn described_hosts(agent: &Agent) -> Result<Vec<Arc<dyn Host>>, Failure> {
     let mut hosts: Vec<Arc<dyn Host>> = Vec::new();
     for (source, described) in described(agent)? {
-        let name = source.entry.name();
-        let blamed = |what: String| wrong(&Problems::from(source.entry.wrong(&[], what)));
         let tools = match described {
-            Described::Rest(tool) => RestTools::one(name, &tool, client(&tool.url)?)
-                .map_err(|error| blamed(error.to_string()))?,
+            Described::Rest(tools) => tools,
             Described::Api(api) => {
                 let client = client(api.base_url.as_ref().unwrap_or(&api.spec))?;
-                let loaded = api.load(name, directory(source), client).await;
-                loaded.map_err(|error| blamed(error.to_string()))?
+                let loaded = api.load(source.entry.name(), directory(source), client);
+                loaded
+                    .await
+                    .map_err(|error| blamed(source, error.to_string()))?
             }
         };
         hosts.push(Arc::new(tools));
@@ -227,10 +236,15 @@ fn client(address: &str) -> Result<Client, Failure> {
     net::client(&url.unwrap_or_else(anywhere))
 }
 
-fn not_started(failed: &[String]) -> Failure {
-    Failure::new("server_not_started", Fault::Upstream, failed.join("\n")).hint(
-        "correct it in .ai-agent.json, or take it out of `tools`; --dry-run shows what is started",
-    )
+fn not_started(agent: &Agent, failed: &[String]) -> Failure {
+    let files = agent.tools.iter().map(|source| source.entry.file());
+    let mut files: Vec<String> = files.map(|file| file.display().to_string()).collect();
+    files.sort();
+    files.dedup();
+    Failure::new("server_not_started", Fault::Upstream, failed.join("\n")).hint(format!(
+        "correct it in {}, or take it out of `tools`; --dry-run shows what is started",
+        files.join(" or ")
+    ))
 }
 
 /// How long servers may take to end together.

@@ -4,8 +4,8 @@
 //! directory removed. A second one does not wait for that.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -18,19 +18,24 @@ use super::room::Room;
 pub(super) struct Stop {
     cancel: Arc<watch::Sender<bool>>,
     signal: Arc<AtomicI32>,
+    /// The room goes when the run lets it go, not when the thread does.
+    room: Arc<OnceLock<Weak<Room>>>,
     handle: Handle,
 }
 
 impl Stop {
-    /// Listens from now on. A second signal ends the process; `room` is removed
-    /// before.
-    pub(super) fn listen(room: &Arc<Room>) -> io::Result<Self> {
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    /// Listens from now on. A second signal ends the process. What was ignored when we
+    /// were started stays so: who starts us with `nohup` wants that.
+    pub(super) fn listen() -> io::Result<Self> {
+        let ignored = ignored();
+        let heard = [SIGHUP, SIGINT, SIGTERM];
+        let heard = heard.into_iter().filter(|signal| !has(ignored, *signal));
+        let mut signals = Signals::new(heard)?;
         let cancel = Arc::new(watch::Sender::new(false));
         let signal = Arc::new(AtomicI32::new(0));
+        let room = Arc::new(OnceLock::<Weak<Room>>::new());
         let (handle, first) = (signals.handle(), Arc::clone(&signal));
-        // The room goes when the run lets it go, not when this thread does.
-        let (cancels, room) = (Arc::clone(&cancel), Arc::downgrade(room));
+        let (cancels, clears) = (Arc::clone(&cancel), Arc::clone(&room));
         // A thread of its own: it is there for whoever hangs.
         std::thread::spawn(move || {
             for signal in &mut signals {
@@ -41,7 +46,7 @@ impl Stop {
                     cancels.send_replace(true);
                     continue;
                 }
-                if let Some(room) = room.upgrade() {
+                if let Some(room) = clears.get().and_then(Weak::upgrade) {
                     room.remove();
                 }
                 std::process::exit(128 + signal);
@@ -50,8 +55,14 @@ impl Stop {
         Ok(Self {
             cancel,
             signal,
+            room,
             handle,
         })
+    }
+
+    /// This room is removed before a second signal ends the process.
+    pub(super) fn clears(&self, room: &Arc<Room>) {
+        drop(self.room.set(Arc::downgrade(room)));
     }
 
     /// Becomes true at the first signal.
@@ -72,4 +83,17 @@ impl Drop for Stop {
     fn drop(&mut self) {
         self.handle.close();
     }
+}
+
+/// The signals that this process ignores, a bit each, as Linux tells them. Elsewhere
+/// nobody tells without `unsafe`, and none counts as ignored.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
+fn has(mask: u64, signal: i32) -> bool {
+    mask >> (signal - 1) & 1 == 1
 }

@@ -111,7 +111,7 @@ pub(super) fn status(status: &Status) -> String {
 
 /// How much of the window is in use, and what it has cost.
 pub(super) fn state(turn: u32, tokens: u64, limit: u64, used: &Usage) -> String {
-    let percent = (tokens * 100).checked_div(limit).unwrap_or(100);
+    let percent = tokens.saturating_mul(100).checked_div(limit).unwrap_or(100);
     let cost = used.cost.map(|cost| format!(", {cost}"));
     format!(
         "turn {turn}: {} of {} tokens ({percent} %){}",

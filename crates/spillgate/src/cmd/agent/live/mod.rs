@@ -11,10 +11,11 @@ mod screen;
 mod tests;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use indicatif::ProgressBar;
-use spillgate_agent::{Event, Journal, Op, OpKind, Planned, Status, Watcher};
+use spillgate_agent::{CallId, Event, Journal, Op, OpKind, Planned, Settled, Status, Watcher};
 use spillgate_llm::{Request, Usage};
 
 use super::words::one_line;
@@ -46,6 +47,10 @@ struct Shared {
     journal: OnceLock<Journal>,
     /// Calls by their places in the tree.
     calls: Mutex<HashMap<Vec<usize>, Seeing>>,
+    /// Whether something happened since the last look.
+    has_changed: AtomicBool,
+    /// Turns of the first agent.
+    turns: AtomicU32,
 }
 
 /// What was seen of one agent.
@@ -75,6 +80,7 @@ impl Shared {
         path: &mut Vec<usize>,
         who: &str,
         calls: &mut HashMap<Vec<usize>, Seeing>,
+        is_given_up: bool,
     ) {
         if op.kind == OpKind::Session {
             return; // an extraction's own calls
@@ -84,17 +90,26 @@ impl Shared {
             _ => who.to_owned(),
         };
         if op.kind == OpKind::Tool {
-            self.call(op, path, &who, calls);
+            self.call(op, path, &who, calls, is_given_up);
         }
+        // What a call that is over has left unfinished comes to no end of its own.
+        let is_given_up = is_given_up || op.kind == OpKind::Tool && !op.unfinished;
         for (at, child) in op.children.iter().enumerate() {
             path.push(at);
-            self.look(child, path, &who, calls);
+            self.look(child, path, &who, calls, is_given_up);
             path.pop();
         }
     }
 
-    fn call(&self, op: &Op, path: &[usize], who: &str, calls: &mut HashMap<Vec<usize>, Seeing>) {
-        let is_over = !op.unfinished && op.decided.is_some();
+    fn call(
+        &self,
+        op: &Op,
+        path: &[usize],
+        who: &str,
+        calls: &mut HashMap<Vec<usize>, Seeing>,
+        is_given_up: bool,
+    ) {
+        let is_over = is_given_up || !op.unfinished && op.decided.is_some();
         match calls.get(path) {
             Some(Seeing::Told) => {}
             Some(Seeing::UnderWay(bar)) if !is_over => {
@@ -131,6 +146,8 @@ impl Live {
             is_verbose,
             journal: OnceLock::new(),
             calls: Mutex::default(),
+            has_changed: AtomicBool::new(true),
+            turns: AtomicU32::new(0),
         };
         Self {
             shared: Arc::new(shared),
@@ -156,10 +173,26 @@ impl Live {
         drop(self.shared.journal.set(journal.clone()));
     }
 
+    /// Whether there is something to see: on a pipe only what happened.
+    pub(super) fn is_to_look(&self) -> bool {
+        let has_changed = self.shared.has_changed.swap(false, Ordering::SeqCst);
+        match self.shared.screen {
+            Screen::Moving { .. } => true,
+            Screen::Lines => has_changed,
+            Screen::Nothing => false,
+        }
+    }
+
+    /// In which turn the first agent is.
+    pub(super) fn turn(&self) -> u32 {
+        self.shared.turns.load(Ordering::SeqCst)
+    }
+
     /// Takes a look at what is done: `root` is the first agent.
     pub(super) fn look(&self, root: &Op) {
         let mut calls = self.shared.calls();
-        self.shared.look(root, &mut Vec::new(), "", &mut calls);
+        self.shared
+            .look(root, &mut Vec::new(), "", &mut calls, false);
         drop(calls);
         if !self.is_first() {
             return;
@@ -214,6 +247,7 @@ impl Live {
 
 impl Watcher for Live {
     fn happened(&self, event: &Event) {
+        self.shared.has_changed.store(true, Ordering::SeqCst);
         let Event::Replied(reply) = event else {
             return;
         };
@@ -231,8 +265,13 @@ impl Watcher for Live {
 
     fn asks(&self, _: &Request) {
         // What came of the calls before stands above the next turn.
-        if let Some(journal) = self.shared.journal.get() {
+        if let Some(journal) = self.shared.journal.get()
+            && !matches!(self.shared.screen, Screen::Nothing)
+        {
             self.look(&journal.snapshot());
+        }
+        if self.is_first() {
+            self.shared.turns.fetch_add(1, Ordering::SeqCst);
         }
         let mut seen = self.seen();
         seen.turn += 1;
@@ -242,6 +281,11 @@ impl Watcher for Live {
     fn calls(&self, planned: &Planned) {
         let line = lines::called(&planned.call, self.shared.is_verbose);
         self.line(&format!("  {line}"));
+    }
+
+    fn settled(&self, _: &CallId, _: &Settled) {
+        // After the event, by which a look may have come.
+        self.shared.has_changed.store(true, Ordering::SeqCst);
     }
 
     fn status(&self, status: &Status) {
@@ -275,7 +319,8 @@ fn tokens_of(agent: &Op) -> Option<u64> {
         let asked = turn.children.iter().find(|op| op.kind == OpKind::Llm);
         if let Some(usage) = asked.and_then(|op| op.usage) {
             let shown = turn.children.iter().filter_map(|op| op.tokens_shown);
-            return Some(usage.input + usage.output + shown.sum::<u64>());
+            let asked = usage.input.saturating_add(usage.output);
+            return Some(shown.fold(asked, u64::saturating_add));
         }
     }
     None

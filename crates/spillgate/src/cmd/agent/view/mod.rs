@@ -78,15 +78,12 @@ fn shown(trace: &Trace, part: Option<TracePart>) -> String {
 }
 
 /// A text of several lines, without what moves a terminal's cursor.
-fn harmless(text: &str) -> String {
-    let kept = |c: char| {
-        if c.is_control() && c != '\n' {
-            '\u{fffd}'
-        } else {
-            c
-        }
+pub(super) fn harmless(text: &str) -> String {
+    let kept = |c: char| match c.is_control() && !matches!(c, '\n' | '\t') {
+        true => '\u{fffd}',
+        false => c,
     };
-    text.chars().map(kept).collect()
+    text.replace("\r\n", "\n").chars().map(kept).collect()
 }
 
 fn head(trace: &Trace) -> String {

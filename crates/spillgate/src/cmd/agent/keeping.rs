@@ -1,0 +1,89 @@
+//! Which results of an agent's tools are kept for the same call again, and what are
+//! they kept under?
+//!
+//! All runs of a user share a cache, so what an answer depends on is in the name that it
+//! is kept under: how the hosts are configured, where relative paths in their arguments
+//! lead, and all of the agents below.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use etcetera::BaseStrategy;
+use globset::escape;
+use serde_json::{Value, json};
+use spillgate_agent::{
+    CacheLimits, CacheRules, Caching, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache,
+};
+use spillgate_artifact::Clock;
+
+use super::plan::Plan;
+use crate::failure::{Failure, Fault};
+use crate::settings::directories;
+
+/// What results are kept in for the same call again, if any are.
+pub(super) fn caching(plan: &Plan, clock: &Arc<dyn Clock>) -> Result<Option<Caching>, Failure> {
+    let of = &plan.agent.cache;
+    if of.ttl.value.is_none() && of.tools.is_empty() {
+        return Ok(None);
+    }
+    let mut tools = of.tools.clone();
+    tools.extend(unkept(plan));
+    let rules = CacheRules::new(of.ttl.value, tools).map_err(|error| {
+        let what = format!("cache.tools: {error}");
+        Failure::new("agent_files", Fault::Caller, what)
+            .hint("patterns are globs such as \"read_*\"")
+    })?;
+    let directory: PathBuf = match &of.dir.value {
+        Some(directory) => directory.clone(),
+        None => directories()?.cache_dir().join("spillgate/agent-tools"),
+    };
+    let limits = CacheLimits {
+        entry_bytes: DEFAULT_ENTRY_BYTES,
+        total_bytes: of.max_bytes.value.unwrap_or(DEFAULT_TOTAL_BYTES),
+    };
+    let cache = DirectoryCache::new(directory, limits, Arc::clone(clock));
+    // Where relative paths lead that servers and REST tools are given.
+    let here = std::env::current_dir()?;
+    let realm = json!([here, realm(plan)]).to_string();
+    Ok(Some(Caching::new(Arc::new(cache), rules, &realm)))
+}
+
+/// Agents below are asked each time, unless `cache.tools` names one: no `ttl` for tools
+/// is meant for what a model wrote.
+fn unkept(plan: &Plan) -> Vec<(String, Option<std::time::Duration>)> {
+    let named = |name: &str| {
+        let of = format!("{name}/");
+        let mut patterns = plan.agent.cache.tools.iter();
+        patterns.any(|(pattern, _)| pattern == name || pattern.starts_with(&of))
+    };
+    let below = plan.below.iter().map(|below| &below.agent.name.value);
+    let unkept = below.filter(|name| !named(name));
+    unkept
+        .map(|name| (format!("{}/*", escape(name)), None))
+        .collect()
+}
+
+/// What the answers of an agent's hosts depend on. It has secrets in it and is for a hash.
+fn realm(plan: &Plan) -> Value {
+    let sources = plan.agent.tools.iter().map(|source| {
+        let (name, value) = (source.entry.name(), source.entry.value());
+        json!([whole(source.entry.file()), name, value])
+    });
+    let below = plan.below.iter().map(|plan| {
+        let agent = &plan.agent;
+        let schemas = (&agent.input_schema.value, &agent.output_schema.value);
+        json!([
+            whole(&agent.path),
+            agent.system,
+            agent.settings(),
+            schemas,
+            realm(plan)
+        ])
+    });
+    json!([sources.collect::<Value>(), below.collect::<Value>()])
+}
+
+/// Two projects have files of the same relative path.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

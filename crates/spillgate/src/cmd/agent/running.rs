@@ -1,0 +1,206 @@
+//! How does a run go, from its parts to its exit code?
+//!
+//! ```text
+//! listen to signals → room → trace without turns → tools → session → report → servers end
+//! ```
+//!
+//! What a run was for comes first: the report is printed and the trace written before
+//! anybody waits for servers to end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use spillgate_agent::{Ending, Trace, Until};
+use spillgate_artifact::{Clock, SystemClock};
+use tokio::time::{Instant, sleep_until};
+
+use super::ending::Over;
+use super::follow::{self, Written};
+use super::lead::{Lead, Ready};
+use super::live::{Live, Look};
+use super::plan::Plan;
+use super::room::{Room, Stay, clear_leftovers};
+use super::stop::Stop;
+use super::trace_file::TraceFile;
+use crate::agent_args::AgentRun;
+use crate::failure::{Failure, Fault};
+use crate::logs::log_to_stderr;
+use crate::output::Output;
+use crate::settings::Settings;
+
+/// What is still written when a run is over is not waited for longer.
+const LAST: Duration = Duration::from_millis(500);
+
+/// The code of `timeout(1)`, too.
+pub(super) const TIMED_OUT: u8 = 124;
+
+/// Runs an agent and prints its report; the exit code.
+pub(super) fn run(
+    plan: &Plan,
+    task: String,
+    typed: &AgentRun,
+    settings: Settings,
+    out: &Output,
+) -> Result<u8, Failure> {
+    let parts = Parts::new(plan, typed, settings)?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.enable_all().build()?;
+    let room = Arc::clone(parts.stay.room());
+    let lead = Lead::new(
+        parts.settings.clone(),
+        room,
+        typed.keep,
+        parts.stop.cancelled(),
+    );
+    let ended = runtime.block_on(parts.session(&lead, plan, task));
+    parts.live.end();
+    let code = match ended {
+        Ok(ended) => parts.over(&ended, typed).say(typed.watching.quiet, out),
+        Err(failure) => Ok(failure.report(out)),
+    };
+    runtime.block_on(lead.close());
+    runtime.shutdown_timeout(LAST);
+    parts.stay.room().remove();
+    code
+}
+
+/// The working parts of a run.
+struct Parts {
+    settings: Settings,
+    stop: Stop,
+    stay: Stay,
+    live: Arc<Live>,
+    trace: Option<Arc<TraceFile>>,
+}
+
+/// A session that is over.
+struct Ended {
+    trace: Trace,
+    session: String,
+    written: Written,
+}
+
+impl Parts {
+    fn new(plan: &Plan, typed: &AgentRun, settings: Settings) -> Result<Self, Failure> {
+        let watching = &typed.watching;
+        let trace = watching.trace.as_deref().map(TraceFile::at).transpose()?;
+        let has_log = std::env::var_os("SPILLGATE_LOG").is_some();
+        log_to_stderr(if watching.verbose { "info" } else { "error" });
+        let parent = plan.agent.tool_output.store_dir.value.clone();
+        let parent = parent.unwrap_or_else(std::env::temp_dir);
+        let cleared = clear_leftovers(&parent);
+        if cleared > 0 {
+            tracing::info!(cleared, "directories of killed runs were removed");
+        }
+        // Before there is something that a signal would leave.
+        let stop = Stop::listen()?;
+        let room = Room::open(&parent)?;
+        stop.clears(&room);
+        if typed.keep {
+            room.keep();
+        }
+        let look = Look::of(watching.quiet, watching.verbose, has_log);
+        Ok(Self {
+            settings,
+            stop,
+            stay: Stay::in_room(room),
+            live: Arc::new(Live::new(look, watching.verbose)),
+            trace: trace.map(Arc::new),
+        })
+    }
+
+    /// Runs it to its end. An error is that it did not begin.
+    async fn session(&self, lead: &Arc<Lead>, plan: &Plan, task: String) -> Result<Ended, Failure> {
+        let deadline = deadline(plan);
+        // Its own trace stands in the place of a former run's from the beginning on, and
+        // one that cannot be written is told before anything is started.
+        let before = lead.before(plan, &task)?;
+        follow::write(self.trace.as_ref(), before.trace()).await?;
+        let ready = match self.ready(lead, plan, task, deadline).await {
+            Ok(ready) => ready,
+            Err(failure) => return Err(self.not_begun(before.trace(), failure).await),
+        };
+        let session = ready.session.clone();
+        let journal = lead.journal(&ready, None);
+        let until = Until {
+            timeout: deadline.map(|at| at.saturating_duration_since(Instant::now())),
+            cancelled: Some(self.stop.cancelled()),
+        };
+        let running = lead.run(ready, &journal, &self.live, until);
+        let (ran, written) =
+            follow::follow(running, &journal, &self.live, self.trace.as_ref()).await;
+        match ran {
+            Ok(_) => Ok(Ended {
+                trace: journal.trace(),
+                session,
+                written,
+            }),
+            Err(failure) => Err(self.not_begun(journal.trace(), failure).await),
+        }
+    }
+
+    /// Opens its tools, unless it is cancelled or its time is over before.
+    async fn ready(
+        &self,
+        lead: &Arc<Lead>,
+        plan: &Plan,
+        task: String,
+        deadline: Option<Instant>,
+    ) -> Result<Ready, Failure> {
+        let mut cancelled = self.stop.cancelled();
+        tokio::select! {
+            ready = lead.ready(plan, task, &self.live) => ready,
+            _ = cancelled.wait_for(|cancelled| *cancelled) => {
+                let early = Failure::new("cancelled", Fault::Caller, "cancelled");
+                Err(early.hint("its tools were not there yet").code(self.stop.code().unwrap_or(1)))
+            }
+            () = at(deadline) => {
+                let what = "no report: the time was over before its tools were there";
+                Err(Failure::new("timed_out", Fault::Upstream, what)
+                    .hint("give it more time with --timeout, or see why a server takes so long")
+                    .code(TIMED_OUT))
+            }
+        }
+    }
+
+    /// Leaves a trace that says why there was no session.
+    async fn not_begun(&self, mut trace: Trace, failure: Failure) -> Failure {
+        trace.ending = Some(match failure.kind {
+            "cancelled" => Ending::Cancelled,
+            "timed_out" => Ending::TimedOut,
+            _ => Ending::Failed(failure.text().to_owned()),
+        });
+        trace.ended = Some(SystemClock.now());
+        trace.root.error = Some(failure.text().to_owned());
+        if let Err(unwritten) = follow::write(self.trace.as_ref(), trace).await {
+            tracing::error!(error = unwritten.text(), "the trace is not up to date");
+        }
+        failure
+    }
+
+    fn over<'a>(&self, ended: &'a Ended, typed: &AgentRun) -> Over<'a> {
+        let room = || self.stay.room().path().display().to_string();
+        let file = typed.watching.trace.as_ref();
+        Over {
+            trace: &ended.trace,
+            session: &ended.session,
+            signal: self.stop.code(),
+            kept: typed.keep.then(room),
+            trace_file: file.map(|path| path.display().to_string()),
+            unwritten: ended.written.as_ref().err(),
+        }
+    }
+}
+
+/// When its time is over, from now on; with time for its tools in it.
+pub(super) fn deadline(plan: &Plan) -> Option<Instant> {
+    Instant::now().checked_add(plan.agent.timeout.value?)
+}
+
+/// Waits for a deadline; without one for ever.
+pub(super) async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
