@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use globset::escape;
 use reqwest::{Client, Url};
 use spillgate_agent::Host;
 use spillgate_agentfile::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
@@ -57,11 +56,10 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
             return Err(wrong(&Problems::from(error)));
         }
     };
+    // Not the pattern itself: a variable may have been put into it.
     let tools = ToolFilter::new(&server.allow, &server.deny).map_err(|error| {
-        let error = source
-            .entry
-            .wrong(&["allow"], format!("a tool pattern is wrong: {error}"));
-        wrong(&Problems::from(error))
+        let what = format!("a pattern of `allow` or `deny` is wrong: {}", error.kind());
+        wrong(&Problems::from(source.entry.wrong(&["allow"], what)))
     })?;
     let spec = ServerSpec {
         name: source.entry.name().to_owned(),
@@ -154,28 +152,24 @@ pub(super) async fn open(
 
 /// Those tools of `hosts` that the agent is to have.
 fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, Failure> {
-    let mut patterns = Vec::new();
+    let mut names: Vec<(&str, Option<&str>)> = Vec::new();
     for source in &agent.tools {
-        let name = escape(source.entry.name());
+        let name = source.entry.name();
         match &source.only[..] {
-            [] => patterns.push(name),
-            only => patterns.extend(only.iter().map(|tool| format!("{name}/{tool}"))),
+            [] => names.push((name, None)),
+            only => names.extend(only.iter().map(|tool| (name, Some(tool.as_str())))),
         }
     }
-    let sources: Vec<&str> = agent
-        .tools
-        .iter()
-        .map(|source| source.entry.name())
-        .collect();
+    let sources: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
     let below = hosts
         .iter()
         .map(|host| host.name())
         .filter(|name| !sources.contains(name));
-    patterns.extend(below.map(escape));
+    names.extend(below.map(|name| (name, None)));
     let refused = |what: String, hint: &str| {
         Failure::new("agent_files", Fault::Caller, what).hint(hint.to_owned())
     };
-    let choice = Choice::new(&patterns);
+    let choice = Choice::of(&names);
     let choice = choice.map_err(|error| refused(error.to_string(), "correct it in `tools`"))?;
     let chosen = choose(hosts, &choice);
     match &chosen.unmatched[..] {
@@ -222,7 +216,8 @@ async fn described_hosts(agent: &Agent) -> Result<Vec<Arc<dyn Host>>, Failure> {
                     .map_err(|error| blamed(source, error.to_string()))?
             }
         };
-        hosts.push(Arc::new(tools));
+        // A response counts, too, which is read when the call is over.
+        hosts.push(Arc::new(tools.within(agent.tool_timeout.value)));
     }
     Ok(hosts)
 }
