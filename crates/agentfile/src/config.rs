@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::entry::{Entry, entries, variable};
 use crate::expand::{Lookup, Unset, expand};
 use crate::json;
-use crate::keys::Settings;
+use crate::keys::{OF_ONE_AGENT, Settings};
 use crate::node::{Member, Node, What, camel};
 use crate::problem::{FileError, Problems};
 use crate::prompt::{as_table, check_size, read_text};
@@ -173,8 +173,7 @@ fn check(given: &Sections, root: &Node, path: &Path, problems: &mut Problems) {
             problems.add(error);
         }
     }
-    // As a default it would be each sub-agent's, too.
-    for key in ["name", "description", "agents"] {
+    for key in OF_ONE_AGENT {
         if let Some(member) = root.find(&["defaults", key]) {
             let error = FileError::whole(path, "is one agent's own, and no default")
                 .at(member.at)

@@ -12,6 +12,9 @@ use serde_json::Value;
 
 use crate::values::{CacheFor, Count, CountOrNone, Models, Names, Time, Whole};
 
+/// Keys that are no defaults: each sub-agent would have them, too.
+pub(crate) const OF_ONE_AGENT: [&str; 3] = ["name", "description", "agents"];
+
 /// What a prompt file says of its agent between its `---` lines. `defaults` of
 /// `.ai-agent.json` has the same keys.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

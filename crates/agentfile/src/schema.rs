@@ -8,7 +8,7 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use crate::keys::Settings;
+use crate::keys::{OF_ONE_AGENT, Settings};
 use crate::node::{camel, snake};
 use crate::sections::Sections;
 
@@ -38,6 +38,10 @@ pub fn ai_agent_schema() -> Value {
     );
     let http = ["streamable-http", "streamableHttp", "streamable_http"];
     also(&mut schema, "McpKind", &http);
+    let defaults = schema.pointer_mut("/$defs/Settings/properties");
+    if let Some(defaults) = defaults.and_then(Value::as_object_mut) {
+        defaults.retain(|key, _| !OF_ONE_AGENT.contains(&key.as_str()));
+    }
     schema
 }
 

@@ -67,3 +67,24 @@ impl Default for Settings {
         }
     }
 }
+
+/// Tokens that passages and ends have however small the cap is: less tells nothing.
+const LEAST: u64 = 64;
+
+/// Bytes of a token in ordinary text, about.
+const TOKEN_BYTES: u64 = 4;
+
+impl Settings {
+    /// The same for a session whose tools may give so many bytes: what needs no model
+    /// (`search`, `truncate`) stays about within them, as it does in the seed. Answers
+    /// of a model have their own bound.
+    #[must_use]
+    pub fn within(self, bytes: u64) -> Self {
+        let most = (bytes / TOKEN_BYTES).max(LEAST);
+        Self {
+            passage_tokens: self.passage_tokens.min(most),
+            truncate_tokens: self.truncate_tokens.min(most),
+            ..self
+        }
+    }
+}

@@ -94,16 +94,20 @@ async fn what_is_smaller_than_its_handle_is_not_stored_for_want_of_room() {
     }
     let enough = smallest(row, 5).await;
     assert_eq!(counted(row(enough - 1)).await, (4, 1, 0));
-    assert_snapshot!(row(enough - 1).told().await, @r#"
-    user: Find out.
-    model: give {"bytes":240}; give {"bytes":240}; give {"bytes":240}; give {"bytes":240}; give {"bytes":240}
-    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the tool gives ⏎ line 8 of what the tool gives ⏎ 
-    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the tool gives ⏎ line 8 of what the tool gives ⏎ 
-    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the tool gives ⏎ line 8 of what the tool gives ⏎ 
-    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the tool gives ⏎ line 8 of what the tool gives ⏎ 
-    tool!: (tool failed: context window budget exceeded)
-    user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
+    // Which of them is the last one nobody knows.
+    let told = row(enough - 1).told().await;
+    let mut told: Vec<&str> = told.lines().collect();
+    told.sort_unstable();
+    assert_snapshot!(told.join("\n"), @r#"
     Success: done
+    model: give {"bytes":240}; give {"bytes":240}; give {"bytes":240}; give {"bytes":240}; give {"bytes":240}
+    tool!: (tool failed: context window budget exceeded)
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the tool gives ⏎ line 8 of what the tool gives ⏎ 
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the tool gives ⏎ line 8 of what the tool gives ⏎ 
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the tool gives ⏎ line 8 of what the tool gives ⏎ 
+    tool: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the tool gives ⏎ line 8 of what the tool gives ⏎ 
+    user: Find out.
+    user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
     "#);
 }
 
@@ -163,6 +167,6 @@ async fn a_report_that_is_wrong_at_length_is_told_so_in_short() {
     model: (left out)
     user: The report is not of its schema: "wrong wrong wrong wrong wr … on"> and </ai-agent-01010101010101010101010101010101-FINAL>. (1229 bytes)
     model: agent__final_report {"report_content":"done"}
-    Failed("The report is not JSON: expected value at line 1 column 1."): {"said":"<ai-agent-01010101010101010101010101010101-FINAL fo … "The report is not JSON: expected value at line 1 column 1"} (27245 bytes)
+    Failed("the conversation was full, the last reply had no report (\"The report is not JSON: expected value at line 1 column 1.\")"): {"said":"<ai-agent-01010101010101010101010101010101-FINAL fo …  report is not JSON: expected value at line 1 column 1.\")"} (27308 bytes)
     "#);
 }

@@ -39,7 +39,7 @@ async fn over_the_size_cap_there_is_a_handle_and_tool_output_reads_it() {
     model: give {"bytes":5000}
     tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     model: tool_output {"extract":"the line","handle":"HANDLE-0","mode":"truncate"}
-    tool: [TRUNCATED IN THE MIDDLE BY ~4223 BYTES] ⏎ ABSTRACT FROM TOO … ves ⏎ line 159 of what the tool gives ⏎ line 160 of what the (1000 bytes)
+    tool: ABSTRACT FROM TOOL OUTPUT give WITH HANDLE HANDLE-0, STRATEG … ves ⏎ line 159 of what the tool gives ⏎ line 160 of what the (1073 bytes)
     Success: done
     "#);
 }
@@ -214,7 +214,7 @@ async fn in_a_batch_tool_output_reads_what_is_stored() {
     model: give {"bytes":5000}
     tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     model: agent__batch {"calls":[{"id":"a","parameters":{"extract":"the first line","handle":"HANDLE-0","mode":"search"},"tool":"tool_output"},{"id":"b","parameters":{"bytes":20},"tool":"give"}]}
-    tool: {"results":[{"id":"a","ok":true,"output":"[TRUNCATED IN THE  … ","ok":true,"output":"line 1 of what the t","tool":"give"}]} (1160 bytes)
+    tool: {"results":[{"id":"a","ok":true,"output":"ABSTRACT FROM TOOL … ","ok":true,"output":"line 1 of what the t","tool":"give"}]} (945 bytes)
     Success: done
     "#);
 }
@@ -235,7 +235,7 @@ async fn what_tool_output_gives_is_never_stored() {
     model: give {"bytes":50000}
     tool: Tool output is too large (50000 bytes, 1549 lines, 12500 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     model: tool_output {"extract":"all of it","handle":"HANDLE-0","mode":"truncate"}
-    tool: [TRUNCATED IN THE MIDDLE BY ~9624 BYTES] ⏎ ABSTRACT FROM TOOL OUTPUT give WITH HANDLE HANDLE-0, STRATEGY:truncate: ⏎  ⏎ [TRUNCATED IN THE MIDDLE BY ~40079 BYTES] ⏎ line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of wh ⏎ [···TRUNCATED 9624 bytes···] ⏎  gives ⏎ line 1542 of what the tool gives ⏎ line 1543 of what the tool gives ⏎ line 1544 of what the tool gives ⏎ line 1545 of what the tool gives ⏎ line 1546 of what the tool gives ⏎ line 1547 of what the tool gives ⏎ line 1548 of what the tool gives ⏎ line 1549 of what the t
+    tool: ABSTRACT FROM TOOL OUTPUT give WITH HANDLE HANDLE-0, STRATEGY:truncate: ⏎  ⏎ [TRUNCATED IN THE MIDDLE BY ~49506 BYTES] ⏎ line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of what the tool gives ⏎ line 5 of what the tool gives ⏎ line 6 of what the tool gives ⏎ line 7 of what the tool gives ⏎ line 8 of what the tool gives ⏎ [···TRUNCATED 49506 bytes···] ⏎ line 1542 of what the tool gives ⏎ line 1543 of what the tool gives ⏎ line 1544 of what the tool gives ⏎ line 1545 of what the tool gives ⏎ line 1546 of what the tool gives ⏎ line 1547 of what the tool gives ⏎ line 1548 of what the tool gives ⏎ line 1549 of what the t
     Success: done
     "#);
 }

@@ -108,7 +108,7 @@ impl Row {
                     parallel: 1,
                     ..Extraction::default()
                 };
-                let extractor = Extractor::new(offloader.clone(), model, settings);
+                let extractor = Extractor::new(offloader.clone(), model, settings.within(self.cap));
                 Retrieval::ToolOutput(Box::new(extractor))
             }
             By::Pages { short_ids } => Retrieval::Continuation { short_ids },
@@ -165,16 +165,18 @@ impl Row {
         let stage = self.stage(&model, None);
         let journal = stage.journal.clone();
         let (finished, session) = stage.run(&model, self.until.clone()).await;
-        let mut told: Vec<String> = session.messages().iter().map(message).collect();
-        let ending = finished.ending;
-        told.push(format!("{ending:?}: {}", line(&finished.report.content)));
-        let mut told = told.join("\n");
+        // Before long texts are made short: a handle may stand where they are cut.
+        let mut messages = serde_json::to_string(session.messages()).unwrap();
         for (at, handle) in handles.lock().unwrap().iter().enumerate() {
             let stored: Handle = handle.parse().unwrap();
             assert!(self.store.open(stored).is_ok(), "no handle is dead");
-            told = told.replace(handle, &format!("HANDLE-{at}"));
+            messages = messages.replace(handle, &format!("HANDLE-{at}"));
         }
-        (told, journal.trace())
+        let messages: Vec<Message> = serde_json::from_str(&messages).unwrap();
+        let mut told: Vec<String> = messages.iter().map(message).collect();
+        let ending = finished.ending;
+        told.push(format!("{ending:?}: {}", line(&finished.report.content)));
+        (told.join("\n"), journal.trace())
     }
 
     /// Everything that a run needs; within `scope`, if it is a sub-agent's.

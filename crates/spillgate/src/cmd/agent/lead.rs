@@ -309,6 +309,11 @@ impl Lead {
         if !of.enabled.value {
             return Retrieval::Off;
         }
+        let extraction = of.extraction.clone();
+        let extraction = match agent.tool_response_max_bytes.value {
+            Some(cap) => extraction.within(cap),
+            None => extraction,
+        };
         match of.profile.value {
             Way::Continuation => Retrieval::Continuation {
                 short_ids: self.settings.continuation.short_ids,
@@ -316,7 +321,7 @@ impl Lead {
             Way::Handle => Retrieval::ToolOutput(Box::new(Extractor::new(
                 offloader.clone(),
                 Some(Arc::clone(&asked.extracts)),
-                of.extraction.clone(),
+                extraction,
             ))),
         }
     }
