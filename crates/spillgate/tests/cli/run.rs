@@ -1,6 +1,7 @@
 //! Commands run through us: their output, their exit codes, their signals.
 
 use std::io::Read;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -112,8 +113,7 @@ fn memory_is_bounded_however_much_is_printed() {
     let (mut peak, started) = (0, Instant::now());
     while child.try_wait().unwrap().is_none() {
         assert!(started.elapsed() < Duration::from_secs(120), "it hangs");
-        // Not the pages of the program itself: an unoptimized one has half as many again.
-        peak = peak.max(kib(&status, "RssAnon:"));
+        peak = peak.max(high_water_kib(&status));
         std::thread::sleep(Duration::from_millis(5));
     }
     let mut text = String::new();
@@ -129,17 +129,43 @@ fn memory_is_bounded_however_much_is_printed() {
 }
 
 /// The most memory that the process of a `/proc/PID/status` ever had, less the pages
-/// of files, which are mostly the program's own: an unoptimized one has many more.
+/// of the program itself: an unoptimized one has many more. Files that it maps count.
 pub(crate) fn high_water_kib(status: &str) -> u64 {
-    kib(status, "VmHWM:").saturating_sub(kib(status, "RssFile:"))
+    // In this order: of a process that is gone there is neither.
+    match program_kib(status) {
+        0 => 0,
+        program => kib(status, "VmHWM:").saturating_sub(program),
+    }
+}
+
+/// The pages of its own program that the process has in memory.
+fn program_kib(status: &str) -> u64 {
+    let process = Path::new(status).parent().unwrap();
+    let program = std::fs::read_link(process.join("exe")).unwrap_or_default();
+    let program = program.to_string_lossy();
+    let maps = std::fs::read_to_string(process.join("smaps")).unwrap_or_default();
+    let (mut is_its, mut sum) = (false, 0);
+    for line in maps.lines() {
+        let first = line.split(' ').next().unwrap_or_default();
+        if !first.ends_with(':') {
+            // A mapping: its addresses first, its file last.
+            is_its = line.ends_with(&*program);
+        } else if first == "Rss:" && is_its {
+            sum += figure(&line[first.len()..]);
+        }
+    }
+    sum
 }
 
 /// A figure of it.
 fn kib(status: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(status).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let digits = line.map(|rest| rest.trim().trim_end_matches(" kB").to_owned());
-    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    line.map_or(0, figure)
+}
+
+fn figure(text: &str) -> u64 {
+    text.trim().trim_end_matches(" kB").parse().unwrap_or(0)
 }
 
 #[test]
