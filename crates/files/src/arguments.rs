@@ -5,13 +5,19 @@
 
 use serde_json::{Map, Value};
 
-/// The arguments of a call.
-#[derive(Debug)]
-pub(crate) struct Arguments(Map<String, Value>);
+/// The arguments of a call. What cannot be meant is told by the argument's name.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments(Map<String, Value>);
+
+impl From<Map<String, Value>> for Arguments {
+    fn from(members: Map<String, Value>) -> Self {
+        Self(members)
+    }
+}
 
 impl Arguments {
     /// Those that stand in `json`.
-    pub(crate) fn parse(json: &str) -> Result<Self, String> {
+    pub fn parse(json: &str) -> Result<Self, String> {
         match serde_json::from_str(json) {
             Ok(Value::Object(map)) => Ok(Self(map)),
             Ok(Value::Null) => Ok(Self(Map::new())),
@@ -25,8 +31,22 @@ impl Arguments {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
+    /// A text that a call cannot do without; a number will do.
+    pub fn required(&self, name: &str) -> Result<String, String> {
+        self.optional(name)?
+            .ok_or_else(|| format!("{name} is missing"))
+    }
+
+    /// A text, unless it is missing or empty; a number will do.
+    pub fn optional(&self, name: &str) -> Result<Option<String>, String> {
+        match self.get(name) {
+            Some(Value::Number(number)) => Ok(Some(number.to_string())),
+            _ => Ok(Some(self.text(name)?.to_owned()).filter(|text| !text.trim().is_empty())),
+        }
+    }
+
     /// A text; empty where there is none.
-    pub(crate) fn text(&self, name: &str) -> Result<&str, String> {
+    pub fn text(&self, name: &str) -> Result<&str, String> {
         match self.get(name) {
             Some(Value::String(text)) => Ok(text),
             None => Ok(""),
@@ -35,7 +55,7 @@ impl Arguments {
     }
 
     /// A whole number from 0 on: `4`, `4.0` or `"4"`.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, String> {
+    pub fn number(&self, name: &str) -> Result<Option<u64>, String> {
         let text = match self.get(name) {
             Some(Value::Number(number)) => number.to_string(),
             Some(Value::String(text)) => text.trim().to_owned(),
@@ -54,7 +74,7 @@ impl Arguments {
     }
 
     /// The same, where 0 and `"all"` are no limit.
-    pub(crate) fn limit(&self, name: &str) -> Result<Option<u64>, String> {
+    pub fn limit(&self, name: &str) -> Result<Option<u64>, String> {
         match self.get(name) {
             Some(Value::String(text)) if text.trim().eq_ignore_ascii_case("all") => Ok(None),
             _ => Ok(self.number(name)?.filter(|&limit| limit > 0)),
@@ -62,7 +82,7 @@ impl Arguments {
     }
 
     /// Yes or no; no where nothing is said.
-    pub(crate) fn flag(&self, name: &str) -> Result<bool, String> {
+    pub fn flag(&self, name: &str) -> Result<bool, String> {
         let text = match self.get(name) {
             Some(Value::String(text)) => text.trim().to_ascii_lowercase(),
             Some(value) => value.to_string(),

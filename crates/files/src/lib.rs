@@ -16,6 +16,7 @@ mod read;
 mod root;
 mod tools;
 
+pub use arguments::Arguments;
 pub use error::FileError;
 pub use opened::{Files, Opened};
 pub use pinned::Pinned;

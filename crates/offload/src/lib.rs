@@ -46,6 +46,7 @@ mod policy;
 mod present;
 mod profile;
 mod references;
+mod rejection;
 mod retrieve;
 mod sanitize;
 mod weighed;
@@ -66,5 +67,6 @@ pub use profile::{
     Profile, REJECT_TOKENS,
 };
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
+pub use rejection::{Rejection, estimated_tokens};
 pub use retrieve::{CONTINUATION_TOOL, RetrieveError, continuation_schema, whole_number};
 pub use weighed::Weighed;

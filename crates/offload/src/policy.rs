@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Origin, Reason, TokenBudget};
 
 use crate::measured::Measured;
-use crate::present::{TemplateError, Templates, estimated_tokens};
+use crate::present::{TemplateError, Templates};
 use crate::profile::{Profile, Sizes};
 use crate::references::ByReference;
+use crate::rejection::estimated_tokens;
 
 /// Tokens of a preview unless configured otherwise (wire.md).
 pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;

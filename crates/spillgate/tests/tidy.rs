@@ -19,7 +19,7 @@ const USUAL_LINES: usize = 400;
 const MOST_FUNCTION_LINES: usize = 60;
 
 /// Crates by floor; a crate depends only on floors below its own.
-const FLOORS: [(&str, u32); 25] = [
+const FLOORS: [(&str, u32); 27] = [
     ("spillgate-artifact", 0),
     ("spillgate-measure", 1),
     ("spillgate-store", 1),
@@ -30,9 +30,11 @@ const FLOORS: [(&str, u32); 25] = [
     ("spillgate-files", 3),
     ("spillgate-query", 3),
     ("spillgate-search", 3),
+    ("spillgate-web", 3),
     ("spillgate-offload", 4),
     ("spillgate-turns", 4),
     ("spillgate-extract", 5),
+    ("spillgate-guarded", 5),
     ("spillgate-wire", 5),
     ("spillgate-agentfile", 6),
     ("spillgate-auth", 6),

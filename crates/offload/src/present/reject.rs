@@ -5,15 +5,7 @@ use spillgate_artifact::Stats;
 
 use crate::policy::Limits;
 use crate::profile::REJECT_TOKENS;
-
-/// Bytes that the RFC takes a token for (seed 004, 3.3). Only these messages
-/// and this profile's decision use it.
-pub(crate) const BYTES_PER_TOKEN: u64 = 4;
-
-/// The RFC's estimate of a text's tokens.
-pub(crate) fn estimated_tokens(bytes: u64) -> u64 {
-    bytes / BYTES_PER_TOKEN
-}
+use crate::rejection::{Rejection, estimated_tokens};
 
 /// The error for a result of `tool`. `ways` are the retrieval tools that the
 /// reader can reach, where the tool itself has no way to ask for less.
@@ -23,42 +15,26 @@ pub(crate) fn reject(tool: &str, stats: &Stats, limits: &Limits, ways: &[String]
         .tokens
         .or(limits.bytes.map(estimated_tokens))
         .unwrap_or(REJECT_TOKENS);
-    match tool {
-        "read_file" => format!(
-            "Error: File content (~{tokens} tokens) exceeds maximum allowed tokens ({most}). \
-             Please use offset and limit parameters to read specific portions of the file, \
-             or use grep_content to search for specific content."
-        ),
-        "execute_shell" | "shell" => format!(
-            "Error: Command output (~{tokens} tokens) exceeds maximum allowed. \
-             Please pipe output through head/tail/grep, \
-             or redirect to a file and read specific portions."
-        ),
-        "grep_content" => format!(
-            "Error: Search returned ~{tokens} tokens of matches. \
-             Please use a more specific pattern or limit results with max_results parameter."
-        ),
-        "web_fetch" => format!(
-            "Error: Page content (~{tokens} tokens) exceeds maximum allowed tokens ({most}). \
-             Please use save_to parameter to save content to a file, \
-             then use grep_content to search it."
-        ),
-        "glob_files" => format!(
-            "Error: File list (~{tokens} tokens) exceeds maximum allowed tokens ({most}). \
-             Please use a more specific pattern."
-        ),
+    let limit = most;
+    let rejection = match tool {
+        "read_file" => Rejection::File { tokens, limit },
+        "execute_shell" | "shell" => Rejection::Command { tokens },
+        "grep_content" => Rejection::Search { tokens },
+        "web_fetch" => Rejection::Page { tokens, limit },
+        "glob_files" => Rejection::FileList { tokens, limit },
         _ => {
             let exceeded = exceeded(stats, limits, most);
             let stored = match ways {
                 [] => String::new(),
                 ways => format!(", or look into what was stored: {}", ways.join("; ")),
             };
-            format!(
+            return format!(
                 "Error: Tool output (~{tokens} tokens) exceeds maximum allowed {exceeded}. \
                  Please ask the tool for less{stored}."
-            )
+            );
         }
-    }
+    };
+    format!("Error: {rejection}")
 }
 
 /// Which limit it is over.

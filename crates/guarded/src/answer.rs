@@ -1,0 +1,106 @@
+//! What did a call give?
+
+use std::fmt;
+use std::io::Read;
+
+use spillgate_offload::{Rejection, estimated_tokens};
+
+use crate::Rules;
+
+/// What a call gave.
+#[derive(Debug)]
+pub struct Answer {
+    /// What is told.
+    pub body: Body,
+    /// Whether the call failed: what is told begins with `Error: `.
+    pub is_error: bool,
+}
+
+/// What is told.
+pub enum Body {
+    /// A text within the limit.
+    Text(String),
+    /// More than the limit allows, whole: only where the rules say
+    /// [`OnOverflow::Offload`](crate::OnOverflow). It is for the pipeline, not for a
+    /// model.
+    Oversized(Box<dyn Read + Send>),
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.debug_tuple("Text").field(text).finish(),
+            Self::Oversized(_) => f.debug_tuple("Oversized").finish_non_exhaustive(),
+        }
+    }
+}
+
+/// A tool's reply: something, or why not.
+pub(crate) type Reply = Result<Body, Refused>;
+
+/// Why a call gives nothing. Its text is what the model is told, and begins with
+/// `Error: ` (seed 004, 5.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused(String);
+
+impl Refused {
+    /// What happened, and what to do instead.
+    pub(crate) fn new(what: impl fmt::Display) -> Self {
+        Self(format!("Error: {what}"))
+    }
+
+    /// With more behind it, after an empty line.
+    pub(crate) fn with(self, more: &str) -> Self {
+        match more.is_empty() {
+            true => self,
+            false => Self(format!("{}\n\n{more}", self.0)),
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Rejection> for Refused {
+    fn from(rejection: Rejection) -> Self {
+        Self::new(rejection)
+    }
+}
+
+/// What arguments say that cannot be meant.
+impl From<String> for Refused {
+    fn from(what: String) -> Self {
+        Self::new(what)
+    }
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Ok(body) => Self {
+                body,
+                is_error: false,
+            },
+            Err(refused) => Self {
+                body: Body::Text(refused.to_string()),
+                is_error: true,
+            },
+        }
+    }
+}
+
+impl Rules {
+    /// Whether so many bytes are too much: the RFC's estimate (seed 004, 3.3), by which
+    /// 100,003 bytes pass and 100,004 do not.
+    pub(crate) fn exceeds(&self, bytes: u64) -> bool {
+        estimated_tokens(bytes) > self.max_tokens
+    }
+
+    /// The most bytes that pass.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        self.max_tokens.saturating_mul(4).saturating_add(3)
+    }
+}

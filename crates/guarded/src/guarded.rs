@@ -1,0 +1,100 @@
+//! Which tools are there, and who answers a call?
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use spillgate_files::Arguments;
+use tokio::task::spawn_blocking;
+
+use crate::answer::{Refused, Reply};
+use crate::stop::Stop;
+use crate::{
+    Answer, Definition, Rules, Workspace, execute_shell, glob_files, grep_content, read_file,
+    web_fetch, web_search,
+};
+
+/// The names of all tools, in the order in which they are listed.
+pub const TOOLS: [&str; 6] = [
+    "read_file",
+    "grep_content",
+    "glob_files",
+    "execute_shell",
+    "web_fetch",
+    "web_search",
+];
+
+/// The six tools below one root.
+#[derive(Debug, Clone)]
+pub struct Guarded {
+    shared: Arc<Shared>,
+}
+
+/// What all calls work with.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) workspace: Workspace,
+    pub(crate) rules: Rules,
+}
+
+impl Guarded {
+    /// The tools below `workspace`, by `rules`.
+    #[must_use]
+    pub fn new(workspace: Workspace, rules: Rules) -> Self {
+        let shared = Arc::new(Shared { workspace, rules });
+        Self { shared }
+    }
+
+    /// The definitions of those that can be used by the rules.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<Definition> {
+        let rules = &self.shared.rules;
+        let mut all = vec![
+            read_file::definition(rules),
+            grep_content::definition(rules),
+            glob_files::definition(rules),
+        ];
+        all.extend(rules.shell.as_ref().map(execute_shell::definition));
+        all.extend(rules.web.is_some().then(|| web_fetch::definition(rules)));
+        all.extend(rules.search.is_some().then(web_search::definition));
+        all
+    }
+
+    /// Answers a call. Dropping the future stops what it does: a command with all that
+    /// it started, a search between two files.
+    pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> Answer {
+        let shared = &self.shared;
+        let arguments = Arguments::from(arguments);
+        let reply = match name {
+            "read_file" => self.blocking(arguments, read_file::call).await,
+            "grep_content" => self.blocking(arguments, grep_content::call).await,
+            "glob_files" => self.blocking(arguments, glob_files::call).await,
+            "execute_shell" => execute_shell::call(shared, &arguments).await,
+            "web_fetch" => web_fetch::call(shared, &arguments).await,
+            "web_search" => web_search::call(shared, &arguments).await,
+            _ => Err(unknown(name)),
+        };
+        reply.into()
+    }
+
+    /// Work on files goes on a thread of its own.
+    async fn blocking(
+        &self,
+        arguments: Arguments,
+        work: impl FnOnce(&Shared, &Arguments, &Stop) -> Reply + Send + 'static,
+    ) -> Reply {
+        let shared = Arc::clone(&self.shared);
+        let stop = Stop::default();
+        let _stops = stop.on_drop();
+        let work = spawn_blocking(move || work(&shared, &arguments, &stop));
+        let ended = work.await;
+        ended.unwrap_or_else(|_| Err(Refused::new("the tool broke down; this is our fault")))
+    }
+}
+
+fn unknown(name: &str) -> Refused {
+    let name = spillgate_view::clip(name, 60);
+    Refused::new(format!(
+        "Tool '{name}' not found. There are {}.",
+        TOOLS.join(", ")
+    ))
+}

@@ -1,0 +1,26 @@
+//! Tools that cannot overflow (seed 004, SPEC 4.4).
+//!
+//! `read_file`, `execute_shell`, `grep_content`, `glob_files`, `web_fetch` and
+//! `web_search` know the size of what they give before they give it, where it can be
+//! known, and while it comes otherwise. What is too much is refused with numbers and
+//! with what to do instead; there is never a part of something that passes for the
+//! whole. [`Guarded`] has all six, below one [`Workspace`].
+
+mod answer;
+mod definition;
+mod execute_shell;
+mod glob_files;
+mod grep_content;
+mod guarded;
+mod read_file;
+mod rules;
+mod stop;
+mod web_fetch;
+mod web_search;
+mod workspace;
+
+pub use answer::{Answer, Body};
+pub use definition::Definition;
+pub use guarded::{Guarded, TOOLS};
+pub use rules::{MAX_TOKENS, OnOverflow, Rules, ShellRules, Writable};
+pub use workspace::{PlaceError, Workspace};

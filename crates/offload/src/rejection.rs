@@ -1,0 +1,73 @@
+//! What is a model told of what is too much? (Seed 004, 5.2; wire.md)
+//!
+//! The words of the `reject` profile, and of tools that refuse by themselves.
+
+/// Bytes that the RFC takes a token for (seed 004, 3.3). Only these messages, the
+/// profile's decision and the guarded tools use it.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// The RFC's estimate of a text's tokens: `floor(bytes / 4)`.
+#[must_use]
+pub fn estimated_tokens(bytes: u64) -> u64 {
+    bytes / BYTES_PER_TOKEN
+}
+
+/// Something is too much, with its estimated tokens and what to do instead. Stands
+/// behind `Error: `.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// A file, or a page of one.
+    #[error(
+        "File content (~{tokens} tokens) exceeds maximum allowed tokens ({limit}). \
+         Please use offset and limit parameters to read specific portions of the file, \
+         or use grep_content to search for specific content."
+    )]
+    File {
+        /// Estimated.
+        tokens: u64,
+        /// Allowed.
+        limit: u64,
+    },
+    /// A command's output.
+    #[error(
+        "Command output (~{tokens} tokens) exceeds maximum allowed. \
+         Please pipe output through head/tail/grep, \
+         or redirect to a file and read specific portions."
+    )]
+    Command {
+        /// Estimated.
+        tokens: u64,
+    },
+    /// Matches of a search.
+    #[error(
+        "Search returned ~{tokens} tokens of matches. \
+         Please use a more specific pattern or limit results with max_results parameter."
+    )]
+    Search {
+        /// Estimated.
+        tokens: u64,
+    },
+    /// A page of the web.
+    #[error(
+        "Page content (~{tokens} tokens) exceeds maximum allowed tokens ({limit}). \
+         Please use save_to parameter to save content to a file, \
+         then use grep_content to search it."
+    )]
+    Page {
+        /// Estimated.
+        tokens: u64,
+        /// Allowed.
+        limit: u64,
+    },
+    /// A list of files.
+    #[error(
+        "File list (~{tokens} tokens) exceeds maximum allowed tokens ({limit}). \
+         Please use a more specific pattern."
+    )]
+    FileList {
+        /// Estimated.
+        tokens: u64,
+        /// Allowed.
+        limit: u64,
+    },
+}

@@ -1,0 +1,5 @@
+//! How is a page fetched?
+
+/// Fetches pages.
+#[derive(Debug, Clone, Default)]
+pub struct Fetcher {}
