@@ -4,7 +4,7 @@
 //! Where outputs that are too much are offloaded, they go the way of every result
 //! (`spillgate-offload`), and the tools that look into what is stored are listed, too.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -126,7 +126,16 @@ impl Server {
         let text = match (body, &self.offloading) {
             (Body::Text(text), _) => text,
             (Body::Oversized(reader), Some(offloading)) => {
-                offloading.offload(name, spelled, reader).await?
+                let origin = Origin {
+                    arguments: Some(spelled),
+                    ..Origin::tool(name)
+                };
+                let shown = offloaded(&offloading.offloader, origin, reader).await;
+                shown.map_err(|error| {
+                    let what =
+                        format!("the output could not be taken in: {error}; this is our fault");
+                    ErrorData::internal_error(what, None)
+                })?
             }
             (Body::Oversized(_), None) => {
                 let what = "nothing is there to store what the tool gave; this is our fault";
@@ -154,38 +163,6 @@ impl Server {
 }
 
 impl Offloading {
-    /// Stores all that `reader` gives and says what is shown instead.
-    async fn offload(
-        &self,
-        tool: &str,
-        arguments: String,
-        mut reader: Box<dyn Read + Send>,
-    ) -> Result<String, ErrorData> {
-        let offloader = self.offloader.clone();
-        let origin = Origin {
-            arguments: Some(arguments),
-            ..Origin::tool(tool)
-        };
-        let stored =
-            spawn_blocking(move || offloader.stream(origin, &mut reader, &mut |_| {})).await;
-        let failed = |error: String| {
-            let what = format!("the output could not be taken in: {error}; this is our fault");
-            ErrorData::internal_error(what, None)
-        };
-        match stored {
-            Ok(Ok(Outcome::Inline(fits))) => {
-                let mut whole = Vec::new();
-                let written = fits.write_raw(&mut whole);
-                written.map_err(|error| failed(error.to_string()))?;
-                Ok(String::from_utf8_lossy(&whole).into_owned())
-            }
-            Ok(Ok(Outcome::Offloaded(stored))) => Ok(stored.shown.text().to_owned()),
-            Ok(Ok(Outcome::NotStored(lost))) => Ok(lost.shown.text().to_owned()),
-            Ok(Err(error)) => Err(failed(error.to_string())),
-            Err(error) => Err(failed(error.to_string())),
-        }
-    }
-
     /// Answers a call of a tool that looks into what is stored.
     async fn look(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
         let arguments = to_raw_value(&arguments).ok();
@@ -200,6 +177,26 @@ impl Offloading {
         serde_json::from_str(&result).map_err(|_| {
             ErrorData::internal_error("the look-up broke down; this is our fault", None)
         })
+    }
+}
+
+/// What is shown of all that `reader` gives, which is stored. An error is the reader's,
+/// or ours.
+pub async fn offloaded(
+    offloader: &Offloader,
+    origin: Origin,
+    mut reader: Box<dyn Read + Send>,
+) -> io::Result<String> {
+    let offloader = offloader.clone();
+    let stored = spawn_blocking(move || offloader.stream(origin, &mut reader, &mut |_| {})).await;
+    match stored.map_err(io::Error::other)?? {
+        Outcome::Inline(fits) => {
+            let mut whole = Vec::new();
+            fits.write_raw(&mut whole)?;
+            Ok(String::from_utf8_lossy(&whole).into_owned())
+        }
+        Outcome::Offloaded(stored) => Ok(stored.shown.text().to_owned()),
+        Outcome::NotStored(lost) => Ok(lost.shown.text().to_owned()),
     }
 }
 

@@ -9,5 +9,5 @@ mod guarded;
 mod stdio;
 
 pub use fs::serve_files;
-pub use guarded::{Offloading, serve_guarded};
+pub use guarded::{Offloading, offloaded, serve_guarded};
 pub use stdio::ToolsError;
