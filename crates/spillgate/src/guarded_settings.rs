@@ -4,9 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use spillgate_guarded::{MAX_TOKENS, OnOverflow, Rules, ShellRules, Writable};
+use spillgate_guarded::{MAX_TOKENS, OnOverflow, Rules, ShellRules, TOOLS, Writable};
 
+use crate::config_file::Places as Written;
 use crate::failure::Failure;
+use crate::tool_output::nearest;
+
+/// A page of which the least says something.
+const LEAST_TOKENS: u64 = 100;
+/// Seconds that a command or a page may take at most, as the tools have it.
+const MOST_SECONDS: u64 = 600;
 
 /// The section `[guarded]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -119,8 +126,11 @@ pub(crate) struct SearchSettings {
 }
 
 impl GuardedSettings {
-    /// What holds for the tools.
-    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+    /// What holds for the tools; `written` says where the file says what is wrong.
+    pub(crate) fn rules(&self, written: &Written) -> Result<Rules, Failure> {
+        if let Some((key, what, hint)) = self.fault() {
+            return Err(written.wrong(key, &what, &hint));
+        }
         let writable = match &self.writable {
             Places::All(true) => Writable::Anywhere,
             Places::All(false) => Writable::Nowhere,
@@ -137,6 +147,42 @@ impl GuardedSettings {
                 ..ShellRules::default()
             }),
             ..Rules::default()
+        })
+    }
+
+    /// What cannot be: its key, what is wrong and what to do.
+    fn fault(&self) -> Option<(&'static [&'static str], String, String)> {
+        let tools = self.tools.iter().flatten();
+        let unknown = tools.clone().find(|name| !TOOLS.contains(&name.as_str()));
+        if let Some(name) = unknown {
+            let what = format!("there is no tool {name:?}");
+            return Some((
+                &["guarded", "tools"],
+                what,
+                nearest(name, TOOLS.into_iter()),
+            ));
+        }
+        if self.max_tokens < LEAST_TOKENS {
+            let what = format!("{} tokens hold no answer", self.max_tokens);
+            let hint = format!("write {LEAST_TOKENS} or more");
+            return Some((&["guarded", "max_tokens"], what, hint));
+        }
+        let times: [(&'static [&'static str], u64); 2] = [
+            (
+                &["guarded", "shell", "timeout_seconds"],
+                self.shell.timeout_seconds,
+            ),
+            (
+                &["guarded", "web", "timeout_seconds"],
+                self.web.timeout_seconds,
+            ),
+        ];
+        let wrong = times
+            .into_iter()
+            .find(|(_, seconds)| !(1..=MOST_SECONDS).contains(seconds));
+        wrong.map(|(key, seconds)| {
+            let what = format!("{seconds} s is no time for it");
+            (key, what, format!("write 1 to {MOST_SECONDS}"))
         })
     }
 }

@@ -22,7 +22,10 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
     log_to_stderr("warn");
     let house = House::for_gateway(common, &LimitArgs::default())?;
     let settings = over(house.settings.guarded.clone(), tools);
-    let guarded = Guarded::new(workspace(&tools.root)?, settings.rules()?);
+    let guarded = Guarded::new(
+        workspace(&tools.root)?,
+        settings.rules(&house.settings.places)?,
+    );
     if tools.list {
         return list(&guarded, out);
     }
