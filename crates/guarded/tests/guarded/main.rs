@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod escapes;
+mod read_file;
+
 use std::path::Path;
 
 use serde_json::Value;
