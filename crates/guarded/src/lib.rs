@@ -23,4 +23,4 @@ pub use answer::{Answer, Body};
 pub use definition::Definition;
 pub use guarded::{Guarded, TOOLS};
 pub use rules::{MAX_TOKENS, OnOverflow, Rules, ShellRules, Writable};
-pub use workspace::{PlaceError, Workspace};
+pub use workspace::{PlaceError, Sought, Workspace};
