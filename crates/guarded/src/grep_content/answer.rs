@@ -10,6 +10,7 @@ use super::search::Found;
 use crate::answer::{Body, Refused, Reply};
 use crate::rules::Rules;
 use crate::walk::{Skipped, Watch};
+use crate::workspace::shown as named;
 
 /// What was found, and what was not looked at.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ impl Told<'_> {
         );
         let mut passed = Vec::new();
         if let (Some(glob), 1..) = (&self.query.glob, found.other) {
-            let glob = spillgate_view::clip(glob, 100);
+            let glob = named(glob);
             passed.push(format!("{} that glob '{glob}' leaves out", found.other));
         }
         if found.binary > 0 {

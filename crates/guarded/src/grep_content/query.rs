@@ -3,9 +3,9 @@
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use spillgate_files::Arguments;
-use spillgate_view::clip;
 
 use crate::walk::Scope;
+use crate::workspace::shown as named;
 
 /// The seeds' limit on patterns (wire.md, Read and Grep), in characters.
 const LONGEST_PATTERN: usize = 10_000;
@@ -162,8 +162,7 @@ fn matcher(pattern: &str, ignore_case: bool, multiline: bool) -> Result<RegexMat
             () if error.contains("size limit") => "Please use smaller repetitions.",
             () => "Please escape special characters to search for them as they are, as in 'f\\('.",
         };
-        let what = clip(what, 300);
-        format!("Pattern '{}' cannot be read: {what}. {help}", clip(pattern, 200))
+                format!("Pattern '{}' cannot be read: {what}. {help}", named(pattern))
     })
 }
 

@@ -80,10 +80,11 @@ pub(crate) fn regular(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<
 /// replaced.
 pub(crate) fn shown(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
-    match name.chars().any(char::is_control) {
+    let breaks = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
+    match name.chars().any(breaks) {
         false => name.into_owned(),
         true => name.chars().fold(String::new(), |mut shown, letter| {
-            match letter.is_control() {
+            match breaks(letter) {
                 true => shown.extend(letter.escape_default()),
                 false => shown.push(letter),
             }

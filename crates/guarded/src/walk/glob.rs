@@ -7,7 +7,7 @@ use std::path::Component;
 use globset::{Candidate, GlobBuilder, GlobSet};
 
 use super::Base;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, shown as named};
 
 /// Characters of a glob: as many as of a regular expression (wire.md).
 const LONGEST: usize = 10_000;
@@ -44,7 +44,7 @@ impl NamePattern {
         let wrong = |error: globset::Error| {
             format!(
                 "Glob '{}' cannot be read: {}. Please put special characters in brackets, as in '[[]'.",
-                spillgate_view::clip(glob, 200),
+                named(glob),
                 error.kind()
             )
         };
@@ -81,7 +81,7 @@ fn below(glob: &str, workspace: &Workspace, base: &Base) -> Result<(String, bool
     let out = || {
         format!(
             "Glob '{}' leads out of path '{}'. Please give path, and a glob below it.",
-            spillgate_view::clip(glob, 200),
+            named(glob),
             base.shown()
         )
     };

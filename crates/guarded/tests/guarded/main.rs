@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod glob_files;
+mod grep_content;
+mod grep_pages;
+mod tree;
+
 use std::path::Path;
 
 use serde_json::Value;
