@@ -15,6 +15,7 @@ mod guarded;
 mod read_file;
 mod rules;
 mod stop;
+mod walk;
 mod web_fetch;
 mod web_search;
 mod workspace;

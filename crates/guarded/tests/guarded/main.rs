@@ -3,7 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod escapes;
+mod glob_files;
+mod grep_content;
+mod grep_pages;
 mod read_file;
+mod tree;
 
 use std::path::Path;
 
