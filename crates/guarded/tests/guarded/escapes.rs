@@ -103,8 +103,8 @@ fn links(root: &Path, out: &Path) {
     link("/etc/passwd", "passwd");
 }
 
-/// Names that lead out or nowhere; `OUT` is the directory outside, `TOP` the way to the
-/// machine's root from within.
+/// Names that lead out or nowhere; `{out}` is the directory outside, `{top}` the way
+/// to the machine's root from within.
 const NAMES: &[&str] = &[
     // Upwards.
     "..",
@@ -120,8 +120,8 @@ const NAMES: &[&str] = &[
     "nothing/../../out/secret.txt",
     "a.txt/../../out/secret.txt",
     "../root/../out/secret.txt",
-    "TOP/OUT/secret.txt",
-    "TOP/etc/passwd",
+    "{top}/{out}/secret.txt",
+    "{top}/etc/passwd",
     // From the machine's root.
     "/",
     "//",
@@ -129,15 +129,15 @@ const NAMES: &[&str] = &[
     "/etc/passwd",
     "//etc/passwd",
     "/ETC/passwd",
-    "OUT",
-    "OUT/secret.txt",
-    "OUT/../out/secret.txt",
-    "OUT/../root/../out/secret.txt",
-    "ROOT/../out/secret.txt",
-    "ROOT/./sub/../../out/secret.txt",
-    "ROOTOUT/secret.txt",
+    "{out}",
+    "{out}/secret.txt",
+    "{out}/../out/secret.txt",
+    "{out}/../root/../out/secret.txt",
+    "{root}/../out/secret.txt",
+    "{root}/./sub/../../out/secret.txt",
+    "{root}{out}/secret.txt",
     "/proc/self/root",
-    "/proc/self/rootOUT/secret.txt",
+    "/proc/self/root{out}/secret.txt",
     "/proc/self/cwd",
     "/proc/self/cwd/../out/secret.txt",
     "/proc/self/environ",
@@ -168,8 +168,8 @@ const NAMES: &[&str] = &[
     "winding-dir/secret.txt",
     "dangling",
     "top/etc/passwd",
-    "topOUT/secret.txt",
-    "proc-rootOUT/secret.txt",
+    "top{out}/secret.txt",
+    "proc-root{out}/secret.txt",
     "proc-cwd",
     "proc-cwd/../out/secret.txt",
     "proc-fd/3",
@@ -183,7 +183,7 @@ const NAMES: &[&str] = &[
     "\\\\server\\share\\secret.txt",
     "C:\\secret.txt",
     "c:/secret.txt",
-    "file://OUT/secret.txt",
+    "file://{out}/secret.txt",
     "file:../out/secret.txt",
     "%2e%2e/out/secret.txt",
     "..%2fout%2fsecret.txt",
@@ -240,9 +240,9 @@ fn no_name_leads_out() {
     let top = "..".to_owned() + &"/..".repeat(20);
     for name in NAMES {
         let name = name
-            .replace("ROOT", root.to_str().unwrap())
-            .replace("OUT", out.to_str().unwrap())
-            .replace("TOP", &top);
+            .replace("{root}", root.to_str().unwrap())
+            .replace("{out}", out.to_str().unwrap())
+            .replace("{top}", &top);
         let (answer, is_error) = house.attempt(&json!(name));
         assert!(is_error, "{name:?}: {answer}");
     }
