@@ -133,3 +133,6 @@ fn encoding(head: &[u8], bytes: u64) -> Result<Encoding, Why> {
     };
     Encoding::of(sample).map_err(|kind| Why::Binary { kind, bytes })
 }
+
+#[cfg(test)]
+mod tests;

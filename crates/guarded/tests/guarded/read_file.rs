@@ -227,7 +227,7 @@ fn ten_gigabytes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn pages_together_are_the_file(
         text in "([a-zé漢🚀 ]{0,30}(\r?\n)?){0,40}",

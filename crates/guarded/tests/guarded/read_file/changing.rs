@@ -24,7 +24,7 @@ fn while_changing(change: impl Fn(&mut File) + Sync, check: impl Fn(&str)) {
                 change(&mut file);
             }
         });
-        for read in 0..600u32 {
+        for read in 0..300u32 {
             let arguments = match read % 3 {
                 0 => json!({"file_path": "log"}),
                 1 => json!({"file_path": "log", "offset": read % 7, "limit": 5000}),
