@@ -134,13 +134,7 @@ fn call_within(shared: &Shared, arguments: &Arguments, stop: &Stop, limit: Durat
 }
 
 /// The answer. `passed` files do not match.
-fn told(
-    shared: &Shared,
-    query: &Query,
-    newest: Newest,
-    passed: u64,
-    skipped: &Skipped,
-) -> Reply {
+fn told(shared: &Shared, query: &Query, newest: Newest, passed: u64, skipped: &Skipped) -> Reply {
     let total = newest.total;
     let notes = skipped.unreadable.told("directory", "directories");
     let notes = notes.map_or(String::new(), |names| format!("[Not read: {names}]\n"));
@@ -149,7 +143,11 @@ fn told(
     }
     if !query.is_paged() && total > MOST_FILES {
         let limit = MOST_FILES;
-        return Err(Rejection::FileCount { files: total, limit }.into());
+        return Err(Rejection::FileCount {
+            files: total,
+            limit,
+        }
+        .into());
     }
     let first = query.offset;
     if first >= total {
@@ -174,12 +172,20 @@ fn told(
         }
     }
     match rules.exceeds(bytes) {
-        true => Err(Refused::from(Rejection::FileList {
-            tokens: estimated_tokens(bytes),
-            limit: rules.max_tokens,
-        })),
+        true => Err(too_much(bytes, rules)),
         false => Ok(Body::Text(text + &notes)),
     }
+}
+
+/// The names are too much, though not too many.
+fn too_much(bytes: u64, rules: &Rules) -> Refused {
+    let rejection = Rejection::FileList {
+        tokens: estimated_tokens(bytes),
+        limit: rules.max_tokens,
+    };
+    Refused::new(format!(
+        "{rejection} Or list fewer at a time with max_results and offset parameters."
+    ))
 }
 
 /// That there is nothing, and what was not looked at.

@@ -73,7 +73,12 @@ impl<'a> Seeker<'a> {
         }
         let found = statat(&folder.fd, entry.name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-        is_file.then(|| (found.st_mtime, i64::try_from(found.st_mtime_nsec).unwrap_or(0)))
+        is_file.then(|| {
+            (
+                found.st_mtime,
+                i64::try_from(found.st_mtime_nsec).unwrap_or(0),
+            )
+        })
     }
 }
 

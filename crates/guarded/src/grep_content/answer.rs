@@ -36,7 +36,12 @@ impl Told<'_> {
         if rules.exceeds(bytes) {
             return Err(too_much(bytes));
         }
-        let rows: Vec<&str> = self.found.hits.iter().map(|hit| hit.rows.as_str()).collect();
+        let rows: Vec<&str> = self
+            .found
+            .hits
+            .iter()
+            .map(|hit| hit.rows.as_str())
+            .collect();
         within(rules, head + &rows.join(separator) + &notes)
     }
 
@@ -82,7 +87,7 @@ impl Told<'_> {
             passed.push(format!("{} that glob '{glob}' leaves out", found.other));
         }
         if found.binary > 0 {
-            passed.push(format!("{} binary (searched up to the first NUL)", found.binary));
+            passed.push(format!("{} binary", found.binary));
         }
         if found.links > 0 {
             passed.push(format!("{} links", found.links));
@@ -109,12 +114,23 @@ impl Told<'_> {
         };
         let kinds = [
             ("Not read", found.unreadable.told("file", "files")),
-            ("Not read", self.skipped.unreadable.told("directory", "directories")),
+            (
+                "Not read",
+                self.skipped.unreadable.told("directory", "directories"),
+            ),
             (
                 "Not searched to its end",
-                found.too_large.told(&format!("file {too_large}"), &format!("files {too_large}")),
+                found
+                    .too_large
+                    .told(&format!("file {too_large}"), &format!("files {too_large}")),
             ),
-            ("Binary", found.cut_short.told("file", "files")),
+            (
+                match found.is_named {
+                    true => "Binary (holds NUL bytes), shown as text",
+                    false => "Binary (holds NUL bytes), searched in part only",
+                },
+                found.cut_short.told("file", "files"),
+            ),
         ];
         let mut notes = String::new();
         for (what, names) in kinds {

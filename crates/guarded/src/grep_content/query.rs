@@ -128,7 +128,9 @@ fn pattern(arguments: &Arguments) -> Result<String, String> {
         None => arguments.text("pattern")?.to_owned(),
     };
     match pattern.chars().count() {
-        0 => Err("pattern is missing. Please give the regular expression to search for.".to_owned()),
+        0 => {
+            Err("pattern is missing. Please give the regular expression to search for.".to_owned())
+        }
         length if length > LONGEST_PATTERN => Err(format!(
             "pattern has {length} characters; {LONGEST_PATTERN} are allowed. Please use a shorter one."
         )),
@@ -162,7 +164,10 @@ fn matcher(pattern: &str, ignore_case: bool, multiline: bool) -> Result<RegexMat
             () if error.contains("size limit") => "Please use smaller repetitions.",
             () => "Please escape special characters to search for them as they are, as in 'f\\('.",
         };
-                format!("Pattern '{}' cannot be read: {what}. {help}", named(pattern))
+        format!(
+            "Pattern '{}' cannot be read: {what}. {help}",
+            named(pattern)
+        )
     })
 }
 

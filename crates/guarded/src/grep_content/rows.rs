@@ -149,7 +149,10 @@ impl Sink for Rows<'_> {
 
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> io::Result<bool> {
         let line = found.line_number().unwrap_or(0);
-        let follows = self.matches.checked_sub(1).is_some_and(|last| self.tells(last));
+        let follows = self
+            .matches
+            .checked_sub(1)
+            .is_some_and(|last| self.tells(last));
         let is_after = *found.kind() == grep_searcher::SinkContextKind::After;
         if is_after && follows {
             self.row(line, '-', found.bytes());

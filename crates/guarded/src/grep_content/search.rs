@@ -10,7 +10,9 @@ use grep_searcher::Searcher;
 use super::query::{HEAP_LIMIT, Mode, Query};
 use super::rows::{Rows, Wanted};
 use crate::rules::Rules;
-use crate::walk::{Base, Entry, Folder, NamePattern, Names, Visitor, Watch, Watched, regular, shown};
+use crate::walk::{
+    Base, Entry, Folder, NamePattern, Names, Visitor, Watch, Watched, regular, shown,
+};
 
 /// What all threads of a search share.
 #[derive(Debug)]
@@ -66,6 +68,8 @@ pub(super) struct Found {
     pub(super) binary: u64,
     /// Binary files with one.
     pub(super) cut_short: Names,
+    /// Whether it was a file that was named, and not a directory.
+    pub(super) is_named: bool,
     /// Files that could not be read.
     pub(super) unreadable: Names,
     /// Files that need more memory than there is for a search.

@@ -91,7 +91,9 @@ fn below(glob: &str, workspace: &Workspace, base: &Base) -> Result<(String, bool
         let path = workspace.relative(glob).map_err(|_| out())?;
         let path = path.into_os_string().into_string().map_err(|_| out())?;
         let base = std::str::from_utf8(&base.path).map_err(|_| out())?;
-        path.strip_prefix(base).ok_or_else(out)?.clone_into(&mut bare);
+        path.strip_prefix(base)
+            .ok_or_else(out)?
+            .clone_into(&mut bare);
     }
     while let Some(rest) = bare.strip_prefix("./") {
         bare = rest.to_owned();

@@ -40,7 +40,8 @@ impl Skipped {
             (self.special, "pipes, sockets or devices"),
         ];
         let some = kinds.into_iter().filter(|(count, _)| *count > 0);
-        some.map(|(count, what)| format!("{count} {what}")).collect()
+        some.map(|(count, what)| format!("{count} {what}"))
+            .collect()
     }
 }
 

@@ -200,7 +200,10 @@ impl<'a, V: Visitor> Worker<'a, V> {
     /// A directory that is gone, or no directory any more, is none.
     fn not_opened(&mut self, path: &[u8], error: &io::Error) {
         let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV];
-        if !gone.iter().any(|gone| error.raw_os_error() == Some(gone.raw_os_error())) {
+        if !gone
+            .iter()
+            .any(|gone| error.raw_os_error() == Some(gone.raw_os_error()))
+        {
             self.unreadable(path);
         }
     }

@@ -55,9 +55,8 @@ pub(crate) fn trees() -> impl Strategy<Value = Vec<(String, String)>> {
     let rules = prop::collection::vec(rule, 0..4).prop_map(|rules| rules.join("\n"));
     let ignoring = (place, rules).prop_map(|(place, rules)| (place.to_owned(), rules));
     let files = prop::collection::vec(file, 0..14);
-    (files, prop::collection::vec(ignoring, 0..3)).prop_map(|(files, ignoring)| {
-        files.into_iter().chain(ignoring).collect()
-    })
+    (files, prop::collection::vec(ignoring, 0..3))
+        .prop_map(|(files, ignoring)| files.into_iter().chain(ignoring).collect())
 }
 
 /// Makes what can be made of a random tree: where a name is a directory already, no file.
@@ -97,11 +96,19 @@ pub(crate) fn all_files(dir: &Path) -> Vec<String> {
 /// What `rg` prints below `dir`, sorted; none where it is not installed.
 pub(crate) fn rg(dir: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let mut rg = std::process::Command::new("rg");
-    rg.current_dir(dir).args(["--no-config", "--no-require-git"]);
-    rg.args(["--no-ignore-global", "--no-ignore-parent", "--no-messages", "--color=never"]);
+    rg.current_dir(dir)
+        .args(["--no-config", "--no-require-git"]);
+    rg.args([
+        "--no-ignore-global",
+        "--no-ignore-parent",
+        "--no-messages",
+        "--color=never",
+    ]);
     let output = rg.args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).unwrap();
-    let lines = text.lines().map(|line| line.strip_prefix("./").unwrap_or(line));
+    let lines = text
+        .lines()
+        .map(|line| line.strip_prefix("./").unwrap_or(line));
     let mut lines: Vec<String> = lines.map(str::to_owned).collect();
     lines.sort_unstable();
     Some(lines)
