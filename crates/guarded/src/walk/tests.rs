@@ -158,7 +158,7 @@ fn a_directory_that_cannot_be_read() {
     let dir = tempfile::tempdir().unwrap();
     let shut = dir.path().join("shut");
     fs::create_dir(&shut).unwrap();
-    fs::set_permissions(&shut, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
     let is_kept_out = fs::read_dir(&shut).is_err();
     let workspace = Workspace::open(dir.path()).unwrap();
     let Start::Directory(base) = start(&workspace, "").unwrap() else {

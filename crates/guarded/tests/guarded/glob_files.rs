@@ -111,9 +111,7 @@ fn links_and_what_is_no_file() {
         symlink(target, root.join(name)).unwrap();
     }
     mknodat(CWD, root.join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
-    for name in ["dir/file"] {
-        touch(&house, name, 7);
-    }
+    touch(&house, "dir/file", 7);
     assert_snapshot!(told(&tools(root), GLOB, &json!({"pattern": "*"})), @"
     dir/file
     to-file

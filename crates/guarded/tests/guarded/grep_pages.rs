@@ -76,11 +76,11 @@ fn the_limit_counts_the_whole_answer() {
         lines[50].push_str(&"x".repeat(text % 100 + more));
         let house = tree(&[("f", &lines.join("\n"))]);
         let tools = tools(house.path());
-        match passes {
-            true => assert_eq!(told(&tools, GREP, &json!({"pattern": "x"})).len(), 100_003),
-            false => {
-                assert_snapshot!(refused(&tools, GREP, &json!({"pattern": "x"})), @"Error: Search returned ~25001 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.")
-            }
+        let asked = json!({"pattern": "x"});
+        if passes {
+            assert_eq!(told(&tools, GREP, &asked).len(), 100_003);
+        } else {
+            assert_snapshot!(refused(&tools, GREP, &asked), @"Error: Search returned ~25001 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.");
         }
     }
 }
