@@ -1,0 +1,247 @@
+//! How much is read, and what is told when a file changes in between?
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use spillgate_view::{LineGrid, Newline};
+use tempfile::TempDir;
+
+use super::*;
+use crate::Workspace;
+
+/// A root with one file, `f`.
+struct House {
+    dir: TempDir,
+    shared: Shared,
+}
+
+/// Counts what is read of a file, and does something to it after a number of reads.
+struct Watched<'a> {
+    source: FileSource,
+    bytes: AtomicU64,
+    reads: AtomicU64,
+    /// After so many.
+    after: u64,
+    act: &'a (dyn Fn() + Send + Sync),
+}
+
+impl std::fmt::Debug for Watched<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl ByteSource for Watched<'_> {
+    fn len(&self) -> u64 {
+        self.source.len
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let read = self.source.read_at(buffer, offset)?;
+        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        if self.reads.fetch_add(1, Ordering::Relaxed) + 1 == self.after {
+            (self.act)();
+        }
+        Ok(read)
+    }
+}
+
+impl House {
+    fn new(content: &[u8]) -> Self {
+        let dir = TempDir::new().unwrap();
+        fs::write(dir.path().join("f"), content).unwrap();
+        let shared = Shared {
+            workspace: Workspace::open(dir.path()).unwrap(),
+            rules: Rules::default(),
+        };
+        Self { dir, shared }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("f")
+    }
+
+    fn write(&self) -> File {
+        File::options().append(true).open(self.path()).unwrap()
+    }
+
+    /// The answer and how many bytes were read for it; `act` happens after some reads.
+    fn read(
+        &self,
+        (offset, limit): (u64, Option<u64>),
+        (after, act): (u64, &(dyn Fn() + Send + Sync)),
+    ) -> (Result<String, String>, u64) {
+        let file = self.shared.workspace.file("f").unwrap();
+        let found = file.metadata().unwrap();
+        let source = Watched {
+            source: FileSource {
+                file: file.try_clone().unwrap(),
+                len: found.len(),
+            },
+            bytes: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            after,
+            act,
+        };
+        let pages = Pages {
+            shared: &self.shared,
+            file: &file,
+            found: Some(Identity::from(&found)),
+            source: &source,
+        };
+        let asked = Asked {
+            name: "f".to_owned(),
+            offset,
+            limit,
+        };
+        let answer = pages.answer(&asked, &Stop::default());
+        let answer = answer.map_err(|why| why.refused("f", &self.shared.rules).to_string());
+        (answer, source.bytes.into_inner())
+    }
+}
+
+const WHOLE: (u64, Option<u64>) = (0, None);
+const NOTHING: (u64, &(dyn Fn() + Send + Sync)) = (0, &|| {});
+
+#[test]
+fn what_is_too_large_is_not_read() {
+    let house = House::new("a line\n".repeat(20_000).as_bytes());
+    house.write().set_len(10 << 30).unwrap();
+    let (answer, bytes) = house.read(WHOLE, NOTHING);
+    assert!(
+        answer
+            .unwrap_err()
+            .contains("(~2684354560 tokens) exceeds maximum")
+    );
+    assert_eq!(bytes, SAMPLE_BYTES as u64);
+}
+
+#[test]
+fn a_page_that_is_too_large_is_not_read() {
+    let house = House::new("a line of text\n".repeat(1_000_000).as_bytes());
+    let large = (10, Some(900_000));
+    let (answer, bytes) = house.read(large, NOTHING);
+    assert!(
+        answer
+            .unwrap_err()
+            .contains("(~3375000 tokens) exceeds maximum")
+    );
+    // The sample, all lines counted, the two blocks in which the page begins and ends.
+    assert!((15_000_000..15_300_000).contains(&bytes), "{bytes}");
+    // Counted once.
+    for page in [large, (999_990, None), (500_000, Some(20))] {
+        let (_, bytes) = house.read(page, NOTHING);
+        assert!(bytes < 300_000, "{bytes}");
+    }
+}
+
+#[test]
+fn changes_are_told() {
+    let house = House::new(b"one\ntwo\nthree\n");
+    let grow = || house.write().write_all(b"four\n").unwrap();
+    let shrink = || house.write().set_len(4).unwrap();
+    let rewrite = || {
+        let file = File::options().write(true).open(house.path()).unwrap();
+        file.write_all_at(b"x\n\n", 0).unwrap();
+    };
+    let cases: [(&str, u64, &(dyn Fn() + Send + Sync)); 6] = [
+        ("grows after its sample", 1, &grow),
+        ("grows after it was read", 2, &grow),
+        ("shrinks after its sample", 1, &shrink),
+        ("shrinks after it was read", 2, &shrink),
+        ("is rewritten", 1, &rewrite),
+        ("stays", 0, &|| {}),
+    ];
+    let mut told = String::new();
+    for (what, after, act) in cases {
+        for asked in [WHOLE, (1, Some(1))] {
+            fs::write(house.path(), "one\ntwo\nthree\n").unwrap();
+            let (answer, _) = house.read(asked, (after, act));
+            let answer = answer.unwrap_or_else(|why| why);
+            told += &format!("--- {what}: {asked:?}\n{}\n", answer.trim_end());
+        }
+    }
+    insta::assert_snapshot!(told, @"
+    --- grows after its sample: (0, None)
+    [The file changed while it was read: it had 14 bytes, it has 19 now]
+    one
+    two
+    three
+    --- grows after its sample: (1, Some(1))
+    [Lines 2-2 of 3]
+    [The file changed while it was read: it had 14 bytes, it has 19 now]
+    two
+    --- grows after it was read: (0, None)
+    [The file changed while it was read: it had 14 bytes, it has 19 now]
+    one
+    two
+    three
+    --- grows after it was read: (1, Some(1))
+    [Lines 2-2 of 3]
+    [The file changed while it was read: it had 14 bytes, it has 19 now]
+    two
+    --- shrinks after its sample: (0, None)
+    [The file changed while it was read: it had 14 bytes, it has 4 now]
+    one
+    --- shrinks after its sample: (1, Some(1))
+    Error: 'f' changed while it was read. Read it again.
+    --- shrinks after it was read: (0, None)
+    [The file changed while it was read: it had 14 bytes, it has 4 now]
+    one
+    two
+    three
+    --- shrinks after it was read: (1, Some(1))
+    Error: 'f' changed while it was read. Read it again.
+    --- is rewritten: (0, None)
+    [The file changed while it was read]
+    x
+
+
+    two
+    three
+    --- is rewritten: (1, Some(1))
+    [Lines 2-2 of 5]
+    [The file changed while it was read]
+    --- stays: (0, None)
+    one
+    two
+    three
+    --- stays: (1, Some(1))
+    [Lines 2-2 of 3]
+    two
+    ");
+}
+
+#[test]
+fn lines_that_were_counted_in_another_text_are_counted_again() {
+    let house = House::new(b"one\ntwo\nthree\n");
+    let other = b"o\nne\ntwothree\n".to_vec();
+    let grid = LineGrid::of(&other, Newline::Byte, &|| false)
+        .unwrap()
+        .unwrap();
+    let found = Identity::from(&fs::metadata(house.path()).unwrap());
+    house.shared.workspace.lines().keep(found, grid);
+    let (answer, _) = house.read((1, Some(1)), NOTHING);
+    assert_eq!(answer.unwrap(), "[Lines 2-2 of 3]\ntwo\n");
+}
+
+#[test]
+fn files_without_a_size() {
+    let shared = Shared {
+        workspace: Workspace::open("/proc/self".as_ref()).unwrap(),
+        rules: Rules::default(),
+    };
+    let arguments = |json| Arguments::parse(json).unwrap();
+    let read = |json| call(&shared, &arguments(json), &Stop::default());
+    let Ok(Body::Text(whole)) = read(r#"{"file_path": "status"}"#) else {
+        panic!("it has a few lines of text");
+    };
+    assert!(whole.starts_with("Name:"));
+    let Ok(Body::Text(page)) = read(r#"{"file_path": "status", "limit": 1}"#) else {
+        panic!("it has a first line");
+    };
+    assert!(page.starts_with("[Lines 1-1 of "));
+}
