@@ -11,6 +11,7 @@ import tempfile
 
 import extract
 import files
+import guarded
 import large
 import outline
 import query
@@ -18,7 +19,7 @@ import relay
 import search
 from harness import Env, Report
 
-SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "relay", "relay-http", "throughput", "peak", "start")
+SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "relay", "relay-http", "throughput", "peak", "start")
 
 
 def arguments():
@@ -103,6 +104,8 @@ def sections(env, report, wanted):
         yield "outline", lambda: outline.outline(env, report, 3 if env.quick else 7)
     if "extract" in wanted:
         yield "extract", lambda: extract.extract(env, report, 3 if env.quick else 7)
+    if "guarded" in wanted:
+        yield "guarded", lambda: guarded.guarded(env, report, 3 if env.quick else 7)
     if "relay" in wanted:
         yield "relay", lambda: relay.relay(env, report)
     if "relay-http" in wanted:

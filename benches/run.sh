@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Spillgate against its rivals, side by side in one run: grep against rg, read against sed, query against jq and jaq,
-# search against SQLite's FTS5 and tantivy, capture against cat, the gateway against FastMCP's proxy.
+# search against SQLite's FTS5 and tantivy, capture against cat, the guarded tools against rg, fd, sed and tail, the
+# gateway against FastMCP's proxy.
 # Prints one Markdown table (also target/bench-results.md) with the goal beside each figure; progress goes to stderr.
 # A missed goal is printed as missed and is no failure; a wrong answer is one.
 #
 #   benches/run.sh                 all of it: about 10 minutes and 6 GB of disk
 #   benches/run.sh --quick         128 MB only, fewer rounds: under a minute once built
 #   benches/run.sh relay start     some of them: grep read query search outline extract capture memory
-#                                  relay relay-http throughput peak start (the last five are the gateway's)
+#                                  guarded relay relay-http throughput peak start (the last five are the gateway's)
 #   benches/run.sh --binary PATH   measure that binary instead of building one
 #
 # SPILLGATE_BENCH_DIR      keeps the generated logs (default target/bench-corpus; it also decides which disk is measured)
@@ -40,8 +41,9 @@ wants() {
   return 1
 }
 
-for need in rg:ripgrep jq:jq; do
-  if wants grep read query search && ! command -v "${need%:*}" >/dev/null; then
+for need in rg:ripgrep jq:jq fdfind:fd-find; do
+  if [[ $need == fd* ]] && { ! wants guarded || command -v fd >/dev/null; }; then continue; fi
+  if wants grep read query search guarded && ! command -v "${need%:*}" >/dev/null; then
     if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
       apt-get install -y --no-install-recommends "${need#*:}" >&2
     else

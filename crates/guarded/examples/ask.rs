@@ -3,6 +3,12 @@
 //! `ask ROOT TOOL ARGUMENTS [TIMES]`: the answer, and on stderr the milliseconds of each
 //! call.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a bench whose answer is what it prints"
+)]
+
 use std::path::Path;
 use std::time::Instant;
 

@@ -172,12 +172,20 @@ fn told(shared: &Shared, query: &Query, newest: Newest, passed: u64, skipped: &S
         }
     }
     match rules.exceeds(bytes) {
-        true => Err(Refused::from(Rejection::FileList {
-            tokens: estimated_tokens(bytes),
-            limit: rules.max_tokens,
-        })),
+        true => Err(too_much(bytes, rules)),
         false => Ok(Body::Text(text + &notes)),
     }
+}
+
+/// The names are too much, though not too many.
+fn too_much(bytes: u64, rules: &Rules) -> Refused {
+    let rejection = Rejection::FileList {
+        tokens: estimated_tokens(bytes),
+        limit: rules.max_tokens,
+    };
+    Refused::new(format!(
+        "{rejection} Or list fewer at a time with max_results and offset parameters."
+    ))
 }
 
 /// That there is nothing, and what was not looked at.

@@ -87,10 +87,7 @@ impl Told<'_> {
             passed.push(format!("{} that glob '{glob}' leaves out", found.other));
         }
         if found.binary > 0 {
-            passed.push(format!(
-                "{} binary (searched up to the first NUL)",
-                found.binary
-            ));
+            passed.push(format!("{} binary", found.binary));
         }
         if found.links > 0 {
             passed.push(format!("{} links", found.links));
@@ -127,7 +124,13 @@ impl Told<'_> {
                     .too_large
                     .told(&format!("file {too_large}"), &format!("files {too_large}")),
             ),
-            ("Binary", found.cut_short.told("file", "files")),
+            (
+                match found.is_named {
+                    true => "Binary (holds NUL bytes), shown as text",
+                    false => "Binary (holds NUL bytes), searched in part only",
+                },
+                found.cut_short.told("file", "files"),
+            ),
         ];
         let mut notes = String::new();
         for (what, names) in kinds {

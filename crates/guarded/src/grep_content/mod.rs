@@ -99,7 +99,6 @@ fn directory(shared: &Shared, query: &Query, base: &Base, watch: &Watch<'_>) -> 
             skipped: &walked.skipped,
         },
         watch,
-        is_named: false,
         reopen: &|path| base.reopen(path),
     };
     pager.reply(search.bytes.load(Ordering::Relaxed))

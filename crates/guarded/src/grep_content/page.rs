@@ -19,8 +19,6 @@ pub(super) struct Pager<'a> {
     pub(super) rules: &'a Rules,
     pub(super) told: Told<'a>,
     pub(super) watch: &'a Watch<'a>,
-    /// That of [`Query::searcher`].
-    pub(super) is_named: bool,
     /// Opens a file with matches again.
     pub(super) reopen: &'a dyn Fn(&[u8]) -> Option<File>,
 }
@@ -40,7 +38,10 @@ pub(super) fn file(
     };
     let rules = &shared.rules;
     let search = Search::new(query, rules);
-    let mut found = Found::default();
+    let mut found = Found {
+        is_named: true,
+        ..Found::default()
+    };
     let mut searcher = query.searcher(true, search.only_counts());
     if let Some(file) = reopen(path) {
         found.search(&search, &mut searcher, file, path, watch);
@@ -53,7 +54,6 @@ pub(super) fn file(
             skipped: &Skipped::default(),
         },
         watch,
-        is_named: true,
         reopen: &reopen,
     };
     pager.reply(search.bytes.into_inner())
@@ -109,7 +109,7 @@ impl Pager<'_> {
     /// The rows of the matches with these numbers: their files are searched again.
     fn lines(&self, part: &Range<u64>) -> Result<String, Refused> {
         let query = self.told.query;
-        let mut searcher = query.searcher(self.is_named, false);
+        let mut searcher = query.searcher(self.told.found.is_named, false);
         let (mut text, mut bytes, mut before) = (String::new(), 0, 0);
         for hit in &self.told.found.hits {
             let begin = part.start.saturating_sub(before);

@@ -68,6 +68,8 @@ pub(super) struct Found {
     pub(super) binary: u64,
     /// Binary files with one.
     pub(super) cut_short: Names,
+    /// Whether it was a file that was named, and not a directory.
+    pub(super) is_named: bool,
     /// Files that could not be read.
     pub(super) unreadable: Names,
     /// Files that need more memory than there is for a search.

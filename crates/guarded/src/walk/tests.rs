@@ -1,1 +1,185 @@
+//! What does a walk pass by, and what if a thread of it fails?
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::*;
+use crate::stop::Stop;
+use crate::workspace::Workspace;
+
+/// Notes names.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Visitor for Notes {
+    fn visit(&mut self, folder: &Folder, found: &[Entry], _: &Watch<'_>) {
+        for entry in found {
+            let path = [&folder.path, entry.name.to_bytes()].concat();
+            self.0.push(shown(&path));
+        }
+    }
+}
+
+/// The names below `path` in a tree with these files, sorted.
+fn names(files: &[(&str, &str)], path: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let file = dir.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    let workspace = Workspace::open(dir.path()).unwrap();
+    let Start::Directory(base) = start(&workspace, path).unwrap() else {
+        panic!("no directory");
+    };
+    let stop = Stop::default();
+    let watch = Watch::new(&stop, TIME_LIMIT);
+    let walked = walk(&base, Scope::default(), &watch, Notes::default);
+    let mut names: Vec<_> = walked
+        .visitors
+        .into_iter()
+        .flat_map(|notes| notes.0)
+        .collect();
+    names.sort_unstable();
+    names.join(" ")
+}
+
+/// What ripgrep does, too, but for what git itself says of one repository in another.
+#[test]
+fn ignore_files() {
+    let files = [
+        ("a.log", ""),
+        ("a.rs", ""),
+        ("d/a.log", ""),
+        ("d/b.rs", ""),
+        ("d/e/c.rs", ""),
+    ];
+    for (rules, path, found) in [
+        (&[][..], "", "a.log a.rs d/a.log d/b.rs d/e/c.rs"),
+        (&[(".gitignore", "*.log")], "", "a.rs d/b.rs d/e/c.rs"),
+        (
+            &[(".gitignore", "\u{feff}*.log\r\n")],
+            "",
+            "a.rs d/b.rs d/e/c.rs",
+        ),
+        // Also from above the place where the walk begins.
+        (&[(".gitignore", "*.log\n/d/e")], "d", "d/b.rs"),
+        (&[(".gitignore", "*.log\n/d/e")], "d/../d", "d/b.rs"),
+        // Who asks for a place gets it.
+        (&[(".gitignore", "e/")], "d/e", "d/e/c.rs"),
+        (
+            &[(".gitignore", "*.log"), ("d/.gitignore", "!a.log")],
+            "",
+            "a.rs d/a.log d/b.rs d/e/c.rs",
+        ),
+        (
+            &[(".gitignore", "!*.log"), (".ignore", "*.log")],
+            "",
+            "a.rs d/b.rs d/e/c.rs",
+        ),
+        (&[(".gitignore", "[\n*.rs")], "", "a.log d/a.log"),
+        (&[(".git/info/exclude", "d/")], "", "a.log a.rs"),
+        // A repository in it has its own rules only.
+        (
+            &[(".gitignore", "*.log"), ("d/.git/HEAD", "")],
+            "",
+            "a.rs d/a.log d/b.rs d/e/c.rs",
+        ),
+        (
+            &[(".ignore", "*.log"), ("d/.git/HEAD", "")],
+            "",
+            "a.rs d/b.rs d/e/c.rs",
+        ),
+    ] {
+        let found = found.to_owned();
+        assert_eq!(
+            names(&[&files, rules].concat(), path),
+            found,
+            "{rules:?} in {path:?}"
+        );
+    }
+}
+
+/// Deeper than a path can be told to the system at once.
+#[test]
+fn a_deep_tree() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "n".repeat(200);
+    let mut here =
+        cap_std::fs::Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
+    for _ in 0..30 {
+        here.create_dir(&name).unwrap();
+        here = here.open_dir(&name).unwrap();
+    }
+    here.write("deep", "").unwrap();
+    let workspace = Workspace::open(dir.path()).unwrap();
+    let Start::Directory(base) = start(&workspace, "").unwrap() else {
+        panic!("no directory");
+    };
+    let stop = Stop::default();
+    let watch = Watch::new(&stop, TIME_LIMIT);
+    let walked = walk(&base, Scope::default(), &watch, Notes::default);
+    let names: Vec<_> = walked
+        .visitors
+        .into_iter()
+        .flat_map(|notes| notes.0)
+        .collect();
+    assert_eq!(names.len(), 1);
+    assert_eq!(names[0].len(), 30 * 201 + 4);
+    assert!(base.reopen(names[0].as_bytes()).is_some());
+}
+
+/// One thread's failure is everyone's end, and nobody waits for it for ever.
+#[test]
+fn a_failure_ends_the_walk() {
+    struct Fails;
+    impl Visitor for Fails {
+        fn visit(&mut self, _: &Folder, _: &[Entry], _: &Watch<'_>) {
+            panic!("as it should");
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(dir.path()).unwrap();
+    let Start::Directory(base) = start(&workspace, ".").unwrap() else {
+        panic!("no directory");
+    };
+    let stop = Stop::default();
+    let watch = Watch::new(&stop, TIME_LIMIT);
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        walk(&base, Scope::default(), &watch, || Fails);
+    }));
+    assert!(ended.is_err());
+}
+
+/// Told where permissions keep us out; the superuser is kept out of nothing.
+#[test]
+fn a_directory_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let shut = dir.path().join("shut");
+    fs::create_dir(&shut).unwrap();
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
+    let is_kept_out = fs::read_dir(&shut).is_err();
+    let workspace = Workspace::open(dir.path()).unwrap();
+    let Start::Directory(base) = start(&workspace, "").unwrap() else {
+        panic!("no directory");
+    };
+    let stop = Stop::default();
+    let watch = Watch::new(&stop, TIME_LIMIT);
+    let walked = walk(&base, Scope::default(), &watch, Notes::default);
+    let told = walked.skipped.unreadable.told("directory", "directories");
+    assert_eq!(told, is_kept_out.then(|| "1 directory: shut/".to_owned()));
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn names_are_counted_and_the_first_told() {
+    let mut all = Names::default();
+    for name in ["g", "b", "a", "f", "c", "e", "d"] {
+        let mut one = Names::default();
+        one.push(name.to_owned());
+        all.add(one);
+    }
+    let told = all.told("file", "files");
+    assert_eq!(told.as_deref(), Some("7 files: a, b, c, d, e and 2 more"));
+}

@@ -83,13 +83,13 @@ impl<'a, V: Visitor> Worker<'a, V> {
             }
             match job {
                 Job::Files(folder, found) => self.visitor.visit(&folder, &found, self.watch),
-                Job::Directory { path, ignores } => self.directory(path, ignores),
+                Job::Directory { path, ignores } => self.directory(path, ignores.as_ref()),
             }
         }
     }
 
     /// Looks into a directory.
-    fn directory(&mut self, path: Vec<u8>, above: Option<Arc<Ignores>>) {
+    fn directory(&mut self, path: Vec<u8>, above: Option<&Arc<Ignores>>) {
         let below_base = path.get(self.base.path.len()..).unwrap_or_default();
         let opened = beneath::directory(self.base.dir.as_fd(), below_base);
         let opened = opened.and_then(|fd| Ok((Dir::new(fd.try_clone()?)?, fd)));
@@ -99,7 +99,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         };
         let ignores = match self.scope.no_ignore {
             true => None,
-            false => ignores(above.as_ref(), fd.as_fd(), path.len()),
+            false => ignores(above, fd.as_fd(), path.len()),
         };
         let mut listing = Listing {
             folder: Arc::new(Folder {
