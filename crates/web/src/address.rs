@@ -309,7 +309,23 @@ mod tests {
             format!("{url:?}: {}", wrong.unwrap_err())
         })
         .collect();
-        insta::assert_snapshot!(told.join("\n"), @"");
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        "": The url is wrong: it must begin with http:// or https://. Give a whole URL such as https://example.com/page.
+        "example.com": The url is wrong: it must begin with http:// or https://. Give a whole URL such as https://example.com/page.
+        "http://": The url is wrong: empty host. Give a whole URL such as https://example.com/page.
+        "http://a b/": The url is wrong: invalid international domain name. Give a whole URL such as https://example.com/page.
+        "ftp://example.com/": ftp: URLs are not fetched. Give a URL that begins with http:// or https://.
+        "file:///etc/passwd": file: URLs are not fetched. Give a URL that begins with http:// or https://.
+        "data:text/html,hello": data: URLs are not fetched. Give a URL that begins with http:// or https://.
+        "gopher://example.com/": gopher: URLs are not fetched. Give a URL that begins with http:// or https://.
+        "http://user:secret@example.com/": The url has a user name or a password in it. Leave it out; logins are not sent.
+        "http://user@example.com/": The url has a user name or a password in it. Leave it out; logins are not sent.
+        "http://example.com:22/": Port 22 is not for web pages and is not asked. Use another URL.
+        "http://example.com:6667/": Port 6667 is not for web pages and is not asked. Use another URL.
+        "http://127.0.0.1@example.com/": The url has a user name or a password in it. Leave it out; logins are not sent.
+        "http://256.256.256.256/": The url is wrong: invalid IPv4 address. Give a whole URL such as https://example.com/page.
+        "http://[::1%25eth0]/": The url is wrong: invalid IPv6 address. Give a whole URL such as https://example.com/page.
+        "#);
         assert!(matches!(
             parsed(&format!("http://a/{}", "x".repeat(80_000))),
             Err(FetchError::Url(_))

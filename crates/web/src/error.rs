@@ -68,8 +68,8 @@ pub enum FetchError {
     },
     /// The server's: too slow.
     #[error(
-        "{host} took longer than {} s. Nothing was kept; try it again with a longer timeout (up to {} s), or use another URL.",
-        .after.as_secs(), .most.as_secs()
+        "{host} took longer than {} s. Nothing was kept; {}use another URL.",
+        .after.as_secs(), again(*.after, *.most)
     )]
     Late {
         /// The host.
@@ -82,7 +82,7 @@ pub enum FetchError {
     /// More than is read.
     #[error(
         "What {host} sends is larger than {limit} bytes{}, the most that is read.",
-        .declared.map(|bytes| format!(" (it declares {bytes})")).unwrap_or_default()
+        .declared.filter(|bytes| bytes > .limit).map(|bytes| format!(" (it declares {bytes})")).unwrap_or_default()
     )]
     TooLarge {
         /// The host.
@@ -178,6 +178,17 @@ pub enum SearchError {
     /// Ours: no client could be made.
     #[error("No search can be made here: {0}. This is for whoever set up Spillgate.")]
     Us(String),
+}
+
+/// What helps where there was not time enough.
+fn again(after: Duration, most: Duration) -> String {
+    match after < most {
+        true => format!(
+            "try it again with a longer timeout (up to {} s), or ",
+            most.as_secs()
+        ),
+        false => String::new(),
+    }
 }
 
 /// What helps with a status.
