@@ -14,6 +14,7 @@ mod grep_content;
 mod guarded;
 mod read_file;
 mod rules;
+mod save;
 mod stop;
 mod web_fetch;
 mod web_search;
