@@ -78,7 +78,8 @@ impl Place {
         }
         match dir.symlink_metadata(&self.name) {
             Ok(_) => Err(self.exists()),
-            Err(_) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(failed(&self.path(), &error)),
         }
     }
 

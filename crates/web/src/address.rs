@@ -26,7 +26,7 @@ const LOCAL_ENDINGS: [&str; 4] = ["localhost", "local", "internal", "home.arpa"]
 /// Networks of IPv4 that are not the public internet: address, prefix, what it is
 /// (IANA's registry of special-purpose addresses).
 const NETWORKS_4: [(Ipv4Addr, u32, &str); 16] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8, "this host"),
+    (Ipv4Addr::UNSPECIFIED, 8, "this host"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
     (Ipv4Addr::new(100, 64, 0, 0), 10, "a carrier's"),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
@@ -41,7 +41,7 @@ const NETWORKS_4: [(Ipv4Addr, u32, &str); 16] = [
     (Ipv4Addr::new(203, 0, 113, 0), 24, "documentation"),
     (Ipv4Addr::new(224, 0, 0, 0), 4, "multicast"),
     (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
-    (Ipv4Addr::new(255, 255, 255, 255), 32, "broadcast"),
+    (Ipv4Addr::BROADCAST, 32, "broadcast"),
 ];
 
 /// Networks within the public part of IPv6, `2000::/3`, that are not the public

@@ -47,35 +47,38 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
+/// Names that lead out, through a link, into a repository, or to what is there.
+const REFUSED: [&str; 22] = [
+    "../x",
+    "notes/../../x",
+    "/etc/x",
+    "/",
+    "..",
+    ".",
+    "notes/",
+    "notes",
+    "there",
+    "./notes/../there",
+    "there/x",
+    "out/x",
+    "in/x",
+    "dangling",
+    "dangling/x",
+    ".git/hooks/pre-commit",
+    ".GIT/config",
+    "sub/.git",
+    "sub/.git/x",
+    "repository/hooks/x",
+    "a\nb",
+    "a\0b",
+];
+
 #[test]
 fn what_is_outside_linked_or_there_is_refused() {
     let root = tree();
     let before = names(root.path());
     let mut told = Vec::new();
-    for name in [
-        "../x",
-        "notes/../../x",
-        "/etc/x",
-        "/",
-        "..",
-        ".",
-        "notes/",
-        "notes",
-        "there",
-        "./notes/../there",
-        "there/x",
-        "out/x",
-        "in/x",
-        "dangling",
-        "dangling/x",
-        ".git/hooks/pre-commit",
-        ".GIT/config",
-        "sub/.git",
-        "sub/.git/x",
-        "repository/hooks/x",
-        "a\nb",
-        "a\0b",
-    ] {
+    for name in REFUSED {
         let refused = saved(root.path(), name, b"new").unwrap_err();
         told.push(format!("{name:?}: {refused}"));
     }

@@ -11,7 +11,7 @@ use spillgate_view::clip;
 use spillgate_web::{FetchError, Fetcher, Kind, Opened, Readable, readable};
 use tokio::task::spawn_blocking;
 
-use crate::answer::{Body, Refused, Reply};
+use crate::answer::{Refused, Reply};
 use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
 use crate::rules::{Rules, Writable};
@@ -196,9 +196,4 @@ async fn read(
     read.await.map_err(|_| {
         Refused::new("The page could not be made readable; this is our fault. Use raw=true.")
     })
-}
-
-/// A reply of text that was checked.
-fn text(text: String) -> Reply {
-    Ok(Body::Text(text))
 }

@@ -5,8 +5,8 @@ use spillgate_view::clip;
 use spillgate_web::{FetchError, Fetcher, Kind, Opened};
 use tokio::task::spawn_blocking;
 
-use super::{Advice, read, text, type_shown, url_shown};
-use crate::answer::{Refused, Reply};
+use super::{Advice, read, type_shown, url_shown};
+use crate::answer::{Body, Refused, Reply};
 use crate::save::{Draft, Place, Saved};
 
 /// Bytes that are written at once.
@@ -58,7 +58,8 @@ pub(super) async fn save(
         draft = written(draft, block).await?;
     }
     let saved = blocking(move || draft.keep()).await?;
-    text(told(&opened, &path, kind, is_raw, saved, title.as_deref()))
+    let told = told(&opened, &path, kind, is_raw, saved, title.as_deref());
+    Ok(Body::Text(told))
 }
 
 fn too_large(most: u64) -> Refused {

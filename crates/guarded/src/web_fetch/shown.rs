@@ -6,7 +6,7 @@ use spillgate_offload::{Rejection, estimated_tokens};
 use spillgate_view::clip;
 use spillgate_web::{Fetcher, Kind, Opened, Readable};
 
-use super::{Advice, read, text, type_shown, url_shown};
+use super::{Advice, read, type_shown, url_shown};
 use crate::answer::{Body, Refused, Reply};
 use crate::rules::{OnOverflow, Rules};
 
@@ -67,7 +67,7 @@ fn told(opened: &Opened, kind: Kind, is_raw: bool, page: &Readable) -> String {
 fn within(told: String, rules: &Rules, advice: Advice) -> Reply {
     let bytes = told.len() as u64;
     if !rules.exceeds(bytes) {
-        return text(told);
+        return Ok(Body::Text(told));
     }
     if rules.on_overflow == OnOverflow::Offload {
         return Ok(Body::Oversized(Box::new(Cursor::new(told))));

@@ -4,6 +4,7 @@
 //! nested properly and not deeply, so that what makes a tree and Markdown of it (htmd)
 //! needs neither much stack nor much time, whatever the page is.
 
+mod table;
 mod tags;
 mod tidy;
 
@@ -43,15 +44,13 @@ fn without_gaps(text: &str) -> String {
     for line in text.lines() {
         let start = line.trim_start();
         let ticks = &start[..start.len() - start.trim_start_matches('`').len()];
-        match fence {
-            Some(open) if start.trim_end() == open => fence = None,
-            Some(_) => {}
-            None if ticks.len() >= 3 => fence = Some(ticks),
-            None if line.trim().is_empty() => {
-                empty += 1;
-                continue;
-            }
-            None => {}
+        if fence.is_some_and(|open| open == start.trim_end()) {
+            fence = None;
+        } else if fence.is_none() && ticks.len() >= 3 {
+            fence = Some(ticks);
+        } else if fence.is_none() && start.is_empty() {
+            empty += 1;
+            continue;
         }
         if empty > 0 && !kept.is_empty() {
             kept.push('\n');

@@ -3,6 +3,7 @@
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use reqwest::Url;
 
+use super::table::Table;
 use super::tags::{Role, borders, ends, role};
 
 /// Elements within each other that are kept; deeper ones go, their text stays. Pages
@@ -15,11 +16,6 @@ const DEEPEST_INDENT: usize = 12;
 /// Bytes of the tidied page from which links are left out: a short link may become a
 /// long one, so they could be many times the page.
 const MOST_WITH_LINKS: usize = 16 << 20;
-
-/// Bytes that a table may gain by its columns being aligned: so many, and so many times
-/// what is in it.
-const MOST_PADDING: usize = 64 << 10;
-const MOST_PADDING_TIMES: usize = 4;
 
 /// A page, tidied.
 #[derive(Debug)]
@@ -68,18 +64,6 @@ struct Part {
     start: usize,
     end: usize,
     texts: usize,
-}
-
-/// What is known of a table when it ends.
-#[derive(Debug, Default)]
-struct Table {
-    start: usize,
-    rows: usize,
-    column: usize,
-    cell: usize,
-    widths: Vec<usize>,
-    /// Where its header's tags are.
-    headers: Vec<usize>,
 }
 
 impl Tidy {
@@ -183,10 +167,7 @@ impl Tidy {
         let is_open = self.push(name, landmark, &start.unwrap_or_default());
         match name {
             "pre" => self.at_pre = is_open,
-            "table" if is_open => self.tables.push(Table {
-                start: self.html.len(),
-                ..Table::default()
-            }),
+            "table" if is_open => self.tables.push(Table::begun(self.html.len())),
             _ => {}
         }
     }
@@ -207,19 +188,8 @@ impl Tidy {
         }
         let start = self.html.len();
         let is_open = self.push(name, Landmark::None, "");
-        let Some(table) = self.tables.last_mut().filter(|_| is_open) else {
-            return;
-        };
-        match name {
-            "tr" => {
-                table.rows += 1;
-                table.column = 0;
-            }
-            "td" | "th" => table.cell = self.html.len(),
-            _ => {}
-        }
-        if matches!(name, "th" | "thead") {
-            table.headers.push(start + 1);
+        if let Some(table) = self.tables.last_mut().filter(|_| is_open) {
+            table.part_begun(name, start, self.html.len());
         }
     }
 
@@ -283,9 +253,10 @@ impl Tidy {
     fn start_in_pre(&mut self, name: &str, tag: &StartTag<()>) {
         if self.at_pre && name == "code" {
             self.begin_code(attribute(tag, "class").as_deref());
-        } else if name == "br" {
-            self.text("\n");
-        } else if matches!(name, "div" | "p" | "tr" | "li") && !self.html.ends_with(['\n', '>']) {
+            return;
+        }
+        let is_line = matches!(name, "div" | "p" | "tr" | "li");
+        if name == "br" || is_line && !self.html.ends_with(['\n', '>']) {
             self.text("\n");
         }
     }
@@ -373,7 +344,9 @@ impl Tidy {
     fn close_from(&mut self, at: usize) {
         while self.open.len() > at {
             let open = self.open.pop().expect("invariant: longer than `at`");
-            self.cell_ended(open.name);
+            if let (Some(table), "td" | "th") = (self.tables.last_mut(), open.name) {
+                table.cell_ended(self.html.len());
+            }
             self.html.push_str(&format!("</{}>", open.name));
             let part = Part {
                 start: open.start,
@@ -386,45 +359,15 @@ impl Tidy {
                 Landmark::None => {}
             }
             match open.name {
-                "table" => self.table_ended(),
+                "table" => {
+                    let table = self.tables.pop();
+                    table
+                        .into_iter()
+                        .for_each(|table| table.ended(&mut self.html));
+                }
                 "pre" => self.at_pre = false,
                 _ => {}
             }
-        }
-    }
-
-    fn cell_ended(&mut self, name: &str) {
-        let Some(table) = self.tables.last_mut() else {
-            return;
-        };
-        if matches!(name, "td" | "th") {
-            let width = self.html.len() - table.cell;
-            match table.widths.get_mut(table.column) {
-                Some(widest) => *widest = width.max(*widest),
-                None => table.widths.push(width),
-            }
-            table.column += 1;
-        }
-    }
-
-    /// A table whose columns would be mostly spaces is one without a header: it is
-    /// written cell by cell. The tags' names are as long.
-    fn table_ended(&mut self) {
-        let Some(table) = self.tables.pop() else {
-            return;
-        };
-        let aligned: usize = table.widths.iter().map(|width| width + 3).sum();
-        let aligned = aligned.saturating_mul(table.rows + 1);
-        let bytes = self.html.len() - table.start;
-        if aligned <= MOST_PADDING + bytes * MOST_PADDING_TIMES {
-            return;
-        }
-        for at in table.headers {
-            let plain = match self.html[at..].starts_with("thead") {
-                true => "tbody",
-                false => "td",
-            };
-            self.html.replace_range(at..at + plain.len(), plain);
         }
     }
 
