@@ -14,6 +14,7 @@ mod grep_content;
 mod guarded;
 mod read_file;
 mod rules;
+mod save;
 mod stop;
 mod walk;
 mod web_fetch;

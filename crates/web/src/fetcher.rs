@@ -1,5 +1,245 @@
-//! How is a page fetched?
+//! How is a page asked for?
 
-/// Fetches pages.
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, LOCATION};
+use reqwest::{Client, Response, Url};
+use tokio::time::{Instant, timeout_at};
+
+use crate::address::{checked, parsed};
+use crate::client::{builder, cause, caused_by};
+use crate::resolver::{NoSuchName, OnlyPrivate, Resolver};
+use crate::{FetchError, Opened};
+
+/// What holds for every page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchSettings {
+    /// How long a page may take in all, unless a call says otherwise (seed 004's system:
+    /// 30 s).
+    pub timeout: Duration,
+    /// The longest that a call may ask for (seed 004's system: 120 s).
+    pub longest_timeout: Duration,
+    /// How long a connection may take.
+    pub connect_timeout: Duration,
+    /// Bytes of a page, decoded, that are read to be shown (seed 004's system: 5 MiB).
+    pub most_page_bytes: u64,
+    /// Bytes, decoded, that are saved to a file.
+    pub most_file_bytes: u64,
+    /// Redirects that are followed (seed 004's system: 5).
+    pub most_redirects: usize,
+    /// `host:port` that are asked although they are not of the public internet: servers
+    /// under development. The port is always there, `example.local:80`.
+    pub allowed: Vec<String>,
+    /// Names with their addresses, looked up before the system is asked. Addresses that
+    /// are not of the public internet are refused here as anywhere.
+    pub names: BTreeMap<String, Vec<IpAddr>>,
+}
+
+impl Default for FetchSettings {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            longest_timeout: Duration::from_secs(120),
+            connect_timeout: Duration::from_secs(10),
+            most_page_bytes: 5 << 20,
+            most_file_bytes: 100 << 20,
+            most_redirects: 5,
+            allowed: Vec::new(),
+            names: BTreeMap::new(),
+        }
+    }
+}
+
+/// Fetches pages of the public web. Cheap to clone; nothing is set up before the first
+/// page.
 #[derive(Debug, Clone, Default)]
-pub struct Fetcher {}
+pub struct Fetcher(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    settings: FetchSettings,
+    clients: OnceLock<Result<Clients, String>>,
+}
+
+/// Two clients, so that no connection and no name that was allowed once serves what is
+/// not allowed.
+#[derive(Debug)]
+struct Clients {
+    /// Connects to public addresses only.
+    public: Client,
+    /// Connects to any: only for hosts that the settings allow.
+    open: Client,
+}
+
+impl Clients {
+    fn new(settings: &FetchSettings) -> Result<Self, String> {
+        let names = Arc::new(settings.names.clone());
+        let client = |is_open| {
+            let names = Arc::clone(&names);
+            let resolver = Arc::new(Resolver { names, is_open });
+            builder(settings.connect_timeout)?
+                .dns_resolver(resolver)
+                .build()
+                .map_err(|error| cause(&error))
+        };
+        Ok(Self {
+            public: client(false)?,
+            open: client(true)?,
+        })
+    }
+}
+
+/// Until when, and how long that is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    pub(crate) deadline: Instant,
+    pub(crate) after: Duration,
+    pub(crate) most: Duration,
+}
+
+impl Patience {
+    pub(crate) fn late(&self, host: &str) -> FetchError {
+        FetchError::Late {
+            host: host.to_owned(),
+            after: self.after,
+            most: self.most,
+        }
+    }
+}
+
+impl Fetcher {
+    /// With these settings.
+    #[must_use]
+    pub fn new(settings: FetchSettings) -> Self {
+        Self(Arc::new(Inner {
+            settings,
+            clients: OnceLock::new(),
+        }))
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn settings(&self) -> &FetchSettings {
+        &self.0.settings
+    }
+
+    /// Whether a URL may be asked, as far as it says by itself: its host's addresses are
+    /// looked at when they are known.
+    pub fn check(&self, url: &str) -> Result<(), FetchError> {
+        checked(&parsed(url)?, &self.0.settings.allowed).map(drop)
+    }
+
+    /// Asks for `url`, follows redirects, and gives the response when its head has come,
+    /// whatever its status is. All of it, the body too, has `timeout`, at most the
+    /// longest that the settings allow.
+    pub async fn open(&self, url: &str, timeout: Option<Duration>) -> Result<Opened, FetchError> {
+        let settings = &self.0.settings;
+        let after = timeout.unwrap_or(settings.timeout);
+        let after = after.min(settings.longest_timeout);
+        let patience = Patience {
+            deadline: Instant::now() + after,
+            after,
+            most: settings.longest_timeout,
+        };
+        let mut url = parsed(url)?;
+        let first = host(&url);
+        let mut from: Option<String> = None;
+        for _ in 0..=settings.most_redirects {
+            let behind = |why| match &from {
+                None => why,
+                Some(from) => FetchError::Redirect {
+                    from: from.clone(),
+                    why: Box::new(why),
+                },
+            };
+            let is_allowed = checked(&url, &settings.allowed).map_err(behind)?;
+            let asked = self.ask(&url, is_allowed, patience).await;
+            let response = asked.map_err(|error| match error {
+                FetchError::Private { .. } => behind(error),
+                error => error,
+            })?;
+            match redirected(&url, &response)? {
+                None => return Ok(Opened::new(url, response, patience)),
+                Some(next) => {
+                    from = Some(host(&url));
+                    url = next;
+                }
+            }
+        }
+        Err(FetchError::Redirects {
+            host: first,
+            most: settings.most_redirects,
+        })
+    }
+
+    async fn ask(
+        &self,
+        url: &Url,
+        is_allowed: bool,
+        patience: Patience,
+    ) -> Result<Response, FetchError> {
+        let clients = self.0.clients.get_or_init(|| Clients::new(self.settings()));
+        let clients = clients
+            .as_ref()
+            .map_err(|why| FetchError::Us(why.clone()))?;
+        let client = match is_allowed {
+            true => &clients.open,
+            false => &clients.public,
+        };
+        let mut url = url.clone();
+        url.set_fragment(None);
+        let host = host(&url);
+        let request = client
+            .get(url)
+            .header(
+                ACCEPT,
+                "text/html,application/xhtml+xml,text/markdown,text/plain,application/json;q=0.9,*/*;q=0.8",
+            )
+            .header(ACCEPT_ENCODING, "gzip, deflate");
+        let response = timeout_at(patience.deadline, request.send()).await;
+        let response = response.map_err(|_| patience.late(&host))?;
+        response.map_err(|error| told(host, &error, patience))
+    }
+}
+
+/// A URL's host, as errors name it. Its path may have secrets in it.
+pub(crate) fn host(url: &Url) -> String {
+    url.host_str().unwrap_or_default().to_owned()
+}
+
+/// Where a response leads to, if it does.
+fn redirected(url: &Url, response: &Response) -> Result<Option<Url>, FetchError> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    let Some(location) = response.headers().get(LOCATION) else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(location.as_bytes());
+    let next = url.join(&text).map_err(|error| FetchError::Redirect {
+        from: host(url),
+        why: Box::new(FetchError::Url(error.to_string())),
+    })?;
+    Ok(Some(next))
+}
+
+/// What went wrong before there was a response.
+fn told(host: String, error: &reqwest::Error, patience: Patience) -> FetchError {
+    if let Some(OnlyPrivate(what)) = caused_by(error) {
+        return FetchError::Private { host, what };
+    }
+    if caused_by::<NoSuchName>(error).is_some() {
+        return FetchError::Name { host };
+    }
+    if error.is_timeout() && !error.is_connect() {
+        return patience.late(&host);
+    }
+    let cause = cause(error);
+    match error.is_connect() {
+        true => FetchError::Unreachable { host, cause },
+        false => FetchError::Broken { host, cause },
+    }
+}

@@ -3,8 +3,23 @@
 //! What is fetched is bounded in bytes and in time while it comes, and no name, no
 //! address and no redirect leads into a private network.
 
+mod address;
+mod charset;
+mod client;
+mod content;
+mod decoder;
+mod error;
 mod fetcher;
+mod html;
+mod line;
+mod opened;
 mod provider;
+mod resolver;
 
-pub use fetcher::Fetcher;
-pub use provider::Provider;
+pub use address::{forbidden_address, forbidden_host};
+pub use content::{Kind, Readable, readable};
+pub use decoder::{Decoder, DecoderError};
+pub use error::{FetchError, SearchError};
+pub use fetcher::{FetchSettings, Fetcher};
+pub use opened::Opened;
+pub use provider::{Found, Key, Provider, Service};

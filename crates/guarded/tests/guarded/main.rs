@@ -8,6 +8,7 @@ mod grep_content;
 mod grep_pages;
 mod read_file;
 mod tree;
+mod web;
 
 use std::path::Path;
 use std::sync::LazyLock;

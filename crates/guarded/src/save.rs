@@ -1,0 +1,208 @@
+//! How is something saved below the root, whole or not at all?
+//!
+//! Names are followed step by step from the root, and through no link: so what a name
+//! says is where it leads, and the rules can be held to it.
+
+mod draft;
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+
+use cap_std::fs::Dir;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use spillgate_view::clip;
+
+use crate::Writable;
+use crate::answer::Refused;
+use crate::workspace::Workspace;
+
+pub(crate) use draft::{Draft, Saved};
+
+/// Characters of a name that are shown.
+const SHOWN: usize = 200;
+
+/// Where something is to be saved. Nothing is made there yet.
+#[derive(Debug)]
+pub(crate) struct Place {
+    root: Dir,
+    /// Directories from the root.
+    steps: Vec<String>,
+    name: String,
+}
+
+impl Place {
+    /// What `name` means, if the rules allow to write there.
+    pub(crate) fn new(
+        workspace: &Workspace,
+        writable: &Writable,
+        name: &str,
+    ) -> Result<Self, Refused> {
+        let steps = steps(workspace.path(), name)?;
+        allowed(writable, &steps, name)?;
+        let root = workspace.dir().try_clone();
+        let root = root.map_err(|error| failed(name, &error))?;
+        let mut steps = steps;
+        let last = steps.pop();
+        match last {
+            Some(last) if !name.ends_with('/') => Ok(Self {
+                root,
+                steps,
+                name: last,
+            }),
+            _ => Err(Refused::new(format!(
+                "save_to '{}' names a directory. Give the name of a file that is not there yet.",
+                clip(name, SHOWN)
+            ))),
+        }
+    }
+
+    /// Its path from the root.
+    pub(crate) fn path(&self) -> String {
+        let steps = self.steps.iter().map(String::as_str);
+        let all: Vec<&str> = steps.chain([self.name.as_str()]).collect();
+        all.join("/")
+    }
+
+    /// Whether something could be saved there now, before work is done for it.
+    pub(crate) fn check(&self) -> Result<(), Refused> {
+        let mut dir = self.clone_root()?;
+        for step in &self.steps {
+            dir = match opened(&dir, step) {
+                Ok(next) => next,
+                // It will be made.
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                Err(error) => return Err(self.step_failed(step, &error)),
+            };
+        }
+        match dir.symlink_metadata(&self.name) {
+            Ok(_) => Err(self.exists()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(failed(&self.path(), &error)),
+        }
+    }
+
+    fn clone_root(&self) -> Result<Dir, Refused> {
+        let root = self.root.try_clone();
+        root.map_err(|error| failed(&self.path(), &error))
+    }
+
+    fn exists(&self) -> Refused {
+        Refused::new(format!(
+            "'{}' is there already and is not written over. Give save_to a name that is not there yet.",
+            clip(&self.path(), SHOWN)
+        ))
+    }
+
+    fn step_failed(&self, step: &str, error: &io::Error) -> Refused {
+        let is_link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
+        let is_no_directory = error.raw_os_error() == Some(Errno::NOTDIR.raw_os_error());
+        match is_link || is_no_directory {
+            true => Refused::new(format!(
+                "'{}' in save_to '{}' is a link or no directory; nothing is saved through it. Give another path.",
+                clip(step, SHOWN),
+                clip(&self.path(), SHOWN)
+            )),
+            false => failed(&self.path(), error),
+        }
+    }
+}
+
+/// The parts of the path from the root that a name means; `..` only goes back on what
+/// the name itself says.
+fn steps(root: &Path, name: &str) -> Result<Vec<String>, Refused> {
+    let outside = || {
+        Refused::new(format!(
+            "save_to '{}' leads out of the root. Give a path relative to the root.",
+            clip(&one_line(name), SHOWN)
+        ))
+    };
+    if name.chars().any(char::is_control) {
+        return Err(Refused::new(
+            "save_to has control characters in it. Give a plain path relative to the root.",
+        ));
+    }
+    let path = Path::new(name.trim());
+    let path = match path.is_absolute() {
+        true => path.strip_prefix(root).map_err(|_| outside())?,
+        false => path,
+    };
+    let mut steps = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(part) => steps.push(part.to_string_lossy().into_owned()),
+            Component::ParentDir => drop(steps.pop().ok_or_else(outside)?),
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return Err(outside()),
+        }
+    }
+    Ok(steps)
+}
+
+fn one_line(name: &str) -> String {
+    name.chars().filter(|letter| !letter.is_control()).collect()
+}
+
+/// Whether the rules allow to write there.
+fn allowed(writable: &Writable, steps: &[String], name: &str) -> Result<(), Refused> {
+    let name = clip(name, SHOWN);
+    // Some file systems take any case for the same.
+    if steps.iter().any(|step| step.eq_ignore_ascii_case(".git")) {
+        return Err(Refused::new(format!(
+            "save_to '{name}' lies in a .git, where nothing is written. Give another path."
+        )));
+    }
+    match writable {
+        Writable::Anywhere => Ok(()),
+        Writable::Nowhere => Err(nowhere()),
+        Writable::Below(dirs) => {
+            let path: PathBuf = steps.iter().collect();
+            if dirs.iter().any(|dir| path.starts_with(plain(dir))) {
+                return Ok(());
+            }
+            let dirs: Vec<_> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+            Err(Refused::new(format!(
+                "save_to '{name}' is not where files may be saved: {}. Give a path below.",
+                dirs.join(", ")
+            )))
+        }
+    }
+}
+
+/// A configured directory without `.` and slashes at its end.
+fn plain(dir: &Path) -> PathBuf {
+    let parts = dir.components();
+    parts.filter(|part| *part != Component::CurDir).collect()
+}
+
+/// Nothing may be saved at all.
+pub(crate) fn nowhere() -> Refused {
+    Refused::new("Nothing may be saved here. Leave save_to out.")
+}
+
+/// The directory of this name in `dir`, if it is one and no link.
+fn opened(dir: &Dir, step: &str) -> io::Result<Dir> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(dir, step, flags, Mode::empty())?;
+    Ok(Dir::from_std_file(File::from(opened)))
+}
+
+/// What the system says, and what may help.
+fn failed(path: &str, error: &io::Error) -> Refused {
+    let path = clip(path, SHOWN);
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Refused::new(format!(
+            "There is no space left to save '{path}'; nothing was kept. Save less, or make space."
+        )),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Refused::new(format!(
+            "'{path}' may not be written: {error}. Give save_to another path."
+        )),
+        _ => Refused::new(format!(
+            "'{path}' could not be saved: {error}; nothing was kept. Give save_to another path."
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

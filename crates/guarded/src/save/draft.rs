@@ -1,0 +1,203 @@
+//! What is there of a file until it is whole?
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind, Write};
+
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
+use rustix::fs::Mode;
+
+use super::{Place, failed, opened};
+use crate::answer::Refused;
+
+/// Names that are tried for what is not whole yet; all are random.
+const TRIES: usize = 8;
+
+/// A file that is being written beside its place. It goes when it is dropped, with the
+/// directories that were made for it, unless it was kept.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    place: Place,
+    dir: Dir,
+    file: File,
+    temporary: String,
+    made: Made,
+    saved: Saved,
+    ends_line: bool,
+    is_there: bool,
+}
+
+/// What was saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Saved {
+    pub(crate) bytes: u64,
+    /// Lines, of which the last may have no end.
+    pub(crate) lines: u64,
+}
+
+/// Directories that were made, outermost first: each within which, and its name.
+#[derive(Debug, Default)]
+struct Made(Vec<(Dir, String)>);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for (dir, name) in self.0.iter().rev() {
+            // Where others have put something in, it stays.
+            drop(dir.remove_dir(name));
+        }
+    }
+}
+
+impl Draft {
+    /// An empty file for a place, with the directories that lead there.
+    pub(crate) fn create(place: Place) -> Result<Self, Refused> {
+        place.check()?;
+        let mut made = Made::default();
+        let mut dir = place.clone_root()?;
+        for step in &place.steps {
+            dir = entered(dir, step, &mut made).map_err(|error| place.step_failed(step, &error))?;
+        }
+        let (file, temporary) = temporary(&dir).map_err(|error| failed(&place.path(), &error))?;
+        Ok(Self {
+            place,
+            dir,
+            file,
+            temporary,
+            made,
+            saved: Saved::default(),
+            ends_line: true,
+            is_there: true,
+        })
+    }
+
+    /// Adds to it.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        let Some(last) = bytes.last() else {
+            return Ok(());
+        };
+        let written = self.file.write_all(bytes);
+        written.map_err(|error| failed(&self.place.path(), &error))?;
+        let ends = bytes.iter().filter(|byte| **byte == b'\n').count();
+        self.saved.bytes += bytes.len() as u64;
+        self.saved.lines += ends as u64;
+        self.ends_line = *last == b'\n';
+        Ok(())
+    }
+
+    /// Puts it in its place, all at once, if nothing is there.
+    pub(crate) fn keep(mut self) -> Result<Saved, Refused> {
+        let placed = self.file.sync_all().and_then(|()| self.placed());
+        match placed {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Err(self.place.exists());
+            }
+            placed => placed.map_err(|error| failed(&self.place.path(), &error))?,
+        }
+        self.made.0.clear();
+        self.saved.lines += u64::from(!self.ends_line);
+        Ok(self.saved)
+    }
+
+    /// A second name, which the system gives only where there is none, and then the
+    /// first one goes.
+    fn placed(&mut self) -> io::Result<()> {
+        match self
+            .dir
+            .hard_link(&self.temporary, &self.dir, &self.place.name)
+        {
+            Ok(()) => self.dir.remove_file(&self.temporary)?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
+            Err(_) => self.moved()?,
+        }
+        self.is_there = false;
+        Ok(())
+    }
+
+    /// The same where a file has only one name: an empty file takes the place first.
+    fn moved(&self) -> io::Result<()> {
+        let name = &self.place.name;
+        self.dir.open_with(name, &new_file())?;
+        let moved = self.dir.rename(&self.temporary, &self.dir, name);
+        if moved.is_err() {
+            drop(self.dir.remove_file(name));
+        }
+        moved
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if self.is_there {
+            // The directories go after it, and only empty ones.
+            drop(self.dir.remove_file(&self.temporary));
+        }
+    }
+}
+
+/// The directory of this name, made if there is none.
+fn entered(dir: Dir, step: &str, made: &mut Made) -> io::Result<Dir> {
+    match opened(&dir, step) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        found => return found,
+    }
+    match rustix::fs::mkdirat(&dir, step, Mode::RWXU).map_err(io::Error::from) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => opened(&dir, step),
+        Err(error) => Err(error),
+        Ok(()) => {
+            let entered = opened(&dir, step);
+            made.0.push((dir, step.to_owned()));
+            entered
+        }
+    }
+}
+
+fn new_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options
+}
+
+/// A new file of a random name.
+fn temporary(dir: &Dir) -> io::Result<(File, String)> {
+    let mut result = Err(io::Error::from(ErrorKind::AlreadyExists));
+    for _ in 0..TRIES {
+        let random = RandomState::new().hash_one(0);
+        let name = format!(".spillgate-{random:016x}.tmp");
+        result = dir.open_with(&name, &new_file()).map(|file| (file, name));
+        match &result {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            _ => break,
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::Draft;
+    use crate::save::Place;
+    use crate::{Workspace, Writable};
+
+    fn draft(root: &Path, name: &str) -> Draft {
+        let workspace = Workspace::open(root).unwrap();
+        let place = Place::new(&workspace, &Writable::Anywhere, name).unwrap();
+        Draft::create(place).unwrap()
+    }
+
+    #[test]
+    fn where_files_have_one_name_nothing_is_written_over_either() {
+        let root = tempfile::tempdir().unwrap();
+        let mut first = draft(root.path(), "a");
+        let second = draft(root.path(), "a");
+        first.write(b"first").unwrap();
+        first.moved().unwrap();
+        first.is_there = false;
+        drop(first);
+        assert!(second.moved().is_err());
+        drop(second);
+        assert_eq!(fs::read(root.path().join("a")).unwrap(), b"first");
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,199 @@
+//! `web_fetch`: what does a page of the web say? (Seed 004, 4.4)
+
+mod saving;
+mod shown;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use spillgate_files::Arguments;
+use spillgate_view::clip;
+use spillgate_web::{FetchError, Fetcher, Kind, Opened, Readable, readable};
+use tokio::task::spawn_blocking;
+
+use crate::answer::{Refused, Reply};
+use crate::definition::{Definition, schema};
+use crate::guarded::Shared;
+use crate::rules::{Rules, Writable};
+use crate::save::{self, Place};
+
+/// Characters of a URL in an error or a confirmation.
+const SHOWN_URL: usize = 500;
+
+pub(crate) fn definition(rules: &Rules) -> Definition {
+    let is_writable = rules.writable != Writable::Nowhere;
+    Definition {
+        name: "web_fetch",
+        description: description(rules, is_writable),
+        schema: schema(properties(rules, is_writable).into(), &["url"]),
+        is_read_only: !is_writable,
+        is_open_world: true,
+    }
+}
+
+fn description(rules: &Rules, is_writable: bool) -> String {
+    let saving = match is_writable {
+        true => {
+            "use save_to to save it to a file instead, then grep_content or read_file to read it"
+        }
+        false => "it cannot be saved here",
+    };
+    format!(
+        "Fetch a page of the public web. HTML becomes Markdown: the main part, with absolute links; \
+         scripts are not run. Text and JSON stay as they are. Redirects are followed; private \
+         addresses are refused, and nothing is logged in to. A page of more than {} tokens is \
+         refused, never cut: {saving}.",
+        rules.max_tokens
+    )
+}
+
+fn properties(rules: &Rules, is_writable: bool) -> Map<String, Value> {
+    let settings = rules.web.as_ref().map(Fetcher::settings).cloned();
+    let settings = settings.unwrap_or_default();
+    let mut properties = Map::new();
+    let mut add = |name: &str, property| properties.insert(name.to_owned(), property);
+    add(
+        "url",
+        json!({ "type": "string", "description": "A whole http or https URL." }),
+    );
+    if is_writable {
+        add(
+            "save_to",
+            json!({
+                "type": "string",
+                "description": "A new file, relative to the root, to which the content is saved. \
+                    Only a confirmation is returned. Needed for PDFs, images and archives."
+            }),
+        );
+    }
+    add(
+        "raw",
+        json!({
+            "type": "boolean",
+            "default": false,
+            "description": "Give a page's HTML as it is."
+        }),
+    );
+    add(
+        "timeout",
+        json!({
+            "type": "integer",
+            "minimum": 1,
+            "maximum": settings.longest_timeout.as_secs(),
+            "default": settings.timeout.as_secs(),
+            "description": "Seconds."
+        }),
+    );
+    properties
+}
+
+pub(crate) async fn call(shared: &Shared, arguments: &Arguments) -> Reply {
+    let rules = &shared.rules;
+    let fetcher = rules.web.as_ref();
+    let fetcher = fetcher.ok_or_else(|| Refused::new("web_fetch is switched off here."))?;
+    let wanted = Wanted::new(shared, arguments)?;
+    let timeout = arguments.limit("timeout")?.map(Duration::from_secs);
+    let advice = Advice::new(rules);
+    fetcher
+        .check(&wanted.url)
+        .map_err(|error| advice.failed(&error))?;
+    let opened = fetcher.open(&wanted.url, timeout).await;
+    let mut opened = opened.map_err(|error| advice.failed(&error))?;
+    if opened.status() >= 400 {
+        return Err(shown::status(&mut opened, rules).await);
+    }
+    match wanted.place {
+        Some(place) => saving::save(fetcher, opened, place, wanted.is_raw, advice).await,
+        None => shown::show(fetcher, opened, wanted.is_raw, rules, advice).await,
+    }
+}
+
+/// What is asked for.
+struct Wanted {
+    url: String,
+    place: Option<Place>,
+    is_raw: bool,
+}
+
+impl Wanted {
+    fn new(shared: &Shared, arguments: &Arguments) -> Result<Self, Refused> {
+        let url = arguments.required("url")?;
+        let is_raw = arguments.flag("raw")?;
+        let writable = &shared.rules.writable;
+        let place = match arguments.optional("save_to")? {
+            Some(_) if *writable == Writable::Nowhere => return Err(save::nowhere()),
+            Some(name) => Some(Place::new(&shared.workspace, writable, &name)?),
+            None => None,
+        };
+        place.as_ref().map_or(Ok(()), Place::check)?;
+        Ok(Self { url, place, is_raw })
+    }
+}
+
+/// What to do with what cannot be shown.
+#[derive(Debug, Clone, Copy)]
+struct Advice {
+    can_save: bool,
+}
+
+impl Advice {
+    fn new(rules: &Rules) -> Self {
+        let can_save = rules.writable != Writable::Nowhere;
+        Self { can_save }
+    }
+
+    /// What to do with text that is too much.
+    fn for_text(self) -> &'static str {
+        match self.can_save {
+            true => {
+                "Please use save_to parameter to save content to a file, \
+                 then use grep_content to search it."
+            }
+            false => "Nothing may be saved here; please fetch a page with less in it.",
+        }
+    }
+
+    /// The same for what is no text.
+    fn for_bytes(self) -> &'static str {
+        match self.can_save {
+            true => "Please use save_to parameter to save it to a file.",
+            false => "Nothing may be saved here; please use another source.",
+        }
+    }
+
+    /// Why nothing was fetched to be shown.
+    fn failed(self, error: &FetchError) -> Refused {
+        match error {
+            FetchError::TooLarge { .. } => Refused::new(format!("{error} {}", self.for_text())),
+            error => Refused::new(error),
+        }
+    }
+}
+
+/// The type without its parameters, for reading.
+fn type_shown(opened: &Opened) -> String {
+    let sent = opened.content_type();
+    let essence = sent.split(';').next().unwrap_or_default().trim();
+    match essence {
+        "" => "no type".to_owned(),
+        essence => clip(&essence.to_ascii_lowercase(), 100),
+    }
+}
+
+fn url_shown(opened: &Opened) -> String {
+    clip(opened.url().as_str(), SHOWN_URL)
+}
+
+/// What there is to read in a body. Large pages take a moment: not on this thread.
+async fn read(
+    opened: &Opened,
+    bytes: Vec<u8>,
+    kind: Kind,
+    is_raw: bool,
+) -> Result<Readable, Refused> {
+    let (content_type, url) = (opened.content_type(), opened.url().clone());
+    let read = spawn_blocking(move || readable(&bytes, &content_type, kind, is_raw, &url));
+    read.await.map_err(|_| {
+        Refused::new("The page could not be made readable; this is our fault. Use raw=true.")
+    })
+}

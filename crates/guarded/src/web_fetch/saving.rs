@@ -1,0 +1,121 @@
+//! How is a page saved?
+
+use spillgate_offload::estimated_tokens;
+use spillgate_view::clip;
+use spillgate_web::{FetchError, Fetcher, Kind, Opened};
+use tokio::task::spawn_blocking;
+
+use super::{Advice, read, type_shown, url_shown};
+use crate::answer::{Body, Refused, Reply};
+use crate::save::{Draft, Place, Saved};
+
+/// Bytes that are written at once.
+const BLOCK: usize = 1 << 20;
+
+/// Characters of a path and a title in the confirmation.
+const SHOWN: usize = 200;
+
+/// Saves a page and says so. Bytes are written while they come; only a page that
+/// becomes Markdown is in memory as a whole.
+pub(super) async fn save(
+    fetcher: &Fetcher,
+    mut opened: Opened,
+    place: Place,
+    is_raw: bool,
+    advice: Advice,
+) -> Reply {
+    let settings = fetcher.settings();
+    let path = place.path();
+    let failed = |error: FetchError| match error {
+        FetchError::TooLarge { .. } => Refused::new(format!(
+            "{error} Nothing was saved; please use a smaller part or another source."
+        )),
+        error => advice.failed(&error),
+    };
+    opened.limit(settings.most_file_bytes).map_err(failed)?;
+    let beginning = opened.next().await.map_err(failed)?;
+    let mut block = beginning.unwrap_or_default();
+    let kind = Kind::of(&opened.content_type(), &block);
+    let mut draft = blocking(move || Draft::create(place)).await?;
+    let mut title = None;
+    if kind == Kind::Html && !is_raw {
+        while let Some(bytes) = opened.next().await.map_err(failed)? {
+            block.extend(bytes);
+            if block.len() as u64 > settings.most_page_bytes {
+                return Err(too_large(settings.most_page_bytes));
+            }
+        }
+        let page = read(&opened, block, kind, false).await?;
+        title = page.title;
+        draft = written(draft, page.text.into_bytes()).await?;
+    } else {
+        while let Some(bytes) = opened.next().await.map_err(failed)? {
+            block.extend(bytes);
+            if block.len() >= BLOCK {
+                draft = written(draft, std::mem::take(&mut block)).await?;
+            }
+        }
+        draft = written(draft, block).await?;
+    }
+    let saved = blocking(move || draft.keep()).await?;
+    let told = told(&opened, &path, kind, is_raw, saved, title.as_deref());
+    Ok(Body::Text(told))
+}
+
+fn too_large(most: u64) -> Refused {
+    Refused::new(format!(
+        "The page's HTML is larger than {most} bytes, the most that becomes Markdown. \
+         Nothing was saved. Use raw=true to save it as it is."
+    ))
+}
+
+/// A call that is dropped drops the draft too, and with it what was written.
+async fn written(mut draft: Draft, block: Vec<u8>) -> Result<Draft, Refused> {
+    blocking(move || draft.write(&block).map(|()| draft)).await
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
+) -> Result<T, Refused> {
+    let ended = spawn_blocking(work).await;
+    ended.unwrap_or_else(|_| Err(Refused::new("Saving broke down; this is our fault.")))
+}
+
+fn told(
+    opened: &Opened,
+    path: &str,
+    kind: Kind,
+    is_raw: bool,
+    saved: Saved,
+    title: Option<&str>,
+) -> String {
+    let Saved { bytes, lines } = saved;
+    let (form, size, advice) = match kind {
+        Kind::Binary => (
+            "as it came",
+            format!("{bytes} bytes"),
+            "It is no text: read_file and grep_content do not show it.",
+        ),
+        _ => (
+            match kind == Kind::Html && !is_raw {
+                true => "as Markdown",
+                false => "as it came",
+            },
+            format!(
+                "{bytes} bytes, {lines} lines, ~{} tokens",
+                estimated_tokens(bytes)
+            ),
+            "Use grep_content to search it, or read_file with offset and limit to read portions of it.",
+        ),
+    };
+    let title = title.map_or(String::new(), |title| {
+        format!("Title: {}\n", clip(title, SHOWN))
+    });
+    format!(
+        "Saved [{}, {}, {}] to '{}' {form}: {size}.\n{title}{advice}\n",
+        url_shown(opened),
+        opened.status(),
+        type_shown(opened),
+        clip(path, SHOWN)
+    )
+}

@@ -1,0 +1,127 @@
+//! What of a page is shown?
+
+use std::io::Cursor;
+
+use spillgate_offload::{Rejection, estimated_tokens};
+use spillgate_view::clip;
+use spillgate_web::{Fetcher, Kind, Opened, Readable};
+
+use super::{Advice, read, type_shown, url_shown};
+use crate::answer::{Body, Refused, Reply};
+use crate::rules::{OnOverflow, Rules};
+
+/// Bytes of an error's page that are looked at, and characters of it that are shown.
+const EXCERPT_BYTES: usize = 64 << 10;
+const EXCERPT: usize = 1_000;
+
+/// The page as text, if it is text and not too much.
+pub(super) async fn show(
+    fetcher: &Fetcher,
+    mut opened: Opened,
+    is_raw: bool,
+    rules: &Rules,
+    advice: Advice,
+) -> Reply {
+    // What is no text is told before it is too large.
+    if Kind::of(&opened.content_type(), b"") == Kind::Binary {
+        return Err(binary(&opened, opened.declared(), advice));
+    }
+    let failed = |error| advice.failed(&error);
+    opened
+        .limit(fetcher.settings().most_page_bytes)
+        .map_err(failed)?;
+    let bytes = opened.whole().await.map_err(failed)?;
+    let kind = Kind::of(&opened.content_type(), &bytes);
+    if kind == Kind::Binary {
+        return Err(binary(&opened, Some(bytes.len() as u64), advice));
+    }
+    let page = read(&opened, bytes, kind, is_raw).await?;
+    within(told(&opened, kind, is_raw, &page), rules, advice)
+}
+
+/// The header and the text.
+fn told(opened: &Opened, kind: Kind, is_raw: bool, page: &Readable) -> String {
+    let (url, status) = (opened.url(), opened.status());
+    let mut told = format!("[{url}, {status}, {}]\n", type_shown(opened));
+    if let Some(title) = &page.title {
+        told.push_str(&format!("Title: {title}\n"));
+    }
+    if let Some(encoding) = page.wrong_in {
+        told.push_str(&format!(
+            "(Some bytes mean nothing in {encoding} and are shown as \u{fffd}.)\n"
+        ));
+    }
+    told.push('\n');
+    let is_empty = page.text.trim().is_empty();
+    match (is_empty, kind == Kind::Html && !is_raw) {
+        (true, true) => told.push_str(
+            "(The page has no text of its own; scripts, which are not run, may make it.)\n",
+        ),
+        (true, false) => told.push_str("(empty)\n"),
+        (false, _) => told.push_str(&page.text),
+    }
+    told
+}
+
+/// All of it, or none.
+fn within(told: String, rules: &Rules, advice: Advice) -> Reply {
+    let bytes = told.len() as u64;
+    if !rules.exceeds(bytes) {
+        return Ok(Body::Text(told));
+    }
+    if rules.on_overflow == OnOverflow::Offload {
+        return Ok(Body::Oversized(Box::new(Cursor::new(told))));
+    }
+    let (tokens, limit) = (estimated_tokens(bytes), rules.max_tokens);
+    Err(match advice.can_save {
+        true => Rejection::Page { tokens, limit }.into(),
+        // The RFC's advice would lead to the next refusal.
+        false => Refused::new(format!(
+            "Page content (~{tokens} tokens) exceeds maximum allowed tokens ({limit}). {}",
+            advice.for_text()
+        )),
+    })
+}
+
+fn binary(opened: &Opened, bytes: Option<u64>, advice: Advice) -> Refused {
+    let size = bytes.map_or("of unknown size".to_owned(), |bytes| {
+        format!("{bytes} bytes")
+    });
+    Refused::new(format!(
+        "{} is {}, {size}: no text that could be shown. {}",
+        url_shown(opened),
+        type_shown(opened),
+        advice.for_bytes()
+    ))
+}
+
+/// A status that says that this is not the page, with some of what the server says.
+pub(super) async fn status(opened: &mut Opened, rules: &Rules) -> Refused {
+    let advice = match opened.status() {
+        404 | 410 => "Check the url, or look for the page elsewhere.",
+        401 | 402 | 403 | 407 | 451 => {
+            "The page is not for everybody, and logins are not sent. Use another source."
+        }
+        429 => "The server wants fewer requests. Try it later, or use another source.",
+        500.. => "This is the server's fault. Try it later, or use another source.",
+        _ => "Check the url.",
+    };
+    let refused = Refused::new(format!(
+        "HTTP {} from {}. {advice}",
+        opened.status_text(),
+        url_shown(opened)
+    ));
+    let bytes = opened.beginning(EXCERPT_BYTES).await;
+    let kind = Kind::of(&opened.content_type(), &bytes);
+    if kind == Kind::Binary {
+        return refused;
+    }
+    let Ok(page) = read(opened, bytes, kind, false).await else {
+        return refused;
+    };
+    // A quarter of what may be told at most, however little that is.
+    let most = usize::try_from(rules.most_bytes() / 16).unwrap_or(EXCERPT);
+    let mut excerpt = page.title.map_or(String::new(), |title| title + "\n");
+    excerpt.push_str(page.text.trim());
+    refused.with(clip(excerpt.trim(), EXCERPT.min(most)).trim())
+}

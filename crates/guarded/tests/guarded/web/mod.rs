@@ -1,0 +1,47 @@
+//! `web_fetch` and `web_search` against a server of our own.
+
+mod fetch;
+mod save;
+mod search;
+mod server;
+
+use std::path::Path;
+
+use serde_json::Value;
+use spillgate_guarded::{Answer, Body, Guarded, Rules, Workspace};
+use spillgate_web::{FetchSettings, Fetcher};
+
+use server::Server;
+
+/// Rules that allow the server.
+fn rules(server: &Server) -> Rules {
+    let settings = FetchSettings {
+        allowed: vec![server.address.to_string()],
+        ..FetchSettings::default()
+    };
+    Rules {
+        web: Some(Fetcher::new(settings)),
+        ..Rules::default()
+    }
+}
+
+fn tools(root: &Path, rules: Rules) -> Guarded {
+    Guarded::new(Workspace::open(root).unwrap(), rules)
+}
+
+async fn answer(tools: &Guarded, name: &str, arguments: &Value) -> Answer {
+    tools
+        .call(name, arguments.as_object().unwrap().clone())
+        .await
+}
+
+/// What a call tells.
+async fn call(tools: &Guarded, name: &str, arguments: &Value) -> String {
+    let answer = answer(tools, name, arguments).await;
+    let Body::Text(text) = answer.body else {
+        panic!("{name} gave more than the limit");
+    };
+    assert!(text.len() as u64 / 4 <= spillgate_guarded::MAX_TOKENS);
+    assert_eq!(text.starts_with("Error: "), answer.is_error, "{text}");
+    text
+}

@@ -1,0 +1,103 @@
+//! A server that answers each path with bytes of ours.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+}
+
+/// A response: status, headers that end with an end of line each, body.
+pub(super) struct Answer {
+    pub(super) head: String,
+    pub(super) body: Vec<u8>,
+    /// The connection stays open for ever.
+    pub(super) hangs: bool,
+}
+
+impl Server {
+    /// `SERVER` in a head is this server's address.
+    pub(super) async fn start(answers: Vec<(&'static str, Answer)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answers: Arc<BTreeMap<_, _>> = Arc::new(answers.into_iter().collect());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let answers = Arc::clone(&answers);
+                // A client that goes away is no failure of the server.
+                tokio::spawn(async move { drop(answered(stream, address, &answers).await) });
+            }
+        });
+        Self { address }
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// The text with `SERVER` for the address.
+    pub(super) fn masked(&self, text: &str) -> String {
+        text.replace(&self.address.to_string(), "SERVER")
+            .replace(&self.address.ip().to_string(), "HOST")
+    }
+}
+
+async fn answered(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    answers: &BTreeMap<&str, Answer>,
+) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    let missing = page(404, "text/html", "<title>Lost</title><h1>No such page</h1>");
+    let answer = answers.get(path).unwrap_or(&missing);
+    let head = answer.head.replace("SERVER", &address.to_string());
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(&answer.body).await?;
+    match answer.hangs {
+        true => std::future::pending().await,
+        false => stream.shutdown().await,
+    }
+}
+
+/// A whole response.
+pub(super) fn page(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> Answer {
+    let body = body.as_ref().to_vec();
+    let length = body.len();
+    Answer {
+        head: format!(
+            "HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\n\
+             content-length: {length}\r\nconnection: close\r\n\r\n"
+        ),
+        body,
+        hangs: false,
+    }
+}
+
+/// A redirect.
+pub(super) fn to(place: &str) -> Answer {
+    Answer {
+        head: format!(
+            "HTTP/1.1 302 Found\r\nlocation: {place}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        ),
+        body: Vec::new(),
+        hangs: false,
+    }
+}
+
+/// A body that never ends.
+pub(super) fn endless(content_type: &str, body: &[u8]) -> Answer {
+    Answer {
+        head: format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\n\r\n"),
+        body: body.to_vec(),
+        hangs: true,
+    }
+}

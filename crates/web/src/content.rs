@@ -1,0 +1,148 @@
+//! What is in a body, and what of it is for reading?
+
+use mime::Mime;
+use reqwest::Url;
+
+use crate::charset::decoded;
+use crate::html;
+
+/// Bytes in which a type is looked for where none, or a wrong one, is sent.
+const LOOKED_AT: usize = 1 << 10;
+
+/// Types of text that do not begin with `text/`, or end so (RFC 6839).
+const TEXT_TYPES: [&str; 12] = [
+    "application/ecmascript",
+    "application/graphql",
+    "application/javascript",
+    "application/json",
+    "application/sql",
+    "application/toml",
+    "application/x-javascript",
+    "application/x-ndjson",
+    "application/x-sh",
+    "application/x-yaml",
+    "application/xml",
+    "application/yaml",
+];
+const TEXT_ENDINGS: [&str; 3] = ["json", "xml", "yaml"];
+
+/// What a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A page, which becomes Markdown.
+    Html,
+    /// Text, which stays as it is.
+    Text,
+    /// Anything else, which is not for reading.
+    Binary,
+}
+
+impl Kind {
+    /// By its `Content-Type` and its first bytes. What is said to be text but has zeros
+    /// in it is none.
+    #[must_use]
+    pub fn of(content_type: &str, beginning: &[u8]) -> Self {
+        let beginning = &beginning[..beginning.len().min(LOOKED_AT)];
+        let said = Self::said(content_type);
+        let is_utf16 = beginning.starts_with(b"\xff\xfe")
+            || beginning.starts_with(b"\xfe\xff")
+            || charset(content_type).is_some_and(|name| name.starts_with("utf-16"));
+        match said {
+            Some(Self::Binary) => Self::Binary,
+            _ if beginning.contains(&0) && !is_utf16 => Self::Binary,
+            Some(said) => said,
+            None => {
+                let start = String::from_utf8_lossy(beginning);
+                let start = start.trim_start_matches('\u{feff}').trim_start();
+                let is_html = ["<!doctype html", "<html"].iter().any(|sign| {
+                    start
+                        .get(..sign.len())
+                        .is_some_and(|start| start.eq_ignore_ascii_case(sign))
+                });
+                if is_html { Self::Html } else { Self::Text }
+            }
+        }
+    }
+
+    fn said(content_type: &str) -> Option<Self> {
+        let mime: Mime = content_type.parse().ok()?;
+        let ending = mime.suffix().map(|suffix| suffix.as_str());
+        Some(match mime.essence_str() {
+            "text/html" | "application/xhtml+xml" => Self::Html,
+            essence if TEXT_TYPES.contains(&essence) => Self::Text,
+            _ if mime.type_() == mime::TEXT => Self::Text,
+            _ if ending.is_some_and(|ending| TEXT_ENDINGS.contains(&ending)) => Self::Text,
+            _ => Self::Binary,
+        })
+    }
+}
+
+fn charset(content_type: &str) -> Option<String> {
+    let mime: Mime = content_type.parse().ok()?;
+    let charset = mime.get_param(mime::CHARSET)?;
+    Some(charset.as_str().to_ascii_lowercase())
+}
+
+/// A body for reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readable {
+    /// The page's title, on one line.
+    pub title: Option<String>,
+    /// Its text: Markdown of a page, or the text as it is.
+    pub text: String,
+    /// Name of the encoding in which some of its bytes meant nothing.
+    pub wrong_in: Option<&'static str>,
+}
+
+/// What there is to read in `bytes`, whose kind is no [`Kind::Binary`]. With `is_raw`,
+/// a page's source as it is.
+#[must_use]
+pub fn readable(bytes: &[u8], content_type: &str, kind: Kind, is_raw: bool, url: &Url) -> Readable {
+    let is_html = kind == Kind::Html;
+    let decoded = decoded(bytes, charset(content_type).as_deref(), is_html);
+    let (title, text) = match is_html && !is_raw {
+        true => html::markdown(&decoded.text, url),
+        false => (None, decoded.text),
+    };
+    Readable {
+        title,
+        text,
+        wrong_in: decoded.wrong_in,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kind;
+
+    #[test]
+    fn what_a_body_is() {
+        use Kind::{Binary, Html, Text};
+        for (said, beginning, kind) in [
+            ("text/html; charset=utf-8", "", Html),
+            ("TEXT/HTML", "", Html),
+            ("application/xhtml+xml", "", Html),
+            ("text/plain", "<html>", Text),
+            ("text/markdown", "", Text),
+            ("application/json", "{}", Text),
+            ("application/ld+json", "{}", Text),
+            ("application/atom+xml", "", Text),
+            ("image/svg+xml", "", Text),
+            ("application/pdf", "%PDF-1.7", Binary),
+            ("image/png", "\u{fffd}PNG", Binary),
+            ("application/octet-stream", "text", Binary),
+            ("text/plain", "a\0b", Binary),
+            ("text/plain; charset=utf-16le", "a\0b\0", Text),
+            ("", "<!DOCTYPE HTML>", Html),
+            ("", "\u{feff}\n <html lang=en>", Html),
+            ("nonsense", "words", Text),
+            ("", "a\0b", Binary),
+        ] {
+            assert_eq!(
+                Kind::of(said, beginning.as_bytes()),
+                kind,
+                "{said} {beginning}"
+            );
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A server that answers each path with bytes of ours, right or wrong.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What a path is answered with.
+#[derive(Clone)]
+pub(crate) enum Answer {
+    /// These bytes, then the end.
+    Bytes(Vec<u8>),
+    /// These bytes, then one more now and then, for ever.
+    Drip(Vec<u8>),
+    /// These bytes, then so many more of one byte.
+    Flood(Vec<u8>, usize),
+}
+
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    /// Connections that came.
+    pub(crate) asked: Arc<AtomicUsize>,
+    /// The heads of requests.
+    pub(crate) heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// `SERVER` in an answer is this server's address.
+    pub(crate) async fn start(answers: Vec<(&'static str, Answer)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = Self {
+            address,
+            asked: Arc::default(),
+            heads: Arc::default(),
+        };
+        let (asked, heads) = (Arc::clone(&server.asked), Arc::clone(&server.heads));
+        let answers: BTreeMap<_, _> = answers.into_iter().collect();
+        let answers = Arc::new(answers);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                asked.fetch_add(1, Ordering::Relaxed);
+                let (answers, heads) = (Arc::clone(&answers), Arc::clone(&heads));
+                tokio::spawn(async move {
+                    // A client that goes away is no failure of the server.
+                    drop(answered(stream, address, &answers, &heads).await);
+                });
+            }
+        });
+        server
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+async fn answered(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    answers: &BTreeMap<&str, Answer>,
+    heads: &Mutex<Vec<String>>,
+) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    heads.lock().unwrap().push(head);
+    let missing = Answer::Bytes(response("HTTP/1.1 404 Not Found", "", b"nothing here"));
+    match answers.get(path.as_str()).unwrap_or(&missing) {
+        Answer::Bytes(bytes) => stream.write_all(&placed(bytes, address)).await?,
+        Answer::Drip(bytes) => {
+            stream.write_all(bytes).await?;
+            loop {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                stream.write_all(b"x").await?;
+            }
+        }
+        Answer::Flood(bytes, more) => {
+            stream.write_all(bytes).await?;
+            let block = vec![b'x'; 1 << 16];
+            for _ in 0..more / block.len() {
+                stream.write_all(&block).await?;
+            }
+        }
+    }
+    stream.shutdown().await
+}
+
+/// The bytes with the address put in, where they are text.
+fn placed(bytes: &[u8], address: SocketAddr) -> Vec<u8> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.replace("SERVER", &address.to_string()).into_bytes(),
+        Err(_) => bytes.to_vec(),
+    }
+}
+
+/// A whole response; `headers` end with an end of line each.
+pub(crate) fn response(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "{status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// A response that says that all is well.
+pub(crate) fn ok(headers: &str, body: &[u8]) -> Answer {
+    Answer::Bytes(response("HTTP/1.1 200 OK", headers, body))
+}
+
+/// A redirect.
+pub(crate) fn to(place: &str) -> Answer {
+    let location = format!("location: {place}\r\n");
+    Answer::Bytes(response("HTTP/1.1 302 Found", &location, b""))
+}
+
+/// A head without a length: the body ends with the connection.
+pub(crate) fn head(headers: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\n{headers}connection: close\r\n\r\n").into_bytes()
+}
