@@ -53,6 +53,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long those are killed again that are there still.
 const KILLING: Duration = Duration::from_secs(10);
 
+/// How long a report is waited for that should be there.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Bytes that are read of an output at a time.
 const BLOCK: usize = 64 << 10;
 
@@ -144,10 +147,11 @@ fn request(shared: &Shared, shell: &ShellRules, asked: &Asked) -> Result<Request
 /// What a command prints, shared with the thread that counts it.
 type Counted = Arc<Mutex<Option<Output>>>;
 
-/// What a command came to before its time was up.
+/// What a command came to first.
 enum Came {
     Ended(Fate),
     TooMuch,
+    TimeUp,
 }
 
 async fn run(
@@ -159,25 +163,22 @@ async fn run(
     let output = Arc::new(Mutex::new(Some(output(&shared.rules, shell))));
     let started = Running::start(shell.supervisor.as_ref(), request, &asked.directory).await;
     let (mut running, mut pipe) = started.map_err(|error| not_run(&error.to_string()))?;
-    let most = shell.max_output_bytes;
-    let watched = watch(&mut running, &mut pipe, &output, most);
+    let watched = watch(&mut running, &mut pipe, &output, shell.max_output_bytes);
     let came = timeout(asked.timeout, watched).await;
-    let ending = match came {
-        Ok(came) => match came? {
-            Came::Ended(fate) => {
-                shared.commands.keep(running.settle().await);
-                Ending::Ended(fate)
-            }
-            Came::TooMuch => Ending::TooMuch {
-                most,
-                stopped: running.stop().await,
-            },
+    let ending = match came.unwrap_or(Ok(Came::TimeUp))? {
+        Came::Ended(fate) => {
+            shared.commands.keep(running.settle().await);
+            Ending::Ended(fate)
+        }
+        Came::TooMuch => Ending::TooMuch {
+            most: shell.max_output_bytes,
+            stopped: running.stop().await,
         },
-        Err(_) => {
-            let shell = timeout(Duration::ZERO, running.ended()).await;
+        Came::TimeUp => {
+            let fate = timeout(LOOK, running.ended()).await;
             Ending::TimedOut {
                 after: asked.timeout,
-                shell: shell.ok().and_then(Result::ok),
+                shell: fate.ok().and_then(Result::ok),
                 stopped: running.stop().await,
             }
         }

@@ -24,7 +24,7 @@ impl Process {
         Self::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The line of `/proc/PID/stat` (proc_pid_stat(5)). The name in it may hold
+    /// The line of `/proc/PID/stat` (`proc_pid_stat(5)`). The name in it may hold
     /// anything, also `)` and newlines: what counts stands behind the last `)`.
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let name_end = stat.iter().rposition(|&byte| byte == b')')?;

@@ -25,7 +25,7 @@ const REPORTS: u64 = 64 << 10;
 /// A command under way. When it is dropped, it and all that it started are ended.
 #[derive(Debug)]
 pub(crate) enum Running {
-    Supervised(Supervised),
+    Supervised(Box<Supervised>),
     Group(Group),
 }
 
@@ -55,9 +55,9 @@ impl Running {
         let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE);
         let output = Receiver::from_owned_fd(output.into())?;
         let running = match supervisor {
-            Some(supervisor) => Self::Supervised(
+            Some(supervisor) => Self::Supervised(Box::new(
                 Supervised::start(supervisor, request, directory, writer.into()).await?,
-            ),
+            )),
             None => Self::Group(Group::start(request, directory, writer)?),
         };
         Ok((running, output))
@@ -81,7 +81,7 @@ impl Running {
 
     /// Lets go of a command whose shell has ended and whose output nobody holds. What
     /// runs on in the background is returned, to be ended later.
-    pub(crate) async fn settle(self) -> Option<Supervised> {
+    pub(crate) async fn settle(self) -> Option<Box<Supervised>> {
         match self {
             Self::Supervised(supervised) if supervised.background => Some(supervised),
             // It ends by itself, as there is nothing to watch any more.
