@@ -109,12 +109,29 @@ mod tests {
 
     #[test]
     fn a_command_sees_what_it_needs() {
-        insta::assert_snapshot!(given(&[]), @"");
-        insta::assert_snapshot!(given(&["CARGO*", "PAGER", "GONE"]), @"");
+        insta::assert_snapshot!(given(&[]), @"
+        GIT_PAGER=cat
+        GIT_TERMINAL_PROMPT=0
+        HOME=/home/a
+        LC_ALL=C
+        PAGER=cat
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+        TERM=dumb
+        ");
+        insta::assert_snapshot!(given(&["CARGO*", "PAGER", "GONE"]), @"
+        CARGO_HOME=/c
+        GIT_PAGER=cat
+        GIT_TERMINAL_PROMPT=0
+        HOME=/home/a
+        LC_ALL=C
+        PAGER=less
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+        TERM=dumb
+        ");
     }
 
     #[test]
     fn values_are_not_shown() {
-        insta::assert_snapshot!(format!("{:?}", environment()), @"");
+        insta::assert_snapshot!(format!("{:?}", environment()), @r#"["HOME", "LC_ALL", "LCX", "API_KEY", "CARGO_HOME", "PAGER", "TERM"]"#);
     }
 }

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 
 use super::processes::living_in;
 use super::protocol::{Fate, Request};
-use super::running::{Stopped, in_proc};
+use super::running::{Stopped, in_proc, no_start};
 use super::{GRACE, KILLING};
 
 /// How long until it is looked again who is left.
@@ -52,7 +52,8 @@ impl Group {
             .stdout(output.try_clone()?)
             .stderr(output)
             .process_group(0)
-            .spawn()?;
+            .spawn()
+            .map_err(|error| no_start(&request.shell, &error))?;
         let pid = Pid::from_child(&child);
         let leader = Some(Leader { child, pid });
         let (tell, exit) = oneshot::channel();

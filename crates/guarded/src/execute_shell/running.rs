@@ -103,6 +103,11 @@ pub(super) fn in_proc(directory: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
 }
 
+/// A program that does not start, and why.
+pub(super) fn no_start(program: &Path, error: &io::Error) -> io::Error {
+    io::Error::other(format!("{} does not start: {error}", program.display()))
+}
+
 fn lost(error: &dyn std::fmt::Display) -> Refused {
     Refused::new(format!(
         "The command was started, but how it ended is not known: {error}. \
@@ -141,7 +146,8 @@ impl Supervised {
             .stderr(Stdio::piped())
             // What a terminal sends to us is not for it.
             .process_group(0)
-            .spawn()?;
+            .spawn()
+            .map_err(|error| no_start(&supervisor.program, &error))?;
         let mut lifeline = child.stdin.take().expect("invariant: it is piped");
         let reports = child.stderr.take().expect("invariant: it is piped");
         // If it has ended, its reports tell more.

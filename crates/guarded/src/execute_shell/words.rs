@@ -122,10 +122,7 @@ fn overflow(output: Finished, notes: &str, rules: &Rules) -> Reply {
 fn timed_out(ran: Ran, what: &str, after: Duration, rules: &Rules, shell: &ShellRules) -> Reply {
     let most = shell.timeout.max(MOST_TIMEOUT);
     let more = match after < most {
-        true => format!(
-            "Please set timeout to more ({} at most), or",
-            most.as_secs()
-        ),
+        true => format!("Please set timeout to more (up to {}), or", most.as_secs()),
         false => "Please".to_owned(),
     };
     let refused = Refused::new(format!(

@@ -11,6 +11,7 @@ use rustix::stdio::{dup2_stdin, dup2_stdout};
 
 use super::confine::confine;
 use crate::execute_shell::protocol::Request;
+use crate::execute_shell::running::no_start;
 
 /// Becomes the shell. Returns only if that fails, with the exit code, after it was
 /// told why on what was standard output.
@@ -43,6 +44,5 @@ fn become_shell() -> io::Result<std::convert::Infallible> {
         .env_clear()
         .envs(request.environment)
         .exec();
-    let shell = request.shell.display();
-    Err(io::Error::other(format!("{shell} does not start: {error}")))
+    Err(no_start(&request.shell, &error))
 }
