@@ -34,13 +34,18 @@ pub struct Guarded {
 pub(crate) struct Shared {
     pub(crate) workspace: Workspace,
     pub(crate) rules: Rules,
+    pub(crate) commands: execute_shell::Commands,
 }
 
 impl Guarded {
     /// The tools below `workspace`, by `rules`.
     #[must_use]
     pub fn new(workspace: Workspace, rules: Rules) -> Self {
-        let shared = Arc::new(Shared { workspace, rules });
+        let shared = Arc::new(Shared {
+            workspace,
+            rules,
+            commands: execute_shell::Commands::default(),
+        });
         Self { shared }
     }
 

@@ -23,6 +23,7 @@ mod workspace;
 
 pub use answer::{Answer, Body};
 pub use definition::Definition;
+pub use execute_shell::{Environment, Network, Sandbox, Supervisor, shell_child_main};
 pub use guarded::{Guarded, TOOLS};
 pub use rules::{MAX_TOKENS, OnOverflow, Rules, ShellRules, Writable};
 pub use workspace::{PlaceError, Sought, Workspace};

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::execute_shell::{Environment, Sandbox, Supervisor};
+
 /// Tokens over which an answer is refused (seed 004, 3.3).
 pub const MAX_TOKENS: u64 = 25_000;
 
@@ -79,13 +81,43 @@ pub struct ShellRules {
     /// Names of variables of our environment that commands get, `*` at the end for any
     /// that begin so, beside the usual ones.
     pub pass_env: Vec<String>,
+    /// The variables of our environment.
+    pub environment: Environment,
+    /// Bytes that a command may print; then it is stopped (ours: 1 GiB).
+    pub max_output_bytes: u64,
+    /// The shell: one that takes `-c -- COMMAND`.
+    pub shell: PathBuf,
+    /// Where files are kept for as long as they are needed.
+    pub temp_dir: PathBuf,
+    /// What ends all that a command started; none and only its process group is ended.
+    pub supervisor: Option<Supervisor>,
+    /// What commands are confined to; none and they may do what we may.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl Default for ShellRules {
+    /// Bash where it is, which models write for, `sh` elsewhere; no sandbox, no
+    /// supervisor and no environment.
     fn default() -> Self {
+        let places = [
+            "/bin/bash",
+            "/usr/bin/bash",
+            "/usr/local/bin/bash",
+            "/run/current-system/sw/bin/bash",
+        ];
+        let bash = places
+            .iter()
+            .map(PathBuf::from)
+            .find(|place| place.exists());
         Self {
             timeout: Duration::from_secs(120),
             pass_env: Vec::new(),
+            environment: Environment::default(),
+            max_output_bytes: 1 << 30,
+            shell: bash.unwrap_or_else(|| PathBuf::from("/bin/sh")),
+            temp_dir: PathBuf::from("/tmp"),
+            supervisor: None,
+            sandbox: None,
         }
     }
 }

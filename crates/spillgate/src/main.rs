@@ -37,11 +37,15 @@ use crate::wiring::House;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments
-        .next()
+    let first = arguments.next();
+    if first
+        .as_ref()
         .is_some_and(|first| first == cmd::query::CHILD)
     {
         return ExitCode::from(cmd::query::child(arguments));
+    }
+    if first.is_some_and(|first| first == cmd::shell_child::CHILD) {
+        return ExitCode::from(cmd::shell_child::child(arguments));
     }
     let args = match Args::try_parse() {
         Ok(args) => args,

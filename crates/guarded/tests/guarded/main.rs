@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod escapes;
+mod execute_shell;
 mod glob_files;
 mod grep_content;
 mod grep_pages;

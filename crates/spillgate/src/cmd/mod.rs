@@ -22,6 +22,7 @@ pub(crate) mod read;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod shell_child;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod tools;

@@ -18,6 +18,7 @@ mod files;
 mod gateway;
 mod gateway_extract;
 mod gateway_forms;
+mod guarded_shell;
 mod interface;
 mod large;
 mod mistakes;

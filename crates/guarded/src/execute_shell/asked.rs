@@ -1,0 +1,125 @@
+//! What does a call ask for?
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use spillgate_files::Arguments;
+
+use super::MOST_TIMEOUT;
+use crate::answer::Refused;
+use crate::{ShellRules, Workspace};
+
+/// Bytes that Linux takes for one argument of a program (`MAX_ARG_STRLEN`, 32 pages,
+/// with the NUL at its end).
+const LONGEST: usize = 32 * 4096 - 1;
+
+/// A command that can be run.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) command: String,
+    pub(crate) timeout: Duration,
+    /// What has to be said of the timeout.
+    pub(crate) note: Option<String>,
+    /// Where it runs, opened.
+    pub(crate) directory: OwnedFd,
+}
+
+impl Asked {
+    pub(crate) fn of(
+        arguments: &Arguments,
+        rules: &ShellRules,
+        workspace: &Workspace,
+    ) -> Result<Self, Refused> {
+        let command = arguments.text("command")?;
+        if command.trim().is_empty() {
+            return Err(Refused::new(
+                "command is missing. Please say what is to be run.",
+            ));
+        }
+        if command.contains('\0') {
+            return Err(Refused::new(
+                "command has a NUL byte in it, which no command can have. \
+                 Please write \\0 for printf, or put the bytes into a file.",
+            ));
+        }
+        if command.len() > LONGEST {
+            return Err(Refused::new(format!(
+                "command has {} bytes; the system takes {LONGEST} at most. \
+                 Please write it into a file in parts and run that.",
+                command.len()
+            )));
+        }
+        let (timeout, note) = timeout(arguments.limit("timeout")?, rules);
+        Ok(Self {
+            command: command.to_owned(),
+            timeout,
+            note,
+            directory: directory(arguments, workspace)?,
+        })
+    }
+}
+
+/// How long it may take: as asked, at most [`MOST_TIMEOUT`] or what is usual here,
+/// whichever is more.
+fn timeout(asked: Option<u64>, rules: &ShellRules) -> (Duration, Option<String>) {
+    let Some(seconds) = asked else {
+        return (rules.timeout, None);
+    };
+    let most = rules.timeout.max(MOST_TIMEOUT);
+    match Duration::from_secs(seconds) {
+        timeout if timeout <= most => (timeout, None),
+        _ => {
+            let most_seconds = most.as_secs();
+            let note = format!(
+                "[timeout is in seconds and {most_seconds} at most; it was {seconds}, \
+                 {most_seconds} was taken]"
+            );
+            (most, Some(note))
+        }
+    }
+}
+
+fn directory(arguments: &Arguments, workspace: &Workspace) -> Result<OwnedFd, Refused> {
+    let asked = match arguments.optional("workdir")? {
+        Some(workdir) => Some(workdir),
+        None => arguments.optional("cwd")?,
+    };
+    let name = asked.unwrap_or_else(|| ".".to_owned());
+    let opened = match below(Path::new(&name), workspace.path()) {
+        Some(path) => workspace.dir().open_dir(path),
+        None => Err(io::ErrorKind::PermissionDenied.into()),
+    };
+    let opened = opened.map_err(|error| unusable(&name, &error))?;
+    Ok(opened.into_std_file().into())
+}
+
+/// The path from the root; none if it is absolute and leads elsewhere.
+fn below<'a>(path: &'a Path, root: &Path) -> Option<&'a Path> {
+    match path.is_absolute() {
+        false => Some(path),
+        true => path.strip_prefix(root).ok().map(|path| match path {
+            path if path.as_os_str().is_empty() => Path::new("."),
+            path => path,
+        }),
+    }
+}
+
+fn unusable(name: &str, error: &io::Error) -> Refused {
+    let name = spillgate_view::clip(name, 200);
+    Refused::new(match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "Directory '{name}' not found. workdir is a path from the root; \
+             please look what is there with ls or glob_files."
+        ),
+        io::ErrorKind::NotADirectory => {
+            format!("'{name}' is not a directory. Please give the directory that it is in.")
+        }
+        io::ErrorKind::PermissionDenied => format!(
+            "Directory '{name}' may not be used: it is outside of the root, or not ours to open. \
+             Please give a path below the root, or none."
+        ),
+        _ => format!("Directory '{name}' cannot be opened: {error}. Please give another."),
+    })
+}

@@ -1,0 +1,99 @@
+//! How does a process give up what a command shall not reach?
+//!
+//! All of it is given up before the shell begins, and nothing of it can be had back.
+//! What cannot be given up is an error: nothing runs half confined.
+
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, Scope, make_bitflags, path_beneath_rules,
+};
+use rustix::process::{getegid, geteuid};
+use rustix::thread::UnshareFlags;
+
+use crate::execute_shell::protocol::Confinement;
+use crate::execute_shell::sandbox::Network;
+
+/// Devices that are written to, and hold nothing.
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// Confines this process, which has one thread, and all that come of it.
+pub(super) fn confine(confinement: &Confinement) -> Result<(), String> {
+    if confinement.network == Network::Off {
+        leave_network().map_err(|error| {
+            format!(
+                "the system does not let us take the network away ({error}); \
+                 network = \"no_tcp\" needs less"
+            )
+        })?;
+    }
+    lock(confinement).map_err(|error| format!("the system has no Landlock that will do: {error}"))
+}
+
+/// The oldest Landlock that will do: older ones let files be emptied that may not be
+/// written.
+const FILES: ABI = ABI::V3;
+
+fn lock(confinement: &Confinement) -> Result<(), Box<dyn Error>> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(FILES))?;
+    if confinement.network != Network::On {
+        rules = rules.handle_access(AccessNet::from_all(ABI::V4))?;
+    }
+    let rules = rules
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::IoctlDev)?
+        // It cannot end its supervisor, nor us.
+        .scope(make_bitflags!(Scope::{AbstractUnixSocket | Signal}))?;
+    let mut rules = rules.create()?;
+    for path in &confinement.writable {
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, written()))?;
+    }
+    let read = AccessFs::from_read(FILES);
+    let device = make_bitflags!(AccessFs::{ReadFile | WriteFile | IoctlDev});
+    // What is not there is left out.
+    rules
+        .add_rules(path_beneath_rules(&confinement.readable, read))?
+        .add_rules(path_beneath_rules(DEVICES.map(PathBuf::from), device))?
+        .restrict_self()?;
+    Ok(())
+}
+
+/// Everything but to make devices: who is root would have all disks by them.
+fn written() -> BitFlags<AccessFs> {
+    AccessFs::from_all(FILES) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock})
+}
+
+/// Goes into a network of its own, in which there is nothing. Who may not has to
+/// become another first, in whose eyes it is the same user.
+fn leave_network() -> Result<(), std::io::Error> {
+    if unshare(UnshareFlags::NEWNET).is_ok() {
+        return Ok(());
+    }
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+#[expect(
+    deprecated,
+    reason = "what took its place is `unsafe` for `UnshareFlags::FILES` alone, which is not used"
+)]
+fn unshare(flags: UnshareFlags) -> std::io::Result<()> {
+    Ok(rustix::thread::unshare(flags)?)
+}

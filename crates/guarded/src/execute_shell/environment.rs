@@ -1,0 +1,137 @@
+//! Which variables does a command see?
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+
+/// Variables that every command gets, if there are any; `*` stands for any rest.
+const USUAL: [&str; 9] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR",
+];
+
+/// Variables that are ours to set: there is no terminal, nobody turns a page, and
+/// nobody answers when git asks for a password.
+const SET: [(&str, &str); 4] = [
+    ("TERM", "dumb"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
+/// Where programs are found if nobody says (POSIX leaves it open; the usual places).
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The variables of our process. Commands get some of them. `Debug` shows names only:
+/// values may be secrets.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Environment(Vec<(OsString, OsString)>);
+
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
+        Self(variables.into_iter().collect())
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.iter().map(|(name, _)| name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl Environment {
+    /// What a command gets: the usual ones, those that `pass` names, and ours unless
+    /// `pass` names them.
+    pub(crate) fn of_command(&self, pass: &[String]) -> Vec<(OsString, OsString)> {
+        let is_passed = |name: &OsStr| pass.iter().any(|pattern| fits(name, pattern));
+        let is_usual = |name: &OsStr| USUAL.iter().any(|pattern| fits(name, pattern));
+        let mut given: Vec<(OsString, OsString)> = self
+            .0
+            .iter()
+            .filter(|(name, _)| is_passed(name) || is_usual(name))
+            .cloned()
+            .collect();
+        for (name, value) in SET.into_iter().chain([("PATH", PATH)]) {
+            if !given.iter().any(|(given, _)| given == name) {
+                given.push((name.into(), value.into()));
+            }
+        }
+        given.sort();
+        given
+    }
+}
+
+/// The same variables with `value` as that of `name`.
+pub(crate) fn with(
+    mut variables: Vec<(OsString, OsString)>,
+    name: &str,
+    value: &OsStr,
+) -> Vec<(OsString, OsString)> {
+    variables.retain(|(there, _)| there != name);
+    variables.push((name.into(), value.to_owned()));
+    variables
+}
+
+fn fits(name: &OsStr, pattern: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.as_bytes().starts_with(start.as_bytes()),
+        None => name == pattern,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        [
+            ("HOME", "/home/a"),
+            ("LC_ALL", "C"),
+            ("LCX", "no"),
+            ("API_KEY", "s3cret"),
+            ("CARGO_HOME", "/c"),
+            ("PAGER", "less"),
+            ("TERM", "xterm"),
+        ]
+        .map(|(name, value)| (name.into(), value.into()))
+        .into_iter()
+        .collect()
+    }
+
+    fn given(pass: &[&str]) -> String {
+        let pass: Vec<String> = pass.iter().map(ToString::to_string).collect();
+        let given = environment().of_command(&pass);
+        let each = given
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()));
+        each.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_command_sees_what_it_needs() {
+        insta::assert_snapshot!(given(&[]), @"
+        GIT_PAGER=cat
+        GIT_TERMINAL_PROMPT=0
+        HOME=/home/a
+        LC_ALL=C
+        PAGER=cat
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+        TERM=dumb
+        ");
+        insta::assert_snapshot!(given(&["CARGO*", "PAGER", "GONE"]), @"
+        CARGO_HOME=/c
+        GIT_PAGER=cat
+        GIT_TERMINAL_PROMPT=0
+        HOME=/home/a
+        LC_ALL=C
+        PAGER=less
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+        TERM=dumb
+        ");
+    }
+
+    #[test]
+    fn values_are_not_shown() {
+        insta::assert_snapshot!(format!("{:?}", environment()), @r#"["HOME", "LC_ALL", "LCX", "API_KEY", "CARGO_HOME", "PAGER", "TERM"]"#);
+    }
+}

@@ -1,0 +1,129 @@
+//! How is a command ended that has no supervisor?
+//!
+//! By its process group. What leaves the group (`setsid`) is not found again.
+
+use std::io::{self, PipeWriter};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+use super::processes::living_in;
+use super::protocol::{Fate, Request};
+use super::running::{Stopped, in_proc, no_start};
+use super::{GRACE, KILLING};
+
+/// How long until it is looked again who is left.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A shell that leads a process group.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// Not asked how it ended until its group has: so long nobody else gets its id.
+    leader: Option<Leader>,
+    /// How the shell ended, from the thread that waits for it.
+    exit: oneshot::Receiver<io::Result<Fate>>,
+}
+
+#[derive(Debug)]
+struct Leader {
+    child: Child,
+    pid: Pid,
+}
+
+impl Group {
+    pub(crate) fn start(
+        request: &Request,
+        directory: &OwnedFd,
+        output: PipeWriter,
+    ) -> io::Result<Self> {
+        let child = Command::new(&request.shell)
+            .args(["-c", "--", &request.command])
+            .env_clear()
+            .envs(request.environment.iter().cloned())
+            .current_dir(in_proc(directory))
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .process_group(0)
+            .spawn()
+            .map_err(|error| no_start(&request.shell, &error))?;
+        let pid = Pid::from_child(&child);
+        let leader = Some(Leader { child, pid });
+        let (tell, exit) = oneshot::channel();
+        // It ends with the shell, which is ended when this is dropped.
+        thread::spawn(move || drop(tell.send(wait(pid))));
+        Ok(Self { leader, exit })
+    }
+
+    /// How the shell ended. Told once.
+    pub(crate) async fn ended(&mut self) -> io::Result<Fate> {
+        (&mut self.exit).await.map_err(io::Error::other)?
+    }
+
+    /// Ends all of the group.
+    pub(crate) async fn stop(mut self) -> Stopped {
+        let leader = self
+            .leader
+            .take()
+            .expect("invariant: taken here or in drop");
+        let ended = spawn_blocking(move || leader.end()).await;
+        match ended {
+            Ok(0) => Stopped::Group,
+            Ok(left) => Stopped::Left(left),
+            Err(_) => Stopped::Unknown,
+        }
+    }
+}
+
+/// Waits for the shell, and leaves it as it is: its group needs its id.
+fn wait(pid: Pid) -> io::Result<Fate> {
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let status = retry_on_intr(|| waitid(WaitId::Pid(pid), how))?;
+    let status = status.ok_or(io::ErrorKind::NotFound)?;
+    let code = status.exit_status().map(Fate::Code);
+    let fate = code.or_else(|| status.terminating_signal().map(Fate::Signal));
+    fate.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.leader.take() {
+            let _ = kill_process_group(leader.pid, Signal::TERM);
+            thread::spawn(move || leader.end());
+        }
+    }
+}
+
+impl Leader {
+    /// Ends all of the group: asks first, then does not ask. Gives how many are left
+    /// nevertheless.
+    fn end(mut self) -> u64 {
+        for (signal, patience) in [(Signal::TERM, GRACE), (Signal::KILL, KILLING)] {
+            let patience = Instant::now() + patience;
+            let mut asked = false;
+            while self.living() > 0 && Instant::now() < patience {
+                if !asked || signal == Signal::KILL {
+                    let _ = kill_process_group(self.pid, signal);
+                    asked = true;
+                }
+                thread::sleep(LOOK);
+            }
+        }
+        let left = self.living();
+        if left == 0 {
+            drop(self.child.wait());
+        }
+        left
+    }
+
+    fn living(&self) -> u64 {
+        living_in(self.pid).map_or(0, |living| living.len() as u64)
+    }
+}

@@ -1,0 +1,245 @@
+//! `execute_shell`: what does a call of it do?
+//!
+//! Output is counted while it comes; of one that is too much nothing is given. A command
+//! may have effects, so that it is not ended for talking. It is ended, with everything
+//! that came of it, when its time is up, when nobody waits for its answer any more, and
+//! when we are gone.
+
+mod asked;
+mod child;
+mod commands;
+mod environment;
+mod group;
+mod output;
+mod processes;
+mod protocol;
+mod running;
+mod sandbox;
+mod supervisor;
+mod words;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use spillgate_files::Arguments;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+pub use self::child::shell_child_main;
+pub(crate) use self::commands::Commands;
+pub use self::environment::Environment;
+pub use self::sandbox::{Network, Sandbox};
+pub use self::supervisor::Supervisor;
+
+use self::asked::Asked;
+use self::output::{Finished, Output};
+use self::protocol::{Confinement, Fate, Request};
+use self::running::{Running, not_run};
+use self::words::{Ending, Ran};
+use crate::answer::{Refused, Reply};
+use crate::definition::{Definition, schema};
+use crate::guarded::Shared;
+use crate::rules::{OnOverflow, Rules, ShellRules};
+
+/// The longest time that a call may ask for (seed 004's system).
+pub(crate) const MOST_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How long processes may take to end when they are asked to; then they are killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long those are killed again that are there still.
+const KILLING: Duration = Duration::from_secs(10);
+
+/// How long a report is waited for that should be there.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Bytes that are read of an output at a time.
+const BLOCK: usize = 64 << 10;
+
+pub(crate) fn definition(rules: &ShellRules) -> Definition {
+    let name = rules.shell.file_name().unwrap_or_default();
+    let usual = rules.timeout.as_secs_f64();
+    let most = rules.timeout.max(MOST_TIMEOUT).as_secs();
+    let sandbox = match &rules.sandbox {
+        None => "",
+        Some(sandbox) if sandbox.network == Network::On => {
+            " Only the root and $TMPDIR can be written."
+        }
+        Some(_) => " Only the root and $TMPDIR can be written; there is no network.",
+    };
+    Definition {
+        name: "execute_shell",
+        description: format!(
+            "Runs a command with {} -c and gives what it printed, standard output and standard \
+             error in the order in which they were written, and [exit n] if n is not 0. Output \
+             that is too much is refused, never cut: pipe it through head/tail/grep, or redirect \
+             it to a file and read portions. Standard input is empty; nothing is kept from one \
+             call to the next but files. What is to run on: (command) > out.log 2>&1 &{sandbox}",
+            name.display()
+        ),
+        schema: schema(
+            json!({
+                "command": {"type": "string", "description": "What is run."},
+                "timeout": {
+                    "type": "integer",
+                    "description": format!("Seconds after which it is stopped; {usual} unless set, {most} at most."),
+                },
+                "workdir": {
+                    "type": "string",
+                    "description": "The directory that it runs in, from the root; the root unless set.",
+                },
+            }),
+            &["command"],
+        ),
+        is_read_only: false,
+        is_open_world: true,
+    }
+}
+
+pub(crate) async fn call(shared: &Shared, arguments: &Arguments) -> Reply {
+    let rules = &shared.rules;
+    let Some(shell) = &rules.shell else {
+        return Err(Refused::new(
+            "Commands are switched off here. Please do without them.",
+        ));
+    };
+    let asked = Asked::of(arguments, shell, &shared.workspace)?;
+    let request = request(shared, shell, &asked)?;
+    shared.commands.keep(None);
+    let ran = run(shared, shell, &request, asked).await?;
+    words::reply(ran, rules, shell)
+}
+
+fn request(shared: &Shared, shell: &ShellRules, asked: &Asked) -> Result<Request, Refused> {
+    let mut environment = shell.environment.of_command(&shell.pass_env);
+    let mut confinement: Option<Confinement> = None;
+    if let Some(sandbox) = &shell.sandbox {
+        if shell.supervisor.is_none() {
+            return Err(not_run(
+                "it may run only in a sandbox, and nothing makes one",
+            ));
+        }
+        let temp = shared.commands.temp(&shell.temp_dir);
+        let temp = temp.map_err(|error| {
+            let parent = shell.temp_dir.display();
+            not_run(&format!(
+                "no directory can be made for it in {parent}: {error}"
+            ))
+        })?;
+        for name in ["TMPDIR", "HOME"] {
+            environment = environment::with(environment, name, temp.as_os_str());
+        }
+        confinement = Some(sandbox.confinement(shared.workspace.path(), &temp));
+    }
+    let supervisor = shell.supervisor.as_ref();
+    Ok(Request {
+        supervisor: supervisor.map_or_else(Vec::new, |supervisor| supervisor.arguments.clone()),
+        shell: shell.shell.clone(),
+        command: asked.command.clone(),
+        environment,
+        confinement,
+    })
+}
+
+/// What a command prints, shared with the thread that counts it.
+type Counted = Arc<Mutex<Option<Output>>>;
+
+/// What a command came to first.
+enum Came {
+    Ended(Fate),
+    TooMuch,
+    TimeUp,
+}
+
+async fn run(
+    shared: &Shared,
+    shell: &ShellRules,
+    request: &Request,
+    asked: Asked,
+) -> Result<Ran, Refused> {
+    let output = Arc::new(Mutex::new(Some(output(&shared.rules, shell))));
+    let started = Running::start(shell.supervisor.as_ref(), request, &asked.directory).await;
+    let (mut running, mut pipe) = started.map_err(|error| not_run(&error.to_string()))?;
+    let watched = watch(&mut running, &mut pipe, &output, shell.max_output_bytes);
+    let came = timeout(asked.timeout, watched).await;
+    let ending = match came.unwrap_or(Ok(Came::TimeUp))? {
+        Came::Ended(fate) => {
+            shared.commands.keep(running.settle().await);
+            Ending::Ended(fate)
+        }
+        Came::TooMuch => Ending::TooMuch {
+            most: shell.max_output_bytes,
+            stopped: running.stop().await,
+        },
+        Came::TimeUp => {
+            let fate = timeout(LOOK, running.ended()).await;
+            Ending::TimedOut {
+                after: asked.timeout,
+                shell: fate.ok().and_then(Result::ok),
+                stopped: running.stop().await,
+            }
+        }
+    };
+    Ok(Ran {
+        output: finished(&output),
+        ending,
+        note: asked.note,
+    })
+}
+
+fn output(rules: &Rules, shell: &ShellRules) -> Output {
+    let spool = match rules.on_overflow {
+        OnOverflow::Reject => None,
+        OnOverflow::Offload => Some(shell.temp_dir.as_path()),
+    };
+    Output::new(rules.most_bytes(), spool)
+}
+
+fn finished(output: &Counted) -> Finished {
+    let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = output.take().expect("invariant: taken once, at the end");
+    output.finish()
+}
+
+/// Counts what a command prints until nobody holds its output any more, then waits for
+/// its shell.
+async fn watch(
+    running: &mut Running,
+    pipe: &mut Receiver,
+    output: &Counted,
+    most: u64,
+) -> Result<Came, Refused> {
+    let mut block = vec![0; BLOCK];
+    loop {
+        let read = pipe.read(&mut block).await;
+        let read = read.map_err(|error| {
+            Refused::new(format!(
+                "The command's output cannot be read: {error}. It was stopped; please run it \
+                 again with its output in a file."
+            ))
+        })?;
+        if read == 0 {
+            break;
+        }
+        let counted = Arc::clone(output);
+        // It may be written to a file, for which nobody else should have to wait.
+        let taken = spawn_blocking(move || {
+            let mut output = counted.lock().unwrap_or_else(PoisonError::into_inner);
+            let printed = output.as_mut().map_or(0, |output| {
+                output.feed(&block[..read]);
+                output.printed()
+            });
+            (block, printed)
+        });
+        let broke = |_| Refused::new("the tool broke down; this is our fault. It was stopped.");
+        let (taken, printed) = taken.await.map_err(broke)?;
+        block = taken;
+        if printed > most {
+            return Ok(Came::TooMuch);
+        }
+    }
+    running.ended().await.map(Came::Ended)
+}

@@ -1,0 +1,186 @@
+//! What has a command printed, how much is it, and where is all of it?
+
+use std::fmt;
+use std::io::{self, Cursor, Read, Seek, Write};
+use std::path::Path;
+
+use spillgate_view::{Sanitizer, ViewSink};
+use tempfile::SpooledTempFile;
+
+/// Bytes of a spooled output that stay in memory.
+const IN_MEMORY: usize = 1 << 20;
+
+/// What a command prints, counted while it comes. As text it is kept up to a limit; as
+/// it came it is kept whole, where that is wanted.
+pub(crate) struct Output {
+    sanitizer: Sanitizer,
+    text: Text,
+    printed: u64,
+    whole: Option<io::Result<SpooledTempFile>>,
+}
+
+/// What a terminal would show, at most so much of it.
+#[derive(Debug)]
+struct Text {
+    kept: Vec<u8>,
+    bytes: u64,
+    most: u64,
+}
+
+impl ViewSink for Text {
+    fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        match self.bytes <= self.most {
+            true => self.kept.extend_from_slice(bytes),
+            // There is never a part: from here on it is only counted.
+            false => self.kept = Vec::new(),
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, _: u64) {}
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output")
+            .field("printed", &self.printed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Output {
+    /// Nothing yet. Text is kept up to `most` bytes; what comes is kept whole in a file
+    /// in `spool` that has no name (mode 0600), or not at all.
+    pub(crate) fn new(most: u64, spool: Option<&Path>) -> Self {
+        Self {
+            sanitizer: Sanitizer::starting_at(0),
+            text: Text {
+                kept: Vec::new(),
+                bytes: 0,
+                most,
+            },
+            printed: 0,
+            whole: spool.map(|spool| Ok(tempfile::spooled_tempfile_in(IN_MEMORY, spool))),
+        }
+    }
+
+    /// Takes what comes next. If it cannot be kept, it is counted nevertheless.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.printed += bytes.len() as u64;
+        self.sanitizer
+            .feed(bytes, &mut self.text)
+            .expect("invariant: memory takes all");
+        if let Some(Ok(file)) = &mut self.whole
+            && let Err(error) = file.write_all(bytes)
+        {
+            self.whole = Some(Err(error));
+        }
+    }
+
+    /// Bytes that were printed.
+    pub(crate) fn printed(&self) -> u64 {
+        self.printed
+    }
+
+    /// All that came, once nothing more does.
+    pub(crate) fn finish(mut self) -> Finished {
+        self.sanitizer
+            .finish(&mut self.text)
+            .expect("invariant: memory takes all");
+        let fits = self.text.bytes <= self.text.most;
+        let text = || String::from_utf8_lossy(&self.text.kept).into_owned();
+        Finished {
+            bytes: self.text.bytes,
+            text: fits.then(text),
+            whole: self.whole,
+        }
+    }
+}
+
+/// All that a command printed.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// Bytes of it as text.
+    pub(crate) bytes: u64,
+    /// The text, unless it is too much.
+    pub(crate) text: Option<String>,
+    whole: Option<io::Result<SpooledTempFile>>,
+}
+
+impl Finished {
+    /// It as it came, with `notes` at its end; none if it was not to be kept.
+    pub(crate) fn whole(self, notes: &str) -> Option<io::Result<Box<dyn Read + Send>>> {
+        let notes = match notes.is_empty() {
+            true => String::new(),
+            false => format!("\n{notes}"),
+        };
+        let rewound = |mut file: SpooledTempFile| {
+            file.rewind()?;
+            let all = file.chain(Cursor::new(notes));
+            Ok(Box::new(all) as Box<dyn Read + Send>)
+        };
+        Some(self.whole?.and_then(rewound))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fed(raw: &[u8], step: usize, most: u64) -> (Option<String>, u64, Vec<u8>) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut output = Output::new(most, Some(directory.path()));
+        for part in raw.chunks(step) {
+            output.feed(part);
+        }
+        assert_eq!(output.printed(), raw.len() as u64);
+        let finished = output.finish();
+        let (text, bytes) = (finished.text.clone(), finished.bytes);
+        let mut whole = Vec::new();
+        let mut reader = finished.whole("").unwrap().unwrap();
+        reader.read_to_end(&mut whole).unwrap();
+        (text, bytes, whole)
+    }
+
+    #[test]
+    fn text_is_whole_or_not_there() {
+        let cases: [(&[u8], u64, Option<&str>, u64); 6] = [
+            (b"", 0, Some(""), 0),
+            (b"abcd", 4, Some("abcd"), 4),
+            (b"abcde", 4, None, 5),
+            (b"\x1b[31mred\x1b[0m\n", 4, Some("red\n"), 4),
+            (b"1%\r2%\r100%\n", 5, Some("100%\n"), 5),
+            (b"\xff\n", 4, Some("\u{fffd}\n"), 4),
+        ];
+        for (raw, most, text, bytes) in cases {
+            let (got, counted, whole) = fed(raw, 1, most);
+            assert_eq!((got.as_deref(), counted), (text, bytes), "{raw:?}");
+            assert_eq!(whole, raw);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_counted() {
+        let mut output = Output::new(9, Some(Path::new("/nowhere")));
+        output.feed(&vec![b'x'; IN_MEMORY]);
+        output.feed(b"more");
+        let finished = output.finish();
+        assert_eq!(finished.bytes, IN_MEMORY as u64 + 4);
+        assert!(finished.whole("").unwrap().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_steps_count_the_same(
+            raw in proptest::collection::vec(
+                prop_oneof![any::<u8>(), Just(b'\n'), Just(b'\r'), Just(0x1b), Just(b'[')], 0..300),
+            step in 1usize..40,
+            most in 0u64..300,
+        ) {
+            prop_assert_eq!(fed(&raw, step, most), fed(&raw, raw.len().max(1), most));
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! How is a command started, waited for and ended?
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines, Take};
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, ChildStderr, ChildStdin, Command};
+use tokio::time::timeout;
+
+use super::group::Group;
+use super::protocol::{Fate, Report, Request};
+use super::{GRACE, KILLING, Supervisor};
+use crate::answer::Refused;
+
+/// Larger than the default 64 KiB, so that a command prints on while we count.
+const PIPE: usize = 1 << 20;
+
+/// Bytes that a supervisor may report.
+const REPORTS: u64 = 64 << 10;
+
+/// A command under way. When it is dropped, it and all that it started are ended.
+#[derive(Debug)]
+pub(crate) enum Running {
+    Supervised(Box<Supervised>),
+    Group(Group),
+}
+
+/// What became of a command that was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// Nothing is left.
+    All,
+    /// What was in its process group has ended; nobody looked for more.
+    Group,
+    /// So many processes could not be ended.
+    Left(u64),
+    /// Its supervisor did not tell.
+    Unknown,
+}
+
+impl Running {
+    /// Starts a command in `directory`; gives the end of the pipe that all of its
+    /// output comes out of.
+    pub(crate) async fn start(
+        supervisor: Option<&Supervisor>,
+        request: &Request,
+        directory: &OwnedFd,
+    ) -> io::Result<(Self, Receiver)> {
+        let (output, writer) = io::pipe()?;
+        // Refused over the user's limit: then the default has to do.
+        let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE);
+        let output = Receiver::from_owned_fd(output.into())?;
+        let running = match supervisor {
+            Some(supervisor) => Self::Supervised(Box::new(
+                Supervised::start(supervisor, request, directory, writer.into()).await?,
+            )),
+            None => Self::Group(Group::start(request, directory, writer)?),
+        };
+        Ok((running, output))
+    }
+
+    /// How its shell ended. May be dropped and called again.
+    pub(crate) async fn ended(&mut self) -> Result<Fate, Refused> {
+        match self {
+            Self::Supervised(supervised) => supervised.ended().await,
+            Self::Group(group) => group.ended().await.map_err(|error| lost(&error)),
+        }
+    }
+
+    /// Ends it and all that it started.
+    pub(crate) async fn stop(self) -> Stopped {
+        match self {
+            Self::Supervised(supervised) => supervised.stop().await,
+            Self::Group(group) => group.stop().await,
+        }
+    }
+
+    /// Lets go of a command whose shell has ended and whose output nobody holds. What
+    /// runs on in the background is returned, to be ended later.
+    pub(crate) async fn settle(self) -> Option<Box<Supervised>> {
+        match self {
+            Self::Supervised(supervised) if supervised.background => Some(supervised),
+            // It ends by itself, as there is nothing to watch any more.
+            Self::Supervised(mut supervised) => {
+                drop(timeout(GRACE, supervised.child.wait()).await);
+                None
+            }
+            Self::Group(group) => {
+                group.stop().await;
+                None
+            }
+        }
+    }
+}
+
+/// The directory, as a process finds it between its fork and the program: not by a
+/// name that could lead elsewhere by then.
+pub(super) fn in_proc(directory: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", directory.as_raw_fd())
+}
+
+/// A program that does not start, and why.
+pub(super) fn no_start(program: &Path, error: &io::Error) -> io::Error {
+    io::Error::other(format!("{} does not start: {error}", program.display()))
+}
+
+fn lost(error: &dyn std::fmt::Display) -> Refused {
+    Refused::new(format!(
+        "The command was started, but how it ended is not known: {error}. \
+         Please look at what it did before you run it again."
+    ))
+}
+
+/// A command with a supervisor.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    child: Child,
+    /// Its standard input: while this is open, somebody waits.
+    lifeline: ChildStdin,
+    reports: Lines<BufReader<Take<ChildStderr>>>,
+    /// The shell's process group, while that runs.
+    group: Option<Pid>,
+    /// Whether something ran on when the shell had ended.
+    background: bool,
+}
+
+impl Supervised {
+    async fn start(
+        supervisor: &Supervisor,
+        request: &Request,
+        directory: &OwnedFd,
+        output: OwnedFd,
+    ) -> io::Result<Self> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        let mut child = Command::new(&supervisor.program)
+            .args(&supervisor.arguments)
+            .env_clear()
+            .current_dir(Path::new(&in_proc(directory)))
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(Stdio::piped())
+            // What a terminal sends to us is not for it.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| no_start(&supervisor.program, &error))?;
+        let mut lifeline = child.stdin.take().expect("invariant: it is piped");
+        let reports = child.stderr.take().expect("invariant: it is piped");
+        // If it has ended, its reports tell more.
+        drop(lifeline.write_all(&line).await);
+        Ok(Self {
+            child,
+            lifeline,
+            reports: BufReader::new(reports.take(REPORTS)).lines(),
+            group: None,
+            background: false,
+        })
+    }
+
+    /// The next report; anything else it says is its last words.
+    async fn report(&mut self) -> Result<Report, String> {
+        let line = match self.reports.next_line().await {
+            Ok(Some(line)) => line,
+            Ok(None) => return Err("its supervisor ended before it".to_owned()),
+            Err(error) => return Err(error.to_string()),
+        };
+        let strange = |_| {
+            format!(
+                "its supervisor broke down: {}",
+                spillgate_view::clip(&line, 200)
+            )
+        };
+        serde_json::from_str(&line).map_err(strange)
+    }
+
+    async fn ended(&mut self) -> Result<Fate, Refused> {
+        loop {
+            match self.report().await {
+                Ok(Report::Started { group }) => self.group = Pid::from_raw(group),
+                Ok(Report::Ended { fate, background }) => {
+                    (self.group, self.background) = (None, background);
+                    return Ok(fate);
+                }
+                Ok(Report::Refused { why }) => return Err(not_run(&why)),
+                Ok(Report::Left { .. }) => {}
+                Err(how) => {
+                    self.end_group();
+                    return Err(lost(&how));
+                }
+            }
+        }
+    }
+
+    /// Without its supervisor a shell dies; what it started may not. At least its group
+    /// is ended, which nobody else has as long as one of it lives.
+    fn end_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    async fn stop(self) -> Stopped {
+        let Self {
+            mut child,
+            lifeline,
+            mut reports,
+            ..
+        } = self;
+        drop(lifeline);
+        let patience = GRACE + KILLING + GRACE;
+        let mut left = 0;
+        let told = async {
+            while let Ok(Some(line)) = reports.next_line().await {
+                if let Ok(Report::Left { processes }) = serde_json::from_str(&line) {
+                    left = processes;
+                }
+            }
+            child.wait().await
+        };
+        match timeout(patience, told).await {
+            Ok(Ok(status)) if status.success() && left == 0 => Stopped::All,
+            Ok(Ok(status)) if status.success() => Stopped::Left(left),
+            _ => Stopped::Unknown,
+        }
+    }
+
+    /// Whether it and all that it started have ended.
+    pub(crate) fn is_over(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+/// It was not run, and why.
+pub(super) fn not_run(why: &str) -> Refused {
+    Refused::new(format!(
+        "The command was not run: {why}. This is a matter of how the tools are set up, \
+         not of the command."
+    ))
+}

@@ -1,0 +1,209 @@
+//! What is a model told of a command?
+
+use std::time::Duration;
+
+use signal_hook::low_level::signal_name;
+use spillgate_offload::{Rejection, estimated_tokens};
+
+use super::output::Finished;
+use super::protocol::Fate;
+use super::running::Stopped;
+use super::{MOST_TIMEOUT, ShellRules};
+use crate::answer::{Body, Refused, Reply};
+use crate::rules::{OnOverflow, Rules};
+
+/// What a command came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) output: Finished,
+    pub(crate) ending: Ending,
+    /// What has to be said of its arguments.
+    pub(crate) note: Option<String>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ending {
+    /// By itself.
+    Ended(Fate),
+    /// Its time was up.
+    TimedOut {
+        /// After so long.
+        after: Duration,
+        /// How its shell had ended, if it had: something held its output.
+        shell: Option<Fate>,
+        /// What became of it.
+        stopped: Stopped,
+    },
+    /// It had printed more than it may.
+    TooMuch {
+        /// More bytes than so many.
+        most: u64,
+        /// What became of it.
+        stopped: Stopped,
+    },
+}
+
+/// The reply to a call.
+pub(crate) fn reply(ran: Ran, rules: &Rules, shell: &ShellRules) -> Reply {
+    match ran.ending {
+        Ending::Ended(fate) => {
+            let is_silent = ran.output.bytes == 0;
+            let notes = [note_of(fate, is_silent), ran.note.clone()];
+            ended(ran.output, &joined(notes), rules)
+        }
+        Ending::TimedOut {
+            after,
+            shell: fate,
+            stopped,
+        } => {
+            let what = format!(
+                "Command timed out after {} s{}.{}",
+                after.as_secs_f64(),
+                stopped_words(stopped),
+                held_words(fate)
+            );
+            timed_out(ran, &what, after, rules, shell)
+        }
+        Ending::TooMuch { most, stopped } => {
+            let what = format!(
+                "The command had printed more than {most} bytes{}.",
+                stopped_words(stopped)
+            );
+            too_much(ran.output, &what, ran.note.as_deref(), rules)
+        }
+    }
+}
+
+fn ended(output: Finished, notes: &str, rules: &Rules) -> Reply {
+    let is_blank = |text: &&String| !text.trim().is_empty();
+    let text = match &output.text {
+        Some(text) => match (Some(text).filter(is_blank), notes) {
+            (None, "") => "Command executed successfully (no output)".to_owned(),
+            (None, notes) if notes.starts_with("[exit") || notes.starts_with("[killed") => {
+                notes.to_owned()
+            }
+            (None, notes) => format!("Command executed successfully (no output)\n{notes}"),
+            (Some(text), "") => text.clone(),
+            (Some(text), notes) => format!("{}\n{notes}", text.trim_end_matches('\n')),
+        },
+        None => return overflow(output, notes, rules),
+    };
+    match rules.exceeds(text.len() as u64) {
+        true => overflow(output, notes, rules),
+        false => Ok(Body::Text(text)),
+    }
+}
+
+/// The output is more than a model may be given.
+fn overflow(output: Finished, notes: &str, rules: &Rules) -> Reply {
+    let bytes = output.bytes + notes.len() as u64;
+    let tokens = estimated_tokens(bytes);
+    if rules.on_overflow == OnOverflow::Reject {
+        return Err(Refused::from(Rejection::Command { tokens }).with(notes));
+    }
+    match output.whole(notes) {
+        Some(Ok(whole)) => Ok(Body::Oversized(whole)),
+        kept => {
+            let why = match kept {
+                Some(Err(error)) => error.to_string(),
+                _ => "there is nowhere to keep it".to_owned(),
+            };
+            let refused = Refused::new(format!(
+                "Command output (~{tokens} tokens) could not be kept: {why}. This is our \
+                 machine's fault, not the command's, which ran to its end. Please pipe output \
+                 through head/tail/grep if it is run again."
+            ));
+            Err(refused.with(notes))
+        }
+    }
+}
+
+fn timed_out(ran: Ran, what: &str, after: Duration, rules: &Rules, shell: &ShellRules) -> Reply {
+    let most = shell.timeout.max(MOST_TIMEOUT);
+    let more = match after < most {
+        true => format!("Please set timeout to more (up to {}), or", most.as_secs()),
+        false => "Please".to_owned(),
+    };
+    let refused = Refused::new(format!(
+        "{what} {more} run it in the background with its output in a file: \
+         (command) > out.log 2>&1 &"
+    ));
+    let refused = refused.with(ran.note.as_deref().unwrap_or_default());
+    let bytes = ran.output.bytes;
+    let until_then = match &ran.output.text {
+        Some(text) if text.trim().is_empty() => "It had printed nothing.".to_owned(),
+        Some(text) => format!("Its output until then:\n{}", text.trim_end_matches('\n')),
+        None => String::new(),
+    };
+    let full = refused.clone().with(&until_then);
+    if ran.output.text.is_some() && !rules.exceeds(full.to_string().len() as u64) {
+        return Err(full);
+    }
+    if rules.on_overflow == OnOverflow::Offload
+        && let Some(Ok(whole)) = ran.output.whole(&format!("[{refused}]"))
+    {
+        return Ok(Body::Oversized(whole));
+    }
+    Err(refused.with(&format!(
+        "Its output until then (~{} tokens) is too much to be shown.",
+        estimated_tokens(bytes)
+    )))
+}
+
+fn too_much(output: Finished, what: &str, note: Option<&str>, rules: &Rules) -> Reply {
+    let notes = joined([Some(format!("[{what}]")), note.map(ToOwned::to_owned)]);
+    let tokens = estimated_tokens(output.bytes);
+    if rules.on_overflow == OnOverflow::Offload
+        && let Some(Ok(whole)) = output.whole(&notes)
+    {
+        return Ok(Body::Oversized(whole));
+    }
+    Err(Refused::from(Rejection::Command { tokens }).with(&notes))
+}
+
+fn joined(notes: [Option<String>; 2]) -> String {
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    notes.join("\n")
+}
+
+/// What is said of how a shell ended, if something is to be said.
+fn note_of(fate: Fate, is_silent: bool) -> Option<String> {
+    match fate {
+        Fate::Code(0) => None,
+        Fate::Code(1) if is_silent => Some(
+            "[exit 1: no output; from grep and the like that means no match, from a test false]"
+                .to_owned(),
+        ),
+        Fate::Code(code) => Some(format!("[exit {code}]")),
+        Fate::Signal(signal) => Some(match signal_name(signal) {
+            Some(name) => format!("[killed by signal {signal} ({name})]"),
+            None => format!("[killed by signal {signal}]"),
+        }),
+    }
+}
+
+/// What became of a command that was stopped, as the end of a sentence.
+fn stopped_words(stopped: Stopped) -> String {
+    match stopped {
+        Stopped::All => " and was stopped with everything it had started".to_owned(),
+        Stopped::Group => " and was stopped with its process group".to_owned(),
+        Stopped::Left(left) => {
+            format!(" and was stopped, but of what it had started {left} could not be ended")
+        }
+        Stopped::Unknown => {
+            " and was told to stop, but whether all that it had started did is not known".to_owned()
+        }
+    }
+}
+
+fn held_words(fate: Option<Fate>) -> String {
+    let Some(fate) = fate else {
+        return String::new();
+    };
+    let how = note_of(fate, false).unwrap_or_else(|| "[exit 0]".to_owned());
+    format!(
+        " Its shell had ended before {how}, but something that it left in the background \
+         still held its output."
+    )
+}
