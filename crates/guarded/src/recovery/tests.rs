@@ -1,0 +1,1 @@
+//! What a refusal ends with, of each kind.
