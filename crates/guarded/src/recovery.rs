@@ -41,14 +41,16 @@ pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u
     let in_sample = count_lines(&text);
     let longest = text.split(|&byte| byte == b'\n').map(<[u8]>::len).max();
     let known = lines.or(is_whole.then_some(in_sample));
-    let mut figures: Vec<String> = known
-        .map(|lines| format!("{lines} lines"))
-        .into_iter()
-        .collect();
-    figures.push(match is_whole {
-        true => chars(&text),
-        false => format!("{} bytes", grouped(size)),
-    });
+    let bytes = format!("{} bytes", grouped(size));
+    let figures = match known {
+        _ if text.contains(&0) => vec![bytes],
+        Some(lines) if is_whole => vec![counted(lines, "line"), chars(&text)],
+        known => known
+            .map(|lines| counted(lines, "line"))
+            .into_iter()
+            .chain([bytes])
+            .collect(),
+    };
     let calls = FileCalls {
         name,
         lines: known,
@@ -73,10 +75,7 @@ pub(crate) fn for_command(
     if !shared.rules.detailed_recovery {
         return String::new();
     }
-    let figures = [
-        format!("{lines} lines"),
-        format!("{} bytes", grouped(bytes)),
-    ];
+    let figures = [counted(lines, "line"), format!("{} bytes", grouped(bytes))];
     let text = head[..head.len().min(MOST_BYTES as usize)].to_vec();
     let is_whole = text.len() as u64 >= bytes;
     let recovery = Recovery::new("Command", command, &figures);
@@ -99,7 +98,7 @@ pub(crate) fn for_search(
     if !shared.rules.detailed_recovery {
         return String::new();
     }
-    let figures = [format!("{matches} matches"), format!("{files} files")];
+    let figures = [format!("{matches} matches"), counted(files, "file")];
     let entries = top.iter().take(TOP);
     let entries = entries.map(|(file, count)| format!("{file} ({count} matches)"));
     let mut recovery = Recovery::new("Search", pattern, &figures).entries(entries);
@@ -150,18 +149,18 @@ pub(crate) fn for_page(shared: &Shared, url: &str, text: &str) -> String {
     }
     let whole = text.as_bytes();
     let sample = whole[..whole.len().min(MOST_BYTES as usize)].to_vec();
-    let figures = [format!("{} lines", count_lines(whole)), chars(whole)];
+    let figures = [counted(count_lines(whole), "line"), chars(whole)];
     let is_whole = sample.len() == whole.len();
     let recovery = Recovery::new("Page", url, &figures);
     with_structure(
         recovery,
         sample,
         is_whole,
-        |structure, recovery| match calls::can_save(&shared.rules) {
-            true => calls::of_page(url, first_pattern(structure))
+        |structure, recovery| match calls::saved_to(&shared.rules) {
+            Some(file) => calls::of_page(url, &file, first_pattern(structure))
                 .into_iter()
                 .fold(recovery, Recovery::command),
-            false => recovery,
+            None => recovery,
         },
     )
 }
@@ -207,6 +206,11 @@ fn beginning(file: &File, most: u64) -> Vec<u8> {
 fn count_lines(text: &[u8]) -> u64 {
     let ends = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
     ends + u64::from(text.last().is_some_and(|&last| last != b'\n'))
+}
+
+fn counted(count: u64, unit: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
 }
 
 fn chars(text: &[u8]) -> String {

@@ -28,7 +28,7 @@ impl File<'_> {
     /// The block with the calls for this file.
     pub(super) fn named(&self, structure: &Structure, recovery: Recovery) -> Recovery {
         if structure.kind == ContentKind::Binary {
-            return recovery.command(self.shell("file"));
+            return recovery.command(self.shell("head -c 256", " | od -c"));
         }
         let grep = first_pattern(structure).map(|pattern| {
             call(
@@ -65,15 +65,15 @@ impl File<'_> {
     fn bytes(&self) -> Option<String> {
         match self.page(0) {
             Some(_) => None,
-            None => self.shell("head -c 4000"),
+            None => self.shell("head -c 4000", ""),
         }
     }
 
     /// A command on this file, where there is a shell.
-    fn shell(&self, command: &str) -> Option<String> {
+    fn shell(&self, command: &str, then: &str) -> Option<String> {
         self.rules.shell.as_ref()?;
         let quoted = self.name.replace('\'', r"'\''");
-        let command = format!("{command} -- '{quoted}'");
+        let command = format!("{command} -- '{quoted}'{then}");
         Some(call("execute_shell", &[("command", json!(command))]))
     }
 }
@@ -158,25 +158,27 @@ pub(super) fn of_command(command: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether pages can be saved.
-pub(super) fn can_save(rules: &Rules) -> bool {
+/// Where a page can be saved, if anywhere.
+pub(super) fn saved_to(rules: &Rules) -> Option<String> {
+    const NAME: &str = "page.md";
     match &rules.writable {
-        Writable::Nowhere => false,
-        Writable::Anywhere => true,
-        // A name that is free there is not ours to choose.
-        Writable::Below(_) => false,
+        Writable::Nowhere => None,
+        Writable::Anywhere => Some(NAME.to_owned()),
+        Writable::Below(directories) => {
+            let directory = directories.first()?.to_str()?;
+            Some(format!("{}/{NAME}", directory.trim_end_matches('/')))
+        }
     }
 }
 
-/// The page into a file, and then that file.
-pub(super) fn of_page(url: &str, pattern: Option<String>) -> Vec<String> {
-    const SAVED: &str = "page.md";
+/// The page into `file`, and then that file.
+pub(super) fn of_page(url: &str, file: &str, pattern: Option<String>) -> Vec<String> {
     let mut calls = vec![call(
         "web_fetch",
-        &[("url", json!(url)), ("save_to", json!(SAVED))],
+        &[("url", json!(url)), ("save_to", json!(file))],
     )];
     calls.extend(pattern.map(|pattern| {
-        let path = ("path", json!(SAVED));
+        let path = ("path", json!(file));
         call("grep_content", &[("pattern", json!(pattern)), path])
     }));
     calls

@@ -114,9 +114,19 @@ impl Structure {
         Self {
             kind,
             entries: order.iter().map(|&at| all[at].1.clone()).collect(),
-            more: all.len() - order.len(),
+            more: counted(outlined).unwrap_or(0).max(all.len()) - order.len(),
         }
     }
+}
+
+/// How many there are in all, where the outline does not name each: `  2,001
+/// definitions` (what it names begins with a line's number and a colon).
+fn counted(outlined: &[Line]) -> Option<usize> {
+    let mut counts = outlined.iter().filter_map(|line| {
+        let count = line.text.trim().strip_suffix(" definitions")?;
+        count.replace([',', '≈'], "").parse().ok()
+    });
+    counts.next()
 }
 
 /// `  12: class A` is `class A`, line 12.

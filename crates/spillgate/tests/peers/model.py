@@ -101,6 +101,11 @@ class Model:
         return tool and (tool, step.filled(so_far))
 
 
+def counted(body: dict[str, Any]) -> int:
+    """Tokens of a request's messages, about: agents decide by it what is too large."""
+    return len(json.dumps(body.get("messages"))) // 4
+
+
 def offered(body: dict[str, Any]) -> list[Offered]:
     """The tools of a request; Codex packs those of a server into a namespace."""
     found = []
@@ -151,7 +156,7 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.body() or b"{}")
         match self.path.partition("?")[0].rsplit("/v1", 1)[-1]:
             case "/messages/count_tokens":
-                self.json({"input_tokens": 10})
+                self.json({"input_tokens": counted(body)})
             case "/messages":
                 self.script.requests.append(body)
                 self.play(body, anthropic(body, self.script))
