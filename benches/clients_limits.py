@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ sys.path.insert(0, str(HERE.parent / "crates/spillgate/tests/peers"))
 from model import Call, Model, results  # noqa: E402
 
 PATIENCE = 240
+CODEX_MODEL = os.environ.get("CODEX_MODEL", "scripted")
 MIDDLE, END = "the middle of it", "the last line of it"
 SHOWN = 420  # characters of the beginning and of the end that are printed
 
@@ -42,14 +44,14 @@ def claude(peers, model, home):
     command = [peers / "bin/node", wrapper, "-p", "Do what you are told.", "--output-format", "json", "--strict-mcp-config"]
     command += ["--allowedTools", "Read,Bash,Grep,Glob,WebFetch"]
     quiet = ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING"]
-    more = dict.fromkeys(quiet, "1") | {"ENABLE_TOOL_SEARCH": "false"}
+    more = dict.fromkeys(quiet, "1") | {"ENABLE_TOOL_SEARCH": "false", "CLAUDE_CODE_TMPDIR": str(home)}
     return command, more | {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none"}
 
 
 def codex(peers, model, home):
-    """Codex CLI: its command, and the environment on top."""
+    """Codex CLI: its command, and the environment on top. What a model may be shown depends on its name."""
     (home / "config.toml").write_text(
-        'model = "scripted"\nmodel_provider = "scripted"\napproval_policy = "never"\nsandbox_mode = "danger-full-access"\n'
+        f'model = "{CODEX_MODEL}"\nmodel_provider = "scripted"\napproval_policy = "never"\nsandbox_mode = "danger-full-access"\n'
         f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{model.url}/v1"\nenv_key = "MODEL_KEY"\nwire_api = "responses"\n'
     )
     launcher = peers / "agents/node_modules/@openai/codex/bin/codex.js"
@@ -80,7 +82,8 @@ class Lab:
             # As it was when it was new: a client may shorten what is old.
             shown = []
             for body in model.requests:
-                shown += results(body)[len(shown) :]
+                for text in results(body)[len(shown) :]:
+                    shown.append(text + beside(body))
         if len(shown) != len(calls):
             print(f"!! {len(shown)} of {len(calls)} results: {ended.stdout[-400:]} {ended.stderr[-400:]}", file=sys.stderr)
         return shown + [""] * (len(calls) - len(shown))
@@ -97,6 +100,9 @@ class Lab:
         while high - low > tolerance:
             sizes = sorted({low + (high - low) * step // (steps + 1) for step in range(1, steps + 1)} - {low, high})
             shown = self.run([call(size) for size in sizes])
+            if "" in shown:
+                print(f"limit: {title}: not measured")
+                return
             for size, text in zip(sizes, shown, strict=True):
                 if is_whole(text):
                     low = max(low, size)
@@ -133,6 +139,13 @@ class Lab:
         return str(path)
 
 
+def beside(body):
+    """What the client says beside the newest result: text in the same message."""
+    last = (body.get("messages") or [{}])[-1].get("content")
+    texts = [block["text"] for block in last if block.get("type") == "text"] if isinstance(last, list) else []
+    return "".join(f"\n<beside> {text}" for text in texts)
+
+
 def is_whole(text):
     """Whether a text is there with its middle and its end: clients cut the one or the other."""
     return MIDDLE in text and END in text
@@ -140,9 +153,14 @@ def is_whole(text):
 
 def short(text):
     """The beginning and the end of a text, line ends kept visible."""
+    text, *notes = text.split("\n<beside> ")
+    if notes:
+        return "\n".join([short(text), *(f"beside: {note}" for note in notes)])
     if len(text) <= 2 * SHOWN:
         return "```\n" + text + "\n```"
-    return "```\n" + text[:SHOWN] + f"\n<<< {len(text) - 2 * SHOWN} characters >>>\n" + text[-SHOWN:] + "\n```"
+    told = [line[:200] for line in text[SHOWN:-SHOWN].splitlines() if re.search("truncated|omitted", line)]
+    gone = "\n".join([f"<<< {len(text) - 2 * SHOWN} characters, among them: >>>", *told])
+    return f"```\n{text[:SHOWN]}\n{gone}\n{text[-SHOWN:]}\n```"
 
 
 def read(lab):
@@ -166,7 +184,10 @@ def read(lab):
             "2 MB, from line 100 on": file(big, offset=100),
             "2 MB, 20,000 lines asked for": file(big, offset=1, limit=20_000),
             "2 MB, allow_large": file(big, allow_large=True),
+            "90 KB, past the end": file(lab.lines(90_000), offset=1_000_000),
+            "90 KB, lines 100 to 109": file(lab.lines(90_000), offset=100, limit=10),
             "2 MB, past the end": file(big, offset=1_000_000),
+            "2 MB, past the end, with a limit": file(big, offset=1_000_000, limit=10),
             "one line of 20 KB": file(lab.one_line(20_000)),
             "one line of 250 KB": file(lab.one_line(250_000)),
             "one line of 2 MB": file(lab.one_line(2_000_000)),
@@ -196,7 +217,8 @@ def bash(lab):
             "60 KB, then fails": run(f"cat {lab.lines(60_000)}; exit 3"),
             "killed": run("echo before; kill -9 $$"),
             "sleeps over its time": run("echo before; perl -e 'sleep 60'", timeout=3000),
-            "endless, over its time": run("yes", timeout=3000),
+            # Bounded: what is moved to the background writes on until the client ends it.
+            "20 MB, over its time": run("yes | head -c 20000000; perl -e 'sleep 6'", timeout=3000),
         },
     )
     lab.limit("Bash, bytes of output", lambda n: run(f"cat {lab.lines(n)}"), 5_000, 100_000, 100)
@@ -237,9 +259,24 @@ def web(lab):
     lab.cases("WebFetch", {"loopback": fetch("http://127.0.0.1:9/"), "no network": fetch("https://example.com/")})
 
 
+def command_of(model):
+    """How a command is run: some models are given `exec_command`, some a program that may call it."""
+    if model == "scripted":
+        return lambda cmd, **more: ("exec_command", {"cmd": cmd, **more})
+
+    def run(cmd, **more):
+        pragma = {key: more[key] for key in ("max_output_tokens",) if key in more}
+        head = f"// @exec: {json.dumps(pragma)}\n" if pragma else ""
+        arguments = json.dumps({"cmd": cmd, **more})
+        body = f"const r = await tools.exec_command({arguments});\nconst {{output, ...rest}} = r;\ntext(rest);\ntext(output);\n"
+        return ("exec", {"input": head + body})
+
+    return run
+
+
 def execute(lab):
     """Codex's `exec_command`."""
-    run = lambda cmd, **more: ("exec_command", {"cmd": cmd, **more})
+    run = command_of(CODEX_MODEL)
     binary = lab.files / "data.bin"
     binary.write_bytes(bytes(range(256)) * 40)
     kb = {size: lab.lines(size * 1000) for size in (20, 60, 500)}
@@ -260,7 +297,7 @@ def execute(lab):
             "missing file": run("cat missing.txt"),
             "binary": run(f"cat {binary}"),
             "sleeps longer than it is waited for": run("echo before; sleep 5; echo after", yield_time_ms=1000),
-            "endless": run("timeout 20 yes", yield_time_ms=1000),
+            "200 MB, longer than it is waited for": run("yes | head -c 200000000; sleep 5", yield_time_ms=1000),
         },
     )
     lab.limit("exec_command, bytes of output", lambda n: run(f"cat {lab.lines(n)}"), 1_000, 100_000, 100)

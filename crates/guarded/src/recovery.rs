@@ -20,7 +20,7 @@ use crate::guarded::Shared;
 use calls::{File as FileCalls, first_pattern};
 
 /// Bytes of a file or an output that are looked at.
-pub(crate) const MOST_BYTES: u64 = 1 << 20;
+pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// Files or directories that a list names.
 const TOP: usize = 10;
@@ -36,7 +36,10 @@ pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u
         return String::new();
     }
     let size = file.metadata().map_or(0, |metadata| metadata.len());
-    let text = beginning(file, size.min(MOST_BYTES));
+    let text = beginning(
+        file,
+        usize::try_from(size).unwrap_or(MOST_BYTES).min(MOST_BYTES),
+    );
     let is_whole = text.len() as u64 >= size;
     let in_sample = count_lines(&text);
     let longest = text.split(|&byte| byte == b'\n').map(<[u8]>::len).max();
@@ -76,7 +79,7 @@ pub(crate) fn for_command(
         return String::new();
     }
     let figures = [counted(lines, "line"), format!("{} bytes", grouped(bytes))];
-    let text = head[..head.len().min(MOST_BYTES as usize)].to_vec();
+    let text = head[..head.len().min(MOST_BYTES)].to_vec();
     let is_whole = text.len() as u64 >= bytes;
     let recovery = Recovery::new("Command", command, &figures);
     with_structure(recovery, text, is_whole, |_, recovery| {
@@ -148,7 +151,7 @@ pub(crate) fn for_page(shared: &Shared, url: &str, text: &str) -> String {
         return String::new();
     }
     let whole = text.as_bytes();
-    let sample = whole[..whole.len().min(MOST_BYTES as usize)].to_vec();
+    let sample = whole[..whole.len().min(MOST_BYTES)].to_vec();
     let figures = [counted(count_lines(whole), "line"), chars(whole)];
     let is_whole = sample.len() == whole.len();
     let recovery = Recovery::new("Page", url, &figures);
@@ -189,8 +192,8 @@ fn render(recovery: &Recovery) -> String {
 }
 
 /// The first bytes of a file; fewer where it ends or cannot be read.
-fn beginning(file: &File, most: u64) -> Vec<u8> {
-    let mut text = vec![0; usize::try_from(most).unwrap_or(0)];
+fn beginning(file: &File, most: usize) -> Vec<u8> {
+    let mut text = vec![0; most];
     let mut filled = 0;
     while filled < text.len() {
         match file.read_at(&mut text[filled..], filled as u64) {
