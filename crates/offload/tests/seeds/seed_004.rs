@@ -88,31 +88,29 @@ fn what_is_rejected_is_stored() {
     assert_eq!(offloader.store().list().unwrap().len(), 1);
 }
 
-/// 5.3 and 6.3: the hints of the older system, where they are asked for. They are of
-/// what is there and not of the data, and name the tools that can be reached.
-#[test]
-fn detailed_recovery() {
+/// Errors with the hints of the older system.
+fn detailed(results: &[(&str, String)]) -> String {
     let offloader = with_rule(Rule {
         profile: Some(Profile::Reject),
         detailed_recovery: Some(true),
         ..Rule::default()
     });
-    let body = "    def process(self, item):\n        return self.needle(item)\n\n";
-    let code = format!("import os\n\n\nclass DataProcessor:\n{}", body.repeat(2000));
-    let rows: Vec<String> = (0..9000)
-        .map(|id| format!("{{\"id\":{id},\"state\":\"open\"}}"))
-        .collect();
-    let json = format!("[{}]", rows.join(","));
-    let line = "2026-11-21T10:00:01Z INFO worker-17 processed a batch\n";
-    let log = format!(
-        "{}2026-11-21T10:09:01Z ERROR worker-3 lost it\n",
-        line.repeat(3000)
-    );
-    let all: Vec<String> = [("read_file", code), ("list_rows", json), ("journal", log)]
+    let all: Vec<String> = results
         .iter()
         .map(|(tool, text)| without_handles(&shown(&offloader, tool, text).unwrap()))
         .collect();
-    assert_snapshot!(all.join("\n\n"), @r#"
+    all.join("\n\n")
+}
+
+/// 5.3 and 6.3: the hints of the older system, where they are asked for. They are of
+/// what is there and not of the data, and name the tools that can be reached.
+#[test]
+fn detailed_recovery() {
+    let body = "    def process(self, item):\n        return self.needle(item)\n\n";
+    let code = format!("import os\n\n\nclass DataProcessor:\n{}", body.repeat(2000));
+    let told = detailed(&[("read_file", code)]);
+    assert!(!told.contains("needle"));
+    assert_snapshot!(told, @r#"
     Error: File content (~31508 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.
 
     --- Recovery Options ---
@@ -129,12 +127,27 @@ fn detailed_recovery() {
       - def process(self, item) (line 23)
       - def process(self, item) (line 26)
       - def process(self, item) (line 29)
-      (… 290 more)
+      (… 1991 more)
 
     Commands:
       • spillgate_search(handle="HANDLE", words=WORDS)
       • or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)
+    "#);
+}
 
+/// The same for other tools and other kinds.
+#[test]
+fn detailed_recovery_of_other_tools() {
+    let rows: Vec<String> = (0..9000)
+        .map(|id| format!("{{\"id\":{id},\"state\":\"open\"}}"))
+        .collect();
+    let json = format!("[{}]", rows.join(","));
+    let line = "2026-11-21T10:00:01Z INFO worker-17 processed a batch\n";
+    let log = format!(
+        "{}2026-11-21T10:09:01Z ERROR worker-3 lost it\n",
+        line.repeat(3000)
+    );
+    assert_snapshot!(detailed(&[("list_rows", json), ("journal", log)]), @r#"
     Error: Tool output (~60472 tokens) exceeds maximum allowed tokens (25000). Please ask the tool for less.
 
     --- Recovery Options ---
