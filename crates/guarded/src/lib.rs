@@ -13,6 +13,7 @@ mod glob_files;
 mod grep_content;
 mod guarded;
 mod read_file;
+mod recovery;
 mod rules;
 mod save;
 mod stop;

@@ -35,7 +35,11 @@ impl Outlining {
         else {
             return None;
         };
-        let is_shown = matches!(limits.profile, Profile::Preview | Profile::Template(_));
+        let is_shown = match limits.profile {
+            Profile::Preview | Profile::Template(_) => true,
+            Profile::Reject => limits.detailed_recovery,
+            _ => false,
+        };
         (is_shown && stats.bytes >= WORTH_A_THREAD).then(|| Self {
             view: View::new(
                 Arc::new(SharedBytes::from(Arc::clone(text))),

@@ -45,6 +45,7 @@ mod pipeline;
 mod policy;
 mod present;
 mod profile;
+mod recovery;
 mod references;
 mod rejection;
 mod retrieve;
@@ -66,6 +67,7 @@ pub use profile::{
     DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS, DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES,
     Profile, REJECT_TOKENS,
 };
+pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call, grouped};
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
 pub use rejection::{Rejection, estimated_tokens};
 pub use retrieve::{CONTINUATION_TOOL, RetrieveError, continuation_schema, whole_number};

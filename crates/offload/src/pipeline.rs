@@ -28,7 +28,7 @@ use crate::measured::{Measured, measure};
 use crate::policy::{Decision, Fits, Limits, Plan, Policy, Rule, decide};
 use crate::present::{
     Door, ObservationSummary, Presentation, Presenter, Preview, first, funnel, handle, not_stored,
-    parts, preview, reject, truncate,
+    parts, preview, reject, reject_with_recovery, truncate,
 };
 use crate::profile::{DEFAULT_SLICE_CHARS, Profile};
 use crate::sanitize::{ViewText, sanitize};
@@ -331,7 +331,7 @@ impl Offloader {
         let text = match limits.profile {
             Profile::Handle => handle(&facts.stats, receipt.handle()),
             Profile::Truncate => truncate(&ends.read(limits), limits, counter),
-            Profile::Reject => {
+            Profile::Reject if !limits.detailed_recovery => {
                 let ways = self.presenter.door.next(receipt.handle(), facts.stats.kind);
                 reject(&facts.origin.tool, &facts.stats, limits, &ways)
             }
@@ -369,6 +369,13 @@ impl Offloader {
             return Ok(funnel(artifact, &summary)?);
         }
         let half = TokenBudget::new(facts.stats.tokens.count / 2);
+        if limits.profile == Profile::Reject {
+            let ways = self.presenter.door.next(manifest.handle, facts.stats.kind);
+            let counter = &*self.presenter.counter;
+            return Ok(reject_with_recovery(
+                artifact, outlined, limits, &ways, half, counter,
+            )?);
+        }
         let budget = limits.preview.min(half);
         let subject = Preview {
             tool: &facts.origin.tool,

@@ -58,6 +58,10 @@ pub struct Rule {
     /// link; 0 is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_binary_bytes: Option<u64>,
+    /// Whether an error of the `reject` profile ends with what is there and with calls
+    /// that go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detailed_recovery: Option<bool>,
 }
 
 impl Rule {
@@ -72,6 +76,7 @@ impl Rule {
             profile: self.profile.or(wider.profile),
             preview_tokens: self.preview_tokens.or(wider.preview_tokens),
             max_binary_bytes: self.max_binary_bytes.or(wider.max_binary_bytes),
+            detailed_recovery: self.detailed_recovery.or(wider.detailed_recovery),
         }
     }
 
@@ -107,6 +112,7 @@ impl Rule {
             preview: TokenBudget::new(preview.max(LEAST_PREVIEW_TOKENS)),
             image_bytes: on(self.max_binary_bytes.or(Some(DEFAULT_IMAGE_BYTES))),
             binary_bytes: on(self.max_binary_bytes.or(Some(DEFAULT_BINARY_BYTES))),
+            detailed_recovery: self.detailed_recovery.unwrap_or(false),
         }
     }
 }
@@ -130,6 +136,8 @@ pub struct Limits {
     pub image_bytes: Option<u64>,
     /// Most bytes of any other binary block.
     pub binary_bytes: Option<u64>,
+    /// Whether errors of the `reject` profile end with what is there (seed 004, 6.3).
+    pub detailed_recovery: bool,
 }
 
 impl Limits {

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Origin, Reason, Timestamp};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{
-    Door, Exit, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile, Rule,
+    Door, Exit, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile,
+    RECOVERY_TOKENS, Rule,
 };
 use spillgate_store::{
     ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored,
@@ -261,12 +262,14 @@ proptest! {
         preview_tokens in prop_oneof![Just(1u64), 300u64..1200],
         max_tokens in 1u64..4000,
         profile in prop::sample::select(Profile::BUILT_IN.to_vec()),
+        detailed_recovery in prop::option::of(any::<bool>()),
     ) {
         let counter = Tokenizer::O200kBase.counter();
         let rule = Rule {
             max_tokens: Some(max_tokens),
             preview_tokens: Some(preview_tokens),
             profile: Some(profile.clone()),
+            detailed_recovery,
             ..Rule::default()
         };
         let store = Arc::new(MemoryStore::default());
@@ -294,6 +297,13 @@ proptest! {
                     prop_assert_eq!(ours.count(), 1);
                     let next = shown.text().lines().filter(|line| line.starts_with("next: "));
                     prop_assert_eq!(next.count(), 2);
+                }
+                if profile == Profile::Reject {
+                    let (error, block) = shown.text().split_once("\n\n").unwrap_or((shown.text(), ""));
+                    prop_assert!(!error.contains('\n'));
+                    prop_assert!(counter.count(block) <= RECOVERY_TOKENS);
+                    prop_assert!(block.is_empty() || detailed_recovery == Some(true));
+                    prop_assert!(shown.text().contains("handle=") || !error.contains("stored"));
                 }
                 let artifact = offloader.artifact(offloaded.receipt.handle()).unwrap();
                 prop_assert_eq!(artifact.raw().bytes(0, u64::MAX).unwrap(), input);

@@ -71,6 +71,10 @@ pub(crate) struct LimitArgs {
     /// the name of a template of yours [env: `SPILLGATE_PROFILE`]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<Profile>,
+    /// End the errors of the reject profile with what is there and with calls that go on [env:
+    /// `SPILLGATE_DETAILED_RECOVERY`]
+    #[arg(long)]
+    pub(crate) detailed_recovery: bool,
 }
 
 #[derive(Debug, Subcommand)]

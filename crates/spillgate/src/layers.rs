@@ -33,7 +33,7 @@ pub(crate) struct InForce {
     pub(crate) from: String,
 }
 
-/// Settings that the environment may set to a text, and to a number.
+/// Settings that the environment may set to a text, to yes or no, and to a number.
 const TEXTS: [&str; 7] = [
     "store",
     "sync",
@@ -43,6 +43,7 @@ const TEXTS: [&str; 7] = [
     "max_age",
     "list_tools",
 ];
+const SWITCHES: [&str; 1] = ["detailed_recovery"];
 const NUMBERS: [&str; 4] = ["max_tokens", "max_bytes", "preview_tokens", "page_tokens"];
 
 fn variable(key: &str) -> String {
@@ -72,6 +73,13 @@ fn environment() -> Result<BTreeMap<&'static str, Value>, Failure> {
             Failure::new("config", Fault::Caller, message).hint("write a number, or unset it")
         })?;
         values.insert(key, Value::from(number));
+    }
+    for (key, text) in SWITCHES.iter().filter_map(set) {
+        let is_on: bool = text.trim().parse().map_err(|_| {
+            let message = format!("{} = {text:?} is neither true nor false", variable(key));
+            Failure::new("config", Fault::Caller, message).hint("write true or false, or unset it")
+        })?;
+        values.insert(key, Value::from(is_on));
     }
     Ok(values)
 }
@@ -151,6 +159,7 @@ impl Layers {
                 format!("{DEFAULT_IMAGE_BYTES} for images, {DEFAULT_BINARY_BYTES} for others")
                     .into()
             }
+            "detailed_recovery" => limits.detailed_recovery.into(),
             "by_reference" => json!([]),
             "by_reference_bytes" => DEFAULT_REFERENCE_BYTES.into(),
             _ => "no limit".into(),
@@ -268,6 +277,8 @@ struct Flags {
     max_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<Profile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detailed_recovery: Option<bool>,
 }
 
 impl Flags {
@@ -278,6 +289,7 @@ impl Flags {
             max_tokens: limits.max_tokens,
             max_bytes: limits.max_bytes,
             profile: limits.profile.clone(),
+            detailed_recovery: limits.detailed_recovery.then_some(true),
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct ServerSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_binary_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    detailed_recovery: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) by_reference: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) by_reference_bytes: Option<u64>,
@@ -125,6 +127,7 @@ impl ServerSettings {
             profile: self.profile.clone(),
             preview_tokens: self.preview_tokens,
             max_binary_bytes: self.max_binary_bytes,
+            detailed_recovery: self.detailed_recovery,
         }
     }
 

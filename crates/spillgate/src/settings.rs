@@ -46,6 +46,9 @@ pub(crate) struct Settings {
     /// Bytes over which an image, a sound or another binary block becomes a
     /// link; 0 is no limit.
     pub(crate) max_binary_bytes: Option<u64>,
+    /// Whether an error of the `reject` profile ends with what is there.
+    #[serde(default)]
+    pub(crate) detailed_recovery: Option<bool>,
     /// Tools that may be called with arguments by reference, by patterns.
     #[serde(default)]
     pub(crate) by_reference: Option<Vec<String>>,
@@ -133,6 +136,7 @@ impl Settings {
             profile: self.profile.clone(),
             preview_tokens: self.preview_tokens,
             max_binary_bytes: self.max_binary_bytes,
+            detailed_recovery: self.detailed_recovery,
         }
     }
 
@@ -143,6 +147,7 @@ impl Settings {
             max_tokens: flags.max_tokens,
             max_bytes: flags.max_bytes,
             profile: flags.profile.clone(),
+            detailed_recovery: flags.detailed_recovery.then_some(true),
             ..Rule::default()
         };
         let pattern = |error| self.wrong_pattern(&error);
@@ -228,6 +233,7 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         profile: None,
         preview_tokens: None,
         max_binary_bytes: None,
+        detailed_recovery: None,
         by_reference: None,
         by_reference_bytes: None,
         page_tokens: None,

@@ -22,7 +22,7 @@ pub(crate) use funnel::funnel;
 pub use funnel::{FUNNEL_PROMPT, ObservationSummary};
 pub(crate) use handle::handle;
 pub(crate) use preview::{Preview, parts, preview};
-pub(crate) use reject::reject;
+pub(crate) use reject::{reject, reject_with_recovery};
 pub use template::{TemplateError, Templates};
 pub use truncate::middle_cut;
 pub(crate) use truncate::{Ends, not_stored, truncate};

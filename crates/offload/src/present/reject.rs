@@ -1,10 +1,16 @@
 //! The `reject` profile: an error that teaches, and no partial data (seed 004,
 //! sections 4 and 5; wire.md).
 
-use spillgate_artifact::Stats;
+use std::io;
+
+use spillgate_artifact::{Stats, TokenBudget};
+use spillgate_lookup::Artifact;
+use spillgate_measure::TokenCounter;
+use spillgate_outline::{Line, outline};
 
 use crate::policy::Limits;
 use crate::profile::REJECT_TOKENS;
+use crate::recovery::{Recovery, Structure, grouped};
 use crate::rejection::{Rejection, estimated_tokens};
 
 /// The error for a result of `tool`. `ways` are the retrieval tools that the
@@ -35,6 +41,42 @@ pub(crate) fn reject(tool: &str, stats: &Stats, limits: &Limits, ways: &[String]
         }
     };
     format!("Error: {rejection}")
+}
+
+/// The error for a stored result, and what is in it; its calls are the retrieval tools
+/// `ways`: of the parameters of the tool that made it nothing is known.
+pub(crate) fn reject_with_recovery(
+    artifact: &Artifact,
+    outlined: Option<Vec<Line>>,
+    limits: &Limits,
+    ways: &[String],
+    budget: TokenBudget,
+    counter: &dyn TokenCounter,
+) -> io::Result<String> {
+    let facts = &artifact.manifest().facts;
+    let (tool, stats) = (&facts.origin.tool, &facts.stats);
+    let outlined = match outlined {
+        Some(made) => made,
+        None => outline(artifact.view(), &facts.view, stats)?,
+    };
+    let figures = [
+        format!("{} lines", stats.lines),
+        format!("{} chars ({})", grouped(stats.chars), stats.kind),
+    ];
+    let recovery =
+        Recovery::new("Tool", tool, &figures).structure(&Structure::of(outlined, stats.kind), None);
+    let recovery = ways.iter().cloned().fold(recovery, Recovery::command);
+    let block = recovery.render(budget, counter);
+    // The ways stand once: in the block, where it has room for them.
+    let ways = match ways.iter().all(|way| block.contains(way)) {
+        true => &[],
+        false => ways,
+    };
+    let told = reject(tool, stats, limits, ways);
+    Ok(match block.is_empty() {
+        true => told,
+        false => format!("{told}\n\n{block}"),
+    })
 }
 
 /// Which limit it is over.

@@ -87,3 +87,112 @@ fn what_is_rejected_is_stored() {
     shown(&offloader, "read_file", &"x".repeat(200_000)).unwrap();
     assert_eq!(offloader.store().list().unwrap().len(), 1);
 }
+
+/// Errors with the hints of the older system.
+fn detailed(results: &[(&str, String)]) -> String {
+    let offloader = with_rule(Rule {
+        profile: Some(Profile::Reject),
+        detailed_recovery: Some(true),
+        ..Rule::default()
+    });
+    let all: Vec<String> = results
+        .iter()
+        .map(|(tool, text)| without_handles(&shown(&offloader, tool, text).unwrap()))
+        .collect();
+    all.join("\n\n")
+}
+
+/// 5.3 and 6.3: the hints of the older system, where they are asked for. They are of
+/// what is there and not of the data, and name the tools that can be reached.
+#[test]
+fn detailed_recovery() {
+    let body = "    def process(self, item):\n        return self.needle(item)\n\n";
+    let code = format!("import os\n\n\nclass DataProcessor:\n{}", body.repeat(2000));
+    let told = detailed(&[("read_file", code)]);
+    assert!(!told.contains("needle"));
+    assert_snapshot!(told, @r#"
+    Error: File content (~31508 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.
+
+    --- Recovery Options ---
+    Tool: read_file | 6005 lines, 126,033 chars (code)
+
+    Structure:
+      - class DataProcessor (line 4)
+      - def process(self, item) (line 5)
+      - def process(self, item) (line 8)
+      - def process(self, item) (line 11)
+      - def process(self, item) (line 14)
+      - def process(self, item) (line 17)
+      - def process(self, item) (line 20)
+      - def process(self, item) (line 23)
+      - def process(self, item) (line 26)
+      - def process(self, item) (line 29)
+      (… 1991 more)
+
+    Commands:
+      • spillgate_search(handle="HANDLE", words=WORDS)
+      • or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)
+    "#);
+}
+
+/// The same for other tools and other kinds.
+#[test]
+fn detailed_recovery_of_other_tools() {
+    let rows: Vec<String> = (0..9000)
+        .map(|id| format!("{{\"id\":{id},\"state\":\"open\"}}"))
+        .collect();
+    let json = format!("[{}]", rows.join(","));
+    let line = "2026-11-21T10:00:01Z INFO worker-17 processed a batch\n";
+    let log = format!(
+        "{}2026-11-21T10:09:01Z ERROR worker-3 lost it\n",
+        line.repeat(3000)
+    );
+    assert_snapshot!(detailed(&[("list_rows", json), ("journal", log)]), @r#"
+    Error: Tool output (~60472 tokens) exceeds maximum allowed tokens (25000). Please ask the tool for less.
+
+    --- Recovery Options ---
+    Tool: list_rows | 1 lines, 241,891 chars (json)
+
+    Structure:
+      - (laid out as 36002 lines)
+      - .[]: array(9,000) of object
+      -   .id: number 0–8999
+      -   .state: string: "open"
+
+    Commands:
+      • spillgate_query(handle="HANDLE", filter=JQ_FILTER)
+      • or, with the same handle: spillgate_search(words=WORDS), spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)
+
+    Error: Tool output (~40511 tokens) exceeds maximum allowed tokens (25000). Please ask the tool for less.
+
+    --- Recovery Options ---
+    Tool: journal | 3002 lines, 162,044 chars (log)
+
+    Structure:
+      - levels: ERROR 1, INFO 3,000
+      - from 2026-11-21T10:00:01Z to 2026-11-21T10:09:01Z
+      - 3,000× (line 1) <*> INFO worker-<*> processed a batch
+      - 1× (line 3001) <*> ERROR worker-<*> lost it
+
+    Commands:
+      • spillgate_search(handle="HANDLE", words=WORDS)
+      • or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)
+    "#);
+}
+
+/// They never cost more than half of what they stand for.
+#[test]
+fn detailed_recovery_of_little_is_none() {
+    let offloader = with_rule(Rule {
+        profile: Some(Profile::Reject),
+        max_tokens: Some(10),
+        detailed_recovery: Some(true),
+        ..Rule::default()
+    });
+    let error = shown(&offloader, "journal", &"a line of it\n".repeat(12)).unwrap();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(
+        error.contains("or look into what was stored: spillgate_"),
+        "{error}"
+    );
+}

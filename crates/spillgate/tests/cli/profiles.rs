@@ -161,6 +161,56 @@ fn reject_shows_numbers_and_no_data() {
 }
 
 #[test]
+fn reject_says_what_is_there_where_it_is_told_to() {
+    let tool = Tool::new();
+    let file = tool.home().join("c.toml");
+    let toml = "profile = \"reject\"\n[tools.journal]\ndetailed_recovery = true\n";
+    fs::write(&file, toml).unwrap();
+    let file = file.to_str().unwrap();
+    let put = |name: &str, more: &[&str], variable: &str| {
+        let args = ["put", "--json", "--config", file, "--tool", name];
+        let mut command = tool.command(&[&args, more].concat());
+        command.env("SPILLGATE_DETAILED_RECOVERY", variable);
+        let object: Value =
+            serde_json::from_slice(&feed(command, log(3000).as_bytes()).stdout).unwrap();
+        assert_eq!(object["offloaded"], true, "{object}");
+        text(&object).replace(object["handle"].as_str().unwrap(), "HANDLE")
+    };
+    for (name, more, variable, is_told) in [
+        ("journal", &[][..], "", true),
+        ("journal", &[], "false", true),
+        ("other", &[], "", false),
+        ("other", &[], "true", true),
+        ("other", &["--detailed-recovery"], "", true),
+        ("journal", &["--profile", "handle"], "true", false),
+    ] {
+        let shown = put(name, more, variable);
+        let has_block = shown.contains("\n\n--- Recovery Options ---\nTool: ");
+        assert_eq!(has_block, is_told, "{name} {more:?} {variable}: {shown}");
+    }
+    assert_snapshot!(put("journal", &[], ""), @"
+    Error: Tool output (~47478 tokens) exceeds maximum allowed tokens (25000). Please ask the tool for less.
+
+    --- Recovery Options ---
+    Tool: journal | 3001 lines, 189,914 chars (log)
+
+    Structure:
+      - levels: ERROR 1, INFO 2,999
+      - from 2026-11-21T10:00:00Z to 2026-11-21T10:49:59Z
+      - 2,999× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
+      - 1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
+
+    Commands:
+      • spillgate search HANDLE WORDS
+      • or, likewise: grep HANDLE REGEX, read HANDLE --start LINE --lines N
+    ");
+    let mut command = tool.command(&["put", "--json"]);
+    command.env("SPILLGATE_DETAILED_RECOVERY", "perhaps");
+    let wrong: Value = serde_json::from_slice(&feed(command, b"").stdout).unwrap();
+    assert_snapshot!(text(&json!({"text": wrong["error"]["message"]})), @r#"SPILLGATE_DETAILED_RECOVERY = "perhaps" is neither true nor false"#);
+}
+
+#[test]
 fn a_template_of_ones_own_for_one_tool() {
     let tool = Tool::new();
     let config = tool.home().join("c.toml");

@@ -101,10 +101,18 @@ class Model:
         return tool and (tool, step.filled(so_far))
 
 
+def counted(body: dict[str, Any]) -> int:
+    """Tokens of a request's messages, about: agents decide by it what is too large."""
+    return len(json.dumps(body.get("messages"))) // 4
+
+
 def offered(body: dict[str, Any]) -> list[Offered]:
     """The tools of a request; Codex packs those of a server into a namespace."""
     found = []
-    for tool in body.get("tools") or []:
+    items = body.get("input") if isinstance(body.get("input"), list) else []
+    # To some models Codex tells its tools among the messages.
+    more = [tool for item in items if item.get("type") == "additional_tools" for tool in item["tools"]]
+    for tool in [*(body.get("tools") or []), *more]:
         inner = tool["tools"] if tool.get("type") == "namespace" else [tool]
         space = tool["name"] if tool.get("type") == "namespace" else None
         found += [Offered(one.get("name", ""), space, one) for one in inner]
@@ -118,7 +126,8 @@ def results(body: dict[str, Any]) -> list[str]:
         blocks = message["content"] if isinstance(message["content"], list) else []
         found += [plain(b.get("content")) for b in blocks if b.get("type") == "tool_result"]
     items = body.get("input") if isinstance(body.get("input"), list) else []
-    found += [plain(i["output"]) for i in items or [] if i.get("type") == "function_call_output"]
+    kinds = ("function_call_output", "custom_tool_call_output")
+    found += [plain(i["output"]) for i in items or [] if i.get("type") in kinds]
     return found
 
 
@@ -151,7 +160,7 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.body() or b"{}")
         match self.path.partition("?")[0].rsplit("/v1", 1)[-1]:
             case "/messages/count_tokens":
-                self.json({"input_tokens": 10})
+                self.json({"input_tokens": counted(body)})
             case "/messages":
                 self.script.requests.append(body)
                 self.play(body, anthropic(body, self.script))
@@ -242,6 +251,10 @@ def responses(body: dict[str, Any], model: Model) -> Iterator[dict[str, Any]]:
             "arguments": json.dumps(arguments),
             "status": "completed",
         }
+        if tool.definition.get("type") == "custom":
+            # Its input is a text of its own, not JSON.
+            del item["arguments"]
+            item |= {"type": "custom_tool_call", "input": arguments["input"]}
         if tool.space:
             item["namespace"] = tool.space
     else:

@@ -1,0 +1,139 @@
+//! What is in a text that was refused?
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use spillgate_artifact::{ContentKind, Layout, Stats, TokenBudget, Tokens, ViewFacts};
+use spillgate_measure::{SAMPLE_BYTES, Sample, Tokenizer, classify};
+use spillgate_outline::{Line, outline, within};
+use spillgate_view::{Indexer, View};
+
+/// Definitions that are named (seed 004's system), and lines of other outlines.
+const ENTRIES: usize = 10;
+
+/// Tokens of an outline that is not a list of definitions.
+const OUTLINE_TOKENS: u64 = 220;
+
+/// What is in a text: its definitions or headings, or the first lines of its outline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Structure {
+    /// What it is.
+    pub kind: ContentKind,
+    /// What is named, in the order of the text.
+    pub entries: Vec<Entry>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+/// A line about something in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is, from the text: anything may stand in it.
+    pub text: String,
+    /// Where it begins, from 1, where that is known.
+    pub line: Option<u64>,
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        match self.line {
+            Some(line) => write!(f, " (line {line})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Structure {
+    /// That of a text in memory, whole or its beginning: then what stands behind its
+    /// last newline is not looked at.
+    pub fn of_text(mut text: Vec<u8>, is_whole: bool) -> io::Result<Self> {
+        if !is_whole && let Some(end) = memchr::memrchr(b'\n', &text) {
+            text.truncate(end + 1);
+        }
+        let head = &text[..text.len().min(SAMPLE_BYTES)];
+        let kind = classify(Sample {
+            head,
+            complete: is_whole && head.len() == text.len(),
+        });
+        let mut indexer = Indexer::as_is(Layout::AsIs);
+        indexer.feed(&text);
+        let bytes = text.len() as u64;
+        let view = View::new(Arc::new(text), indexer.finish(), Layout::AsIs);
+        let facts = ViewFacts {
+            bytes,
+            lines: view.lines(),
+            longest_line: 0,
+            is_raw: true,
+            layout: Layout::AsIs,
+            prelude: 0,
+        };
+        let stats = Stats {
+            bytes,
+            lines: view.lines(),
+            chars: bytes,
+            tokens: Tokens::estimated(bytes / 4),
+            kind,
+        };
+        Ok(Self::of(outline(&view, &facts, &stats)?, kind))
+    }
+
+    /// That of a text whose outline is made.
+    #[must_use]
+    pub fn of(outlined: Vec<Line>, kind: ContentKind) -> Self {
+        match kind {
+            ContentKind::Code | ContentKind::Markdown => Self::of_places(&outlined, kind),
+            _ => {
+                let counter = Tokenizer::Heuristic.counter();
+                let lines = within(outlined, TokenBudget::new(OUTLINE_TOKENS), &*counter);
+                let more = lines.len().saturating_sub(ENTRIES);
+                let entries = lines.into_iter().take(ENTRIES).map(|line| Entry {
+                    text: line.strip_prefix("  ").unwrap_or(&line).to_owned(),
+                    line: None,
+                });
+                Self {
+                    kind,
+                    entries: entries.collect(),
+                    more,
+                }
+            }
+        }
+    }
+
+    /// The outermost definitions or headings.
+    fn of_places(outlined: &[Line], kind: ContentKind) -> Self {
+        let all: Vec<(usize, Entry)> = outlined
+            .iter()
+            .filter_map(|line| Some((line.rank, placed(&line.text)?)))
+            .collect();
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_key(|&at| all[at].0);
+        order.truncate(ENTRIES);
+        order.sort_unstable();
+        Self {
+            kind,
+            entries: order.iter().map(|&at| all[at].1.clone()).collect(),
+            more: counted(outlined).unwrap_or(0).max(all.len()) - order.len(),
+        }
+    }
+}
+
+/// How many there are in all, where the outline does not name each: `  2,001
+/// definitions` (what it names begins with a line's number and a colon).
+fn counted(outlined: &[Line]) -> Option<usize> {
+    let mut counts = outlined.iter().filter_map(|line| {
+        let count = line.text.trim().strip_suffix(" definitions")?;
+        count.replace([',', '≈'], "").parse().ok()
+    });
+    counts.next()
+}
+
+/// `  12: class A` is `class A`, line 12.
+fn placed(line: &str) -> Option<Entry> {
+    let (number, text) = line.trim_start().split_once(": ")?;
+    Some(Entry {
+        text: text.to_owned(),
+        line: Some(number.parse().ok()?),
+    })
+}
