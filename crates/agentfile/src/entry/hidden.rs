@@ -21,6 +21,10 @@ const WORDS: &str = "key|token|secret|passw|auth|cookie|credential|signature";
 /// Words that are names of secrets where they stand alone: `pat` is in `path`, too.
 const WHOLE: [&str; 4] = ["pat", "pass", "pw", "pwd"];
 
+/// Keys of ours that look like names of secrets, and are a number and names of
+/// variables.
+const HARMLESS: [&str; 2] = ["maxTokens", "passEnv"];
+
 /// What may stand before a secret.
 const SCHEMES: &str = "bearer|basic|token|apikey";
 
@@ -68,6 +72,9 @@ fn is_secret_name(name: &str) -> bool {
     static WORD: LazyLock<Regex> = LazyLock::new(|| pattern("[A-Z]?[a-z]+|[A-Z]+"));
     let lower = name.to_lowercase();
     let mut words = WORD.find_iter(name);
+    if HARMLESS.contains(&&*crate::node::camel(name)) {
+        return false;
+    }
     WORDS.split('|').any(|word| lower.contains(word))
         || words.any(|word| WHOLE.contains(&&*word.as_str().to_lowercase()))
 }
