@@ -18,7 +18,7 @@ use crate::resources::Era;
 use crate::seen::own_call_span;
 use crate::session::Session;
 use crate::several::result_frame;
-use crate::tools::{self, TOOL_OUTPUT, Tools};
+use spillgate_retrieval::{self as retrieval, TOOL_OUTPUT, Tools};
 
 impl Session {
     /// Whether a call is for a tool of ours.
@@ -31,7 +31,7 @@ impl Session {
         let gateway = self.hub().gateway();
         let store = gateway.offloader.store();
         self.own.server_is_one()
-            && tools::handle_of(arguments).is_none_or(|handle| store.manifest(handle).is_err())
+            && retrieval::handle_of(arguments).is_none_or(|handle| store.manifest(handle).is_err())
     }
 
     /// Answers a call of one of our tools.
@@ -42,7 +42,9 @@ impl Session {
         params: &CallParams<'_>,
         headers: &[(String, String)],
     ) {
-        self.hub().metrics().own_call(&params.name, &tools::NAMES);
+        self.hub()
+            .metrics()
+            .own_call(&params.name, &retrieval::NAMES);
         let span = own_call_span(&key, &params.name, params, self.hub().traces(), headers);
         let cancelled = self.own_calls.begin(&key);
         let session = Arc::clone(self);

@@ -11,7 +11,7 @@ use spillgate_query::Engine;
 use spillgate_wire::{Opener, ServerSpec};
 
 use crate::ListTools;
-use crate::tools::Tools;
+use spillgate_retrieval::Tools;
 
 /// A server that has said nothing of a request for so long is given up, unless
 /// configured otherwise: longer than clients wait, so that only what nobody

@@ -14,7 +14,7 @@ use spillgate_store::{Receipt, StoreError};
 use crate::blocks::Form;
 use crate::results::Found;
 use crate::shown::{self, Stored};
-use crate::tools::RETRIEVAL_MARK;
+use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_wire::Splice;
 use spillgate_wire::span_in;
 

@@ -54,7 +54,6 @@ mod shown;
 mod spooled;
 mod standard;
 mod tasks;
-mod tools;
 mod twins;
 mod unsound;
 mod upstream;

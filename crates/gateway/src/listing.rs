@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::fixture::{offloader, offloader_with};
     use crate::own::ListTools;
-    use crate::tools::{Extraction, definitions, listed};
+    use spillgate_retrieval::{Extraction, definitions, listed};
     use spillgate_wire::messages;
 
     fn own() -> OwnTools {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use spillgate_extract::Extractor;
 use spillgate_offload::{Offloader, Policy, Profile};
 
-use crate::tools::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions, listed};
+use spillgate_retrieval::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions, listed};
 
 /// When the gateway lists its own tools (SPEC 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

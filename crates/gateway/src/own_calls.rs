@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use spillgate_wire::Key;
 
 use crate::locked;
-use crate::tools::{QUERY, TOOL_OUTPUT};
+use spillgate_retrieval::{QUERY, TOOL_OUTPUT};
 
 /// jq filters that run at once; each may take 2 GiB and a processor for ten
 /// seconds.

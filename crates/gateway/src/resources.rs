@@ -20,8 +20,8 @@ use crate::blocks::{Block, Form, Kind};
 use crate::capabilities::Greeting;
 use crate::members::Members;
 use crate::results::Found;
-use crate::tools::{READ, RETRIEVAL_MARK};
 use crate::uri::{SCHEME, Uri};
+use spillgate_retrieval::{READ, RETRIEVAL_MARK};
 
 /// Bytes of a stored result from which a block is served: all of them are in
 /// memory meanwhile.

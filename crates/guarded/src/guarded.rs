@@ -56,7 +56,14 @@ impl Guarded {
         all.extend(rules.shell.as_ref().map(execute_shell::definition));
         all.extend(rules.web.is_some().then(|| web_fetch::definition(rules)));
         all.extend(rules.search.is_some().then(web_search::definition));
+        all.retain(|tool| self.has(tool.name));
         all
+    }
+
+    /// Whether a tool is one of those that the rules allow.
+    fn has(&self, name: &str) -> bool {
+        let only = &self.shared.rules.only;
+        TOOLS.contains(&name) && (only.is_empty() || only.iter().any(|one| one == name))
     }
 
     /// Answers a call. Dropping the future stops what it does: a command with all that
@@ -65,13 +72,14 @@ impl Guarded {
         let shared = &self.shared;
         let arguments = Arguments::from(arguments);
         let reply = match name {
+            _ if !self.has(name) => Err(self.unknown(name)),
             "read_file" => self.blocking(arguments, read_file::call).await,
             "grep_content" => self.blocking(arguments, grep_content::call).await,
             "glob_files" => self.blocking(arguments, glob_files::call).await,
             "execute_shell" => execute_shell::call(shared, &arguments).await,
             "web_fetch" => web_fetch::call(shared, &arguments).await,
             "web_search" => web_search::call(shared, &arguments).await,
-            _ => Err(unknown(name)),
+            _ => Err(self.unknown(name)),
         };
         reply.into()
     }
@@ -89,12 +97,13 @@ impl Guarded {
         let ended = work.await;
         ended.unwrap_or_else(|_| Err(Refused::new("the tool broke down; this is our fault")))
     }
-}
 
-fn unknown(name: &str) -> Refused {
-    let name = spillgate_view::clip(name, 60);
-    Refused::new(format!(
-        "Tool '{name}' not found. There are {}.",
-        TOOLS.join(", ")
-    ))
+    fn unknown(&self, name: &str) -> Refused {
+        let there: Vec<&str> = self.definitions().iter().map(|tool| tool.name).collect();
+        Refused::new(format!(
+            "Tool '{}' not found. There are {}.",
+            spillgate_view::clip(name, 60),
+            there.join(", ")
+        ))
+    }
 }

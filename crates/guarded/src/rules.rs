@@ -11,6 +11,8 @@ pub const MAX_TOKENS: u64 = 25_000;
 /// What holds for all tools of a [`Guarded`](crate::Guarded).
 #[derive(Debug, Clone)]
 pub struct Rules {
+    /// The names of the tools that there are; none are all that can work.
+    pub only: Vec<String>,
     /// Tokens (bytes / 4, rounded down) over which an answer is refused.
     pub max_tokens: u64,
     /// What becomes of a command's output or a page that is too much.
@@ -32,6 +34,7 @@ impl Default for Rules {
     /// Everything that needs no settings.
     fn default() -> Self {
         Self {
+            only: Vec::new(),
             max_tokens: MAX_TOKENS,
             on_overflow: OnOverflow::default(),
             detailed_recovery: false,

@@ -15,6 +15,7 @@ use crate::agent_args::Agent;
 use crate::client_args::{Doctor, Unwrap, Wrap};
 use crate::server_args::{Auth, Mcp};
 use crate::tool_output::parse_targets;
+use crate::tools_args::Tools;
 
 /// Keeps oversized tool outputs out of a language model's context and loses
 /// none of them.
@@ -112,6 +113,8 @@ pub(crate) enum Command {
     Mcp(Mcp),
     /// Log in at an MCP server behind HTTP that asks for it (OAuth)
     Auth(Auth),
+    /// Be an MCP server with tools for files, commands and the web that cannot overflow
+    Tools(Box<Tools>),
     /// Be an MCP server that reads and greps files below a directory, and no others
     FsMcp(FsMcp),
     /// Put the servers of an MCP client's configuration behind the gateway

@@ -8,6 +8,7 @@ mod clients;
 mod cmd;
 mod config_file;
 mod failure;
+mod guarded_settings;
 mod layers;
 mod logs;
 mod models;
@@ -18,6 +19,7 @@ mod server_args;
 mod servers;
 mod settings;
 mod tool_output;
+mod tools_args;
 mod traces;
 mod wiring;
 
@@ -84,6 +86,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Agent(agent) => cmd::agent::agent(&args.common, agent, out),
         Command::Mcp(mcp) => cmd::mcp::mcp(&args.common, mcp),
         Command::Auth(auth) => cmd::auth::auth(&args.common, auth, out),
+        Command::Tools(tools) => cmd::tools::tools(&args.common, tools, out),
         Command::FsMcp(fs_mcp) => cmd::fs_mcp::fs_mcp(&args.common, fs_mcp),
         Command::Wrap(wrap) => cmd::wrap::wrap(&args.common, wrap, out),
         Command::Unwrap(unwrap) => cmd::unwrap::unwrap(unwrap, out),

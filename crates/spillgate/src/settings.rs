@@ -17,6 +17,7 @@ use spillgate_store::SyncWhen;
 use crate::args::LimitArgs;
 use crate::config_file::Places;
 use crate::failure::{Failure, Fault};
+use crate::guarded_settings::GuardedSettings;
 use crate::servers::ServerSettings;
 use crate::tool_output::ToolOutput;
 
@@ -88,6 +89,9 @@ pub(crate) struct Settings {
     /// The HTTP front of `mcp --http`.
     #[serde(default)]
     pub(crate) http: FrontSettings,
+    /// The guarded tools.
+    #[serde(default)]
+    pub(crate) guarded: GuardedSettings,
     /// Where the file says what it says.
     #[serde(skip)]
     pub(crate) places: Places,
@@ -238,6 +242,7 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         providers: BTreeMap::new(),
         models: BTreeMap::new(),
         http: FrontSettings::default(),
+        guarded: GuardedSettings::default(),
         places: Places::default(),
     })
 }

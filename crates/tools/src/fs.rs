@@ -12,27 +12,18 @@ use rmcp::model::{
     ToolAnnotations,
 };
 use rmcp::service::RequestContext;
-use rmcp::transport::io::stdio;
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use spillgate_artifact::TokenBudget;
 use spillgate_files::{Answer, FileTools, Root};
 use spillgate_measure::TokenCounter;
 
-/// A server could not begin or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum ToolsError {
-    /// The client and the server did not come to terms.
-    #[error("the MCP session could not begin: {0}")]
-    Begin(String),
-    /// The server broke down.
-    #[error("the MCP session broke off: {0}")]
-    Broken(String),
-}
+use crate::ToolsError;
+use crate::stdio::serve;
 
 /// Serves `Read` and `Grep` over `root` on standard input and output until the
 /// client goes. An answer costs at most `budget`, as `counter` counts.
-pub async fn serve_stdio(
+pub async fn serve_files(
     root: Root,
     budget: TokenBudget,
     counter: Arc<dyn TokenCounter>,
@@ -44,16 +35,7 @@ pub async fn serve_stdio(
             counter,
         },
     };
-    let service = server.serve(stdio()).await;
-    let service = match service {
-        Ok(service) => service,
-        // A client that asks for nothing has nothing to complain of.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(ToolsError::Begin(error.to_string())),
-    };
-    let ended = service.waiting().await;
-    ended.map_err(|error| ToolsError::Broken(error.to_string()))?;
-    Ok(())
+    serve(server).await
 }
 
 /// The two tools as a server.

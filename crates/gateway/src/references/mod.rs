@@ -19,9 +19,9 @@ use spillgate_query::Engine;
 use spillgate_wire::{Splice, span_in};
 
 use crate::locked;
-use crate::tools::result_of;
 use check::{Given, fitted};
 use find::{KEY, Place, places};
+use spillgate_retrieval::result_of;
 
 /// What a tool's description ends with where references are allowed: at most 40
 /// tokens.

@@ -7,7 +7,7 @@ use spillgate_offload::{Offloader, RetrieveError};
 use spillgate_query::{Engine, Query, query};
 
 use super::find::{Part, Reference};
-use crate::tools::told;
+use spillgate_retrieval::told;
 
 /// What is put in the place of a reference, as JSON.
 pub(super) fn value(

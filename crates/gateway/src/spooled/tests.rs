@@ -14,7 +14,7 @@ use spillgate_wire::{Frame, Intake};
 
 use super::*;
 use crate::fixture::{offloader, offloader_with, without_handles};
-use crate::tools::RETRIEVAL_MARK;
+use spillgate_retrieval::RETRIEVAL_MARK;
 
 fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();

@@ -2,7 +2,7 @@
 
 use spillgate_artifact::TokenBudget;
 use spillgate_files::Root;
-use spillgate_tools::serve_stdio;
+use spillgate_tools::serve_files;
 
 use crate::args::{Common, FsMcp, LimitArgs};
 use crate::failure::{Failure, Fault};
@@ -22,7 +22,7 @@ pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let served = runtime.block_on(serve_stdio(
+    let served = runtime.block_on(serve_files(
         root,
         TokenBudget::new(budget),
         settings.tokenizer.counter(),

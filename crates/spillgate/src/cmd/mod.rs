@@ -24,6 +24,7 @@ pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod tools;
 mod trace;
 pub(crate) mod unwrap;
 pub(crate) mod wrap;

@@ -34,3 +34,4 @@ mod settings;
 mod shapes;
 mod stalls;
 mod tool;
+mod tools;

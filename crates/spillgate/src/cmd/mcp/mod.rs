@@ -13,6 +13,7 @@ use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Hub, Server, own_tools};
 use spillgate_offload::{Door, Offloader};
+use spillgate_retrieval::Tools;
 use spillgate_wire::{HttpServer, Intake, ServerCommand, ServerSpec, Via, Ways};
 use tokio::runtime::{Builder, Runtime};
 
@@ -233,6 +234,20 @@ fn extractor(house: &House) -> Result<Option<Extractor>, Failure> {
     let offloader = house.offloader.clone();
     let extraction = settings.extraction.clone();
     Ok(Some(Extractor::new(offloader, model, extraction)))
+}
+
+/// The tools that look into what is stored, as they are behind a server that stores, and
+/// the names of those that it lists.
+pub(crate) fn retrieval(house: &House) -> Result<(Tools, Vec<&'static str>), Failure> {
+    let extractor = extractor(house)?;
+    let listed = own_tools(&house.policy()?, extractor.as_ref());
+    let tools = Tools {
+        offloader: behind_the_gateway(house, extractor.as_ref())?,
+        page: house.gateway_page(),
+        engine: crate::cmd::query::engine()?,
+        extractor,
+    };
+    Ok((tools, listed))
 }
 
 fn behind_the_gateway(house: &House, extractor: Option<&Extractor>) -> Result<Offloader, Failure> {

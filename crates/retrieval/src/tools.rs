@@ -1,7 +1,4 @@
-//! The gateway's own tools: looking into what was stored.
-
-mod arguments;
-mod definitions;
+//! Who answers a call of one of our tools?
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,18 +9,15 @@ use spillgate_offload::{Offloader, RetrieveError};
 use spillgate_query::{Engine, Query, QueryNext};
 use spillgate_search::SearchQuery;
 
-use arguments::{Arguments, quoted};
-pub(crate) use definitions::{
-    CONTINUE, Extraction, NAMES, QUERY, READ, TOOL_OUTPUT, definitions, listed,
-};
-use definitions::{GREP, SEARCH};
+use crate::arguments::{Arguments, quoted};
+use crate::definitions::{CONTINUE, GREP, QUERY, READ, SEARCH, TOOL_OUTPUT};
 
 /// Marks results of ours, so that a Spillgate in front of this one does not
 /// offload a retrieval (SPEC 2, invariant 5).
-pub(crate) const RETRIEVAL_MARK: &str = "spillgate/retrieval";
+pub const RETRIEVAL_MARK: &str = "spillgate/retrieval";
 
 /// How the names of our tools begin; `get_continuation` is the seed's.
-pub(crate) const PREFIX: &str = "spillgate_";
+pub const PREFIX: &str = "spillgate_";
 
 /// Lines that `tail` gives unless told.
 const TAIL: u64 = 40;
@@ -32,26 +26,26 @@ const TAIL: u64 = 40;
 const MATCHES: usize = 50;
 
 /// The handle that a call names, if it is one.
-pub(crate) fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
+pub fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
     Arguments::parse(arguments).handle().ok()
 }
 
 /// What the tools work with.
 #[derive(Debug, Clone)]
-pub(crate) struct Tools {
+pub struct Tools {
     /// What stores, and finds again.
-    pub(crate) offloader: Offloader,
+    pub offloader: Offloader,
     /// What a page may cost unless a call says otherwise.
-    pub(crate) page: TokenBudget,
+    pub page: TokenBudget,
     /// What runs jq filters.
-    pub(crate) engine: Engine,
+    pub engine: Engine,
     /// What answers `tool_output`.
-    pub(crate) extractor: Option<Extractor>,
+    pub extractor: Option<Extractor>,
 }
 
 impl Tools {
     /// The result of a call of one of our tools, as JSON.
-    pub(crate) fn call(&self, tool: &str, arguments: Option<&RawValue>) -> String {
+    pub fn call(&self, tool: &str, arguments: Option<&RawValue>) -> String {
         let arguments = Arguments::parse(arguments);
         let answer = match tool {
             READ => self.read(&arguments),
@@ -66,11 +60,7 @@ impl Tools {
 
     /// The result of a call of `tool_output`, as JSON: what is wrong is said in
     /// the seed's envelopes.
-    pub(crate) async fn tool_output(
-        &self,
-        arguments: Option<&RawValue>,
-        watch: &dyn Watch,
-    ) -> String {
+    pub async fn tool_output(&self, arguments: Option<&RawValue>, watch: &dyn Watch) -> String {
         let Some(extractor) = &self.extractor else {
             return result_of(Err(unknown(TOOL_OUTPUT)));
         };
@@ -222,7 +212,7 @@ impl Tools {
 }
 
 /// An answer, or what is wrong, as a tool's result.
-pub(crate) fn result_of(answer: Result<String, String>) -> String {
+pub fn result_of(answer: Result<String, String>) -> String {
     let is_error = answer.is_err();
     let text = answer.unwrap_or_else(|message| message);
     let mut result = json!({
@@ -253,7 +243,7 @@ fn again(pattern: &str, name: &str) -> String {
 
 /// An error as the model is told it: bounded, for it may quote the caller. What
 /// is wrong with a pattern stands at the end.
-pub(crate) fn told(error: RetrieveError) -> String {
+pub fn told(error: RetrieveError) -> String {
     const LONGEST_END: usize = 300;
     let message = match error {
         RetrieveError::Store(spillgate_store::StoreError::Absent { handle, why }) => {
@@ -277,7 +267,7 @@ mod tests {
     use spillgate_testkit::log;
 
     use super::*;
-    use crate::fixture::{offloader, stored, without_handles};
+    use crate::fixture::{offloader, stored};
 
     /// The tools; there is no program that would run filters.
     fn tools(offloader: &Offloader) -> Tools {
@@ -292,8 +282,9 @@ mod tests {
         }
     }
 
-    /// The text of an answer; errors begin with `error: `.
+    /// The text of an answer, the handle as `HANDLE`; errors begin with `error: `.
     fn answer(offloader: &Offloader, tool: &str, arguments: &Value) -> String {
+        let handle = arguments["handle"].as_str().unwrap_or_default().to_owned();
         let arguments = serde_json::value::to_raw_value(arguments).unwrap();
         let result = tools(offloader).call(tool, Some(&arguments));
         let result: Value = serde_json::from_str(&result).unwrap();
@@ -304,7 +295,11 @@ mod tests {
         } else {
             ""
         };
-        without_handles(&format!("{fault}{text}"))
+        let told = format!("{fault}{text}");
+        match handle.parse::<Handle>() {
+            Ok(_) => told.replace(&handle, "HANDLE"),
+            Err(_) => told,
+        }
     }
 
     #[test]

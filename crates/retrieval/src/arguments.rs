@@ -13,10 +13,10 @@ const LONGEST_QUOTED: usize = 60;
 
 /// A call's arguments, taken as they are meant: numbers as strings, 0 for "not
 /// set", and arguments that nobody declared are all seen from models (SPEC 2.6).
-pub(super) struct Arguments(Map<String, Value>);
+pub(crate) struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    pub(super) fn parse(arguments: Option<&RawValue>) -> Self {
+    pub(crate) fn parse(arguments: Option<&RawValue>) -> Self {
         let parsed = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
         Self(match parsed {
             Some(Value::Object(members)) => members,
@@ -24,7 +24,7 @@ impl Arguments {
         })
     }
 
-    pub(super) fn handle(&self) -> Result<Handle, String> {
+    pub(crate) fn handle(&self) -> Result<Handle, String> {
         let text = self
             .text("handle")
             .ok_or("`handle` is missing: give the one that a [spillgate] message names")?;
@@ -32,7 +32,7 @@ impl Arguments {
             .map_err(|error: spillgate_artifact::HandleError| error.to_string())
     }
 
-    pub(super) fn text(&self, name: &str) -> Option<String> {
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
         match self.0.get(name)? {
             Value::String(text) if text.is_empty() => None,
             Value::String(text) => Some(text.clone()),
@@ -41,7 +41,7 @@ impl Arguments {
         }
     }
 
-    pub(super) fn flag(&self, name: &str) -> bool {
+    pub(crate) fn flag(&self, name: &str) -> bool {
         match self.0.get(name) {
             Some(Value::Bool(set)) => *set,
             Some(Value::String(text)) => {
@@ -54,7 +54,7 @@ impl Arguments {
     }
 
     /// Those of the named flags and numbers that are set, for another call.
-    pub(super) fn repeated<const N: usize>(&self, names: [&str; N]) -> String {
+    pub(crate) fn repeated<const N: usize>(&self, names: [&str; N]) -> String {
         let set = names.into_iter().filter_map(|name| {
             let number = self
                 .number(name)
@@ -69,7 +69,7 @@ impl Arguments {
 
     /// A value as it was written, without the quotes of a string; `None` where
     /// nothing is meant by it.
-    pub(super) fn spelled(&self, name: &str) -> Option<String> {
+    pub(crate) fn spelled(&self, name: &str) -> Option<String> {
         let given = match self.0.get(name)? {
             Value::Null => return None,
             Value::String(text) => text.trim().to_owned(),
@@ -78,7 +78,7 @@ impl Arguments {
         Some(given).filter(|given| !given.is_empty())
     }
 
-    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, String> {
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, String> {
         let Some(given) = self.spelled(name) else {
             return Ok(None);
         };
@@ -90,7 +90,7 @@ impl Arguments {
         })
     }
 
-    pub(super) fn budget(&self, page: TokenBudget) -> Result<TokenBudget, String> {
+    pub(crate) fn budget(&self, page: TokenBudget) -> Result<TokenBudget, String> {
         let asked = self.number("max_tokens")?.filter(|&tokens| tokens > 0);
         let most = MOST_PAGE_TOKENS.max(page.get());
         Ok(asked.map_or(page, |tokens| TokenBudget::new(tokens.min(most))))
@@ -98,6 +98,6 @@ impl Arguments {
 }
 
 /// What a caller sent, as far as an error repeats it.
-pub(super) fn quoted(given: &str) -> String {
+pub(crate) fn quoted(given: &str) -> String {
     given.chars().take(LONGEST_QUOTED).collect()
 }

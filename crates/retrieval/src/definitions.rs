@@ -1,27 +1,30 @@
-//! What do the gateway's own tools look like in `tools/list`?
+//! What do our own tools look like in `tools/list`?
 //!
 //! Every word is paid for in every request of every session, so there are few:
 //! at most 500 tokens for all of them together (SPEC 4.1).
 
 use serde_json::{Value, json};
 
-/// The tools' names.
-pub(crate) const READ: &str = "spillgate_read";
-pub(crate) const GREP: &str = "spillgate_grep";
-pub(crate) const QUERY: &str = "spillgate_query";
-pub(crate) const SEARCH: &str = "spillgate_search";
+/// Lines or bytes of a stored output.
+pub const READ: &str = "spillgate_read";
+/// Lines of a stored output by a regular expression.
+pub const GREP: &str = "spillgate_grep";
+/// A jq filter over it.
+pub const QUERY: &str = "spillgate_query";
+/// Its passages for words.
+pub const SEARCH: &str = "spillgate_search";
 /// Seed 002's tool, listed where its profile is in use.
-pub(crate) const CONTINUE: &str = "get_continuation";
+pub const CONTINUE: &str = "get_continuation";
 
 /// Seeds 000's and 001's tool.
-pub(crate) const TOOL_OUTPUT: &str = "tool_output";
+pub const TOOL_OUTPUT: &str = "tool_output";
 
 /// All of them.
-pub(crate) const NAMES: [&str; 6] = [READ, GREP, QUERY, SEARCH, CONTINUE, TOOL_OUTPUT];
+pub const NAMES: [&str; 6] = [READ, GREP, QUERY, SEARCH, CONTINUE, TOOL_OUTPUT];
 
 /// How `tool_output` is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extraction {
+pub enum Extraction {
     /// Every message names it and nothing else (the `handle` profile): its
     /// schema is as the seed has it.
     Seed,
@@ -32,7 +35,7 @@ pub(crate) enum Extraction {
 /// The tools that are listed, in their order: the most that 500 tokens hold.
 /// `tool_output` stands in the place of `spillgate_search`, whose work one of
 /// its modes does, and with `get_continuation` in that of `spillgate_grep`, too.
-pub(crate) fn listed(continuation: bool, extraction: bool) -> Vec<&'static str> {
+pub fn listed(continuation: bool, extraction: bool) -> Vec<&'static str> {
     match (continuation, extraction) {
         (false, false) => vec![READ, GREP, QUERY, SEARCH],
         (true, false) => vec![READ, GREP, QUERY, SEARCH, CONTINUE],
@@ -42,7 +45,7 @@ pub(crate) fn listed(continuation: bool, extraction: bool) -> Vec<&'static str> 
 }
 
 /// Their definitions.
-pub(crate) fn definitions(names: &[&str], extraction: Extraction) -> Vec<Value> {
+pub fn definitions(names: &[&str], extraction: Extraction) -> Vec<Value> {
     let mut all = ours();
     all.push(get_continuation());
     all.push(tool_output(extraction));

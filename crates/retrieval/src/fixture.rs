@@ -1,0 +1,30 @@
+//! What do this crate's tests share?
+
+use std::sync::Arc;
+
+use spillgate_artifact::{Handle, Origin};
+use spillgate_measure::Tokenizer;
+use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy};
+use spillgate_store::MemoryStore;
+use spillgate_testkit::StoppedClock;
+
+/// An offloader with the default limits that keeps in memory.
+pub(crate) fn offloader() -> Offloader {
+    Offloader::new(
+        Arc::new(MemoryStore::default()),
+        Policy::default(),
+        Tokenizer::Heuristic.counter(),
+        Door::gateway(),
+        Arc::new(StoppedClock::default()),
+        Arc::new(NoLedger),
+    )
+}
+
+/// The handle of `text`, stored as a tool's output.
+pub(crate) fn stored(offloader: &Offloader, text: &str) -> Handle {
+    let outcome = offloader.stream(Origin::tool("cat"), &mut text.as_bytes(), &mut |_| {});
+    match outcome.unwrap() {
+        Outcome::Offloaded(stored) => stored.receipt.handle(),
+        other => panic!("not stored: {other:?}"),
+    }
+}

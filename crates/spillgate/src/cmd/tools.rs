@@ -1,0 +1,170 @@
+//! `spillgate tools`: the guarded tools, as an MCP server or called by hand.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use spillgate_artifact::Origin;
+use spillgate_guarded::{Answer, Body, Guarded, OnOverflow, Workspace};
+use spillgate_offload::{Offloader, Rule};
+use spillgate_tools::{Offloading, offloaded, serve_guarded};
+use tokio::runtime::Builder;
+
+use super::mcp;
+use crate::args::{Common, LimitArgs};
+use crate::failure::{Failure, Fault};
+use crate::guarded_settings::{GuardedSettings, Places};
+use crate::logs::log_to_stderr;
+use crate::output::Output;
+use crate::tools_args::Tools;
+use crate::wiring::House;
+
+pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, Failure> {
+    log_to_stderr("warn");
+    let house = House::for_gateway(common, &LimitArgs::default())?;
+    let settings = over(house.settings.guarded.clone(), tools);
+    let guarded = Guarded::new(
+        workspace(&tools.root)?,
+        settings.rules(&house.settings.places)?,
+    );
+    if tools.list {
+        return list(&guarded, out);
+    }
+    // A call by hand is answered in the words of the command line.
+    let by_hand = limited(&house.offloader, &settings);
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let code = match &tools.call {
+        Some(tool) => {
+            let arguments = object(&tools.arguments)?;
+            let called = answer(&guarded, &by_hand, tool, arguments);
+            let (text, is_error) = runtime.block_on(called)?;
+            print(&text, is_error, out)
+        }
+        None => {
+            let offloading = match settings.on_overflow {
+                OnOverflow::Reject => None,
+                OnOverflow::Offload => Some(offloading(&house, &settings)?),
+            };
+            let served = runtime.block_on(serve_guarded(guarded, settings.max_tokens, offloading));
+            served
+                .map(|()| 0)
+                .map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))
+        }
+    };
+    // A call that nobody waits for any more must not keep the process.
+    runtime.shutdown_background();
+    house.tidy(None);
+    code
+}
+
+/// What was typed is over what is set.
+fn over(mut settings: GuardedSettings, tools: &Tools) -> GuardedSettings {
+    if !tools.only.is_empty() {
+        settings.tools = Some(tools.only.clone());
+    }
+    settings.max_tokens = tools.max_tokens.unwrap_or(settings.max_tokens);
+    settings.on_overflow = tools.on_overflow.unwrap_or(settings.on_overflow);
+    settings.detailed_recovery |= tools.detailed_recovery;
+    if tools.read_only {
+        settings.writable = Places::All(false);
+    } else if !tools.writable.is_empty() {
+        settings.writable = Places::Some(tools.writable.clone());
+    }
+    settings.web.allow.extend(tools.allow.iter().cloned());
+    settings.shell.timeout_seconds = tools.timeout.unwrap_or(settings.shell.timeout_seconds);
+    settings.shell.env.extend(tools.env.iter().cloned());
+    settings.shell.sandbox |= tools.sandbox;
+    settings.shell.network &= !tools.no_network;
+    settings
+}
+
+fn workspace(root: &Path) -> Result<Workspace, Failure> {
+    Workspace::open(root).map_err(|error| {
+        let message = format!("{}: {error}", root.display());
+        Failure::new("root", Fault::Caller, message).hint("name a directory with --root DIR")
+    })
+}
+
+/// The same offloader, for which whatever the tools do not give themselves is too much.
+fn limited(offloader: &Offloader, settings: &GuardedSettings) -> Offloader {
+    let limit = Rule {
+        max_bytes: Some(settings.max_tokens.saturating_mul(4).saturating_add(3)),
+        ..Rule::default()
+    };
+    offloader.under(limit)
+}
+
+/// What stores, and looks into what is stored, as the gateway does.
+fn offloading(house: &House, settings: &GuardedSettings) -> Result<Offloading, Failure> {
+    let (tools, listed) = mcp::retrieval(house)?;
+    Ok(Offloading {
+        offloader: limited(&tools.offloader, settings),
+        tools,
+        listed,
+    })
+}
+
+/// The text of a call's answer, and whether it failed.
+async fn answer(
+    guarded: &Guarded,
+    offloader: &Offloader,
+    tool: &str,
+    arguments: Map<String, Value>,
+) -> Result<(String, bool), Failure> {
+    let origin = Origin {
+        arguments: Some(Value::Object(arguments.clone()).to_string()),
+        ..Origin::tool(tool)
+    };
+    let Answer { body, is_error } = guarded.call(tool, arguments).await;
+    let text = match body {
+        Body::Text(text) => text,
+        Body::Oversized(reader) => offloaded(offloader, origin, reader).await?,
+    };
+    Ok((text, is_error))
+}
+
+fn object(arguments: &str) -> Result<Map<String, Value>, Failure> {
+    serde_json::from_str(arguments).map_err(|error| {
+        let message = format!("the arguments are no JSON object: {error}");
+        Failure::new("arguments", Fault::Caller, message)
+            .hint("write them as '{\"file_path\": \"README.md\"}'; --list shows what there is")
+    })
+}
+
+/// A refusal is an answer, but no success.
+fn print(text: &str, is_error: bool, out: &Output) -> Result<u8, Failure> {
+    match out.json {
+        true => out.object(&json!({"text": text, "is_error": is_error}))?,
+        false => out.text(text)?,
+    }
+    Ok(u8::from(is_error))
+}
+
+fn list(guarded: &Guarded, out: &Output) -> Result<u8, Failure> {
+    for tool in guarded.definitions() {
+        let schema = Value::Object(tool.schema);
+        if out.json {
+            out.object(&json!({
+                "name": tool.name,
+                "description": tool.description,
+                "inputSchema": schema,
+            }))?;
+            continue;
+        }
+        out.text(&format!("{}: {}\n", tool.name, tool.description))?;
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let members = schema["properties"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        for (name, property) in members {
+            let what = property["description"].as_str().unwrap_or_default();
+            let must = if required.iter().any(|one| *one == *name) {
+                " (required)"
+            } else {
+                ""
+            };
+            out.text(&format!("    {name}{must}: {what}\n"))?;
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,223 @@
+//! How do the guarded tools speak MCP?
+//!
+//! A refusal is a result with `isError`, so that the model is told what to do instead.
+//! Where outputs that are too much are offloaded, they go the way of every result
+//! (`spillgate-offload`), and the tools that look into what is stored are listed, too.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    JsonObject, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+use spillgate_artifact::Origin;
+use spillgate_extract::NoWatch;
+use spillgate_guarded::{Answer, Body, Definition, Guarded};
+use spillgate_offload::{Offloader, Outcome};
+use spillgate_retrieval::{Extraction, TOOL_OUTPUT, Tools, definitions};
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, interval_at};
+
+use crate::ToolsError;
+use crate::stdio::serve;
+
+/// A client that wants to know is told so often that a call goes on.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+
+/// Claude Code replaces results over some 48 KiB by its own preview unless the tool says
+/// how long its results may be (deps.md, "What hosts do").
+const CLAUDE_CODE_SIZE: &str = "anthropic/maxResultSizeChars";
+
+/// What becomes of outputs that are too much.
+#[derive(Debug, Clone)]
+pub struct Offloading {
+    /// What stores them and says what is shown.
+    pub offloader: Offloader,
+    /// What answers calls of the tools that look into them.
+    pub tools: Tools,
+    /// The names of those that are listed.
+    pub listed: Vec<&'static str>,
+}
+
+/// Serves the guarded tools on standard input and output until the client goes.
+/// `max_tokens` is the limit of their answers, for clients that want to know; with
+/// `offloading`, outputs over it are stored.
+pub async fn serve_guarded(
+    guarded: Guarded,
+    max_tokens: u64,
+    offloading: Option<Offloading>,
+) -> Result<(), ToolsError> {
+    serve(Server {
+        guarded,
+        max_tokens,
+        offloading,
+    })
+    .await
+}
+
+/// The tools as a server.
+#[derive(Debug, Clone)]
+struct Server {
+    guarded: Guarded,
+    max_tokens: u64,
+    offloading: Option<Offloading>,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new(
+                "spillgate-tools",
+                env!("CARGO_PKG_VERSION"),
+            ))
+            .with_instructions(format!(
+                "Files, commands and web pages below one directory. An answer over {} tokens is \
+                 refused whole, with what to do instead: follow it. Nothing is ever cut.",
+                self.max_tokens
+            ))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let own = self.guarded.definitions();
+        let mut all: Vec<Tool> = own.into_iter().map(|tool| self.listed(tool)).collect();
+        if let Some(offloading) = &self.offloading {
+            let ours = definitions(&offloading.listed, Extraction::Ours);
+            all.extend(ours.into_iter().filter_map(looking));
+        }
+        Ok(ListToolsResult::with_all_items(all))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let answer = tokio::select! {
+            answer = self.answer(&request.name, request.arguments.unwrap_or_default()) => answer,
+            () = progress(&context) => unreachable!("invariant: progress has no end"),
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+        };
+        answer.map(Into::into)
+    }
+}
+
+impl Server {
+    /// Answers a call; dropped, it stops.
+    async fn answer(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
+        if let Some(offloading) = &self.offloading
+            && offloading.listed.contains(&name)
+        {
+            return offloading.look(name, arguments).await;
+        }
+        let spelled = Value::Object(arguments.clone()).to_string();
+        let Answer { body, is_error } = self.guarded.call(name, arguments).await;
+        let text = match (body, &self.offloading) {
+            (Body::Text(text), _) => text,
+            (Body::Oversized(reader), Some(offloading)) => {
+                let origin = Origin {
+                    arguments: Some(spelled),
+                    ..Origin::tool(name)
+                };
+                let shown = offloaded(&offloading.offloader, origin, reader).await;
+                shown.map_err(|error| {
+                    let what =
+                        format!("the output could not be taken in: {error}; this is our fault");
+                    ErrorData::internal_error(what, None)
+                })?
+            }
+            (Body::Oversized(_), None) => {
+                let what = "nothing is there to store what the tool gave; this is our fault";
+                return Err(ErrorData::internal_error(what, None));
+            }
+        };
+        let content = vec![ContentBlock::text(text)];
+        Ok(match is_error {
+            true => CallToolResult::error(content),
+            false => CallToolResult::success(content),
+        })
+    }
+
+    fn listed(&self, tool: Definition) -> Tool {
+        let annotations = ToolAnnotations::new()
+            .read_only(tool.is_read_only)
+            .open_world(tool.is_open_world);
+        let characters = self.max_tokens.saturating_mul(4).saturating_add(3);
+        let mut meta = JsonObject::new();
+        meta.insert(CLAUDE_CODE_SIZE.to_owned(), json!(characters));
+        let mut listed = Tool::new(tool.name, tool.description, tool.schema);
+        listed.meta = Some(MetaObject::from(meta));
+        listed.with_annotations(annotations)
+    }
+}
+
+impl Offloading {
+    /// Answers a call of a tool that looks into what is stored.
+    async fn look(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
+        let arguments = to_raw_value(&arguments).ok();
+        let (tools, name) = (self.tools.clone(), name.to_owned());
+        let runtime = Handle::current();
+        let look = move || match &*name {
+            // It looks into files as well as waiting for a model.
+            TOOL_OUTPUT => runtime.block_on(tools.tool_output(arguments.as_deref(), &NoWatch)),
+            name => tools.call(name, arguments.as_deref()),
+        };
+        let result = spawn_blocking(look).await.unwrap_or_default();
+        serde_json::from_str(&result).map_err(|_| {
+            ErrorData::internal_error("the look-up broke down; this is our fault", None)
+        })
+    }
+}
+
+/// What is shown of all that `reader` gives, which is stored. An error is the reader's,
+/// or ours.
+pub async fn offloaded(
+    offloader: &Offloader,
+    origin: Origin,
+    mut reader: Box<dyn Read + Send>,
+) -> io::Result<String> {
+    let offloader = offloader.clone();
+    let stored = spawn_blocking(move || offloader.stream(origin, &mut reader, &mut |_| {})).await;
+    match stored.map_err(io::Error::other)?? {
+        Outcome::Inline(fits) => {
+            let mut whole = Vec::new();
+            fits.write_raw(&mut whole)?;
+            Ok(String::from_utf8_lossy(&whole).into_owned())
+        }
+        Outcome::Offloaded(stored) => Ok(stored.shown.text().to_owned()),
+        Outcome::NotStored(lost) => Ok(lost.shown.text().to_owned()),
+    }
+}
+
+/// A tool of `spillgate-retrieval` as rmcp has tools.
+fn looking(tool: Value) -> Option<Tool> {
+    serde_json::from_value(tool).ok()
+}
+
+/// Tells a client that asked for it that the call goes on; never ends.
+async fn progress(context: &RequestContext<RoleServer>) {
+    let Some(token) = context.meta.get_progress_token() else {
+        return std::future::pending().await;
+    };
+    let begun = Instant::now();
+    let mut ticks = interval_at(begun + PROGRESS_EVERY, PROGRESS_EVERY);
+    loop {
+        ticks.tick().await;
+        let seconds = begun.elapsed().as_secs();
+        let told = ProgressNotificationParam::new(token.clone(), seconds as f64)
+            .with_message(format!("running for {seconds} s"));
+        // A client that is gone needs no news.
+        drop(context.peer.notify_progress(told).await);
+    }
+}
