@@ -13,15 +13,12 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::entry::variable;
-use crate::node::{Member, Node, What, camel};
+use crate::node::{Member, Node, Text, What, camel};
 use crate::problem::{FileError, Place};
-use crate::values::{Count, Names, Whole};
+use crate::values::{Names, Whole};
 
 /// The section.
 pub(crate) const SECTION: &str = "guardedTools";
-
-/// Members that `false` switches off.
-const SWITCHES: [&str; 2] = ["shell", "web"];
 
 /// Guarded tools below one directory: files, commands and the web, whose answers know
 /// their size.
@@ -34,7 +31,7 @@ pub struct GuardedTools {
     /// Which of them there are; by default all that can work.
     pub tools: Option<Vec<GuardedTool>>,
     /// Tokens (bytes / 4) of an answer over which it is refused; by default 25000.
-    pub max_tokens: Option<Count>,
+    pub max_tokens: Option<Whole<100, { u64::MAX }>>,
     /// What becomes of a command's output or a page over that; by default `offload`
     /// where results are stored, else `reject`.
     pub on_overflow: Option<Overflow>,
@@ -174,7 +171,12 @@ pub struct GuardedShell {
     pub timeout_s: Option<Whole<1, 600>>,
     /// Names of our variables that commands get beside the usual ones, `*` at the end
     /// for all that begin so.
-    pub pass_env: Option<Names>,
+    pub env: Option<Names>,
+    /// Whether commands write below the root only, and read little else than it and the
+    /// system; by default no.
+    pub sandbox: Option<bool>,
+    /// Whether commands reach the network; by default yes.
+    pub network: Option<bool>,
 }
 
 /// How pages are fetched.
@@ -192,6 +194,8 @@ pub struct GuardedWeb {
     pub timeout_s: Option<Whole<1, 120>>,
     /// Private addresses that are fetched from all the same: `HOST:PORT`.
     pub allow_private: Option<Names>,
+    /// Whether `robots.txt` is obeyed; by default no.
+    pub robots: Option<bool>,
 }
 
 /// Who is asked for searches of the web.
@@ -203,14 +207,10 @@ pub struct GuardedSearch {
     /// Where it is; `searxng` needs it.
     #[serde(default)]
     pub url: Option<String>,
-    /// The variable that has its key, `"${NAME}"`; `brave` and `tavily` need one. A key
-    /// itself is refused.
+    /// The name of the variable that has its key; `brave` and `tavily` need one.
     #[serde(default)]
-    #[schemars(
-        with = "Option<String>",
-        regex(pattern = r"^\s*\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*$")
-    )]
-    pub api_key: Option<SearchKey>,
+    #[schemars(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
+    pub api_key_env: Option<String>,
 }
 
 /// A service for searches.
@@ -223,24 +223,6 @@ pub enum SearchService {
     Brave,
     /// The API of Tavily.
     Tavily,
-}
-
-/// A key of a service. It prints nothing.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct SearchKey(String);
-
-impl SearchKey {
-    /// What is sent. Never log it.
-    pub fn reveal(&self) -> &str {
-        self.0.trim()
-    }
-}
-
-impl fmt::Debug for SearchKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[hidden]")
-    }
 }
 
 /// What a member can be that `false` switches off.
@@ -301,24 +283,56 @@ impl GuardedTools {
             let what = "needs `url`: it is a server of one's own";
             faults.push((key(&["search"]), what, "write \"url\": \"https://…\""));
         }
-        if !is_own && search.api_key.is_none() {
-            let what = "needs `apiKey`";
-            faults.push((key(&["search"]), what, "write \"apiKey\": \"${NAME}\""));
+        match &search.api_key_env {
+            None if !is_own => {
+                let hint = "write \"apiKey\": \"${NAME}\"";
+                faults.push((key(&["search"]), "needs `apiKey`", hint));
+            }
+            Some(name) if !is_name(name) => {
+                let what = "is no name of a variable; a key does not belong into this file";
+                let hint = "put the key into a variable and write \"apiKey\": \"${NAME}\"";
+                faults.push((key(&["search", "apiKeyEnv"]), what, hint));
+            }
+            _ => {}
         }
         faults
     }
 }
 
-/// Writes `shell: false` as `shell: {enabled: false}`, and `web` likewise.
+/// Writes `shell: false` as `shell: {enabled: false}`, `web` likewise, and, before
+/// variables are put in, `apiKey: "${NAME}"` as `apiKeyEnv: "NAME"`: the key is read
+/// when it is used.
 pub(crate) fn spell_out(root: &mut Node) {
     let sections = root.members_mut().into_iter().flatten();
     let sections = sections.filter(|member| camel(&member.key) == SECTION);
     let entries = sections.filter_map(|section| section.node.members_mut());
     let tables = entries.flatten().filter_map(|one| one.node.members_mut());
     for member in tables.flatten() {
-        if SWITCHES.contains(&&*member.key) && matches!(member.node.what, What::Bool(_)) {
-            switch(member);
+        match (&*member.key, &member.node.what) {
+            ("shell" | "web", What::Bool(_)) => switch(member),
+            ("search", What::Table(_)) => {
+                let search = member.node.members_mut().into_iter().flatten();
+                search.for_each(name_key);
+            }
+            _ => {}
         }
+    }
+}
+
+/// A key itself becomes nothing, which is no name of a variable either.
+fn name_key(member: &mut Member) {
+    if camel(&member.key) != "apiKey" {
+        return;
+    }
+    "apiKeyEnv".clone_into(&mut member.key);
+    if let What::Text(text) = &mut member.node.what {
+        let name = variable(&text.text).unwrap_or_default().to_owned();
+        // It is shown as it is written.
+        let written = (!name.is_empty()).then(|| text.text.clone());
+        *text = Text {
+            text: name,
+            written,
+        };
     }
 }
 
@@ -351,14 +365,6 @@ pub(crate) fn check(
             let error = FileError::whole(path, what).at(place(root, &keys)).of(key);
             all.push(error.hint(hint));
         }
-        let keys = [SECTION, name, "search", "apiKey"];
-        let literal = root.find(&keys).filter(|member| is_literal(&member.node));
-        all.extend(literal.map(|member| {
-            FileError::whole(path, "a key does not belong into this file")
-                .at(member.at)
-                .of(keys.join("."))
-                .hint("put it into a variable and write \"${NAME}\"")
-        }));
     }
     all
 }
@@ -381,12 +387,9 @@ fn index(key: &str) -> Option<usize> {
     key.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
-/// Whether it is more than the name of a variable.
-fn is_literal(node: &Node) -> bool {
-    match &node.what {
-        What::Text(text) => text.written.as_deref().and_then(variable).is_none(),
-        _ => false,
-    }
+fn is_name(text: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.chars().all(is_name) && text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
 }
 
 #[cfg(test)]

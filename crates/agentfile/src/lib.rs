@@ -38,8 +38,8 @@ pub use config::ConfigFile;
 pub use entry::Entry;
 pub use expand::Lookup;
 pub use guarded::{
-    GuardedSearch, GuardedShell, GuardedTool, GuardedTools, GuardedWeb, Overflow, SearchKey,
-    SearchService, WritableBelow,
+    GuardedSearch, GuardedShell, GuardedTool, GuardedTools, GuardedWeb, Overflow, SearchService,
+    WritableBelow,
 };
 pub use keys::{Input, InputFormat, Output, OutputFormat, Retrieval, Settings, ToolOutput};
 pub use node::MAX_FILE_BYTES;

@@ -233,7 +233,7 @@ fn guarded_tools_need_no_entry_and_an_entry_is_before_them() {
         let (kind, value) = (source.kind, source.entry.shown());
         format!("{kind:?} {} {file}:{line} {value}", agent.tools.len())
     };
-    let entry = r#"{"guardedTools": {"guarded": {"maxTokens": 5}}}"#;
+    let entry = r#"{"guardedTools": {"guarded": {"maxTokens": 500}}}"#;
     let server = r#"{"mcpServers": {"guarded": {"command": "x"}}}"#;
     let all = [
         shown(&files()),
@@ -242,7 +242,7 @@ fn guarded_tools_need_no_entry_and_an_entry_is_before_them() {
     ];
     insta::assert_snapshot!(all.join("\n"), @r#"
     Guarded 1 dir/agent.ai:3 {}
-    Guarded 1 c.json:1 {"maxTokens":5}
+    Guarded 1 c.json:1 {"maxTokens":500}
     Mcp 1 c.json:1 {"command":"x"}
     "#);
 }
