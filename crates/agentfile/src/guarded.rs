@@ -275,6 +275,10 @@ impl GuardedTools {
                 faults.push((key(&["tools", &index]), "cannot work as it is set", hint));
             }
         }
+        if self.tools.as_ref().is_some_and(Vec::is_empty) {
+            let hint = "name one, or take the key out: then there are all that can work";
+            faults.push((key(&["tools"]), "names no tool", hint));
+        }
         let Some(search) = &self.search else {
             return faults;
         };

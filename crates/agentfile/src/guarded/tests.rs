@@ -41,7 +41,7 @@ fn what_is_there_follows() {
         (r#"{"shell": true, "web": false}"#, true, false),
         (r#"{"shell": {}, "web": {"enabled": false}}"#, true, false),
         (r#"{"tools": ["web_fetch"]}"#, false, true),
-        (r#"{"tools": []}"#, false, false),
+        (r#"{"tools": ["glob_files"]}"#, false, false),
     ] {
         let file = parse(entry).unwrap();
         let work = file.guarded("work").unwrap();
@@ -55,6 +55,7 @@ fn what_is_wrong_is_told_with_its_place() {
         "5",
         r#"{"rot": "."}"#,
         r#"{"tools": ["read_file", "shell"], "maxTokens": 0}"#,
+        r#"{"tools": []}"#,
         r#"{"onOverflow": "cut", "writable": "out"}"#,
         r#"{"shell": "no", "web": 5}"#,
         r#"{"shell": {"timeoutS": 601, "env": 5, "passEnv": ["A"]}}"#,
@@ -80,6 +81,7 @@ fn what_is_wrong_is_told_with_its_place() {
     c.json:2:10: guardedTools.work.rot: there is no such key; did you mean `root`?
     c.json:2:33: guardedTools.work.tools[1]: must be `read_file`, `grep_content`, `glob_files`, `execute_shell`, `web_fetch` or `web_search`, is "shell"
     c.json:2:43: guardedTools.work.maxTokens: must be a whole number, at least 100, is 0
+    c.json:2:10: guardedTools.work.tools: names no tool; name one, or take the key out: then there are all that can work
     c.json:2:10: guardedTools.work.onOverflow: must be `offload` or `reject`, is "cut"
     c.json:2:31: guardedTools.work.writable: must be true, false or a list of directories, is "out"
     c.json:2:10: guardedTools.work.shell: must be a table, true or false, is "no"
