@@ -45,6 +45,16 @@ impl Arguments {
         }
     }
 
+    /// The first of these that is there: what models call one thing by several names.
+    pub fn any_of(&self, names: &[&str]) -> Result<Option<String>, String> {
+        for name in names {
+            if let Some(text) = self.optional(name)? {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
+    }
+
     /// A text; empty where there is none.
     pub fn text(&self, name: &str) -> Result<&str, String> {
         match self.get(name) {

@@ -8,17 +8,21 @@
 mod arguments;
 mod error;
 mod grep;
+mod known;
 mod name;
 mod opened;
 mod page;
 mod pinned;
 mod read;
+mod regular;
 mod root;
 mod tools;
 
 pub use arguments::Arguments;
 pub use error::FileError;
+pub use known::{Identity, Known};
 pub use opened::{Files, Opened};
 pub use pinned::Pinned;
+pub use regular::{FileSource, NotOpened, open_regular};
 pub use root::Root;
 pub use tools::{Answer, FileTools, Tool};

@@ -2,24 +2,20 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use rustix::fs::OFlags;
+use cap_std::fs::Dir;
 use spillgate_artifact::{ByteSource, Layout};
 use spillgate_view::{Indexer, View};
 
 use crate::name::checked;
-use crate::{FileError, Files, Opened};
+use crate::regular::{FileSource, NotOpened, open_regular};
+use crate::{FileError, Files, Identity, Known, Opened};
 
 /// Bytes read at a time while lines are counted.
 const BLOCK: usize = 1 << 20;
-
-/// Files whose lines stay known: a model reads on in the same few.
-const KNOWN: usize = 8;
 
 /// The regular files below a directory. No name and no link leads out of it,
 /// whatever changes there meanwhile: the system opens each name from the
@@ -30,66 +26,33 @@ const KNOWN: usize = 8;
 #[derive(Debug)]
 pub struct Root {
     dir: Dir,
-    known: Mutex<Vec<(Identity, Arc<View>)>>,
+    known: Known<View>,
 }
-
-/// By what a file and its content are told from others: device, inode, bytes,
-/// and when it was changed (seconds, nanoseconds).
-type Identity = (u64, u64, u64, i64, i64);
 
 impl Root {
     /// The files below `dir`.
     pub fn open(dir: &Path) -> io::Result<Self> {
         Ok(Self {
             dir: Dir::open_ambient_dir(dir, ambient_authority())?,
-            known: Mutex::default(),
+            known: Known::default(),
         })
     }
 
-    /// The regular file at `name`. What else there may be is not opened, or not
-    /// waited for: a pipe's other end may never come.
     fn file(&self, name: &str) -> Result<File, FileError> {
-        let wrong = |error| failed(name, error);
-        let not_regular = || FileError::NotRegular(name.to_owned());
-        if !self.dir.metadata(name).map_err(wrong)?.is_file() {
-            return Err(not_regular());
-        }
-        let mut options = OpenOptions::new();
-        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
-        options.read(true).custom_flags(flags.cast_signed());
-        let file = self
-            .dir
-            .open_with(name, &options)
-            .map_err(wrong)?
-            .into_std();
-        // It may have been another a moment ago.
-        match file.metadata().map_err(wrong)?.is_file() {
-            true => Ok(file),
-            false => Err(not_regular()),
-        }
+        open_regular(&self.dir, Path::new(name)).map_err(|why| match why {
+            NotOpened::Other(_) => FileError::NotRegular(name.to_owned()),
+            NotOpened::Refused(error) => failed(name, error),
+        })
     }
 
     /// The file's lines, counted now or before.
     fn view(&self, file: File) -> io::Result<Arc<View>> {
         let found = file.metadata()?;
-        let identity = (
-            found.dev(),
-            found.ino(),
-            found.len(),
-            found.mtime(),
-            found.mtime_nsec(),
-        );
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, view)) = known().iter().find(|(known, _)| *known == identity) {
-            return Ok(Arc::clone(view));
+        let identity = Identity::from(&found);
+        if let Some(view) = self.known.get(&identity) {
+            return Ok(view);
         }
-        let view = Arc::new(counted(file, found.len())?);
-        let mut known = known();
-        if known.len() >= KNOWN {
-            known.remove(0);
-        }
-        known.push((identity, Arc::clone(&view)));
-        Ok(view)
+        Ok(self.known.keep(identity, counted(file, found.len())?))
     }
 }
 
@@ -116,25 +79,6 @@ fn counted(file: File, len: u64) -> io::Result<View> {
     }
     source.len = at;
     Ok(View::new(Arc::new(source), indexer.finish(), Layout::AsIs))
-}
-
-/// The beginning of a file. Not mapped into memory: who shortens it would end us.
-#[derive(Debug)]
-struct FileSource {
-    file: File,
-    len: u64,
-}
-
-impl ByteSource for FileSource {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let left = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let wanted = buffer.len().min(left);
-        FileExt::read_at(&self.file, &mut buffer[..wanted], offset)
-    }
 }
 
 /// What the system's refusal means.

@@ -1,24 +1,135 @@
-//! `read_file`.
+//! `read_file`: what does a file say, whole or some lines of it?
+
+mod encoding;
+mod magic;
+mod pages;
+mod refusal;
+
+use std::fs::File;
+use std::io::{self, Read};
 
 use serde_json::json;
-use spillgate_files::Arguments;
+use spillgate_artifact::ByteSource;
+use spillgate_files::{Arguments, FileSource, Identity};
+use spillgate_measure::{SAMPLE_BYTES, Sample};
 
-use crate::answer::{Refused, Reply};
+use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
 use crate::rules::Rules;
 use crate::stop::Stop;
+use crate::workspace::shown;
+use encoding::Encoding;
+use pages::Pages;
+use refusal::Why;
 
-pub(crate) fn definition(_: &Rules) -> Definition {
+/// Names that models give the argument.
+const FILE_PATH: [&str; 4] = ["file_path", "path", "file", "filename"];
+
+pub(crate) fn definition(rules: &Rules) -> Definition {
+    let tokens = rules.max_tokens;
     Definition {
         name: "read_file",
-        description: String::new(),
-        schema: schema(json!({}), &[]),
+        description: format!(
+            "Reads a text file. More than {tokens} tokens (bytes / 4) are refused, never cut: \
+             give offset and limit then, or use grep_content. Some lines of a file begin with \
+             [Lines a-b of T], counted from 1."
+        ),
+        schema: schema(
+            json!({
+                "file_path": {
+                    "type": "string",
+                    "description": "Path from the root, or an absolute path below it.",
+                },
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Lines to skip: 10 begins with line 11. Default 0.",
+                },
+                "limit": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "How many lines. Default all that follow.",
+                },
+            }),
+            &["file_path"],
+        ),
         is_read_only: true,
         is_open_world: false,
     }
 }
 
-pub(crate) fn call(_: &Shared, _: &Arguments, _: &Stop) -> Reply {
-    Err(Refused::new("not built"))
+/// What a call asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Asked {
+    /// As the model wrote it.
+    name: String,
+    /// Lines to skip.
+    offset: u64,
+    /// Lines to give.
+    limit: Option<u64>,
+}
+
+impl Asked {
+    fn of(arguments: &Arguments) -> Result<Self, Refused> {
+        let name = arguments.any_of(&FILE_PATH)?;
+        let name = name.ok_or_else(|| {
+            Refused::new("file_path is missing. Give the path of a file from the root.")
+        })?;
+        Ok(Self {
+            name,
+            offset: arguments.number("offset")?.unwrap_or(0),
+            limit: arguments.limit("limit")?,
+        })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.offset == 0 && self.limit.is_none()
+    }
+}
+
+pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Stop) -> Reply {
+    let asked = Asked::of(arguments)?;
+    let file = shared.workspace.file(&asked.name).map_err(Refused::new)?;
+    let text = answer(shared, &asked, &file, stop);
+    text.map(Body::Text)
+        .map_err(|why| why.refused(&shown(&asked.name), &shared.rules))
+}
+
+fn answer(shared: &Shared, asked: &Asked, file: &File, stop: &Stop) -> Result<String, Why> {
+    let found = file.metadata()?;
+    let source = FileSource {
+        file: file.try_clone()?,
+        len: found.len(),
+    };
+    let pages = Pages {
+        shared,
+        file,
+        found: Some(Identity::from(&found)),
+        source: &source,
+    };
+    pages.answer(asked, stop)
+}
+
+/// A file's first bytes, and all of it where it ends before its size: what has no size
+/// of its own (`/proc`), or ended meanwhile.
+fn sample(file: &File, source: &dyn ByteSource, most: u64) -> io::Result<(Vec<u8>, bool)> {
+    let looked_at = source.len().min(SAMPLE_BYTES as u64);
+    if looked_at > 0 {
+        let head = source.bytes(0, looked_at)?;
+        let is_all = (head.len() as u64) < looked_at;
+        return Ok((head, is_all));
+    }
+    let mut all = Vec::new();
+    file.take(most + 1).read_to_end(&mut all)?;
+    Ok((all, true))
+}
+
+/// The encoding that a text is in.
+fn encoding(head: &[u8], bytes: u64) -> Result<Encoding, Why> {
+    let sample = Sample {
+        head,
+        complete: head.len() as u64 >= bytes,
+    };
+    Encoding::of(sample).map_err(|kind| Why::Binary { kind, bytes })
 }

@@ -26,7 +26,7 @@ pub struct Sample<'a> {
 #[must_use]
 pub fn classify(sample: Sample<'_>) -> ContentKind {
     let head = &sample.head[..sample.head.len().min(SAMPLE_BYTES)];
-    if is_binary(head, sample.complete) {
+    if is_binary(Sample { head, ..sample }) {
         return ContentKind::Binary;
     }
     let text = String::from_utf8_lossy(head);
@@ -39,8 +39,11 @@ pub fn classify(sample: Sample<'_>) -> ContentKind {
         .unwrap_or(ContentKind::Text)
 }
 
-/// A NUL byte, or more than a tenth of it neither text nor white space.
-fn is_binary(head: &[u8], complete: bool) -> bool {
+/// Whether it is no text: a NUL byte, or more than a tenth of it neither UTF-8 nor white
+/// space.
+#[must_use]
+pub fn is_binary(sample: Sample<'_>) -> bool {
+    let Sample { head, complete } = sample;
     if memchr::memchr(0, head).is_some() {
         return true;
     }

@@ -24,5 +24,5 @@ mod scan;
 pub use bpe::MAX_TOKEN_BYTES;
 pub use counter::{TokenCounter, Tokenizer, UnknownTokenizer};
 pub use estimate::{EXACT_BYTES, count_source, source_exceeds};
-pub use kind::{SAMPLE_BYTES, Sample, classify};
+pub use kind::{SAMPLE_BYTES, Sample, classify, is_binary};
 pub use scan::{Scan, ScanFacts};

@@ -70,4 +70,15 @@ pub enum Rejection {
         /// Allowed.
         limit: u64,
     },
+    /// The number of files in a list.
+    #[error(
+        "File list ({files} files) exceeds maximum allowed files ({limit}). \
+         Please use a more specific pattern or limit results with max_results parameter."
+    )]
+    FileCount {
+        /// Found.
+        files: u64,
+        /// Allowed.
+        limit: u64,
+    },
 }

@@ -25,6 +25,7 @@
 
 mod clip;
 mod decoded;
+mod grid;
 mod index;
 mod json;
 mod json_decoder;
@@ -36,6 +37,7 @@ mod view;
 
 pub use clip::clip;
 pub use decoded::Decoded;
+pub use grid::{LineGrid, Newline};
 pub use index::{Anchor, IndexError, Indexer, LineIndex};
 pub use json::JsonLayout;
 pub use json_decoder::JsonStringDecoder;

@@ -25,6 +25,32 @@ fn codex_reaches_its_servers_through_what_wrap_wrote() {
     is_wrapped("codex");
 }
 
+#[test]
+fn claude_code_is_refused_what_is_too_much_and_gets_the_rest_whole() {
+    is_guarded("claude");
+}
+
+#[test]
+fn codex_is_refused_what_is_too_much_and_gets_the_rest_whole() {
+    is_guarded("codex");
+}
+
+fn is_guarded(agent: &str) {
+    let lab = lab(&format!("guarded-{agent}"));
+    let verdict = lab.drive_with("guarded", &["--only", agent], &[]);
+    verdict.shows(&[
+        "every step was made",
+        "a file that is too large is refused",
+        "a page arrives whole",
+        "too many matches are refused",
+        "a few matches arrive",
+        "an output that is too large is refused",
+        "its end arrives",
+        "names arrive",
+        "nothing outside is read",
+    ]);
+}
+
 fn is_wrapped(agent: &str) {
     let lab = lab(&format!("wrapped-{agent}"));
     let verdict = lab.drive_with("wrapped", &["--only", agent], &lab.filesystem_server());

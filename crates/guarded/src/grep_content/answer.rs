@@ -1,0 +1,173 @@
+//! How are the matches told?
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use spillgate_offload::{Rejection, estimated_tokens};
+
+use super::query::{HEAP_LIMIT, Mode, Query};
+use super::search::Found;
+use crate::answer::{Body, Refused, Reply};
+use crate::rules::Rules;
+use crate::walk::{Skipped, Watch};
+use crate::workspace::shown as named;
+
+/// What was found, and what was not looked at.
+#[derive(Debug)]
+pub(super) struct Told<'a> {
+    pub(super) query: &'a Query,
+    pub(super) found: &'a Found,
+    pub(super) skipped: &'a Skipped,
+}
+
+impl Told<'_> {
+    /// All that was found, where `bytes` are the rows'.
+    pub(super) fn whole(&self, rules: &Rules, bytes: u64) -> Reply {
+        if self.found.matches == 0 {
+            return Ok(Body::Text(self.nothing()));
+        }
+        let (head, notes) = (self.head(), self.notes());
+        let separator = match self.query.mode == Mode::Lines && self.query.has_context() {
+            true => "--\n",
+            false => "",
+        };
+        let separators = separator.len() as u64 * (self.found.files - 1);
+        let bytes = bytes + separators + (head.len() + notes.len()) as u64;
+        if rules.exceeds(bytes) {
+            return Err(too_much(bytes));
+        }
+        let rows: Vec<&str> = self
+            .found
+            .hits
+            .iter()
+            .map(|hit| hit.rows.as_str())
+            .collect();
+        within(rules, head + &rows.join(separator) + &notes)
+    }
+
+    /// The results in `part`, whose rows are given, of `total`.
+    pub(super) fn page(&self, rules: &Rules, part: &Range<u64>, total: u64, rows: &str) -> Reply {
+        let page = match *part == (0..total) {
+            true => String::new(),
+            false => format!("[Results {}-{} of {total}]\n", part.start + 1, part.end),
+        };
+        within(rules, page + &self.head() + rows + &self.notes())
+    }
+
+    /// How much there is.
+    fn head(&self) -> String {
+        let files = self.found.files;
+        let files_text = format!("{files} {}", noun(files, "file", "files"));
+        if self.query.mode == Mode::Files {
+            return format!("Found {files_text}\n");
+        }
+        format!("Found {} in {files_text}\n", self.matches())
+    }
+
+    fn matches(&self) -> String {
+        let matches = self.found.matches;
+        let what = match self.query.multiline {
+            true => noun(matches, "match", "matches"),
+            false => noun(matches, "matching line", "matching lines"),
+        };
+        format!("{matches} {what}")
+    }
+
+    /// That there is nothing, and what was not looked at.
+    fn nothing(&self) -> String {
+        let found = self.found;
+        let searched = found.searched;
+        let mut text = format!(
+            "No matches found. {searched} {} searched.",
+            noun(searched, "file was", "files were")
+        );
+        let mut passed = Vec::new();
+        if let (Some(glob), 1..) = (&self.query.glob, found.other) {
+            let glob = named(glob);
+            passed.push(format!("{} that glob '{glob}' leaves out", found.other));
+        }
+        if found.binary > 0 {
+            passed.push(format!(
+                "{} binary (searched up to the first NUL)",
+                found.binary
+            ));
+        }
+        if found.links > 0 {
+            passed.push(format!("{} links", found.links));
+        }
+        passed.extend(self.skipped.told());
+        if !passed.is_empty() {
+            write!(text, " Passed by: {}.", passed.join(", ")).expect("writing to a string");
+        }
+        let notes = self.notes();
+        if !notes.is_empty() {
+            text.push('\n');
+            text += notes.trim_end();
+        }
+        text
+    }
+
+    /// What there may be matches in that are not told.
+    fn notes(&self) -> String {
+        let found = self.found;
+        let heap = HEAP_LIMIT >> 20;
+        let too_large = match self.query.multiline {
+            true => format!("larger than {heap} MiB, too large to search over lines"),
+            false => format!("with a line longer than {heap} MiB"),
+        };
+        let kinds = [
+            ("Not read", found.unreadable.told("file", "files")),
+            (
+                "Not read",
+                self.skipped.unreadable.told("directory", "directories"),
+            ),
+            (
+                "Not searched to its end",
+                found
+                    .too_large
+                    .told(&format!("file {too_large}"), &format!("files {too_large}")),
+            ),
+            ("Binary", found.cut_short.told("file", "files")),
+        ];
+        let mut notes = String::new();
+        for (what, names) in kinds {
+            if let Some(names) = names {
+                writeln!(notes, "[{what}: {names}]").expect("writing to a string");
+            }
+        }
+        notes
+    }
+
+    /// That there was no time for the rest.
+    pub(super) fn timed_out(&self, watch: &Watch<'_>) -> Refused {
+        let (searched, files) = (self.found.searched, self.found.files);
+        Refused::new(format!(
+            "Search took longer than {} s: {searched} {} searched, {} in {files} {} so far. \
+             Please narrow it with path or glob parameters.",
+            watch.limit().as_secs(),
+            noun(searched, "file", "files"),
+            self.matches(),
+            noun(files, "file", "files")
+        ))
+    }
+}
+
+fn within(rules: &Rules, text: String) -> Reply {
+    match rules.exceeds(text.len() as u64) {
+        true => Err(too_much(text.len() as u64)),
+        false => Ok(Body::Text(text)),
+    }
+}
+
+/// The RFC's words.
+pub(super) fn too_much(bytes: u64) -> Refused {
+    let tokens = estimated_tokens(bytes);
+    Rejection::Search { tokens }.into()
+}
+
+fn noun<'n>(count: u64, one: &'n str, many: &'n str) -> &'n str {
+    match count {
+        1 => one,
+        _ => many,
+    }
+}

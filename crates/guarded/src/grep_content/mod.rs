@@ -1,0 +1,106 @@
+//! `grep_content`: which lines of which files match?
+//!
+//! ripgrep's own searcher on a walk of ours ([`crate::walk`]). Files are searched by
+//! several threads and told sorted by their names, so the answer is the same each time.
+//! What is found is counted while it comes; what is more than an answer may have is
+//! counted only. A page is made in two goes: all files are counted, then those that are
+//! on the page are searched again for its rows.
+
+mod answer;
+mod page;
+mod query;
+mod rows;
+mod search;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::json;
+use spillgate_files::Arguments;
+
+use crate::answer::{Refused, Reply};
+use crate::definition::{Definition, schema};
+use crate::guarded::Shared;
+use crate::rules::Rules;
+use crate::stop::Stop;
+use crate::walk::{Base, NamePattern, Start, TIME_LIMIT, Watch, start, walk};
+
+use answer::Told;
+use page::Pager;
+use query::Query;
+use search::{Found, Search, Seeker};
+
+pub(crate) fn definition(_: &Rules) -> Definition {
+    let properties = json!({
+        "pattern": {"type": "string", "description": "Regular expression (Rust syntax, as ripgrep has)."},
+        "path": {"type": "string", "description": "File or directory to search, from the root.", "default": "."},
+        "glob": {"type": "string", "description": "Only files whose names match, e.g. *.py, src/**/*.{ts,tsx}; !*.min.js leaves out."},
+        "mode": {"type": "string", "enum": ["lines", "files", "count"], "default": "lines",
+            "description": "path:line:text of matching lines, names of files only, or lines per file."},
+        "ignore_case": {"type": "boolean", "default": false},
+        "context": {"type": "integer", "minimum": 0, "default": 0, "description": "Lines to show around each match."},
+        "before": {"type": "integer", "minimum": 0, "description": "Lines before, instead of context."},
+        "after": {"type": "integer", "minimum": 0, "description": "Lines after, instead of context."},
+        "multiline": {"type": "boolean", "default": false, "description": "Whether a match may go over lines (\\n; (?s) lets . match it)."},
+        "hidden": {"type": "boolean", "default": false, "description": "Also what begins with a dot."},
+        "no_ignore": {"type": "boolean", "default": false, "description": "Also what .gitignore and .ignore leave out."},
+        "max_results": {"type": "integer", "minimum": 0, "default": 0, "description": "Most results to show; 0 for all."},
+        "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "Results to leave out at the beginning."},
+    });
+    Definition {
+        name: "grep_content",
+        description:
+            "Search file contents with a regular expression. Sorted by path. What .gitignore \
+             leaves out, hidden and binary files are passed by. An answer that would be too large \
+             is an error that says how large: narrow the pattern, or page with max_results and offset."
+                .to_owned(),
+        schema: schema(properties, &["pattern"]),
+        is_read_only: true,
+        is_open_world: false,
+    }
+}
+
+pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Stop) -> Reply {
+    call_within(shared, arguments, stop, TIME_LIMIT)
+}
+
+fn call_within(shared: &Shared, arguments: &Arguments, stop: &Stop, limit: Duration) -> Reply {
+    let query = Query::of(arguments)?;
+    let watch = Watch::new(stop, limit);
+    match start(&shared.workspace, &query.path).map_err(Refused::new)? {
+        Start::File(file, path) => page::file(shared, &query, &file, &path, &watch),
+        Start::Directory(base) => directory(shared, &query, &base, &watch),
+    }
+}
+
+/// Searches a directory.
+fn directory(shared: &Shared, query: &Query, base: &Base, watch: &Watch<'_>) -> Reply {
+    let glob = query.glob.as_deref();
+    let glob = glob.map(|glob| NamePattern::new(glob, true, &shared.workspace, base));
+    let glob = glob.transpose()?;
+    let mut scope = query.scope;
+    scope.hidden |= glob.as_ref().is_some_and(|glob| glob.is_hidden);
+    let search = Search::new(query, &shared.rules);
+    let seeker = || Seeker::new(&search, base, glob.as_ref());
+    let walked = walk(base, scope, watch, seeker);
+    let mut found = Found::default();
+    for seeker in walked.visitors {
+        found.join(seeker.found);
+    }
+    found.hits.sort_unstable();
+    let pager = Pager {
+        rules: &shared.rules,
+        told: Told {
+            query,
+            found: &found,
+            skipped: &walked.skipped,
+        },
+        watch,
+        is_named: false,
+        reopen: &|path| base.reopen(path),
+    };
+    pager.reply(search.bytes.load(Ordering::Relaxed))
+}

@@ -1,0 +1,182 @@
+//! What is searched for, and how is it to be told?
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
+use spillgate_files::Arguments;
+
+use crate::walk::Scope;
+use crate::workspace::shown as named;
+
+/// The seeds' limit on patterns (wire.md, Read and Grep), in characters.
+const LONGEST_PATTERN: usize = 10_000;
+
+/// Lines around a match that may be asked for: more of them is reading, not searching.
+const MOST_CONTEXT: u64 = 1000;
+
+/// Bytes that a searching thread may hold, and so the longest line, or the largest
+/// file where matches may go over lines, that is searched.
+pub(super) const HEAP_LIMIT: usize = 64 << 20;
+
+/// Bytes of a compiled pattern: what ten thousand characters need in honest ones.
+const PATTERN_LIMIT: usize = 16 << 20;
+
+/// What is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Matching lines.
+    Lines,
+    /// Files with matches.
+    Files,
+    /// Files, with how many lines match.
+    Count,
+}
+
+/// A call of `grep_content`.
+#[derive(Debug)]
+pub(super) struct Query {
+    pub(super) matcher: RegexMatcher,
+    pub(super) path: String,
+    pub(super) glob: Option<String>,
+    pub(super) mode: Mode,
+    pub(super) before: usize,
+    pub(super) after: usize,
+    pub(super) multiline: bool,
+    pub(super) scope: Scope,
+    /// Results on a page; none for all.
+    pub(super) max: Option<u64>,
+    /// Results before the page.
+    pub(super) offset: u64,
+}
+
+impl Query {
+    /// The call with these arguments. What other tools of this kind call them is
+    /// understood, too.
+    pub(super) fn of(arguments: &Arguments) -> Result<Self, String> {
+        let multiline = arguments.flag("multiline")?;
+        let context = number(arguments, &["context", "-C"])?;
+        let around = |names| match number(arguments, names)?.or(context) {
+            Some(lines) if lines > MOST_CONTEXT => Err(format!(
+                "context is at most {MOST_CONTEXT} lines; read_file reads more around a match"
+            )),
+            lines => Ok(usize::try_from(lines.unwrap_or(0)).unwrap_or(usize::MAX)),
+        };
+        let mode = text(arguments, &["mode", "output_mode"])?;
+        let ignore_case = arguments.flag("ignore_case")? || arguments.flag("-i")?;
+        Ok(Self {
+            matcher: matcher(&pattern(arguments)?, ignore_case, multiline)?,
+            path: arguments.optional("path")?.unwrap_or_default(),
+            glob: text(arguments, &["glob", "file_pattern"])?,
+            mode: match mode.as_deref().map(str::trim) {
+                None | Some("lines" | "content") => Mode::Lines,
+                Some("files" | "files_with_matches") => Mode::Files,
+                Some("count") => Mode::Count,
+                Some(_) => return Err("mode must be lines, files or count".to_owned()),
+            },
+            before: around(&["before", "-B"])?,
+            after: around(&["after", "-A"])?,
+            multiline,
+            scope: Scope {
+                hidden: arguments.flag("hidden")?,
+                no_ignore: arguments.flag("no_ignore")?,
+            },
+            max: match arguments.limit("max_results")? {
+                None => arguments.limit("head_limit")?,
+                max => max,
+            },
+            offset: arguments.number("offset")?.unwrap_or(0),
+        })
+    }
+
+    /// Whether only a part is asked for.
+    pub(super) fn is_paged(&self) -> bool {
+        self.max.is_some() || self.offset > 0
+    }
+
+    /// Whether lines around matches are told.
+    pub(super) fn has_context(&self) -> bool {
+        self.before > 0 || self.after > 0
+    }
+
+    /// What searches a file. Where a walk found it, it is searched up to its first NUL,
+    /// as ripgrep has it; a file that was named is searched whole. Where nothing but a
+    /// number is wanted, nothing is numbered.
+    pub(super) fn searcher(&self, is_named: bool, only_counts: bool) -> Searcher {
+        let mut builder = SearcherBuilder::new();
+        builder
+            .heap_limit(Some(HEAP_LIMIT))
+            // Who shortens a mapped file would end us.
+            .memory_map(MmapChoice::never())
+            .multi_line(self.multiline)
+            .binary_detection(match is_named {
+                true => BinaryDetection::convert(0),
+                false => BinaryDetection::quit(0),
+            })
+            .line_number(!only_counts);
+        if !only_counts {
+            builder
+                .before_context(self.before)
+                .after_context(self.after);
+        }
+        builder.build()
+    }
+}
+
+fn pattern(arguments: &Arguments) -> Result<String, String> {
+    // Spaces may be looked for.
+    let pattern = match arguments.optional("pattern")? {
+        Some(pattern) => pattern,
+        None => arguments.text("pattern")?.to_owned(),
+    };
+    match pattern.chars().count() {
+        0 => {
+            Err("pattern is missing. Please give the regular expression to search for.".to_owned())
+        }
+        length if length > LONGEST_PATTERN => Err(format!(
+            "pattern has {length} characters; {LONGEST_PATTERN} are allowed. Please use a shorter one."
+        )),
+        _ => Ok(pattern),
+    }
+}
+
+fn matcher(pattern: &str, ignore_case: bool, multiline: bool) -> Result<RegexMatcher, String> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .case_insensitive(ignore_case)
+        .multi_line(true)
+        .size_limit(PATTERN_LIMIT)
+        .dfa_size_limit(PATTERN_LIMIT)
+        // `$` stands before the end of a line from Windows, too.
+        .crlf(pattern.contains('$'));
+    if !multiline {
+        builder.line_terminator(Some(b'\n'));
+    }
+    builder.build(pattern).map_err(|error| {
+        let error = error.to_string();
+        let what = error.lines().last().unwrap_or_default();
+        let what = what.trim().strip_prefix("error: ").unwrap_or(what);
+        let help = match () {
+            () if error.contains("\"\\n\" is not allowed") => {
+                "Please set multiline: true to search over lines."
+            }
+            () if error.contains("look-around") || error.contains("backreferences") => {
+                "Please search for a part of it without them."
+            }
+            () if error.contains("size limit") => "Please use smaller repetitions.",
+            () => "Please escape special characters to search for them as they are, as in 'f\\('.",
+        };
+        format!(
+            "Pattern '{}' cannot be read: {what}. {help}",
+            named(pattern)
+        )
+    })
+}
+
+fn number(arguments: &Arguments, names: &[&str]) -> Result<Option<u64>, String> {
+    let mut numbers = names.iter().map(|name| arguments.number(name));
+    numbers.find_map(Result::transpose).transpose()
+}
+
+fn text(arguments: &Arguments, names: &[&str]) -> Result<Option<String>, String> {
+    let mut texts = names.iter().map(|name| arguments.optional(name));
+    texts.find_map(Result::transpose).transpose()
+}

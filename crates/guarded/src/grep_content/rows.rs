@@ -1,0 +1,205 @@
+//! How is a match told?
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::io;
+use std::ops::Range;
+
+use grep_matcher::Matcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+
+use super::query::{Mode, Query};
+
+/// Bytes of a line over which it is cut: no line of code or of a log has so many, and a
+/// line of a minified file would be an answer by itself.
+const LONGEST_LINE: usize = 2000;
+
+/// Bytes before the match that are told of a line that is cut.
+const LEAD: usize = 500;
+
+/// What of a file's matches is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// How many there are.
+    Count,
+    /// Rows of all, as long as they have no more bytes than this; how many bytes they
+    /// would have beyond it.
+    Rows(u64),
+    /// Rows of those with these numbers, from 0 on, then no more; likewise.
+    Part(Range<u64>, u64),
+}
+
+/// Takes the matches of a file.
+#[derive(Debug)]
+pub(super) struct Rows<'a> {
+    query: &'a Query,
+    path: &'a str,
+    wanted: Wanted,
+    /// The rows, `path:line:text` or `path-line-text`; empty where they are too many.
+    pub(super) text: String,
+    /// The bytes that they have.
+    pub(super) bytes: u64,
+    /// Matches so far.
+    pub(super) matches: u64,
+    /// Whether a NUL was met.
+    pub(super) is_binary: bool,
+    /// Lines that are told if what follows them is.
+    pending: VecDeque<(u64, Vec<u8>)>,
+    /// The last line that was told.
+    last: Option<u64>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(query: &'a Query, path: &'a str, wanted: Wanted) -> Self {
+        Self {
+            query,
+            path,
+            wanted,
+            text: String::new(),
+            bytes: 0,
+            matches: 0,
+            is_binary: false,
+            pending: VecDeque::new(),
+            last: None,
+        }
+    }
+
+    /// The bytes over which rows are counted only.
+    fn room(&self) -> u64 {
+        match self.wanted {
+            Wanted::Count => 0,
+            Wanted::Rows(room) | Wanted::Part(_, room) => room,
+        }
+    }
+
+    /// Whether the match with this number is told.
+    fn tells(&self, number: u64) -> bool {
+        match &self.wanted {
+            Wanted::Count => false,
+            Wanted::Rows(_) => true,
+            Wanted::Part(part, _) => part.contains(&number),
+        }
+    }
+
+    /// Whether nothing more is told after so many matches.
+    fn is_done(&self, matches: u64) -> bool {
+        matches!(&self.wanted, Wanted::Part(part, _) if matches >= part.end)
+    }
+
+    /// A line that is told. `mark` is `:` for one with a match.
+    fn row(&mut self, line: u64, mark: char, bytes: &[u8]) {
+        let begins = self.last.is_none_or(|last| last + 1 < line);
+        if self.query.has_context() && begins && self.last.is_some() {
+            self.push("--\n");
+        }
+        self.last = Some(line);
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        if self.bytes > self.room() {
+            // A line number has about as many bytes as its marks and the newline.
+            self.bytes += (self.path.len() + bytes.len().min(LONGEST_LINE) + 8) as u64;
+            return;
+        }
+        let at = match mark {
+            ':' if bytes.len() > LONGEST_LINE => self.match_at(bytes),
+            _ => 0,
+        };
+        let row = format!("{}{mark}{line}{mark}{}\n", self.path, clipped(bytes, at));
+        self.push(&row);
+    }
+
+    fn push(&mut self, row: &str) {
+        self.bytes += row.len() as u64;
+        match self.bytes > self.room() {
+            true => self.text = String::new(),
+            false => self.text.push_str(row),
+        }
+    }
+
+    fn match_at(&self, line: &[u8]) -> usize {
+        let found = self.query.matcher.find(line);
+        found.ok().flatten().map_or(0, |found| found.start())
+    }
+}
+
+impl Sink for Rows<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        let number = self.matches;
+        if self.is_done(number) {
+            return Ok(false);
+        }
+        self.matches += 1;
+        if self.wanted == Wanted::Count {
+            return Ok(self.query.mode != Mode::Files);
+        }
+        let pending = std::mem::take(&mut self.pending);
+        if self.tells(number) {
+            for (line, bytes) in pending {
+                self.row(line, '-', &bytes);
+            }
+            let first = found.line_number().unwrap_or(0);
+            for (line, bytes) in (first..).zip(found.lines()) {
+                self.row(line, ':', bytes);
+            }
+        }
+        Ok(self.query.after > 0 || !self.is_done(self.matches))
+    }
+
+    fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> io::Result<bool> {
+        let line = found.line_number().unwrap_or(0);
+        let follows = self
+            .matches
+            .checked_sub(1)
+            .is_some_and(|last| self.tells(last));
+        let is_after = *found.kind() == grep_searcher::SinkContextKind::After;
+        if is_after && follows {
+            self.row(line, '-', found.bytes());
+        } else if self.is_done(self.matches) {
+            return Ok(false);
+        } else {
+            self.pending.push_back((line, found.bytes().to_vec()));
+            if self.pending.len() > self.query.before {
+                self.pending.pop_front();
+            }
+        }
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.pending.clear();
+        Ok(!self.is_done(self.matches))
+    }
+
+    fn binary_data(&mut self, searcher: &Searcher, _: u64) -> io::Result<bool> {
+        self.is_binary = true;
+        Ok(searcher.binary_detection().quit_byte().is_none())
+    }
+}
+
+/// A line as it is told. Of one that is too long what is around `at`, with the bytes
+/// that are missing.
+fn clipped(line: &[u8], at: usize) -> String {
+    if line.len() <= LONGEST_LINE {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let first = at.saturating_sub(LEAD).min(line.len() - LONGEST_LINE);
+    let (first, end) = (letter(line, first), letter(line, first + LONGEST_LINE));
+    let mut text = String::new();
+    let cut = |text: &mut String, bytes: usize| match bytes {
+        0 => {}
+        bytes => write!(text, "[{bytes} bytes cut]").expect("writing to a string"),
+    };
+    cut(&mut text, first);
+    text += &String::from_utf8_lossy(&line[first..end]);
+    cut(&mut text, line.len() - end);
+    text
+}
+
+/// Where the letter begins that the byte at `at` is in.
+fn letter(line: &[u8], at: usize) -> usize {
+    let before = (at.saturating_sub(3)..=at).rev();
+    let mut starts = before.filter(|&at| line.get(at).is_none_or(|byte| byte & 0xC0 != 0x80));
+    starts.next().unwrap_or(at)
+}

@@ -1,0 +1,217 @@
+//! What is in each file?
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use grep_searcher::Searcher;
+
+use super::query::{HEAP_LIMIT, Mode, Query};
+use super::rows::{Rows, Wanted};
+use crate::rules::Rules;
+use crate::walk::{
+    Base, Entry, Folder, NamePattern, Names, Visitor, Watch, Watched, regular, shown,
+};
+
+/// What all threads of a search share.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    pub(super) query: &'a Query,
+    /// The most bytes of an answer.
+    pub(super) room: u64,
+    /// Bytes of what is to be told so far.
+    pub(super) bytes: AtomicU64,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(query: &'a Query, rules: &Rules) -> Self {
+        Self {
+            query,
+            room: rules.most_bytes(),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether files are searched for numbers only, not for rows.
+    pub(super) fn only_counts(&self) -> bool {
+        self.query.is_paged() || self.query.mode != Mode::Lines
+    }
+}
+
+/// A file with matches.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hit {
+    /// Its name from the root.
+    pub(super) path: Vec<u8>,
+    /// Lines that match; 1 where only files are asked for.
+    pub(super) matches: u64,
+    /// The rows, where they are told.
+    pub(super) rows: String,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Files with matches. Not all of them where they are too much to be told.
+    pub(super) hits: Vec<Hit>,
+    /// Files with matches, all of them.
+    pub(super) files: u64,
+    pub(super) matches: u64,
+    /// Files that were searched.
+    pub(super) searched: u64,
+    /// Files that the glob leaves out.
+    pub(super) other: u64,
+    /// Links; they are not followed.
+    pub(super) links: u64,
+    /// Binary files without a match in what was searched of them.
+    pub(super) binary: u64,
+    /// Binary files with one.
+    pub(super) cut_short: Names,
+    /// Files that could not be read.
+    pub(super) unreadable: Names,
+    /// Files that need more memory than there is for a search.
+    pub(super) too_large: Names,
+}
+
+/// A thread that searches.
+#[derive(Debug)]
+pub(super) struct Seeker<'a> {
+    search: &'a Search<'a>,
+    glob: Option<&'a NamePattern>,
+    /// Bytes of the name of the directory where the walk began.
+    base_at: usize,
+    searcher: Searcher,
+    path: Vec<u8>,
+    pub(super) found: Found,
+}
+
+impl<'a> Seeker<'a> {
+    pub(super) fn new(search: &'a Search<'a>, base: &Base, glob: Option<&'a NamePattern>) -> Self {
+        Self {
+            search,
+            glob,
+            base_at: base.path.len(),
+            searcher: search.query.searcher(false, search.only_counts()),
+            path: Vec::new(),
+            found: Found::default(),
+        }
+    }
+}
+
+impl Visitor for Seeker<'_> {
+    fn visit(&mut self, folder: &Folder, found: &[Entry], watch: &Watch<'_>) {
+        self.path.clone_from(&folder.path);
+        let name_at = self.path.len();
+        for entry in found {
+            self.path.truncate(name_at);
+            self.path.extend_from_slice(entry.name.to_bytes());
+            let mut globs = self.glob.iter();
+            if !globs.all(|glob| glob.matches(&self.path, self.base_at, name_at)) {
+                self.found.other += 1;
+            } else if entry.is_link {
+                self.found.links += 1;
+            } else if watch.over().is_none() {
+                self.file(folder, entry, watch);
+            }
+        }
+    }
+}
+
+impl Seeker<'_> {
+    /// Searches a file of `folder`.
+    fn file(&mut self, folder: &Folder, entry: &Entry, watch: &Watch<'_>) {
+        let (search, searcher, path) = (self.search, &mut self.searcher, &self.path);
+        match regular(folder.fd.as_fd(), &entry.name) {
+            Ok(Some(file)) => self.found.search(search, searcher, file, path, watch),
+            // It was something else a moment ago, or is gone.
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => self.found.unreadable.push(shown(path)),
+        }
+    }
+}
+
+impl Found {
+    /// Searches a file.
+    pub(super) fn search(
+        &mut self,
+        search: &Search<'_>,
+        searcher: &mut Searcher,
+        file: File,
+        path: &[u8],
+        watch: &Watch<'_>,
+    ) {
+        let query = search.query;
+        let name = shown(path);
+        let told = search.bytes.load(Ordering::Relaxed);
+        let wanted = match search.only_counts() {
+            true => Wanted::Count,
+            false => Wanted::Rows(search.room.saturating_sub(told)),
+        };
+        let mut rows = Rows::new(query, &name, wanted);
+        let file = Watched { file, watch };
+        let ended = searcher.search_reader(&query.matcher, file, &mut rows);
+        if watch.over().is_some() {
+            return;
+        }
+        self.searched += 1;
+        self.add(search, path, rows);
+        match ended {
+            Ok(()) => {}
+            Err(error) if is_too_large(&error) => self.too_large.push(name),
+            Err(_) => self.unreadable.push(name),
+        }
+    }
+
+    /// Adds a file's matches.
+    fn add(&mut self, search: &Search<'_>, path: &[u8], mut rows: Rows<'_>) {
+        if rows.matches == 0 {
+            self.binary += u64::from(rows.is_binary);
+            return;
+        }
+        if rows.is_binary {
+            self.cut_short.push(shown(path));
+        }
+        self.files += 1;
+        self.matches += rows.matches;
+        let query = search.query;
+        match query.mode {
+            Mode::Lines => {}
+            Mode::Files => rows.text = format!("{}\n", shown(path)),
+            Mode::Count => rows.text = format!("{}:{}\n", shown(path), rows.matches),
+        }
+        if query.mode != Mode::Lines {
+            rows.bytes = rows.text.len() as u64;
+        }
+        let before = search.bytes.fetch_add(rows.bytes, Ordering::Relaxed);
+        // A page may begin anywhere; of the rest nothing is told but its size.
+        if query.is_paged() || before.saturating_add(rows.bytes) <= search.room {
+            self.hits.push(Hit {
+                path: path.to_vec(),
+                matches: rows.matches,
+                rows: rows.text,
+            });
+        }
+    }
+
+    /// Adds what another thread found.
+    pub(super) fn join(&mut self, other: Self) {
+        self.hits.extend(other.hits);
+        self.files += other.files;
+        self.matches += other.matches;
+        self.searched += other.searched;
+        self.other += other.other;
+        self.links += other.links;
+        self.binary += other.binary;
+        self.cut_short.add(other.cut_short);
+        self.unreadable.add(other.unreadable);
+        self.too_large.add(other.too_large);
+    }
+}
+
+/// Whether a searcher's error is that of [`HEAP_LIMIT`].
+fn is_too_large(error: &io::Error) -> bool {
+    // It has no kind of its own.
+    error.to_string().contains(&HEAP_LIMIT.to_string())
+}

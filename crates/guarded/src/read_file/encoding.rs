@@ -1,0 +1,250 @@
+//! Which characters do the bytes of a file mean?
+
+use chardetng::EncodingDetector;
+use encoding_rs::{DecoderResult, UTF_16BE, UTF_16LE};
+use spillgate_measure::{Sample, is_binary};
+use spillgate_view::Newline;
+
+use super::magic;
+
+/// What marks UTF-8 at its beginning.
+const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The same for UTF-16.
+const UTF16_BOMS: [(Newline, &[u8]); 2] = [
+    (Newline::Utf16Le, b"\xff\xfe"),
+    (Newline::Utf16Be, b"\xfe\xff"),
+];
+
+/// Of the units of UTF-16 without a mark at least one in so many is a space, a digit or
+/// another of the first 256 characters.
+const PLAIN_UNITS: usize = 8;
+
+/// How a text is encoded, as far as its first bytes tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Encoding {
+    form: Form,
+    /// Bytes of the mark before the text.
+    mark: u64,
+    /// Bytes of the sample and bytes of its text.
+    sampled: (u64, u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// ASCII so far: what follows may be anything that contains it.
+    Ascii,
+    Utf8,
+    /// In the order of this newline.
+    Utf16(Newline),
+    /// One that contains ASCII, from before Unicode.
+    Legacy(&'static encoding_rs::Encoding),
+}
+
+/// Some of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Decoded {
+    /// The characters.
+    pub(super) text: String,
+    /// What they were decoded from, if that is not UTF-8.
+    pub(super) from: Option<&'static str>,
+    /// Places that mean no character: U+FFFD each.
+    pub(super) invalid: usize,
+}
+
+impl Encoding {
+    /// The encoding of what begins so, or the format of what is no text.
+    pub(super) fn of(sample: Sample<'_>) -> Result<Self, Option<&'static str>> {
+        let head = sample.head;
+        if let Some(format) = magic::certain(head) {
+            return Err(Some(format));
+        }
+        let marked = UTF16_BOMS.iter().find(|(_, bom)| head.starts_with(bom));
+        let (form, mark) = match marked {
+            Some((newline, bom)) => (Form::Utf16(*newline), bom.len()),
+            None if head.starts_with(UTF8_BOM) => (Form::Utf8, UTF8_BOM.len()),
+            None => match form(sample) {
+                Some(form) => (form, 0),
+                None => return Err(magic::format(head)),
+            },
+        };
+        let text = form.decode(&head[mark..]).text;
+        match text.contains('\0') {
+            true => Err(magic::format(head)),
+            false => Ok(Self {
+                form,
+                mark: mark as u64,
+                sampled: ((head.len() - mark) as u64, text.len() as u64),
+            }),
+        }
+    }
+
+    /// How a line's end is written.
+    pub(super) fn newline(&self) -> Newline {
+        match self.form {
+            Form::Utf16(newline) => newline,
+            _ => Newline::Byte,
+        }
+    }
+
+    /// Bytes of the mark before the text.
+    pub(super) fn mark(&self) -> u64 {
+        self.mark
+    }
+
+    /// The fewest bytes that so many become as UTF-8.
+    pub(super) fn least(&self, bytes: u64) -> u64 {
+        match self.form {
+            // What is invalid only grows.
+            Form::Ascii | Form::Utf8 => bytes,
+            // A unit is a byte at least.
+            Form::Utf16(_) => bytes / 2,
+            // Four bytes of GB 18030 may be a character of three.
+            Form::Legacy(_) => bytes / 4 * 3,
+        }
+    }
+
+    /// About how many bytes they become, judged by the sample.
+    pub(super) fn about(&self, bytes: u64) -> u64 {
+        let (sampled, text) = self.sampled;
+        match self.form {
+            Form::Ascii | Form::Utf8 => bytes,
+            _ if sampled == 0 => bytes,
+            _ => {
+                let scaled = u128::from(bytes) * u128::from(text) / u128::from(sampled);
+                u64::try_from(scaled)
+                    .unwrap_or(u64::MAX)
+                    .max(self.least(bytes))
+            }
+        }
+    }
+
+    /// The text of a file's bytes from `start` on.
+    pub(super) fn decode(&self, bytes: &[u8], start: u64) -> Decoded {
+        let mark = usize::try_from(self.mark.saturating_sub(start)).unwrap_or(usize::MAX);
+        let mark = mark.min(bytes.len());
+        let mut decoded = self.form.decode(&bytes[mark..]);
+        if mark > 0 && self.form == Form::Utf8 {
+            decoded.from = Some("UTF-8 with a byte order mark");
+        }
+        decoded
+    }
+}
+
+impl Form {
+    fn decode(self, bytes: &[u8]) -> Decoded {
+        let encoding = match self {
+            Self::Utf16(Newline::Utf16Be) => UTF_16BE,
+            Self::Utf16(_) => UTF_16LE,
+            Self::Legacy(encoding) => encoding,
+            Self::Utf8 => return utf8(bytes),
+            // The bytes that are not ASCII come late.
+            Self::Ascii => {
+                let sample = Sample {
+                    head: bytes,
+                    complete: true,
+                };
+                return match one_byte_form(sample) {
+                    Some(Self::Legacy(encoding)) => Self::Legacy(encoding).decode(bytes),
+                    _ => utf8(bytes),
+                };
+            }
+        };
+        let (text, _) = encoding.decode_without_bom_handling(bytes);
+        Decoded {
+            invalid: text.matches('\u{fffd}').count(),
+            text: text.into_owned(),
+            from: Some(encoding.name()),
+        }
+    }
+}
+
+fn utf8(bytes: &[u8]) -> Decoded {
+    let invalid = bytes
+        .utf8_chunks()
+        .filter(|chunk| !chunk.invalid().is_empty());
+    Decoded {
+        invalid: invalid.count(),
+        text: String::from_utf8_lossy(bytes).into_owned(),
+        from: None,
+    }
+}
+
+/// How a text without a mark is encoded; `None` if it is none.
+fn form(sample: Sample<'_>) -> Option<Form> {
+    match sample.head.contains(&0) {
+        true => utf16(sample.head),
+        false => one_byte_form(sample),
+    }
+}
+
+/// UTF-16 without a mark: zeros in one half of the units only, and nothing in it that no
+/// text has.
+fn utf16(head: &[u8]) -> Option<Form> {
+    let (units, _) = head.as_chunks::<2>();
+    let zeros = |half: usize| units.iter().filter(|unit| unit[half] == 0).count();
+    let (newline, plain) = match (zeros(0), zeros(1)) {
+        (0, plain) => (Newline::Utf16Le, plain),
+        (plain, 0) => (Newline::Utf16Be, plain),
+        _ => return None,
+    };
+    let form = Form::Utf16(newline);
+    let decoded = form.decode(&head[..units.len() * 2]).text;
+    // A pair may be cut in two at the end.
+    let decoded = decoded.trim_end_matches('\u{fffd}');
+    (plain * PLAIN_UNITS >= units.len() && is_text(decoded)).then_some(form)
+}
+
+/// UTF-8, or an older encoding that contains ASCII. Some bytes that are invalid among
+/// more that are not are still UTF-8.
+fn one_byte_form(sample: Sample<'_>) -> Option<Form> {
+    let head = whole_lines(sample);
+    if head.is_ascii() {
+        return (!is_binary(sample)).then_some(Form::Ascii);
+    }
+    let (mut valid, mut invalid) = (0, 0);
+    for chunk in head.utf8_chunks() {
+        valid += chunk
+            .valid()
+            .chars()
+            .filter(|char| !char.is_ascii())
+            .count();
+        invalid += usize::from(!chunk.invalid().is_empty());
+    }
+    if valid <= invalid
+        && let Some(encoding) = legacy(head)
+    {
+        return Some(Form::Legacy(encoding));
+    }
+    (!is_binary(sample)).then_some(Form::Utf8)
+}
+
+/// The older encoding in which all of this is text.
+fn legacy(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
+    let mut detector = EncodingDetector::new();
+    detector.feed(bytes, false);
+    let encoding = detector.guess(None, false);
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let most = decoder.max_utf8_buffer_length_without_replacement(bytes.len())?;
+    let mut text = String::with_capacity(most);
+    // A character may be cut in two at the end.
+    let (result, _) = decoder.decode_to_string_without_replacement(bytes, &mut text, false);
+    (result == DecoderResult::InputEmpty && is_text(&text)).then_some(encoding)
+}
+
+/// A sample without the line that it ends in, which may be cut inside a character.
+fn whole_lines(sample: Sample<'_>) -> &[u8] {
+    let head = sample.head;
+    match memchr::memrchr(b'\n', head) {
+        Some(last) if !sample.complete => &head[..=last],
+        _ => head,
+    }
+}
+
+/// Whether nothing is in it that only other data have.
+fn is_text(text: &str) -> bool {
+    let is_odd = |char: char| {
+        (char.is_control() && !"\t\n\r\x08\x0c\x1b\u{85}".contains(char)) || char == '\u{fffd}'
+    };
+    !text.contains(is_odd)
+}

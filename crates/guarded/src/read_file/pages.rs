@@ -1,0 +1,224 @@
+//! Which bytes are a page, and is it small enough to be given?
+
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+
+use spillgate_artifact::ByteSource;
+use spillgate_files::Identity;
+use spillgate_view::LineGrid;
+
+use super::encoding::{Decoded, Encoding};
+use super::refusal::Why;
+use super::{Asked, encoding, sample};
+use crate::guarded::Shared;
+use crate::stop::Stop;
+
+/// What is said of a file without a character.
+const EMPTY: &str = "[The file is empty]";
+
+/// A file, opened and looked at.
+pub(super) struct Pages<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) file: &'a File,
+    /// By what it is known again; none where what it says has no size of its own.
+    pub(super) found: Option<Identity>,
+    /// Its bytes, as many as it had when it was opened.
+    pub(super) source: &'a dyn ByteSource,
+}
+
+/// Some lines of a file.
+struct Stretch {
+    /// 0-based, without the last.
+    lines: Range<u64>,
+    /// All that there are.
+    total: u64,
+    bytes: Range<u64>,
+}
+
+impl Pages<'_> {
+    /// What is asked for.
+    pub(super) fn answer(&self, asked: &Asked, stop: &Stop) -> Result<String, Why> {
+        let most = self.shared.rules.most_bytes();
+        let (head, is_all) = sample(self.file, self.source, most)?;
+        if !is_all {
+            return self.text(&head, asked, stop);
+        }
+        let bytes = head.len() as u64;
+        if bytes > most {
+            return Err(Why::Large { bytes, line: None });
+        }
+        // It has no size of its own, or ended meanwhile: what came is all that there is.
+        let alone = Pages {
+            shared: self.shared,
+            file: self.file,
+            found: None,
+            source: &head,
+        };
+        alone.text(&head, asked, stop)
+    }
+
+    fn text(&self, head: &[u8], asked: &Asked, stop: &Stop) -> Result<String, Why> {
+        let encoding = encoding(head, self.source.len())?;
+        if self.source.len() <= encoding.mark() {
+            return Ok(EMPTY.to_owned());
+        }
+        if asked.is_whole() {
+            return self.whole(&encoding);
+        }
+        let known = self
+            .found
+            .and_then(|found| self.shared.workspace.lines().get(&found));
+        if let Some(grid) = known {
+            let page = self.page(&encoding, asked, &grid);
+            // Changed within the same moment of the file system's clock: counted anew.
+            if !matches!(page, Err(Why::Changed)) {
+                return page;
+            }
+        }
+        let grid = self.counted(&encoding, stop)?;
+        self.page(&encoding, asked, &grid)
+    }
+
+    fn whole(&self, encoding: &Encoding) -> Result<String, Why> {
+        let bytes = self.source.len();
+        self.check_size(encoding, bytes - encoding.mark(), None)?;
+        let read = self.source.bytes(0, bytes)?;
+        let decoded = encoding.decode(&read, 0);
+        if decoded.text.contains('\0') {
+            return Err(Why::Binary { kind: None, bytes });
+        }
+        self.rendered(String::new(), &decoded, None)
+    }
+
+    /// Where the lines begin.
+    fn counted(&self, encoding: &Encoding, stop: &Stop) -> Result<Arc<LineGrid>, Why> {
+        let counted = LineGrid::of(self.source, encoding.newline(), &|| stop.is_set())?;
+        let grid = counted.ok_or(Why::Stopped)?;
+        Ok(match self.found {
+            Some(found) => self.shared.workspace.lines().keep(found, grid),
+            None => Arc::new(grid),
+        })
+    }
+
+    fn page(&self, encoding: &Encoding, asked: &Asked, grid: &LineGrid) -> Result<String, Why> {
+        let stretch = self.stretch(asked, grid)?;
+        let Stretch { lines, total, .. } = &stretch;
+        let is_all = *lines == (0..*total);
+        let header = match is_all {
+            true => String::new(),
+            false => format!("[Lines {}-{} of {total}]\n", lines.start + 1, lines.end),
+        };
+        let is_alone = lines.end - lines.start == 1;
+        let line = is_alone.then_some(lines.end);
+        let (start, end) = (stretch.bytes.start, stretch.bytes.end);
+        self.check_size(encoding, end - start.max(encoding.mark()).min(end), line)?;
+        let read = self.lines_between(encoding, &stretch)?;
+        let decoded = encoding.decode(&read, start);
+        if decoded.text.contains('\0') {
+            return Err(Why::BinaryLines(lines.start + 1, lines.end));
+        }
+        self.rendered(header, &decoded, line)
+    }
+
+    fn stretch(&self, asked: &Asked, grid: &LineGrid) -> Result<Stretch, Why> {
+        let total = grid.lines();
+        let offset = asked.offset;
+        if offset >= total {
+            return Err(Why::PastEnd {
+                offset,
+                lines: total,
+            });
+        }
+        let end = offset
+            .saturating_add(asked.limit.unwrap_or(total))
+            .min(total);
+        let start_of = |line| grid.offset_of_line(self.source, line);
+        Ok(Stretch {
+            lines: offset..end,
+            total,
+            bytes: start_of(offset)?..start_of(end)?,
+        })
+    }
+
+    /// The bytes of these lines, if they are still where they were counted.
+    fn lines_between(&self, encoding: &Encoding, stretch: &Stretch) -> Result<Vec<u8>, Why> {
+        let newline = encoding.newline();
+        let Range { start, end } = stretch.bytes;
+        let read = self
+            .source
+            .bytes(start.saturating_sub(newline.len()), end)?;
+        let before = usize::try_from(newline.len().min(start)).unwrap_or(usize::MAX);
+        let (before, read) = read.split_at_checked(before).ok_or(Why::Changed)?;
+        let begins = start == 0 || newline.count(before) == 1;
+        let last = read
+            .len()
+            .saturating_sub(newline.len().try_into().unwrap_or(usize::MAX));
+        let ends = newline.count(&read[last..]) == 1 || end == self.source.len();
+        let counted = newline.count(read) + u64::from(newline.count(&read[last..]) == 0);
+        let is_whole = read.len() as u64 == end - start;
+        let is_counted = counted == stretch.lines.end - stretch.lines.start;
+        match begins && ends && is_whole && is_counted {
+            true => Ok(read.to_vec()),
+            false => Err(Why::Changed),
+        }
+    }
+
+    /// Refuses what is certainly too much before it is read.
+    fn check_size(&self, encoding: &Encoding, bytes: u64, line: Option<u64>) -> Result<(), Why> {
+        match self.shared.rules.exceeds(encoding.least(bytes)) {
+            true => Err(Why::Large {
+                bytes: encoding.about(bytes),
+                line,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// The text with what must be known of it before it.
+    fn rendered(
+        &self,
+        header: String,
+        decoded: &Decoded,
+        line: Option<u64>,
+    ) -> Result<String, Why> {
+        let mut text = header;
+        if let Some(from) = decoded.from {
+            text += &format!("[Decoded from {from}]\n");
+        }
+        if decoded.invalid > 0 {
+            let places = if decoded.invalid == 1 {
+                "place"
+            } else {
+                "places"
+            };
+            text += &format!(
+                "[Bytes that are no text in {} {places}, shown as U+FFFD]\n",
+                decoded.invalid
+            );
+        }
+        text += &self.changed()?;
+        text += &decoded.text;
+        match self.shared.rules.exceeds(text.len() as u64) {
+            true => Err(Why::Large {
+                bytes: text.len() as u64,
+                line,
+            }),
+            false => Ok(text),
+        }
+    }
+
+    /// What is said of a file that is not what it was when it was opened.
+    fn changed(&self) -> Result<String, Why> {
+        let now = self.file.metadata()?;
+        let (had, has) = (self.source.len(), now.len());
+        Ok(match self.found {
+            None => String::new(),
+            Some(found) if found == Identity::from(&now) => String::new(),
+            Some(_) if had == has => "[The file changed while it was read]\n".to_owned(),
+            Some(_) => format!(
+                "[The file changed while it was read: it had {had} bytes, it has {has} now]\n"
+            ),
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! Why is a file not given, and what is to be done?
+
+use std::io;
+
+use spillgate_offload::{Rejection, estimated_tokens};
+
+use crate::answer::Refused;
+use crate::rules::Rules;
+
+/// Why a file, or a page of one, is not given.
+#[derive(Debug)]
+pub(super) enum Why {
+    /// It is too much: about so many bytes.
+    Large {
+        bytes: u64,
+        /// The line, from 1, if it is one alone.
+        line: Option<u64>,
+    },
+    /// It is no text.
+    Binary {
+        /// What it is, if that is known.
+        kind: Option<&'static str>,
+        bytes: u64,
+    },
+    /// The lines from one to the other are no text.
+    BinaryLines(u64, u64),
+    /// Nothing stands where the page begins.
+    PastEnd { offset: u64, lines: u64 },
+    /// It changed so that lines cannot be told.
+    Changed,
+    /// Nobody waits for it.
+    Stopped,
+    /// The system failed.
+    Unreadable(io::Error),
+}
+
+impl From<io::Error> for Why {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::Changed,
+            _ => Self::Unreadable(error),
+        }
+    }
+}
+
+impl Why {
+    /// What the model is told; `name` on one line.
+    pub(super) fn refused(self, name: &str, rules: &Rules) -> Refused {
+        let has_shell = rules.shell.is_some();
+        let otherwise = match has_shell {
+            true => "Use execute_shell with a program that knows such data, or go on without it.",
+            false => "Go on without it.",
+        };
+        match self {
+            Self::Large { bytes, line } => too_large(bytes, line, rules),
+            Self::Binary { kind, bytes } => {
+                let kind = kind.map_or(String::new(), |kind| format!("{kind}, "));
+                Refused::new(format!(
+                    "'{name}' is not a text file ({kind}{bytes} bytes). {otherwise}"
+                ))
+            }
+            Self::BinaryLines(first, last) => Refused::new(format!(
+                "Lines {first}-{last} of '{name}' are not text: they hold NUL characters. {otherwise}"
+            )),
+            Self::PastEnd { offset, lines } => Refused::new(format!(
+                "Offset {offset} is past the end of '{name}', which has {lines} {}. \
+                 Use an offset from 0 to {}.",
+                if lines == 1 { "line" } else { "lines" },
+                lines.saturating_sub(1),
+            )),
+            Self::Changed => Refused::new(format!(
+                "'{name}' changed while it was read. Read it again."
+            )),
+            Self::Stopped => Refused::new(format!("Reading '{name}' was stopped.")),
+            Self::Unreadable(error) => Refused::new(format!(
+                "'{name}' cannot be read: {error}. Try again, or go on without it."
+            )),
+        }
+    }
+}
+
+/// The RFC's words. A line that is too large alone needs others beside them: no limit is
+/// small enough for it.
+fn too_large(bytes: u64, line: Option<u64>, rules: &Rules) -> Refused {
+    let rejection = Rejection::File {
+        tokens: estimated_tokens(bytes),
+        limit: rules.max_tokens,
+    };
+    let Some(line) = line else {
+        return rejection.into();
+    };
+    let shell = match rules.shell.is_some() {
+        true => format!(", and execute_shell any part (sed -n {line}p FILE | cut -c 1-2000)"),
+        false => String::new(),
+    };
+    Refused::new(format!(
+        "{rejection} Line {line} alone is too large for any page: \
+         grep_content shows the part of it around a match{shell}."
+    ))
+}

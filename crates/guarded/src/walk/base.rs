@@ -1,0 +1,109 @@
+//! Where does a search begin?
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::fs::Dir;
+
+use super::ignores::{Ignores, ignores};
+use super::{beneath, shown};
+use crate::workspace::{Place, PlaceError, Workspace};
+
+/// The directory at which a walk begins.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(super) dir: Dir,
+    /// Its name from the root with `/` at its end; empty for the root.
+    pub(crate) path: Vec<u8>,
+    /// What the directories above it leave out, up to the root.
+    pub(super) ignores: Option<Arc<Ignores>>,
+}
+
+/// What a search's `path` leads to.
+#[derive(Debug)]
+pub(crate) enum Start {
+    /// A file, with its name from the root.
+    File(File, Vec<u8>),
+    /// A directory.
+    Directory(Base),
+}
+
+/// What `name` leads to. Ignore files do not keep from it who asks for it.
+pub(crate) fn start(workspace: &Workspace, name: &str) -> Result<Start, PlaceError> {
+    let mut place = workspace.place(name)?;
+    let (Place::File(_, path) | Place::Directory(_, path)) = &place;
+    // What is found is told by names without steps upwards.
+    if path.components().any(|part| part == Component::ParentDir)
+        && let Some(straight) = straight(workspace, path)
+    {
+        place = workspace.place(&straight)?;
+    }
+    Ok(match place {
+        Place::File(file, path) => Start::File(file, path.as_os_str().as_bytes().to_vec()),
+        Place::Directory(dir, path) => Start::Directory(Base {
+            ignores: above(workspace.dir(), &path),
+            path: prefix(&path),
+            dir,
+        }),
+    })
+}
+
+fn straight(workspace: &Workspace, path: &Path) -> Option<String> {
+    let path = workspace.dir().canonicalize(path).ok()?;
+    match path.as_os_str().is_empty() {
+        true => Some(".".to_owned()),
+        false => path.into_os_string().into_string().ok(),
+    }
+}
+
+/// A directory's name before what is in it.
+fn prefix(path: &Path) -> Vec<u8> {
+    let parts = path.components();
+    let names = parts.filter(|part| *part != Component::CurDir);
+    names.fold(Vec::new(), |mut prefix, name| {
+        prefix.extend_from_slice(name.as_os_str().as_bytes());
+        prefix.push(b'/');
+        prefix
+    })
+}
+
+/// The ignore files from the root down to above `path`.
+fn above(root: &Dir, path: &Path) -> Option<Arc<Ignores>> {
+    let mut parts: Vec<_> = path.components().collect();
+    parts.retain(|part| *part != Component::CurDir);
+    (0..parts.len()).fold(None, |above, count| {
+        let path: PathBuf = parts[..count].iter().collect();
+        let opened = match count {
+            0 => root.try_clone(),
+            _ => root.open_dir(&path),
+        };
+        match opened {
+            Ok(dir) => ignores(above.as_ref(), dir.as_fd(), prefix(&path).len()),
+            Err(_) => above,
+        }
+    })
+}
+
+impl Base {
+    /// The file at `path`, a name from the root that a walk from here gave; none if it
+    /// is gone.
+    pub(crate) fn reopen(&self, path: &[u8]) -> Option<File> {
+        let below = path.get(self.path.len()..)?;
+        let at = below.iter().rposition(|&byte| byte == b'/');
+        let (folder, name) = below.split_at(at.map_or(0, |at| at + 1));
+        let folder = beneath::directory(self.dir.as_fd(), folder).ok()?;
+        let name = std::ffi::CString::new(name).ok()?;
+        beneath::regular(folder.as_fd(), &name).ok()?
+    }
+
+    /// As it is told: `.` for the root.
+    pub(crate) fn shown(&self) -> String {
+        match self.path.strip_suffix(b"/") {
+            Some(path) => shown(path),
+            None => ".".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Which names does a glob mean?
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Component;
+
+use globset::{Candidate, GlobBuilder, GlobSet};
+
+use super::Base;
+use crate::workspace::{Workspace, shown as named};
+
+/// Characters of a glob: as many as of a regular expression (wire.md).
+const LONGEST: usize = 10_000;
+
+/// A glob over names below a directory: `*` and `?` within a name, `**` over
+/// directories, `[a-z]`, `{one,other}`. Without a `/` it holds at any depth.
+#[derive(Debug)]
+pub(crate) struct NamePattern {
+    set: GlobSet,
+    /// Whether it says where; by the last name alone otherwise.
+    is_path: bool,
+    /// Whether it begins with `!`: what does not match is meant.
+    is_negated: bool,
+    /// Whether it itself names something hidden.
+    pub(crate) is_hidden: bool,
+}
+
+impl NamePattern {
+    /// `glob` below `base`. A leading `!` turns it around where `may_negate`.
+    pub(crate) fn new(
+        glob: &str,
+        may_negate: bool,
+        workspace: &Workspace,
+        base: &Base,
+    ) -> Result<Self, String> {
+        if glob.chars().count() > LONGEST {
+            return Err(format!(
+                "The glob is longer than {LONGEST} characters. Please use a shorter one."
+            ));
+        }
+        let bare = glob.strip_prefix('!').filter(|_| may_negate);
+        let (is_negated, bare) = (bare.is_some(), bare.unwrap_or(glob));
+        let (bare, is_absolute) = below(bare, workspace, base)?;
+        let wrong = |error: globset::Error| {
+            format!(
+                "Glob '{}' cannot be read: {}. Please put special characters in brackets, as in '[[]'.",
+                named(glob),
+                error.kind()
+            )
+        };
+        let mut builder = GlobBuilder::new(&bare);
+        builder.literal_separator(true).empty_alternates(true);
+        let built = builder.build().map_err(wrong)?;
+        let set = GlobSet::builder().add(built).build().map_err(wrong)?;
+        Ok(Self {
+            set,
+            is_path: is_absolute || bare.contains('/'),
+            is_negated,
+            is_hidden: !is_negated && bare.split('/').any(names_hidden),
+        })
+    }
+
+    /// Whether the file at `path`, a name from the root, is meant. Its last name
+    /// begins at `name_at`, what is below the base at `base_at`.
+    pub(crate) fn matches(&self, path: &[u8], base_at: usize, name_at: usize) -> bool {
+        let from = match self.is_path {
+            true => base_at,
+            false => name_at,
+        };
+        let name = OsStr::from_bytes(path.get(from..).unwrap_or_default());
+        self.set.is_match_candidate(&Candidate::new(name)) != self.is_negated
+    }
+}
+
+fn names_hidden(part: &str) -> bool {
+    part.starts_with('.') && !matches!(part, "." | "..")
+}
+
+/// The glob without what leads to the base, and whether it was absolute.
+fn below(glob: &str, workspace: &Workspace, base: &Base) -> Result<(String, bool), String> {
+    let out = || {
+        format!(
+            "Glob '{}' leads out of path '{}'. Please give path, and a glob below it.",
+            named(glob),
+            base.shown()
+        )
+    };
+    let mut bare = glob.to_owned();
+    let is_absolute = glob.starts_with('/');
+    if is_absolute {
+        let path = workspace.relative(glob).map_err(|_| out())?;
+        let path = path.into_os_string().into_string().map_err(|_| out())?;
+        let base = std::str::from_utf8(&base.path).map_err(|_| out())?;
+        path.strip_prefix(base)
+            .ok_or_else(out)?
+            .clone_into(&mut bare);
+    }
+    while let Some(rest) = bare.strip_prefix("./") {
+        bare = rest.to_owned();
+    }
+    let mut parts = std::path::Path::new(&bare).components();
+    if parts.any(|part| part == Component::ParentDir) {
+        return Err(out());
+    }
+    if bare.ends_with('/') {
+        bare.push_str("**");
+    }
+    Ok((bare, is_absolute))
+}

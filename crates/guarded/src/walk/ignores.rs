@@ -1,0 +1,136 @@
+//! What do `.gitignore` and `.ignore` leave out?
+//!
+//! As ripgrep has it: the deepest directory's file counts first, the last line in it
+//! that matches counts; `.ignore` goes before `.gitignore`; a repository's
+//! `.gitignore`s do not reach into one that lies in it. They count outside of a
+//! repository, too. What lies above the root is not read, nor is anyone's home.
+
+use std::ffi::{CStr, OsStr};
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{AtFlags, statat};
+
+use super::beneath;
+
+/// Bytes of an ignore file that are read. A hundred times what large projects have;
+/// a larger one is no list of patterns and is not obeyed.
+const LARGEST: u64 = 1 << 20;
+
+/// The ignore files of a directory, and those above it.
+#[derive(Debug)]
+pub(super) struct Ignores {
+    above: Option<Arc<Ignores>>,
+    /// Bytes of its directory's path, with the `/`.
+    depth: usize,
+    ignore: Gitignore,
+    gitignore: Gitignore,
+    is_repository: bool,
+}
+
+/// What ignore files say of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing.
+    None,
+    /// It is left out.
+    Out,
+    /// It is wanted (`!name`), be it hidden or not.
+    In,
+}
+
+/// The ignore files that count in an opened directory whose path has `depth` bytes.
+pub(super) fn ignores(
+    above: Option<&Arc<Ignores>>,
+    folder: BorrowedFd<'_>,
+    depth: usize,
+) -> Option<Arc<Ignores>> {
+    let is_repository = statat(folder, c".git", AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    let mut git_lines = match is_repository {
+        true => excluded(folder),
+        false => String::new(),
+    };
+    git_lines += &lines(folder, c".gitignore");
+    let gitignore = matcher(&git_lines);
+    let ignore = matcher(&lines(folder, c".ignore"));
+    let says_nothing = gitignore.is_empty() && ignore.is_empty();
+    match above {
+        Some(above) if says_nothing && !is_repository => Some(Arc::clone(above)),
+        None if says_nothing => None,
+        above => Some(Arc::new(Ignores {
+            above: above.cloned(),
+            depth,
+            ignore,
+            gitignore,
+            is_repository,
+        })),
+    }
+}
+
+/// `.git/info/exclude`, which counts less than the `.gitignore` beside it.
+fn excluded(folder: BorrowedFd<'_>) -> String {
+    match beneath::directory(folder, b".git/info") {
+        Ok(info) => lines(info.as_fd(), c"exclude"),
+        Err(_) => String::new(),
+    }
+}
+
+/// The text of an ignore file, with a newline at its end; empty where there is none
+/// that can be read.
+fn lines(folder: BorrowedFd<'_>, name: &CStr) -> String {
+    let mut bytes = Vec::new();
+    match beneath::regular(folder, name) {
+        Ok(Some(file)) => match file.take(LARGEST + 1).read_to_end(&mut bytes) {
+            Ok(read) if read as u64 <= LARGEST => String::from_utf8_lossy(&bytes) + "\n",
+            _ => return String::new(),
+        }
+        .into_owned(),
+        _ => String::new(),
+    }
+}
+
+fn matcher(lines: &str) -> Gitignore {
+    if lines.trim().is_empty() {
+        return Gitignore::empty();
+    }
+    let mut builder = GitignoreBuilder::new("");
+    let lines = lines.strip_prefix('\u{feff}').unwrap_or(lines);
+    for line in lines.lines() {
+        // What is no pattern is passed over, as git does.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+impl Ignores {
+    /// What they say of `path`, a name from the root.
+    pub(super) fn verdict(&self, path: &[u8], is_directory: bool) -> Verdict {
+        let (mut git, mut left_repository) = (Verdict::None, false);
+        let mut level = Some(self);
+        while let Some(here) = level {
+            let name = Path::new(OsStr::from_bytes(path.get(here.depth..).unwrap_or(path)));
+            match verdict(&here.ignore, name, is_directory) {
+                Verdict::None => {}
+                said => return said,
+            }
+            if git == Verdict::None && !left_repository {
+                git = verdict(&here.gitignore, name, is_directory);
+            }
+            left_repository |= here.is_repository;
+            level = here.above.as_deref();
+        }
+        git
+    }
+}
+
+fn verdict(matcher: &Gitignore, name: &Path, is_directory: bool) -> Verdict {
+    match matcher.matched(name, is_directory) {
+        ignore::Match::None => Verdict::None,
+        ignore::Match::Ignore(_) => Verdict::Out,
+        ignore::Match::Whitelist(_) => Verdict::In,
+    }
+}

@@ -1,0 +1,1 @@
+//! Does any name lead out?

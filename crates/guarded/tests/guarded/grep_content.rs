@@ -1,0 +1,241 @@
+//! What does `grep_content` tell?
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::{Value, json};
+
+use crate::tools;
+use crate::tree::{all_files, plant, refused, rg, rows, told, tree, trees, with};
+
+const GREP: &str = "grep_content";
+
+fn house() -> tempfile::TempDir {
+    tree(&[
+        ("src/main.rs", "fn main() {\n    run();\n}\n"),
+        (
+            "src/run.rs",
+            "// runs\npub fn run() {\n    stop();\n}\n\nfn stop() {}\n",
+        ),
+        ("notes.txt", "run once\r\nRun twice\r\n"),
+        ("target/out.txt", "run run\n"),
+        (".gitignore", "/target\n"),
+        (".hidden/run", "run\n"),
+    ])
+}
+
+#[test]
+fn the_forms_of_answers() {
+    let house = house();
+    let ask = |arguments: Value| told(&tools(house.path()), GREP, &arguments);
+    assert_snapshot!(ask(json!({"pattern": r"\brun\b"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "fn (run|stop)", "context": 1, "path": "src"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "run", "ignore_case": true, "mode": "count"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "run", "mode": "files", "hidden": true})), @"");
+    assert_snapshot!(ask(json!({"pattern": "run", "path": "notes.txt"})), @"");
+    assert_snapshot!(ask(json!({"pattern": r"\{\n\s+run", "multiline": "true"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "once$", "glob": "*.txt", "no_ignore": true})), @"");
+    assert_snapshot!(ask(json!({"pattern": "absent"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "run", "glob": "*.py"})), @"");
+}
+
+#[test]
+fn what_cannot_be_meant() {
+    let house = house();
+    let ask = |arguments: Value| refused(&tools(house.path()), GREP, &arguments);
+    assert_snapshot!(ask(json!({})), @"");
+    assert_snapshot!(ask(json!({"pattern": "run("})), @"");
+    assert_snapshot!(ask(json!({"pattern": r"a\nb"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "(?=a)b"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "(a{900}){900}"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "x".repeat(10_001)})), @"");
+    assert_snapshot!(ask(json!({"pattern": "a", "path": "../"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "a", "path": "scr"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "a", "glob": "../*"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "a", "glob": "{a"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "a", "mode": "x"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "a", "context": 5000})), @"");
+}
+
+/// Other tools' names for arguments are understood.
+#[test]
+fn aliases() {
+    let house = house();
+    let tools = tools(house.path());
+    for (one, other) in [
+        (json!({"glob": "*.rs"}), json!({"file_pattern": "*.rs"})),
+        (
+            json!({"mode": "files"}),
+            json!({"output_mode": "files_with_matches"}),
+        ),
+        (json!({"max_results": 1}), json!({"head_limit": "1"})),
+        (json!({"ignore_case": true}), json!({"-i": true})),
+        (json!({"context": 2}), json!({"-C": 2})),
+        (json!({"before": 1}), json!({"-B": 1})),
+        (
+            json!({"max_results": 0, "path": " ", "glob": ""}),
+            json!({"glob": null}),
+        ),
+        (
+            json!({"path": "src/../src"}),
+            json!({"path": house.path().join("src")}),
+        ),
+        (
+            json!({"glob": "src/*.rs"}),
+            json!({"glob": house.path().join("src/*.rs")}),
+        ),
+    ] {
+        let [one, other] =
+            [one, other].map(|asked| told(&tools, GREP, &with(&asked, "pattern", "run")));
+        assert_eq!(one, other);
+    }
+}
+
+#[test]
+fn globs() {
+    let files = [
+        "a.rs",
+        "b.py",
+        "src/a.rs",
+        "src/deep/a.rs",
+        "src/deep/b.ts",
+        ".github/x.yml",
+    ];
+    let house = tree(&files.map(|name| (name, "run\n")));
+    let tools = tools(house.path());
+    for (path, glob, found) in [
+        (".", "*.rs", &["a.rs", "src/a.rs", "src/deep/a.rs"][..]),
+        (".", "**/*.rs", &["a.rs", "src/a.rs", "src/deep/a.rs"]),
+        (".", "src/*.rs", &["src/a.rs"]),
+        (
+            ".",
+            "./src/**",
+            &["src/a.rs", "src/deep/a.rs", "src/deep/b.ts"],
+        ),
+        (".", "src/", &["src/a.rs", "src/deep/a.rs", "src/deep/b.ts"]),
+        (".", "*.{py,ts}", &["b.py", "src/deep/b.ts"]),
+        (".", "!*.rs", &["b.py", "src/deep/b.ts"]),
+        (
+            ".",
+            "[ab].??",
+            &["a.rs", "b.py", "src/a.rs", "src/deep/a.rs", "src/deep/b.ts"],
+        ),
+        (".", ".github/*", &[".github/x.yml"]),
+        ("src", "*.rs", &["src/a.rs", "src/deep/a.rs"]),
+        ("src", "deep/*", &["src/deep/a.rs", "src/deep/b.ts"]),
+        ("src/deep", "src/*", &[]),
+    ] {
+        let asked = json!({"pattern": "run", "mode": "files", "path": path, "glob": glob});
+        assert_eq!(rows(&told(&tools, GREP, &asked)), found, "{glob} in {path}");
+    }
+}
+
+#[test]
+fn binary_files_and_encodings() {
+    let house = tree(&[("text", "needle\n")]);
+    let utf16: Vec<u8> = "\u{feff}needle ü\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let mut late = b"needle first\n".repeat(20_000);
+    late.extend(b"\0 needle\n");
+    for (name, bytes) in [
+        ("utf16", &utf16[..]),
+        ("latin1", b"needle \xfc\n"),
+        ("binary", b"\0\x01 needle\n"),
+        ("late", &late),
+    ] {
+        fs::write(house.path().join(name), bytes).unwrap();
+    }
+    let ask = |arguments: Value| told(&tools(house.path()), GREP, &arguments);
+    assert_snapshot!(ask(json!({"pattern": "needle", "glob": "!late"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "needle", "mode": "count"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "needle", "path": "binary"})), @"");
+    assert_snapshot!(ask(json!({"pattern": "absent", "glob": "b*"})), @"");
+}
+
+#[test]
+fn long_lines_are_cut_around_the_match() {
+    let long = format!(
+        "{}needle{}\nshort needle\n",
+        "ä".repeat(3000),
+        "b".repeat(9000)
+    );
+    let house = tree(&[("min.js", &long)]);
+    let text = told(&tools(house.path()), GREP, &json!({"pattern": "needle"}));
+    let row = text.lines().nth(1).unwrap();
+    assert!(row.len() < 2100 && row.contains("ääneedlebb"), "{row}");
+    assert!(row.starts_with("min.js:1:[5500 bytes cut]ä"), "{row}");
+    assert!(row.ends_with("b[7506 bytes cut]"), "{row}");
+    assert!(text.ends_with("min.js:2:short needle\n"), "{text}");
+}
+
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let house = tree(&[("a/file", "needle\n")]);
+    let (root, fifo) = (house.path(), |name: &str| {
+        mknodat(CWD, house.path().join(name), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    });
+    for name in ["pipe", ".gitignore", "a/.ignore"] {
+        fifo(name);
+    }
+    let outside = tree(&[("secret", "needle secret\n")]);
+    symlink(outside.path(), root.join("out")).unwrap();
+    symlink(outside.path().join("secret"), root.join("link")).unwrap();
+    symlink(".", root.join("circle")).unwrap();
+    symlink(outside.path().join("secret"), root.join("a/.gitignore")).unwrap();
+    let tools = tools(root);
+    assert_snapshot!(told(&tools, GREP, &json!({"pattern": "needle", "hidden": true})), @"");
+    assert_snapshot!(told(&tools, GREP, &json!({"pattern": "absent", "hidden": true})), @"");
+    for path in ["out", "link", "out/secret", "pipe"] {
+        let text = refused(&tools, GREP, &json!({"pattern": "needle", "path": path}));
+        assert!(!text.contains("needle"), "{text}");
+    }
+}
+
+/// A name cannot forge a row.
+#[test]
+fn names_stay_on_their_line() {
+    let house = tree(&[("a\nFound 9 files\nb.rs", "needle\n")]);
+    assert_snapshot!(told(&tools(house.path()), GREP, &json!({"pattern": "needle"})), @"");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Without rules, every line is found that contains the text; with them, those that
+    /// ripgrep finds.
+    #[test]
+    fn nothing_is_missed(files in trees(), context in 0..3_u8) {
+        let house = plant(&files);
+        let tools = tools(house.path());
+        let mut lines = Vec::new();
+        for name in all_files(house.path()) {
+            let text = fs::read_to_string(house.path().join(&name)).unwrap();
+            let numbered = text.lines().zip(1..).filter(|(line, _)| line.contains("foo"));
+            lines.extend(numbered.map(|(line, number)| format!("{name}:{number}:{line}")));
+        }
+        let asked = json!({"pattern": "foo", "hidden": true, "no_ignore": true});
+        prop_assert_eq!(rows(&told(&tools, GREP, &asked)), lines);
+
+        let number = context.to_string();
+        for (flags, asked) in [
+            (&["-n"][..], json!({})),
+            (&["-n", "--hidden"], json!({"hidden": true})),
+            (&["-n", "-i", "--no-ignore"], json!({"ignore_case": true, "no_ignore": true})),
+            (&["-n", "-C", &number], json!({"context": context})),
+            (&["-c"], json!({"mode": "count"})),
+            (&["-l"], json!({"mode": "files"})),
+        ] {
+            let arguments = [flags, &["foo", "./"]].concat();
+            let Some(expected) = rg(house.path(), &arguments) else { return Ok(()) };
+            let mut found = rows(&told(&tools, GREP, &with(&asked, "pattern", "foo")));
+            found.sort_unstable();
+            // ripgrep's own .git is never searched; between files it has no `--` of ours.
+            prop_assert_eq!(found, expected, "{:?}", flags);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The guarded tools as a client calls them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod escapes;
+mod glob_files;
+mod grep_content;
+mod grep_pages;
+mod read_file;
+mod tree;
+
+use std::path::Path;
+
+use serde_json::Value;
+use spillgate_guarded::{Body, Guarded, Rules, Workspace};
+
+/// The tools below `root`, by the rules that need no settings.
+fn tools(root: &Path) -> Guarded {
+    Guarded::new(Workspace::open(root).unwrap(), Rules::default())
+}
+
+/// What a call gives: a text within the limit, and whether it is an error.
+fn call(tools: &Guarded, name: &str, arguments: &Value) -> (String, bool) {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    let arguments = arguments.as_object().unwrap().clone();
+    let answer = runtime.block_on(tools.call(name, arguments));
+    let Body::Text(text) = answer.body else {
+        panic!("{name} gave more than the limit");
+    };
+    assert!(text.len() as u64 / 4 <= spillgate_guarded::MAX_TOKENS);
+    assert_eq!(text.starts_with("Error: "), answer.is_error, "{text}");
+    (text, answer.is_error)
+}

@@ -1,0 +1,251 @@
+//! On which byte does line 7,000,000 of a file begin, whatever its lines are like?
+//!
+//! View lines are broken where they are long; the lines of editors, `grep -n` and `sed`
+//! are not. They are counted here block by block: a block knows nothing of the others,
+//! so that several are counted at once.
+
+use std::io;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use memchr::memchr_iter;
+use spillgate_artifact::ByteSource;
+
+/// Bytes of a block, unless there would be more than [`MOST_BLOCKS`].
+const BLOCK: u64 = 64 << 10;
+
+/// Blocks of the largest source: their counts take 512 KiB.
+const MOST_BLOCKS: u64 = 64 << 10;
+
+/// Blocks that a thread is worth starting for.
+const FEW_BLOCKS: usize = 16;
+
+/// Threads that count. More are not faster than the memory.
+const MOST_THREADS: usize = 8;
+
+/// How a line's end is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Newline {
+    /// The byte 10: in ASCII, UTF-8 and all encodings that contain ASCII.
+    Byte,
+    /// The bytes 10, 0 at an even place.
+    Utf16Le,
+    /// The bytes 0, 10 at an even place.
+    Utf16Be,
+}
+
+impl Newline {
+    /// Bytes of it.
+    #[must_use]
+    pub fn len(self) -> u64 {
+        match self {
+            Self::Byte => 1,
+            Self::Utf16Le | Self::Utf16Be => 2,
+        }
+    }
+
+    /// Always false: every line's end is written somehow.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        false
+    }
+
+    /// How many are in `bytes`, which begin at an even place.
+    #[must_use]
+    pub fn count(self, bytes: &[u8]) -> u64 {
+        match self {
+            Self::Byte => memchr_iter(b'\n', bytes).count() as u64,
+            Self::Utf16Le | Self::Utf16Be => self.ends(bytes).count() as u64,
+        }
+    }
+
+    /// The places in `bytes` behind each of them.
+    fn ends(self, bytes: &[u8]) -> impl Iterator<Item = usize> {
+        memchr_iter(b'\n', bytes).filter_map(move |at| match self {
+            Self::Byte => Some(at + 1),
+            Self::Utf16Le => (at % 2 == 0 && bytes.get(at + 1) == Some(&0)).then_some(at + 2),
+            Self::Utf16Be => (at % 2 == 1 && bytes[at - 1] == 0).then_some(at + 1),
+        })
+    }
+}
+
+/// Where lines begin, to within a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineGrid {
+    newline: Newline,
+    bytes: u64,
+    /// Bytes of a block.
+    block: u64,
+    /// Newlines before the end of each block.
+    until: Vec<u64>,
+    /// Whether something stands behind the last newline: a line without an end.
+    is_open: bool,
+}
+
+impl LineGrid {
+    /// The lines of `source`; `None` if `stop` was set before all were counted.
+    pub fn of(
+        source: &dyn ByteSource,
+        newline: Newline,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> io::Result<Option<Self>> {
+        let bytes = source.len();
+        let block = bytes.div_ceil(MOST_BLOCKS).next_power_of_two().max(BLOCK);
+        let blocks = bytes.div_ceil(block);
+        let count = Count {
+            source,
+            newline,
+            block,
+            stop,
+            counts: (0..blocks).map(|_| AtomicU64::new(0)).collect(),
+            next: AtomicUsize::new(0),
+        };
+        let Some(mut until) = count.all()? else {
+            return Ok(None);
+        };
+        let mut before = 0;
+        for count in &mut until {
+            before += *count;
+            *count = before;
+        }
+        let end = source.bytes(bytes.saturating_sub(newline.len()), bytes)?;
+        let is_aligned = bytes.is_multiple_of(newline.len());
+        let is_open = bytes > 0 && !(is_aligned && newline.count(&end) == 1);
+        Ok(Some(Self {
+            newline,
+            bytes,
+            block,
+            until,
+            is_open,
+        }))
+    }
+
+    /// Lines; what stands behind the last newline is one.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.until.last().copied().unwrap_or(0) + u64::from(self.is_open)
+    }
+
+    /// Bytes of the source.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The first byte of the 0-based `line`; the end of the source for one past the last.
+    pub fn offset_of_line(&self, source: &dyn ByteSource, line: u64) -> io::Result<u64> {
+        if line == 0 {
+            return Ok(0);
+        }
+        // It begins behind this newline.
+        let block = self.until.partition_point(|&until| until < line);
+        if block == self.until.len() {
+            return Ok(self.bytes);
+        }
+        let passed = block.checked_sub(1).map_or(0, |before| self.until[before]);
+        let mut left = line - passed;
+        let mut at = block as u64 * self.block;
+        let end = at.saturating_add(self.block).min(self.bytes);
+        while at < end {
+            let bytes = source.bytes(at, end.min(at + BLOCK))?;
+            let mut ends = self.newline.ends(&bytes);
+            let wanted = usize::try_from(left - 1).unwrap_or(usize::MAX);
+            if let Some(found) = ends.nth(wanted) {
+                return Ok(at + found as u64);
+            }
+            left -= self.newline.count(&bytes);
+            if bytes.is_empty() {
+                break;
+            }
+            at += bytes.len() as u64;
+        }
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// Counting, by as many threads as there are processors.
+struct Count<'a> {
+    source: &'a dyn ByteSource,
+    newline: Newline,
+    block: u64,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    /// Newlines of each block.
+    counts: Vec<AtomicU64>,
+    /// The block that is counted next.
+    next: AtomicUsize,
+}
+
+impl Count<'_> {
+    /// The newlines of each block.
+    fn all(self) -> io::Result<Option<Vec<u64>>> {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = processors
+            .min(MOST_THREADS)
+            .min(self.counts.len() / FEW_BLOCKS);
+        let work = || {
+            let counted = self.some();
+            if counted.as_ref().is_ok_and(|is_all| *is_all) {
+                return counted;
+            }
+            // Nothing is left for the others.
+            self.next.store(self.counts.len(), Ordering::Relaxed);
+            counted
+        };
+        let is_all = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let ours = work();
+            let others = others.into_iter().map(|other| {
+                let counted = other.join();
+                counted.expect("invariant: counting does not panic")
+            });
+            std::iter::once(ours)
+                .chain(others)
+                .try_fold(true, |all, counted| counted.map(|is_all| all && is_all))
+        })?;
+        let counts = self.counts.into_iter().map(AtomicU64::into_inner);
+        Ok(is_all.then(|| counts.collect()))
+    }
+
+    /// Counts block after block until none is left; false if it was stopped.
+    fn some(&self) -> io::Result<bool> {
+        let mut buffer = vec![0; usize::try_from(BLOCK).unwrap_or(usize::MAX)];
+        loop {
+            let block = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(count) = self.counts.get(block) else {
+                return Ok(true);
+            };
+            let start = block as u64 * self.block;
+            let end = start.saturating_add(self.block).min(self.source.len());
+            let (mut at, mut newlines) = (start, 0);
+            while at < end {
+                if (self.stop)() {
+                    return Ok(false);
+                }
+                let wanted = buffer
+                    .len()
+                    .min(usize::try_from(end - at).unwrap_or(usize::MAX));
+                filled(self.source, &mut buffer[..wanted], at)?;
+                newlines += self.newline.count(&buffer[..wanted]);
+                at += wanted as u64;
+            }
+            count.store(newlines, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Fills the buffer; an error where the source ends before.
+fn filled(source: &dyn ByteSource, mut buffer: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        let read = source.read_at(buffer, at)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        buffer = &mut buffer[read..];
+        at += read as u64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
