@@ -11,6 +11,7 @@ use spillgate_extract::Settings as Extraction;
 use spillgate_llm::{ModelConfig, ProviderConfig, Target};
 
 use crate::entry::Entry;
+use crate::guarded::GuardedTools;
 use crate::keys::{InputFormat, OutputFormat, Retrieval};
 use crate::sections::McpServer;
 use crate::source::{Set, Source};
@@ -85,6 +86,8 @@ pub struct ToolSource {
     pub only: Vec<String>,
     /// The server, if it is one.
     pub server: Option<McpServer>,
+    /// The guarded tools, if it is those.
+    pub guarded: Option<GuardedTools>,
     /// What the configuration says of it.
     pub entry: Entry,
 }
@@ -99,6 +102,8 @@ pub enum SourceKind {
     Rest,
     /// A service of `openapiSpecs`.
     OpenApi,
+    /// Guarded tools: an entry of `guardedTools`, or those that need none.
+    Guarded,
 }
 
 impl SourceKind {
@@ -108,6 +113,7 @@ impl SourceKind {
             Self::Mcp => "mcpServers",
             Self::Rest => "restTools",
             Self::OpenApi => "openapiSpecs",
+            Self::Guarded => "guardedTools",
         }
     }
 }

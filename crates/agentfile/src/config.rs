@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::entry::{Entry, entries, variable};
 use crate::expand::{Lookup, Unset, expand};
+use crate::guarded::{self, GuardedTools};
 use crate::json;
 use crate::keys::{OF_ONE_AGENT, Settings};
 use crate::node::{Member, Node, What, camel};
@@ -52,6 +53,7 @@ impl ConfigFile {
         let text = text.trim_start_matches('\u{feff}');
         let wrong = |(place, what): crate::yaml::Wrong| FileError::whole(path, what).at(place);
         let mut root = as_table(json::parse(text).map_err(wrong)?, path)?;
+        guarded::spell_out(&mut root);
         let mut problems = Problems::default();
         name_keys(&mut root, path, &mut problems);
         let unset = expand(&mut root, lookup);
@@ -182,6 +184,9 @@ fn check(given: &Sections, root: &Node, path: &Path, problems: &mut Problems) {
             problems.add(error);
         }
     }
+    problems
+        .0
+        .extend(guarded::check(&given.guarded_tools, root, path));
     let patterns = given.cache.iter().flat_map(|cache| cache.tools.keys());
     for pattern in patterns {
         if let Err(error) = globset::Glob::new(pattern) {
@@ -197,6 +202,11 @@ impl ConfigFile {
     /// The server of this name, as far as this file has it.
     pub(crate) fn server(&self, name: &str) -> Option<&McpServer> {
         self.given.mcp_servers.get(name)
+    }
+
+    /// The guarded tools of this name, as far as this file has them.
+    pub(crate) fn guarded(&self, name: &str) -> Option<&GuardedTools> {
+        self.given.guarded_tools.get(name)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::node::{Member, Node, What};
 use crate::problem::{FileError, Place, Problems};
 use crate::read::read;
 
-/// One entry of `mcpServers`, `restTools` or `openapiSpecs`. Its variables are put
+/// One entry of `mcpServers`, `restTools`, `openapiSpecs` or `guardedTools`. Its variables are put
 /// in: do not put them in once more.
 #[derive(Clone)]
 pub struct Entry {
@@ -33,6 +33,20 @@ impl Entry {
             key: [section.to_owned(), member.key.clone()],
             at: member.at,
             node: member.node.clone(),
+        }
+    }
+
+    /// An entry that nobody wrote, and that says nothing: it is in the place where it is
+    /// named.
+    pub(crate) fn unwritten(file: &Path, at: Place, section: &str, name: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            key: [section.to_owned(), name.to_owned()],
+            at,
+            node: Node {
+                at,
+                ..Node::empty()
+            },
         }
     }
 

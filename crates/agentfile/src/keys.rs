@@ -33,8 +33,9 @@ pub struct Settings {
     /// The models, `provider/model`: the first one answers, the next one where it
     /// fails.
     pub models: Option<Models>,
-    /// Its tools: names of `mcpServers`, `restTools` and `openapiSpecs`, or
-    /// `NAME/PATTERN` for those tools of one whose names match.
+    /// Its tools: names of `mcpServers`, `restTools`, `openapiSpecs` and `guardedTools`,
+    /// or `NAME/PATTERN` for those tools of one whose names match. `guarded` needs no
+    /// entry.
     pub tools: Option<Names>,
     /// Other prompt files that it may call as tools; paths from this file's directory.
     pub agents: Option<Names>,

@@ -17,6 +17,7 @@ mod agent;
 mod config;
 mod entry;
 mod expand;
+mod guarded;
 mod json;
 mod keys;
 mod node;
@@ -36,6 +37,10 @@ pub use agent::{Agent, CacheRules, Row, SourceKind, ToolOutputs, ToolSource};
 pub use config::ConfigFile;
 pub use entry::Entry;
 pub use expand::Lookup;
+pub use guarded::{
+    GuardedSearch, GuardedShell, GuardedTool, GuardedTools, GuardedWeb, Overflow, SearchService,
+    WritableBelow,
+};
 pub use keys::{Input, InputFormat, Output, OutputFormat, Retrieval, Settings, ToolOutput};
 pub use node::MAX_FILE_BYTES;
 pub use problem::{FileError, Place, Problems};

@@ -87,14 +87,7 @@ fn spell_out(table: &mut Node) {
     for member in table.members_mut().into_iter().flatten() {
         match (crate::node::camel(&member.key).as_str(), &member.node.what) {
             ("toolOutput", What::Bool(_)) => {
-                let at = member.node.at;
-                let node = std::mem::replace(&mut member.node, Node::new(at, What::Null));
-                let enabled = crate::node::Member {
-                    key: "enabled".to_owned(),
-                    at: member.at,
-                    node,
-                };
-                member.node.what = What::Table(vec![enabled]);
+                crate::guarded::switch(member);
             }
             ("defaults", _) => spell_out(&mut member.node),
             _ => {}

@@ -27,7 +27,7 @@ const MOST_PROBLEMS: usize = 50;
 const LENIENT: [&str; 1] = ["McpServer"];
 
 /// Tables whose values are secrets more often than not.
-const SECRETIVE: [&str; 4] = ["env", "headers", "apiKey", "api_key"];
+const SECRETIVE: [&str; 5] = ["env", "headers", "apiKey", "api_key", "apiKeyEnv"];
 
 /// What `node`, which stands at `key` in `file`, is as a `T`.
 pub(crate) fn read<T: DeserializeOwned>(

@@ -23,13 +23,12 @@ pub fn ai_agent_schema() -> Value {
     // What the types know under other names.
     let patterns = schema.pointer_mut("/$defs/ProviderConfig/patternProperties");
     if let Some(patterns) = patterns.and_then(Value::as_object_mut) {
-        let key = json!({
-            "type": "string",
-            "pattern": r"^\s*\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*$",
-            "description": "The variable that has the key, \"${NAME}\". A key itself is refused.",
-        });
-        patterns.insert("^(apiKey|api_key)$".to_owned(), key);
+        patterns.insert("^(apiKey|api_key)$".to_owned(), named_key());
         patterns.insert("^type$".to_owned(), json!({ "$ref": "#/$defs/Dialect" }));
+    }
+    let search = schema.pointer_mut("/$defs/GuardedSearch/patternProperties");
+    if let Some(patterns) = search.and_then(Value::as_object_mut) {
+        patterns.insert("^(apiKey|api_key)$".to_owned(), named_key());
     }
     also(
         &mut schema,
@@ -43,6 +42,15 @@ pub fn ai_agent_schema() -> Value {
         defaults.retain(|key, _| !OF_ONE_AGENT.contains(&key.as_str()));
     }
     schema
+}
+
+/// A key, by the variable that has it.
+fn named_key() -> Value {
+    json!({
+        "type": "string",
+        "pattern": r"^\s*\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*$",
+        "description": "The variable that has the key, \"${NAME}\". A key itself is refused.",
+    })
 }
 
 /// Takes other names of a choice, which the types know as aliases.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use spillgate_llm::{ModelConfig, ProviderConfig};
 
+use crate::guarded::GuardedTools;
 use crate::keys::{Settings, ToolOutput, ToolOutputSchema};
 use crate::values::{Bytes, CacheFor, Time};
 
@@ -31,6 +32,8 @@ pub(crate) struct Sections {
     pub(crate) rest_tools: BTreeMap<String, Map<String, Value>>,
     /// Services that an `OpenAPI` document describes: a tool for each operation.
     pub(crate) openapi_specs: BTreeMap<String, Map<String, Value>>,
+    /// Tools for files, commands and the web whose answers know their size.
+    pub(crate) guarded_tools: BTreeMap<String, GuardedTools>,
     /// What holds for every agent that does not say it itself.
     pub(crate) defaults: Settings,
     /// What becomes of oversized results.

@@ -2,7 +2,7 @@
 //!
 //! From MCP servers, through the gateway's own way to them ([`McpTools`]); from
 //! descriptions of HTTP requests ([`RestTool`]); from OpenAPI documents
-//! ([`OpenApi`]). All are [`Host`](spillgate_agent::Host)s: what they give is bytes, of any
+//! ([`OpenApi`]); from this process, the guarded ones ([`GuardedTools`]). All are [`Host`](spillgate_agent::Host)s: what they give is bytes, of any
 //! size, and whether it is a failure; what becomes of it is the session's.
 //!
 //! ```text
@@ -13,12 +13,14 @@
 //! ```
 
 mod choice;
+mod guarded;
 mod mcp;
 mod names;
 mod openapi;
 mod rest;
 
 pub use choice::{Choice, ChoiceError, Chosen, choose};
+pub use guarded::GuardedTools;
 pub use mcp::{Leftovers, McpError, McpTools, OPENING, open_all};
 pub use openapi::{OpenApi, OpenApiError};
 pub use rest::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, RestError, RestTool, RestTools, Verb};

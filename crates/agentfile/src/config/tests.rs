@@ -231,7 +231,7 @@ fn files_that_are_not_there_are_left_out() {
     assert_eq!(files.len(), 1);
     let told = read(&["b", "none", "a", "c"]).unwrap_err().to_string();
     insta::assert_snapshot!(told.replace(directory.path().to_str().unwrap(), "DIR"), @"
-    DIR/b:1:2: x: there is no such key; there are $schema, cache, defaults, mcpServers, models, openapiSpecs, providers, restTools, toolOutput
+    DIR/b:1:2: x: there is no such key; there are $schema, cache, defaults, guardedTools, mcpServers, models, openapiSpecs, providers, restTools, toolOutput
     DIR/c:1:1: this is no JSON: Unterminated object
     ");
 }

@@ -21,6 +21,9 @@ const WORDS: &str = "key|token|secret|passw|auth|cookie|credential|signature";
 /// Words that are names of secrets where they stand alone: `pat` is in `path`, too.
 const WHOLE: [&str; 4] = ["pat", "pass", "pw", "pwd"];
 
+/// A number of ours that looks like the name of a secret.
+const HARMLESS: &str = "maxTokens";
+
 /// What may stand before a secret.
 const SCHEMES: &str = "bearer|basic|token|apikey";
 
@@ -29,7 +32,7 @@ pub(super) fn hide(value: &mut Value) {
     match value {
         Value::Object(members) => {
             for (key, value) in members {
-                let is_secret = SECRETIVE.contains(&&*key.to_lowercase());
+                let is_secret = SECRETIVE.contains(&&*key.to_lowercase()) && !are_names(value);
                 match is_secret || is_secret_name(key) {
                     true => hide_all(value),
                     false => hide(value),
@@ -52,6 +55,13 @@ pub(super) fn hide(value: &mut Value) {
     }
 }
 
+/// Names of variables, without values: which of ours a program gets.
+fn are_names(value: &Value) -> bool {
+    static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[A-Z_][A-Z0-9_]*\*?$"));
+    let is_name = |one: &Value| one.as_str().is_some_and(|text| NAME.is_match(text));
+    value.as_array().is_some_and(|all| all.iter().all(is_name))
+}
+
 fn hide_all(value: &mut Value) {
     match value {
         // The name of a variable is no secret.
@@ -68,6 +78,9 @@ fn is_secret_name(name: &str) -> bool {
     static WORD: LazyLock<Regex> = LazyLock::new(|| pattern("[A-Z]?[a-z]+|[A-Z]+"));
     let lower = name.to_lowercase();
     let mut words = WORD.find_iter(name);
+    if crate::node::camel(name) == HARMLESS {
+        return false;
+    }
     WORDS.split('|').any(|word| lower.contains(word))
         || words.any(|word| WHOLE.contains(&&*word.as_str().to_lowercase()))
 }
@@ -119,6 +132,10 @@ mod tests {
             (
                 json!({ "env": { "A": "x", "B": "${B}" }, "headers": { "X": "y" }, "apiKey": "z", "n": 5 }),
                 json!({ "env": { "A": "[hidden]", "B": "${B}" }, "headers": { "X": "[hidden]" }, "apiKey": "[hidden]", "n": 5 }),
+            ),
+            (
+                json!({ "env": ["CI", "CARGO_*"], "maxTokens": 5, "e": { "env": ["CI", "A=x"] } }),
+                json!({ "env": ["CI", "CARGO_*"], "maxTokens": 5, "e": { "env": ["[hidden]", "[hidden]"] } }),
             ),
             (
                 json!({ "url": "https://me:pass@example.com/a?q=${q}&api_key=abc&token=${T}" }),

@@ -6,23 +6,42 @@ use spillgate_llm::Target;
 use super::{Run, or_dash};
 use crate::agent::{SourceKind, ToolSource};
 use crate::entry::Entry;
+use crate::guarded::{self, GuardedTools};
 use crate::node::camel;
-use crate::problem::FileError;
+use crate::problem::{FileError, Place};
 use crate::sections::McpServer;
-use crate::source::Set;
+use crate::source::{Set, Source};
 use crate::values::Names;
 use crate::wrong::{nearest, quoted};
 
-const KINDS: [SourceKind; 3] = [SourceKind::Mcp, SourceKind::Rest, SourceKind::OpenApi];
+const KINDS: [SourceKind; 4] = [
+    SourceKind::Mcp,
+    SourceKind::Rest,
+    SourceKind::OpenApi,
+    SourceKind::Guarded,
+];
 
 /// Sections whose variables count only where an entry is used.
-const LAZY: [&str; 4] = ["providers", "mcpServers", "restTools", "openapiSpecs"];
+const LAZY: [&str; 5] = [
+    "providers",
+    "mcpServers",
+    "restTools",
+    "openapiSpecs",
+    guarded::SECTION,
+];
+
+/// The name of guarded tools that need no entry: below the working directory, with
+/// what is built in.
+const GUARDED: &str = "guarded";
 
 impl Run<'_> {
     pub(super) fn tools(&mut self) -> Vec<ToolSource> {
         let set = self.layers.pick("tools", |of| of.tools.clone());
         let set = set.unwrap_or_else(|| Set::built_in(Names::default()));
-        let known = self.known();
+        let mut known = self.known();
+        if is_unwritten(&set.value, &known) {
+            known.push(self.unwritten(&set.source));
+        }
         let mut chosen: Vec<ToolSource> = Vec::new();
         for (index, name) in set.value.0.iter().enumerate() {
             if let Err((what, hint)) = choose(name, &known, &mut chosen) {
@@ -39,6 +58,22 @@ impl Run<'_> {
         chosen
     }
 
+    /// Guarded tools that `tools` names and no file has. An entry of that name, of
+    /// whatever section, is before them.
+    fn unwritten(&self, named: &Source) -> ToolSource {
+        let (file, place) = match named {
+            Source::File { path, place, .. } => (path, *place),
+            Source::CommandLine | Source::BuiltIn => (&self.layers.prompt.path, Place::START),
+        };
+        ToolSource {
+            kind: SourceKind::Guarded,
+            only: Vec::new(),
+            server: None,
+            guarded: Some(GuardedTools::default()),
+            entry: Entry::unwritten(file, place, guarded::SECTION, GUARDED),
+        }
+    }
+
     /// All entries that are a source of tools; of one name the nearest.
     fn known(&mut self) -> Vec<ToolSource> {
         let mut known: Vec<ToolSource> = Vec::new();
@@ -52,6 +87,10 @@ impl Run<'_> {
                             only: Vec::new(),
                             server: match kind {
                                 SourceKind::Mcp => file.server(entry.name()).cloned(),
+                                _ => None,
+                            },
+                            guarded: match kind {
+                                SourceKind::Guarded => file.guarded(entry.name()).cloned(),
                                 _ => None,
                             },
                             entry,
@@ -98,6 +137,16 @@ impl Run<'_> {
         }
         self.problems.0.extend(missing);
     }
+}
+
+/// Whether `guarded` is named and is nobody's.
+fn is_unwritten(names: &Names, known: &[ToolSource]) -> bool {
+    let mut known = known.iter();
+    let is_named = |name: &String| {
+        let host = name.split('/').next().unwrap_or_default();
+        host.trim() == GUARDED
+    };
+    names.0.iter().any(is_named) && known.all(|one| one.entry.name() != GUARDED)
 }
 
 fn same_name(entry: &Entry, kind: SourceKind) -> String {
@@ -193,8 +242,9 @@ fn advice(name: &str, known: &[ToolSource]) -> String {
         name if name.starts_with("agent__") => return "the session has it".to_owned(),
         _ => {}
     }
-    match known.is_empty() {
-        true => "no .ai-agent.json has servers or tools".to_owned(),
-        false => nearest(name, known.iter().map(|one| one.entry.name())),
+    if known.is_empty() {
+        return format!("no .ai-agent.json has servers or tools; `{GUARDED}` needs none");
     }
+    let names = known.iter().map(|one| one.entry.name());
+    nearest(name, names.chain([GUARDED]))
 }

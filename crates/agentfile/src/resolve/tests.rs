@@ -30,6 +30,7 @@ const NEAR: &str = r#"{
     },
     "restTools": {"time": {"url": "https://example.com"}},
     "openapiSpecs": {"pets": {"spec": "pets.yaml"}},
+    "guardedTools": {"work": {"root": "..", "shell": false}},
     "defaults": {"maxTurns": 7, "batch": false, "cache": "1m"}
 }"#;
 
@@ -144,10 +145,10 @@ fn the_nearest_word_counts() {
     toolOutput.maxChunks = 1 (dir/agent.ai:6)
     toolOutput.parallel = 2 (/home/me/.ai-agent.json:7)
     llmTimeout = 30s (dir/agent.ai:7)
-    cache = 1m (dir/.ai-agent.json:9)
+    cache = 1m (dir/.ai-agent.json:10)
     cache.maxBytes = 1048576 (/home/me/.ai-agent.json:9)
     cache.dir = /home/me/cache (/home/me/.ai-agent.json:9)
-    batch = false (dir/.ai-agent.json:9)
+    batch = false (dir/.ai-agent.json:10)
     ");
     assert_eq!(agent.tool_response_max_bytes.value, None, "0 is no limit");
     assert_eq!(agent.tool_output.extraction.max_chunks, 1);
@@ -186,6 +187,7 @@ fn tools_are_found_by_name_and_pattern() {
                 SourceKind::Mcp => "server",
                 SourceKind::Rest => "request",
                 SourceKind::OpenApi => "service",
+                SourceKind::Guarded => "guarded tools",
             };
             let file = source.entry.file().display();
             format!("{kind} {} of {file} {:?}", source.entry.name(), source.only)
@@ -199,6 +201,8 @@ fn tools_are_found_by_name_and_pattern() {
         "[fs, fs/read_*]",
         "time, pets/get*",
         "'[fg]*/*_log'",
+        "[work, guarded/read_*, guarded/glob_files]",
+        "'g*'",
         "[]",
     ];
     insta::assert_snapshot!(fronts.map(shown).join("\n"), @r#"
@@ -208,6 +212,8 @@ fn tools_are_found_by_name_and_pattern() {
     [fs, fs/read_*]: server fs of dir/.ai-agent.json []
     time, pets/get*: request time of dir/.ai-agent.json []; service pets of dir/.ai-agent.json ["get*"]
     '[fg]*/*_log': server fs of dir/.ai-agent.json ["*_log"]; server git of /home/me/.ai-agent.json ["*_log"]
+    [work, guarded/read_*, guarded/glob_files]: guarded tools work of dir/.ai-agent.json []; guarded tools guarded of dir/agent.ai ["read_*", "glob_files"]
+    'g*': server git of /home/me/.ai-agent.json []
     []:
     "#);
     let server = resolved("models: a/b\ntools: fs").tools[0]
@@ -215,6 +221,30 @@ fn tools_are_found_by_name_and_pattern() {
         .clone()
         .unwrap();
     assert_eq!(server.command.as_deref(), Some("near-fs"));
+}
+
+#[test]
+fn guarded_tools_need_no_entry_and_an_entry_is_before_them() {
+    let shown = |files: &[ConfigFile]| {
+        let prompt = prompt("models: a/b\ntools: guarded");
+        let agent = resolve(&Settings::default(), &prompt, files).unwrap();
+        let source = &agent.tools[0];
+        let (file, line) = (source.entry.file().display(), source.entry.place().line);
+        let (kind, value) = (source.kind, source.entry.shown());
+        format!("{kind:?} {} {file}:{line} {value}", agent.tools.len())
+    };
+    let entry = r#"{"guardedTools": {"guarded": {"maxTokens": 500}}}"#;
+    let server = r#"{"mcpServers": {"guarded": {"command": "x"}}}"#;
+    let all = [
+        shown(&files()),
+        shown(&[config("c.json", entry)]),
+        shown(&[config("c.json", server)]),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    Guarded 1 dir/agent.ai:3 {}
+    Guarded 1 c.json:1 {"maxTokens":500}
+    Mcp 1 c.json:1 {"command":"x"}
+    "#);
 }
 
 #[test]
@@ -237,7 +267,7 @@ fn what_does_not_go_together_is_told() {
         "input: {schema: {}}",
     ];
     insta::assert_snapshot!(told(fronts), @r#"
-    dir/agent.ai:2:9: tools[0]: nothing is called "sf"; there are fs, git, needy, off, pets, time
+    dir/agent.ai:2:9: tools[0]: nothing is called "sf"; there are fs, git, guarded, needy, off, pets, time, work
     dir/agent.ai:4:5: tools[1]: "time" is one tool, and has none below it; write time
     dir/agent.ai:5:5: tools[2]: "off" is switched off (dir/.ai-agent.json:4); remove `disabled` there, or the name here
     dir/agent.ai:6:5: tools[3]: nothing is called "batch"; the session has it; see `batch`
@@ -269,7 +299,7 @@ fn a_model_is_needed() {
 fn everything_that_is_wrong_is_told_at_once() {
     let front = "tools: [sf, needy]\nname: a b\ncontextWindow: 1\nagents: none.ai\nmodels: used/x";
     insta::assert_snapshot!(told([front]), @r#"
-    dir/agent.ai:2:9: tools[0]: nothing is called "sf"; there are fs, git, needy, off, pets, time
+    dir/agent.ai:2:9: tools[0]: nothing is called "sf"; there are fs, git, guarded, needy, off, pets, time, work
     dir/agent.ai:3:1: name: must be 1 to 64 letters, digits, `_` or `-`
     dir/agent.ai:4:1: contextWindow: 1 tokens leave no room: 8192 are kept free, 1 are for a reply; set it higher, or contextWindowBuffer or maxOutputTokens lower
     dir/agent.ai:5:1: agents[0]: dir/none.ai is no file; paths are from the directory of the file
@@ -310,7 +340,7 @@ fn what_variables_stand_for_is_used_and_not_shown() {
         assert!(!problems.contains(secret), "{problems}");
     }
     insta::assert_snapshot!(problems, @"
-    x/.ai-agent.json:1:87: defaults.tools[0]: names no tools; its value is not shown; no .ai-agent.json has servers or tools
+    x/.ai-agent.json:1:87: defaults.tools[0]: names no tools; its value is not shown; no .ai-agent.json has servers or tools; `guarded` needs none
     x/.ai-agent.json:1:127: defaults.output.schemaRef: the file that it names is no schema
     ");
 }

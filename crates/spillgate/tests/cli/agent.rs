@@ -23,7 +23,7 @@ fn offloading() -> Vec<Step> {
 }
 
 /// What a request's messages are, one a line.
-fn conversation(lab: &Lab, request: &Value) -> String {
+pub(crate) fn conversation(lab: &Lab, request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap();
     let told = messages.iter().skip(1).map(|message| {
         let role = message["role"].as_str().unwrap();

@@ -46,6 +46,9 @@ pub(crate) enum Step {
     Calls(Vec<(&'static str, Value)>),
     /// It calls `agent__final_report` with this.
     Reports(&'static str),
+    /// It makes the call that follows from what its last one gave; without one it is
+    /// lost.
+    Follows(fn(&str) -> Option<(&'static str, Value)>),
     /// It writes this; `NONCE` is the wrapper's.
     Says(&'static str),
 }
@@ -67,8 +70,9 @@ impl Script {
         let mock = Mock::given(method("POST")).and(path("/v1/chat/completions"));
         runtime.block_on(mock.respond_with(reply).mount(&server));
         // An API beside it, for REST tools.
-        let weather = |request: &Request| {
-            ResponseTemplate::new(200).set_body_string(format!("rain in {}", request.url.path()))
+        let weather = |request: &Request| match request.url.path() {
+            "/large" => ResponseTemplate::new(200).set_body_raw(large_page(), "text/html"),
+            path => ResponseTemplate::new(200).set_body_string(format!("rain in {path}")),
         };
         let mock = Mock::given(method("GET")).respond_with(weather);
         runtime.block_on(mock.mount(&server));
@@ -86,6 +90,13 @@ impl Script {
     pub(crate) fn url(&self) -> String {
         format!("{}/v1", self.server.uri())
     }
+}
+
+/// A page of 5,000 paragraphs.
+fn large_page() -> String {
+    let line = |n: u32| format!("<p>paragraph {n}: rain is expected in the north</p>\n");
+    let paragraphs: String = (1..=5000).map(line).collect();
+    format!("<html><head><title>Large</title></head><body><main>{paragraphs}</main></body></html>")
 }
 
 fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseTemplate {
@@ -111,6 +122,10 @@ fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseT
             &all,
         ),
         Step::Calls(named) => calls(turn, &named, &all),
+        Step::Follows(next) => match next(last_given(messages)) {
+            Some(call) => calls(turn, &[call], &all),
+            None => json!({"role": "assistant", "content": "I am lost."}),
+        },
     };
     ResponseTemplate::new(200).set_body_json(json!({
         "id": "reply", "object": "chat.completion", "model": "reader",
@@ -120,6 +135,13 @@ fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseT
             "prompt_tokens_details": {"cached_tokens": 400},
         },
     }))
+}
+
+/// What the last call gave.
+fn last_given(messages: &[Value]) -> &str {
+    let mut given = messages.iter().filter(|one| one["role"] == "tool");
+    let given = given.next_back().and_then(|one| one["content"].as_str());
+    given.unwrap_or_default()
 }
 
 /// A message with calls, in which `HANDLE` is the last one of the request.

@@ -148,6 +148,7 @@ fn kind(kind: SourceKind) -> &'static str {
         SourceKind::Mcp => "an MCP server",
         SourceKind::Rest => "an HTTP request",
         SourceKind::OpenApi => "an OpenAPI document",
+        SourceKind::Guarded => "guarded tools",
     }
 }
 

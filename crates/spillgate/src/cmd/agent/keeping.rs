@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use spillgate_agent::{
     CacheLimits, CacheRules, Caching, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache,
 };
+use spillgate_agentfile::SourceKind;
 use spillgate_artifact::Clock;
 
 use super::plan::Plan;
@@ -49,15 +50,19 @@ pub(super) fn caching(plan: &Plan, clock: &Arc<dyn Clock>) -> Result<Option<Cach
 }
 
 /// Agents below are asked each time, unless `cache.tools` names one: no `ttl` for tools
-/// is meant for what a model wrote.
+/// is meant for what a model wrote. Guarded tools likewise: a command has effects, and
+/// files change while they are worked on.
 fn unkept(plan: &Plan) -> Vec<(String, Option<std::time::Duration>)> {
     let named = |name: &str| {
         let of = format!("{name}/");
         let mut patterns = plan.agent.cache.tools.iter();
         patterns.any(|(pattern, _)| pattern == name || pattern.starts_with(&of))
     };
-    let below = plan.below.iter().map(|below| &below.agent.name.value);
-    let unkept = below.filter(|name| !named(name));
+    let below = plan.below.iter().map(|below| &*below.agent.name.value);
+    let sources = plan.agent.tools.iter();
+    let guarded = sources.filter(|source| source.kind == SourceKind::Guarded);
+    let guarded = guarded.map(|source| source.entry.name());
+    let unkept = below.chain(guarded).filter(|name| !named(name));
     unkept
         .map(|name| (format!("{}/*", escape(name)), None))
         .collect()

@@ -9,6 +9,7 @@ mod asked;
 mod dry_run;
 mod ending;
 mod follow;
+mod guarded;
 mod keeping;
 mod lead;
 mod live;
@@ -85,6 +86,7 @@ fn run(common: &Common, file: &Path, run: &AgentRun, out: &Output) -> Result<u8,
 fn check(plan: &Plan) -> Result<(), Failure> {
     sources::servers(&plan.agent)?;
     sources::described(&plan.agent)?;
+    guarded::tools(&plan.agent)?;
     plan.below.iter().try_for_each(|plan| check(plan))
 }
 

@@ -14,6 +14,7 @@ use spillgate_gateway::{Gateway, Server, ToolFilter};
 use spillgate_hosts::{Choice, McpTools, OPENING, OpenApi, RestTool, RestTools, choose, open_all};
 use spillgate_wire::{HttpServer, ServerCommand, ServerLog, ServerSpec, Via};
 
+use super::guarded;
 use super::plan::wrong;
 use crate::failure::{Failure, Fault};
 use crate::net;
@@ -75,7 +76,7 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
 }
 
 /// The directory that paths of an entry are from.
-fn directory(source: &ToolSource) -> &Path {
+pub(super) fn directory(source: &ToolSource) -> &Path {
     source.entry.file().parent().unwrap_or(Path::new(""))
 }
 
@@ -92,7 +93,7 @@ pub(super) fn described(agent: &Agent) -> Result<Vec<(&ToolSource, Described)>, 
     let mut all = Vec::new();
     for source in &agent.tools {
         let described = match source.kind {
-            SourceKind::Mcp => continue,
+            SourceKind::Mcp | SourceKind::Guarded => continue,
             SourceKind::Rest => {
                 let tool: RestTool = source.entry.read().map_err(|problems| wrong(&problems))?;
                 let made = RestTools::one(source.entry.name(), &tool, client(&tool.url)?);
@@ -133,6 +134,14 @@ pub(super) async fn open(
     hosts.extend(servers.map(|server| Arc::clone(server) as Arc<dyn Host>));
     match described_hosts(agent).await {
         Ok(described) => hosts.extend(described),
+        Err(failure) => failed.push(failure.text().to_owned()),
+    }
+    match guarded::tools(agent) {
+        Ok(guarded) => hosts.extend(
+            guarded
+                .into_iter()
+                .map(|one| Arc::new(one) as Arc<dyn Host>),
+        ),
         Err(failure) => failed.push(failure.text().to_owned()),
     }
     if !failed.is_empty() {

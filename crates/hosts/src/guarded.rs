@@ -1,0 +1,137 @@
+//! How does an agent call the guarded tools?
+//!
+//! They are in this process: a host is their name, the tools that are chosen and who
+//! answers. What is too much for them is not cut and not lost: it goes to the
+//! session whole, which stores it.
+
+use std::fmt;
+use std::io::Cursor;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use spillgate_agent::{Given, Host, Scope};
+use spillgate_guarded::{Answer, Body, Definition, Guarded};
+use spillgate_llm::{ToolCall, ToolSpec};
+use tokio::time::timeout;
+
+/// The tool whose calls have a limit of time each, by the rules and the call. When it is
+/// over it says more than we can: what the command had printed until then.
+const COMMAND: &str = "execute_shell";
+
+/// The guarded tools as an agent's.
+pub struct GuardedTools {
+    name: String,
+    guarded: Guarded,
+    definitions: Vec<Definition>,
+    /// Longer than this no call may take but of a command.
+    most: Duration,
+}
+
+impl GuardedTools {
+    /// Those of `guarded` as the host `name`.
+    #[must_use]
+    pub fn new(name: &str, guarded: Guarded) -> Self {
+        Self {
+            name: name.to_owned(),
+            definitions: guarded.definitions(),
+            guarded,
+            most: Duration::MAX,
+        }
+    }
+
+    /// The same, of which no call takes longer than this, but for commands: how long
+    /// these may take is in the rules of the tools.
+    #[must_use]
+    pub fn within(self, most: Duration) -> Self {
+        Self { most, ..self }
+    }
+
+    async fn given(&self, call: &ToolCall) -> Given {
+        let arguments = match arguments(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(what) => return Given::error(what),
+        };
+        let most = match call.name == COMMAND {
+            true => Duration::MAX,
+            false => self.most,
+        };
+        let answering = self.guarded.call(&call.name, arguments);
+        match timeout(most, answering).await {
+            Ok(answer) => given(answer),
+            Err(_) => {
+                let (tool, seconds) = (&call.name, self.most.as_secs_f64());
+                Given::error(format!(
+                    "Error: {tool} gave nothing within {seconds} s and was stopped. \
+                     Ask for less at once."
+                ))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for GuardedTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedTools")
+            .field("name", &self.name)
+            .field("tools", &self.definitions.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host for GuardedTools {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn tools(&self) -> Vec<ToolSpec> {
+        let spec = |one: &Definition| ToolSpec {
+            name: one.name.to_owned(),
+            description: one.description.clone(),
+            schema: Value::Object(one.schema.clone()),
+        };
+        self.definitions.iter().map(spec).collect()
+    }
+
+    /// A command's own limit would else be cut short by one that knows nothing of what it
+    /// has printed.
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(&'a self, call: &'a ToolCall, _: &'a Scope) -> BoxFuture<'a, Given> {
+        self.given(call).boxed()
+    }
+}
+
+/// Arguments as a model wrote them: an object, or nothing at all.
+fn arguments(text: &str) -> Result<Map<String, Value>, String> {
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(Value::Null) => Ok(Map::new()),
+        Ok(_) => {
+            Err("Error: The arguments are no JSON object. Write {\"name\": value}.".to_owned())
+        }
+        Err(error) => Err(format!(
+            "Error: The arguments are no JSON: {error}. Write an object, {{\"name\": value}}."
+        )),
+    }
+}
+
+fn given(answer: Answer) -> Given {
+    let body = match answer.body {
+        Body::Text(text) => Box::new(Cursor::new(text)),
+        Body::Oversized(all) => all,
+    };
+    Given {
+        body,
+        is_error: answer.is_error,
+    }
+}
+
+#[cfg(test)]
+mod tests;

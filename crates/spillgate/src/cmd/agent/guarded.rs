@@ -1,0 +1,169 @@
+//! Which guarded tools does an agent have, and which rules hold for them?
+//!
+//! What its files say becomes what `[guarded]` of the configuration says, so that one
+//! place makes rules of both (`guarded_settings`). Two things are an agent's own: what
+//! is too much is stored where results are stored, and how long a call may take holds
+//! for commands, too.
+
+use std::path::Path;
+use std::time::Duration;
+
+use spillgate_agentfile::{
+    Agent, GuardedShell, GuardedTool, GuardedTools as Said, GuardedWeb, Overflow, Problems,
+    SearchService, Source, ToolSource, WritableBelow,
+};
+use spillgate_guarded::{Guarded, MAX_TOKENS, OnOverflow, Rules, Workspace};
+use spillgate_hosts::GuardedTools;
+
+use super::plan::wrong;
+use super::sources::directory;
+use crate::config_file;
+use crate::failure::Failure;
+use crate::guarded_settings::{
+    GuardedSettings, Places, SearchSettings, ShellSettings, WebSettings,
+};
+
+/// The guarded tools of an agent, ready to be called. Nothing is started.
+pub(super) fn tools(agent: &Agent) -> Result<Vec<GuardedTools>, Failure> {
+    let named = agent.tools.iter();
+    let named = named.filter_map(|source| Some((source, source.guarded.as_ref()?)));
+    named
+        .map(|(source, said)| {
+            let workspace = workspace(source, said)?;
+            let guarded = Guarded::new(workspace, rules(agent, source, said)?);
+            let host = GuardedTools::new(source.entry.name(), guarded);
+            Ok(host.within(agent.tool_timeout.value))
+        })
+        .collect()
+}
+
+fn workspace(source: &ToolSource, said: &Said) -> Result<Workspace, Failure> {
+    let root = match &said.root {
+        Some(root) => directory(source).join(root),
+        None => Path::new(".").to_owned(),
+    };
+    // Not the path: it may be from a variable.
+    Workspace::open(&root).map_err(|error| {
+        let what = format!("is no directory that can be opened: {error}");
+        blamed(source, &["root"], what)
+    })
+}
+
+fn rules(agent: &Agent, source: &ToolSource, said: &Said) -> Result<Rules, Failure> {
+    let mut settings = settings(said, on_overflow(agent, source, said)?);
+    let most = longest(agent);
+    if let Some(most) = most {
+        let seconds = &mut settings.shell.timeout_seconds;
+        *seconds = (*seconds).min(most.as_secs().max(1));
+    }
+    let made = settings.rules(&config_file::Places::default());
+    let mut rules = made.map_err(|failure| blamed(source, &[], failure.text()))?;
+    rules.shell = rules.shell.filter(|_| said.has_shell());
+    rules.web = rules.web.filter(|_| said.has_web());
+    Ok(rules)
+}
+
+/// How long a command may take at most, if somebody has said so for all calls. What is
+/// built in is for tools that have no limit of their own.
+fn longest(agent: &Agent) -> Option<Duration> {
+    let limit = &agent.tool_timeout;
+    (limit.source != Source::BuiltIn).then_some(limit.value)
+}
+
+/// Without a word, what is too much is stored where it would be: a session without a
+/// store would cut it, one whose cap is higher would show it.
+fn on_overflow(agent: &Agent, source: &ToolSource, said: &Said) -> Result<OnOverflow, Failure> {
+    let stores = agent.tool_output.enabled.value;
+    match said.on_overflow {
+        Some(Overflow::Offload) if !stores => {
+            let what = "is `offload`, but `toolOutput` is off and nothing is stored";
+            let error = source.entry.wrong(&["onOverflow"], what);
+            let error = error.hint("write \"reject\", or take it out");
+            Err(wrong(&Problems::from(error)))
+        }
+        Some(Overflow::Offload) => Ok(OnOverflow::Offload),
+        Some(Overflow::Reject) => Ok(OnOverflow::Reject),
+        None => {
+            let most = most_tokens(said).saturating_mul(4).saturating_add(3);
+            let cap = agent.tool_response_max_bytes.value;
+            Ok(match stores && cap.is_some_and(|cap| cap <= most) {
+                true => OnOverflow::Offload,
+                false => OnOverflow::Reject,
+            })
+        }
+    }
+}
+
+/// What is said, in the words of `[guarded]`.
+fn settings(said: &Said, on_overflow: OnOverflow) -> GuardedSettings {
+    let there = GuardedTool::ALL
+        .into_iter()
+        .filter(|&tool| is_there(said, tool));
+    let there: Vec<String> = there.map(|tool| tool.name().to_owned()).collect();
+    GuardedSettings {
+        tools: Some(there),
+        max_tokens: most_tokens(said),
+        on_overflow,
+        detailed_recovery: said.detailed_recovery.unwrap_or_default(),
+        writable: match said.writable.clone() {
+            None => Places::All(true),
+            Some(WritableBelow::Anywhere(is_so)) => Places::All(is_so),
+            Some(WritableBelow::Directories(below)) => Places::Some(below),
+        },
+        shell: shell(&said.shell.clone().unwrap_or_default()),
+        web: web(&said.web.clone().unwrap_or_default()),
+        search: said.search.as_ref().map(|search| SearchSettings {
+            provider: match search.provider {
+                SearchService::Searxng => "searxng",
+                SearchService::Brave => "brave",
+                SearchService::Tavily => "tavily",
+            }
+            .to_owned(),
+            url: search.url.clone(),
+            api_key_env: search.api_key_env.clone(),
+        }),
+    }
+}
+
+fn most_tokens(said: &Said) -> u64 {
+    said.max_tokens.map_or(MAX_TOKENS, |most| most.get())
+}
+
+fn is_there(said: &Said, tool: GuardedTool) -> bool {
+    match tool {
+        GuardedTool::ExecuteShell => said.has_shell(),
+        GuardedTool::WebFetch => said.has_web(),
+        GuardedTool::WebSearch => said.search.is_some() && said.may(tool),
+        GuardedTool::ReadFile | GuardedTool::GrepContent | GuardedTool::GlobFiles => said.may(tool),
+    }
+}
+
+fn shell(said: &GuardedShell) -> ShellSettings {
+    let usual = ShellSettings::default();
+    ShellSettings {
+        timeout_seconds: said
+            .timeout_s
+            .map_or(usual.timeout_seconds, |one| one.get()),
+        env: said.env.clone().map_or(usual.env, |names| names.0),
+        sandbox: said.sandbox.unwrap_or(usual.sandbox),
+        network: said.network.unwrap_or(usual.network),
+    }
+}
+
+fn web(said: &GuardedWeb) -> WebSettings {
+    let usual = WebSettings::default();
+    WebSettings {
+        timeout_seconds: said
+            .timeout_s
+            .map_or(usual.timeout_seconds, |one| one.get()),
+        allow: said
+            .allow_private
+            .clone()
+            .map_or(usual.allow, |names| names.0),
+        robots: said.robots.unwrap_or(usual.robots),
+    }
+}
+
+fn blamed(source: &ToolSource, keys: &[&str], what: impl Into<String>) -> Failure {
+    wrong(&Problems::from(source.entry.wrong(keys, what)))
+}
