@@ -417,6 +417,22 @@ fn pages() {
 }
 
 #[test]
+fn a_small_limit_holds_for_it_too() {
+    let text = b"class A:\n    pass\n".repeat(9);
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&text).unwrap();
+    for max_tokens in [0, 40, 60, 1000] {
+        let (_root, shared) = shared(Rules {
+            max_tokens,
+            ..detailed()
+        });
+        let block = for_file(&shared, "a.py", &file, None);
+        assert!(COUNTER.count(&block) <= max_tokens, "{max_tokens}: {block}");
+        assert_eq!(block.is_empty(), max_tokens == 0, "{max_tokens}: {block}");
+    }
+}
+
+#[test]
 fn nothing_where_it_is_not_asked_for() {
     let (_root, shared) = shared(Rules::default());
     let file = tempfile::tempfile().unwrap();
