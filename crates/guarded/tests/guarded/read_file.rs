@@ -160,7 +160,7 @@ fn names_of_the_argument() {
 fn the_limit_is_the_rfcs() {
     let pass = vec![b'x'; 100_003];
     assert_eq!(read(&pass, json!({})).len(), 100_003);
-    insta::assert_snapshot!(read(&[b'x'; 100_004], json!({})), @"Error: File content (~25001 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.");
+    insta::assert_snapshot!(read("x".repeat(100_004).as_bytes(), json!({})), @"Error: File content (~25001 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.");
     // A page is measured with its header.
     let header = "[Lines 1-2 of 3]\n".len();
     let page = |bytes: usize| {
