@@ -81,9 +81,9 @@ impl Running {
 
     /// Lets go of a command whose shell has ended and whose output nobody holds. What
     /// runs on in the background is returned, to be ended later.
-    pub(crate) async fn settle(self) -> Option<Box<Supervised>> {
+    pub(crate) async fn settle(self) -> Option<Supervised> {
         match self {
-            Self::Supervised(supervised) if supervised.background => Some(supervised),
+            Self::Supervised(supervised) if supervised.background => Some(*supervised),
             // It ends by itself, as there is nothing to watch any more.
             Self::Supervised(mut supervised) => {
                 drop(timeout(GRACE, supervised.child.wait()).await);
@@ -124,6 +124,8 @@ pub(crate) struct Supervised {
     reports: Lines<BufReader<Take<ChildStderr>>>,
     /// The shell's process group, while that runs.
     group: Option<Pid>,
+    /// Whether a shell was begun at all.
+    is_begun: bool,
     /// Whether something ran on when the shell had ended.
     background: bool,
 }
@@ -157,6 +159,7 @@ impl Supervised {
             lifeline: Some(lifeline),
             reports: BufReader::new(reports.take(REPORTS)).lines(),
             group: None,
+            is_begun: false,
             background: false,
         })
     }
@@ -180,13 +183,16 @@ impl Supervised {
     async fn ended(&mut self) -> Result<Fate, Refused> {
         loop {
             match self.report().await {
-                Ok(Report::Started { group }) => self.group = Pid::from_raw(group),
+                Ok(Report::Started { group }) => {
+                    (self.group, self.is_begun) = (Pid::from_raw(group), true);
+                }
                 Ok(Report::Ended { fate, background }) => {
                     (self.group, self.background) = (None, background);
                     return Ok(fate);
                 }
                 Ok(Report::Refused { why }) => return Err(not_run(&why)),
                 Ok(Report::Left { .. }) => {}
+                Err(how) if !self.is_begun => return Err(not_run(&how)),
                 Err(how) => {
                     self.end_group();
                     return Err(lost(&how));
