@@ -187,59 +187,40 @@ async fn time_is_up() {
     ");
 }
 
+async fn all_told(lab: &Lab, cases: Vec<Value>) -> String {
+    let mut told = Vec::new();
+    for arguments in cases {
+        told.push(lab.told(arguments).await);
+    }
+    told.join("\n---\n")
+}
+
 #[tokio::test]
 async fn arguments_are_forgiven_or_refused() {
     let lab = Lab::new(|_, _| {});
-    std::fs::create_dir(lab.root.path().join("sub")).unwrap();
-    std::fs::write(lab.root.path().join("file"), "").unwrap();
-    std::os::unix::fs::symlink("/", lab.root.path().join("out")).unwrap();
-    let inside = lab.root.path().join("sub").display().to_string();
-    let cases = [
-        json!({"command": "pwd", "timeout": null}),
-        json!({"command": "pwd", "workdir": "sub", "description": "ignored"}),
-        json!({"command": "pwd", "cwd": "sub/../sub", "timeout": "5"}),
-        json!({"command": "pwd", "workdir": inside, "timeout": 0}),
-        json!({"command": "pwd", "workdir": lab.root.path().to_str(), "timeout": null}),
-        json!({"command": "echo x; exit 2", "timeout": 120_000}),
+    let cases = vec![
+        json!({"command": "echo x; exit 2", "timeout": 120_000, "description": "ignored"}),
         json!({"command": "true", "timeout": 601}),
+        json!({"command": "true", "timeout": "5"}),
+        json!({"command": "true", "timeout": 0, "workdir": "", "cwd": null}),
         json!({}),
         json!({"command": " "}),
         json!({"command": ["ls"]}),
         json!({"command": "a\0b"}),
         json!({"command": "x".repeat(200_000)}),
         json!({"command": "true", "timeout": "soon"}),
-        json!({"command": "true", "workdir": ".."}),
-        json!({"command": "true", "workdir": "out"}),
-        json!({"command": "true", "workdir": "/etc"}),
-        json!({"command": "true", "workdir": "gone"}),
-        json!({"command": "true", "workdir": "file"}),
     ];
-    let mut told = Vec::new();
-    for arguments in cases {
-        told.push(lab.told(arguments).await);
-    }
-    insta::assert_snapshot!(told.join("\n---\n"), @r"
-    ROOT
-
-    ---
-    ROOT/sub
-
-    ---
-    ROOT/sub
-
-    ---
-    ROOT/sub
-
-    ---
-    ROOT
-
-    ---
+    insta::assert_snapshot!(all_told(&lab, cases).await, @r"
     x
     [exit 2]
     [timeout is in seconds and 600 at most; it was 120000, 600 was taken]
     ---
     Command executed successfully (no output)
     [timeout is in seconds and 600 at most; it was 601, 600 was taken]
+    ---
+    Command executed successfully (no output)
+    ---
+    Command executed successfully (no output)
     ---
     Error: command is missing. Please say what is to be run.
     ---
@@ -252,6 +233,43 @@ async fn arguments_are_forgiven_or_refused() {
     Error: command has 200000 bytes; the system takes 131071 at most. Please write it into a file in parts and run that.
     ---
     Error: timeout must be a whole number from 0 on
+    ");
+}
+
+#[tokio::test]
+async fn a_command_runs_below_the_root() {
+    let lab = Lab::new(|_, _| {});
+    std::fs::create_dir(lab.root.path().join("sub")).unwrap();
+    std::fs::write(lab.root.path().join("file"), "").unwrap();
+    std::os::unix::fs::symlink("/", lab.root.path().join("out")).unwrap();
+    let inside = lab.root.path().join("sub").display().to_string();
+    let cases = vec![
+        json!({"command": "pwd"}),
+        json!({"command": "pwd", "workdir": "sub"}),
+        json!({"command": "pwd", "cwd": "sub/../sub"}),
+        json!({"command": "pwd", "workdir": inside}),
+        json!({"command": "pwd", "workdir": lab.root.path().to_str()}),
+        json!({"command": "true", "workdir": ".."}),
+        json!({"command": "true", "workdir": "out"}),
+        json!({"command": "true", "workdir": "/etc"}),
+        json!({"command": "true", "workdir": "gone"}),
+        json!({"command": "true", "workdir": "file"}),
+    ];
+    insta::assert_snapshot!(all_told(&lab, cases).await, @"
+    ROOT
+
+    ---
+    ROOT/sub
+
+    ---
+    ROOT/sub
+
+    ---
+    ROOT/sub
+
+    ---
+    ROOT
+
     ---
     Error: Directory '..' may not be used: it is outside of the root, or not ours to open. Please give a path below the root, or none.
     ---

@@ -143,7 +143,7 @@ async fn a_supervisor_tells_the_truth() {
     let gone = Lab::new(|shell| shell.shell = "/nowhere/bash".into());
     insta::assert_snapshot!(gone.ran("true").await, @"Error: The command was not run: /nowhere/bash does not start: No such file or directory (os error 2). This is a matter of how the tools are set up, not of the command.");
     let broken = Lab::new(|shell| shell.supervisor.as_mut().unwrap().program = "/bin/true".into());
-    insta::assert_snapshot!(broken.ran("true").await, @"");
+    insta::assert_snapshot!(broken.ran("true").await, @"Error: The command was not run: its supervisor ended before it. This is a matter of how the tools are set up, not of the command.");
 }
 
 /// Ways to outlive a command, with `MARK` for what `sleep` is told.
