@@ -62,11 +62,14 @@ fn rules(agent: &Agent, source: &ToolSource, said: &Said) -> Result<Rules, Failu
     Ok(rules)
 }
 
+/// A second: less is no time for a command, and no call can ask for less.
+const LEAST: Duration = Duration::from_secs(1);
+
 /// How long a command may take at most, if somebody has said so for all calls. What is
 /// built in is for tools that have no limit of their own.
 fn longest(agent: &Agent) -> Option<Duration> {
     let limit = &agent.tool_timeout;
-    (limit.source != Source::BuiltIn).then_some(limit.value)
+    (limit.source != Source::BuiltIn).then(|| limit.value.max(LEAST))
 }
 
 /// Without a word, what is too much is stored where it would be: a session without a
