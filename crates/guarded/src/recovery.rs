@@ -61,7 +61,7 @@ pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u
         rules: &shared.rules,
     };
     let recovery = Recovery::new("File", name, &figures);
-    with_structure(recovery, text, is_whole, |structure, recovery| {
+    with_structure(shared, recovery, text, is_whole, |structure, recovery| {
         calls.named(structure, recovery)
     })
 }
@@ -82,7 +82,7 @@ pub(crate) fn for_command(
     let text = head[..head.len().min(MOST_BYTES)].to_vec();
     let is_whole = text.len() as u64 >= bytes;
     let recovery = Recovery::new("Command", command, &figures);
-    with_structure(recovery, text, is_whole, |_, recovery| {
+    with_structure(shared, recovery, text, is_whole, |_, recovery| {
         calls::of_command(command)
             .into_iter()
             .fold(recovery, Recovery::command)
@@ -117,7 +117,7 @@ pub(crate) fn for_search(
         let arguments: Vec<_> = [pattern.clone()].into_iter().chain(more).collect();
         recovery = recovery.command(call("grep_content", &arguments));
     }
-    render(&recovery)
+    render(shared, &recovery)
 }
 
 /// A list of files that was refused: the pattern, how many there are, and the
@@ -142,7 +142,7 @@ pub(crate) fn for_list(
         recovery = recovery.command(call("glob_files", &arguments));
     }
     let arguments = [pattern, ("path", json!(path)), ("max_results", json!(100))];
-    render(&recovery.command(call("glob_files", &arguments)))
+    render(shared, &recovery.command(call("glob_files", &arguments)))
 }
 
 /// A page of the web that was refused, as the text that would have been told.
@@ -156,6 +156,7 @@ pub(crate) fn for_page(shared: &Shared, url: &str, text: &str) -> String {
     let is_whole = sample.len() == whole.len();
     let recovery = Recovery::new("Page", url, &figures);
     with_structure(
+        shared,
         recovery,
         sample,
         is_whole,
@@ -170,6 +171,7 @@ pub(crate) fn for_page(shared: &Shared, url: &str, text: &str) -> String {
 
 /// The block with what is in `text`, and with the calls that follow from it.
 fn with_structure(
+    shared: &Shared,
     recovery: Recovery,
     text: Vec<u8>,
     is_whole: bool,
@@ -181,14 +183,16 @@ fn with_structure(
         more: 0,
     });
     let of = (!is_whole).then(|| format!(" of the first {} MiB", MOST_BYTES >> 20));
-    render(&calls(
-        &structure,
-        recovery.structure(&structure, of.as_deref()),
-    ))
+    render(
+        shared,
+        &calls(&structure, recovery.structure(&structure, of.as_deref())),
+    )
 }
 
-fn render(recovery: &Recovery) -> String {
-    recovery.render(TokenBudget::new(RECOVERY_TOKENS), &**COUNTER)
+/// Within the limit of an answer, too, where somebody set a very small one.
+fn render(shared: &Shared, recovery: &Recovery) -> String {
+    let most = RECOVERY_TOKENS.min(shared.rules.max_tokens);
+    recovery.render(TokenBudget::new(most), &**COUNTER)
 }
 
 /// The first bytes of a file; fewer where it ends or cannot be read.

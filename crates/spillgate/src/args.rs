@@ -114,7 +114,7 @@ pub(crate) enum Command {
     /// Run an agent from a prompt file: a model, its tools and a report
     Agent(Box<Agent>),
     /// Stand between MCP clients and their servers, on standard input and output or by HTTP
-    Mcp(Mcp),
+    Mcp(Box<Mcp>),
     /// Log in at an MCP server behind HTTP that asks for it (OAuth)
     Auth(Auth),
     /// Be an MCP server with tools for files, commands and the web that cannot overflow

@@ -4,16 +4,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use spillgate_guarded::{MAX_TOKENS, OnOverflow, Rules, ShellRules, TOOLS, Writable};
+use spillgate_guarded::{
+    MAX_TOKENS, Network, OnOverflow, Rules, Sandbox, ShellRules, Supervisor, TOOLS, Writable,
+};
+use spillgate_web::{FetchSettings, Fetcher, Key, Provider, Service};
 
+use crate::cmd::shell_child;
 use crate::config_file::Places as Written;
 use crate::failure::Failure;
 use crate::tool_output::nearest;
 
 /// A page of which the least says something.
 const LEAST_TOKENS: u64 = 100;
-/// Seconds that a command or a page may take at most, as the tools have it.
-const MOST_SECONDS: u64 = 600;
+/// Seconds that a command may take at most, as the tool has it.
+const COMMAND_SECONDS: u64 = 600;
+/// Seconds that a page may take at most.
+const PAGE_SECONDS: u64 = 120;
 
 /// The section `[guarded]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,8 +80,12 @@ pub(crate) struct ShellSettings {
     /// Whether commands write below the root only and read little else than it and
     /// the system.
     pub(crate) sandbox: bool,
-    /// Whether commands reach the network.
+    /// Whether commands reach the network; without it there is a sandbox, too.
     pub(crate) network: bool,
+    /// What commands in a sandbox read besides.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Where commands in a sandbox write besides.
+    pub(crate) writable: Vec<PathBuf>,
 }
 
 impl Default for ShellSettings {
@@ -85,7 +95,37 @@ impl Default for ShellSettings {
             env: Vec::new(),
             sandbox: false,
             network: true,
+            readable: Vec::new(),
+            writable: Vec::new(),
         }
+    }
+}
+
+impl ShellSettings {
+    /// What holds for commands; without a network there is a sandbox, which takes it.
+    fn rules(&self) -> Result<ShellRules, Failure> {
+        let network = if self.network {
+            Network::On
+        } else {
+            Network::Off
+        };
+        let sandbox = Sandbox {
+            readable: self.readable.clone(),
+            writable: self.writable.clone(),
+            network,
+        };
+        Ok(ShellRules {
+            timeout: Duration::from_secs(self.timeout_seconds),
+            pass_env: self.env.clone(),
+            environment: std::env::vars_os().collect(),
+            temp_dir: std::env::temp_dir(),
+            supervisor: Some(Supervisor {
+                program: std::env::current_exe()?,
+                arguments: vec![shell_child::CHILD.into()],
+            }),
+            sandbox: (self.sandbox || !self.network).then_some(sandbox),
+            ..ShellRules::default()
+        })
     }
 }
 
@@ -107,6 +147,16 @@ impl Default for WebSettings {
             timeout_seconds: 30,
             allow: Vec::new(),
             robots: false,
+        }
+    }
+}
+
+impl WebSettings {
+    fn settings(&self) -> FetchSettings {
+        FetchSettings {
+            timeout: Duration::from_secs(self.timeout_seconds),
+            allowed: self.allow.clone(),
+            ..FetchSettings::default()
         }
     }
 }
@@ -142,12 +192,44 @@ impl GuardedSettings {
             on_overflow: self.on_overflow,
             detailed_recovery: self.detailed_recovery,
             writable,
-            shell: Some(ShellRules {
-                timeout: Duration::from_secs(self.shell.timeout_seconds),
-                ..ShellRules::default()
-            }),
-            ..Rules::default()
+            shell: Some(self.shell.rules()?),
+            web: Some(Fetcher::new(self.web.settings())),
+            search: self.provider(written)?,
         })
+    }
+
+    fn provider(&self, written: &Written) -> Result<Option<Provider>, Failure> {
+        let Some(search) = &self.search else {
+            return Ok(None);
+        };
+        let wrong = |key: &'static str, what: String, hint: &str| {
+            Err(written.wrong(&["guarded", "search", key], &what, hint))
+        };
+        let known = Service::NAMES.into_iter();
+        let named = known.clone().find(|(name, _)| *name == search.provider);
+        let Some((_, service)) = named else {
+            let what = format!("nobody is called {:?}", search.provider);
+            let hint = nearest(&search.provider, known.map(|(name, _)| name));
+            return wrong("provider", what, &hint);
+        };
+        let key = match &search.api_key_env {
+            None => None,
+            Some(name) => match std::env::var(name) {
+                Ok(key) if !key.trim().is_empty() => Some(Key::new(&key)),
+                _ => {
+                    let what = format!("the variable {name} of the environment is not set");
+                    return wrong("api_key_env", what, "set it to the key");
+                }
+            },
+        };
+        match Provider::new(service, search.url.as_deref(), key) {
+            Ok(provider) => Ok(Some(provider)),
+            Err(what) => wrong(
+                "provider",
+                what,
+                "docs/guarded-tools.md says what each needs",
+            ),
+        }
     }
 
     /// What cannot be: its key, what is wrong and what to do.
@@ -167,22 +249,20 @@ impl GuardedSettings {
             let hint = format!("write {LEAST_TOKENS} or more");
             return Some((&["guarded", "max_tokens"], what, hint));
         }
-        let times: [(&'static [&'static str], u64); 2] = [
+        let (shell, web) = (self.shell.timeout_seconds, self.web.timeout_seconds);
+        let times: [(&'static [&'static str], u64, u64); 2] = [
             (
                 &["guarded", "shell", "timeout_seconds"],
-                self.shell.timeout_seconds,
+                shell,
+                COMMAND_SECONDS,
             ),
-            (
-                &["guarded", "web", "timeout_seconds"],
-                self.web.timeout_seconds,
-            ),
+            (&["guarded", "web", "timeout_seconds"], web, PAGE_SECONDS),
         ];
-        let wrong = times
-            .into_iter()
-            .find(|(_, seconds)| !(1..=MOST_SECONDS).contains(seconds));
-        wrong.map(|(key, seconds)| {
+        let mut times = times.into_iter();
+        let wrong = times.find(|(_, seconds, most)| !(1..=*most).contains(seconds));
+        wrong.map(|(key, seconds, most)| {
             let what = format!("{seconds} s is no time for it");
-            (key, what, format!("write 1 to {MOST_SECONDS}"))
+            (key, what, format!("write 1 to {most}"))
         })
     }
 }

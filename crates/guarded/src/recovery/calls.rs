@@ -57,8 +57,13 @@ impl File<'_> {
 
     /// The end of a log is what is asked for most.
     fn last_page(&self, structure: &Structure) -> Option<String> {
-        let lines = self.lines.filter(|&lines| lines > PAGE)?;
-        (structure.kind == ContentKind::Log).then(|| self.page(lines - PAGE))?
+        match self.lines {
+            _ if structure.kind != ContentKind::Log => None,
+            Some(lines) if lines > PAGE => self.page(lines - PAGE),
+            Some(_) => None,
+            // Nobody has counted them: the shell finds the end from the end.
+            None => self.shell("tail -n 100", ""),
+        }
     }
 
     /// Lines that are too long for a page can be cut by the shell.

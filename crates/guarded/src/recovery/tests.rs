@@ -237,6 +237,39 @@ fn of_a_huge_file_the_beginning_is_looked_at() {
 }
 
 #[test]
+fn the_end_of_a_huge_log_is_found_from_the_end() {
+    let (_root, with_shell) = shared(detailed());
+    let (_root, without) = shared(Rules {
+        shell: None,
+        ..detailed()
+    });
+    let mut file = tempfile::tempfile().unwrap();
+    let line = b"2026-11-21T10:00:01Z INFO worker-17 processed a batch\n";
+    file.write_all(&line.repeat(30_000)).unwrap();
+    let calls = |shared: &Shared, lines| {
+        let block = for_file(shared, "it's.log", &file, lines);
+        block.split_once("Commands:\n").unwrap().1.to_owned()
+    };
+    let all = [
+        calls(&with_shell, None),
+        calls(&with_shell, Some(30_000)),
+        calls(&without, None),
+    ];
+    assert_snapshot!(all.join("\n\n"), @r#"
+    • grep_content(pattern="(?i)error|fail|warn|fatal|panic", path="it's.log")
+    • read_file(file_path="it's.log", offset=0, limit=100)
+    • execute_shell(command="tail -n 100 -- 'it'\\''s.log'")
+
+    • grep_content(pattern="(?i)error|fail|warn|fatal|panic", path="it's.log")
+    • read_file(file_path="it's.log", offset=0, limit=100)
+    • read_file(file_path="it's.log", offset=29900, limit=100)
+
+    • grep_content(pattern="(?i)error|fail|warn|fatal|panic", path="it's.log")
+    • read_file(file_path="it's.log", offset=0, limit=100)
+    "#);
+}
+
+#[test]
 fn commands() {
     let (_root, shared) = shared(detailed());
     let output = format!(
@@ -381,6 +414,22 @@ fn pages() {
       - ## Part 9 (line 75)
       (… 20 more)
     "#);
+}
+
+#[test]
+fn a_small_limit_holds_for_it_too() {
+    let text = b"class A:\n    pass\n".repeat(9);
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&text).unwrap();
+    for max_tokens in [0, 40, 60, 1000] {
+        let (_root, shared) = shared(Rules {
+            max_tokens,
+            ..detailed()
+        });
+        let block = for_file(&shared, "a.py", &file, None);
+        assert!(COUNTER.count(&block) <= max_tokens, "{max_tokens}: {block}");
+        assert_eq!(block.is_empty(), max_tokens == 0, "{max_tokens}: {block}");
+    }
 }
 
 #[test]

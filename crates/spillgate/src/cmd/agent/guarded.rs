@@ -149,6 +149,7 @@ fn shell(said: &GuardedShell) -> ShellSettings {
         env: said.env.clone().map_or(usual.env, |names| names.0),
         sandbox: said.sandbox.unwrap_or(usual.sandbox),
         network: said.network.unwrap_or(usual.network),
+        ..usual
     }
 }
 
