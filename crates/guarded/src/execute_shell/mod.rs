@@ -44,9 +44,6 @@ use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
 use crate::rules::{OnOverflow, Rules, ShellRules};
 
-/// The longest time that a call may ask for (seed 004's system).
-pub(crate) const MOST_TIMEOUT: Duration = Duration::from_secs(600);
-
 /// How long processes may take to end when they are asked to; then they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -59,7 +56,7 @@ const BLOCK: usize = 64 << 10;
 pub(crate) fn definition(rules: &ShellRules) -> Definition {
     let name = rules.shell.file_name().unwrap_or_default();
     let usual = rules.timeout.as_secs_f64();
-    let most = rules.timeout.max(MOST_TIMEOUT).as_secs();
+    let most = rules.longest().as_secs();
     let sandbox = match &rules.sandbox {
         None => "",
         Some(sandbox) if sandbox.network == Network::On => {

@@ -8,7 +8,7 @@ use spillgate_offload::{Rejection, estimated_tokens};
 use super::output::Finished;
 use super::protocol::Fate;
 use super::running::Stopped;
-use super::{MOST_TIMEOUT, ShellRules};
+use super::ShellRules;
 use crate::answer::{Body, Refused, Reply};
 use crate::rules::{OnOverflow, Rules};
 
@@ -120,7 +120,7 @@ fn overflow(output: Finished, notes: &str, rules: &Rules) -> Reply {
 }
 
 fn timed_out(ran: Ran, what: &str, after: Duration, rules: &Rules, shell: &ShellRules) -> Reply {
-    let most = shell.timeout.max(MOST_TIMEOUT);
+    let most = shell.longest();
     let more = match after < most {
         true => format!("Please set timeout to more (up to {}), or", most.as_secs()),
         false => "Please".to_owned(),
