@@ -53,10 +53,7 @@ impl House {
     fn new(content: &[u8]) -> Self {
         let dir = TempDir::new().unwrap();
         fs::write(dir.path().join("f"), content).unwrap();
-        let shared = Shared {
-            workspace: Workspace::open(dir.path()).unwrap(),
-            rules: Rules::default(),
-        };
+        let shared = Shared::new(Workspace::open(dir.path()).unwrap(), Rules::default());
         Self { dir, shared }
     }
 
@@ -243,10 +240,10 @@ fn a_page_is_not_given_if_its_lines_are_gone() {
 
 #[test]
 fn files_without_a_size() {
-    let shared = Shared {
-        workspace: Workspace::open("/proc/self".as_ref()).unwrap(),
-        rules: Rules::default(),
-    };
+    let shared = Shared::new(
+        Workspace::open("/proc/self".as_ref()).unwrap(),
+        Rules::default(),
+    );
     let arguments = |json| Arguments::parse(json).unwrap();
     let read = |json| call(&shared, &arguments(json), &Stop::default());
     let Ok(Body::Text(whole)) = read(r#"{"file_path": "status"}"#) else {
