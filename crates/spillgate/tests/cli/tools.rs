@@ -99,7 +99,7 @@ fn what_is_too_much_is_refused_with_what_to_do_instead() {
     [exit 3]
     ");
     assert_snapshot!(session.call("web_fetch", &json!({"url": "http://169.254.169.254/latest"})), @"error: Error: 169.254.169.254 is not on the public web (link-local), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.");
-    assert_snapshot!(session.call("web_search", &json!({"query": "weather"})), @r#"error: Error: No search service is configured, so nothing can be searched for. Whoever set up Spillgate can name one in its configuration: [tools.search] with provider = "searxng" and url, or provider = "brave" or "tavily" and api_key_env. Without it, use web_fetch with a URL that you know."#);
+    assert_snapshot!(session.call("web_search", &json!({"query": "weather"})), @r#"error: Error: No search service is configured, so nothing can be searched for. Whoever set up Spillgate can name one in its configuration: [guarded.search] with provider = "searxng" and url, or provider = "brave" or "tavily" and api_key_env. Without it, use web_fetch with a URL that you know."#);
     session.end();
 }
 
