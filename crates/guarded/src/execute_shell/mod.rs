@@ -60,13 +60,14 @@ pub(crate) fn definition(rules: &ShellRules) -> Definition {
     let name = rules.shell.file_name().unwrap_or_default();
     let usual = rules.timeout.as_secs_f64();
     let most = rules.timeout.max(MOST_TIMEOUT).as_secs();
-    let sandbox = match &rules.sandbox {
-        None => "",
-        Some(sandbox) if sandbox.network == Network::On => {
-            " Only the root and $TMPDIR can be written."
-        }
-        Some(_) => " Only the root and $TMPDIR can be written; there is no network.",
-    };
+    let sandbox = rules
+        .sandbox
+        .as_ref()
+        .map_or("", |sandbox| match sandbox.network {
+            Network::On => " Only the root and $TMPDIR can be written.",
+            Network::NoTcp => " Only the root and $TMPDIR can be written; there is no TCP.",
+            Network::Off => " Only the root and $TMPDIR can be written; there is no network.",
+        });
     Definition {
         name: "execute_shell",
         description: format!(
