@@ -56,17 +56,7 @@ const BLOCK: usize = 64 << 10;
 pub(crate) fn definition(rules: &ShellRules) -> Definition {
     let name = rules.shell.file_name().unwrap_or_default();
     let usual = rules.timeout.as_secs_f64();
-<<<<<<< HEAD
     let most = rules.longest().as_secs();
-    let sandbox = match &rules.sandbox {
-        None => "",
-        Some(sandbox) if sandbox.network == Network::On => {
-            " Only the root and $TMPDIR can be written."
-        }
-        Some(_) => " Only the root and $TMPDIR can be written; there is no network.",
-    };
-=======
-    let most = rules.timeout.max(MOST_TIMEOUT).as_secs();
     let sandbox = rules
         .sandbox
         .as_ref()
@@ -75,7 +65,6 @@ pub(crate) fn definition(rules: &ShellRules) -> Definition {
             Network::NoTcp => " Only the root and $TMPDIR can be written; there is no TCP.",
             Network::Off => " Only the root and $TMPDIR can be written; there is no network.",
         });
->>>>>>> shell
     Definition {
         name: "execute_shell",
         description: format!(
