@@ -121,6 +121,18 @@ fn what_a_command_said_too_much_is_stored_whole() {
 }
 
 #[test]
+fn a_command_is_run_each_time() {
+    let again = || runs("echo line >> lines; wc -l < lines", 60);
+    let lab = lab(json!({}), vec![again(), again(), Step::Reports("ran")]);
+    lab.write("agent.ai", &PROMPT.replace("tools:", "cache: 10m\ntools:"));
+    let said = talked(&lab);
+    assert!(
+        said.contains("tool: 1\n") && said.contains("tool: 2\n"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_time_that_a_person_set_is_over_what_a_model_asks_for() {
     let steps = vec![runs("echo begun; sleep 600", 600), Step::Reports("late")];
     let lab = lab(json!({}), steps);
