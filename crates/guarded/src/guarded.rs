@@ -37,15 +37,21 @@ pub(crate) struct Shared {
     pub(crate) commands: execute_shell::Commands,
 }
 
+impl Shared {
+    pub(crate) fn new(workspace: Workspace, rules: Rules) -> Self {
+        Self {
+            workspace,
+            rules,
+            commands: execute_shell::Commands::default(),
+        }
+    }
+}
+
 impl Guarded {
     /// The tools below `workspace`, by `rules`.
     #[must_use]
     pub fn new(workspace: Workspace, rules: Rules) -> Self {
-        let shared = Arc::new(Shared {
-            workspace,
-            rules,
-            commands: execute_shell::Commands::default(),
-        });
+        let shared = Arc::new(Shared::new(workspace, rules));
         Self { shared }
     }
 

@@ -28,10 +28,7 @@ fn the_newest_are_kept_whoever_found_them() {
 #[test]
 fn time_ends_it() {
     let dir = tempfile::tempdir().unwrap();
-    let shared = Shared {
-        workspace: Workspace::open(dir.path()).unwrap(),
-        rules: Rules::default(),
-    };
+    let shared = Shared::new(Workspace::open(dir.path()).unwrap(), Rules::default());
     let mut members = Map::new();
     members.insert("pattern".to_owned(), "*".into());
     let (arguments, stop) = (Arguments::from(members), Stop::default());

@@ -12,10 +12,7 @@ use crate::workspace::Workspace;
 fn shared() -> (tempfile::TempDir, Shared) {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "needle\n").unwrap();
-    let shared = Shared {
-        workspace: Workspace::open(dir.path()).unwrap(),
-        rules: Rules::default(),
-    };
+    let shared = Shared::new(Workspace::open(dir.path()).unwrap(), Rules::default());
     (dir, shared)
 }
 

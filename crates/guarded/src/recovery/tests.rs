@@ -13,7 +13,7 @@ use crate::{Rules, ShellRules, Workspace, Writable};
 fn shared(rules: Rules) -> (tempfile::TempDir, Shared) {
     let root = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(root.path()).unwrap();
-    (root, Shared { workspace, rules })
+    (root, Shared::new(workspace, rules))
 }
 
 fn detailed() -> Rules {
