@@ -85,8 +85,8 @@ pub(crate) fn talked(lab: &Lab) -> String {
     said
 }
 
-fn read(arguments: Value) -> Option<Call> {
-    Some(("read_file", arguments))
+fn read(arguments: Value) -> Call {
+    ("read_file", arguments)
 }
 
 #[test]
@@ -101,15 +101,15 @@ fn a_file_is_read_page_by_page() {
             let tokens = number(text, r"\(~(\d+) tokens\)")?;
             let most = number(text, r"maximum allowed tokens \((\d+)\)")?;
             let limit = 3000 * most / tokens / 2;
-            read(json!({"file_path": "large.log", "limit": limit}))
+            Some(read(json!({"file_path": "large.log", "limit": limit})))
         }),
         Step::Follows(|text| {
             let lines = number(text, r"^\[Lines 1-\d+ of (\d+)\]")?;
-            read(json!({"file_path": "large.log", "offset": lines}))
+            Some(read(json!({"file_path": "large.log", "offset": lines})))
         }),
         Step::Follows(|text| {
             let last = number(text, r"Use an offset from 0 to (\d+)")?;
-            read(json!({"file_path": "large.log", "offset": last}))
+            Some(read(json!({"file_path": "large.log", "offset": last})))
         }),
         Step::Reports("read"),
     ];
@@ -134,7 +134,11 @@ fn a_file_is_read_page_by_page() {
 fn a_file_is_found() {
     let steps = vec![
         Step::Calls(vec![("read_file", json!({"file_path": "READM.md"}))]),
-        Step::Follows(|text| read(json!({"file_path": told(text, "Did you mean '([^']+)'")?}))),
+        Step::Follows(|text| {
+            Some(read(
+                json!({"file_path": told(text, "Did you mean '([^']+)'")?}),
+            ))
+        }),
         Step::Follows(|text| {
             where_told(
                 text,
@@ -147,7 +151,7 @@ fn a_file_is_found() {
             let pattern = json!({"pattern": told(text, "'([^']+)' not found")?});
             where_told(text, "Use glob_files to find it", "glob_files", pattern)
         }),
-        Step::Follows(|text| read(json!({"file_path": told(text, r"(?m)^(\S+)$")?}))),
+        Step::Follows(|text| Some(read(json!({"file_path": told(text, r"(?m)^(\S+)$")?})))),
         Step::Follows(|text| {
             where_told(
                 text,
