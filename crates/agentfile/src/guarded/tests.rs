@@ -49,36 +49,38 @@ fn what_is_there_follows() {
     }
 }
 
+const WRONG: [&str; 21] = [
+    "5",
+    r#"{"rot": "."}"#,
+    r#"{"tools": ["read_file", "shell"], "maxTokens": 0}"#,
+    r#"{"tools": []}"#,
+    r#"{"onOverflow": "cut", "writable": "out"}"#,
+    r#"{"shell": "no", "web": 5}"#,
+    r#"{"shell": {"timeoutS": 601, "env": 5, "passEnv": ["A"]}}"#,
+    r#"{"web": {"timeoutS": 0, "allowPrivate": true}}"#,
+    "{\"shell\": false, \"web\": false,\n\"tools\": [\"execute_shell\", \"web_fetch\",\n\"web_search\"]}",
+    r#"{"web": {"allowPrivate": ["127.0.0.1:80", "localhost"]}}"#,
+    r#"{"web": {"allowPrivate": "http://box:80"}}"#,
+    r#"{"web": {"allowPrivate": "box:0"}}"#,
+    r#"{"search": {"provider": "google"}}"#,
+    r#"{"search": {"url": "https://s3cret.example.com"}}"#,
+    r#"{"search": {"provider": "searxng"}}"#,
+    r#"{"search": {"provider": "tavily"}}"#,
+    r#"{"search": {"provider": "brave", "apiKey": "tvly-literal"}}"#,
+    r#"{"search": {"provider": "brave", "api_key": "x${KEY}"}}"#,
+    r#"{"search": {"provider": "brave", "apiKey": 5}}"#,
+    r#"{"search": {"provider": "brave", "apiKeyEnv": "tvly-literal"}}"#,
+    r#"{"search": {"provider": "brave", "apiKey": "${KEY}", "api_key_env": "KEY"}}"#,
+];
+
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
-    let told = [
-        "5",
-        r#"{"rot": "."}"#,
-        r#"{"tools": ["read_file", "shell"], "maxTokens": 0}"#,
-        r#"{"tools": []}"#,
-        r#"{"onOverflow": "cut", "writable": "out"}"#,
-        r#"{"shell": "no", "web": 5}"#,
-        r#"{"shell": {"timeoutS": 601, "env": 5, "passEnv": ["A"]}}"#,
-        r#"{"web": {"timeoutS": 0, "allowPrivate": true}}"#,
-        "{\"shell\": false, \"web\": false,\n\"tools\": [\"execute_shell\", \"web_fetch\",\n\"web_search\"]}",
-        r#"{"web": {"allowPrivate": ["127.0.0.1:80", "localhost"]}}"#,
-        r#"{"web": {"allowPrivate": "http://box:80"}}"#,
-        r#"{"web": {"allowPrivate": "box:0"}}"#,
-        r#"{"search": {"provider": "google"}}"#,
-        r#"{"search": {"url": "https://s3cret.example.com"}}"#,
-        r#"{"search": {"provider": "searxng"}}"#,
-        r#"{"search": {"provider": "tavily"}}"#,
-        r#"{"search": {"provider": "brave", "apiKey": "tvly-literal"}}"#,
-        r#"{"search": {"provider": "brave", "api_key": "x${KEY}"}}"#,
-        r#"{"search": {"provider": "brave", "apiKey": 5}}"#,
-        r#"{"search": {"provider": "brave", "apiKeyEnv": "tvly-literal"}}"#,
-        r#"{"search": {"provider": "brave", "apiKey": "${KEY}", "api_key_env": "KEY"}}"#,
-    ]
-    .map(|entry| match parse(entry) {
-        Ok(_) => panic!("this is taken: {entry}"),
-        Err(problems) => problems.to_string(),
-    })
-    .join("\n");
+    let told = WRONG
+        .map(|entry| match parse(entry) {
+            Ok(_) => panic!("this is taken: {entry}"),
+            Err(problems) => problems.to_string(),
+        })
+        .join("\n");
     insta::assert_snapshot!(told, @r#"
     c.json:2:1: guardedTools.work: must be a table, is 5
     c.json:2:10: guardedTools.work.rot: there is no such key; did you mean `root`?

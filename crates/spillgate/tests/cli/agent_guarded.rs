@@ -192,9 +192,8 @@ fn a_file_is_found() {
     "#);
 }
 
-#[test]
-fn a_search_is_made_smaller() {
-    let steps = vec![
+fn searching() -> Vec<Step> {
+    vec![
         Step::Calls(vec![(
             "grep_content",
             json!({"pattern": ".", "path": "large.log"}),
@@ -231,8 +230,12 @@ fn a_search_is_made_smaller() {
             Some(("glob_files", narrower))
         }),
         Step::Reports("searched"),
-    ];
-    let lab = lab(json!({}), steps);
+    ]
+}
+
+#[test]
+fn a_search_is_made_smaller() {
+    let lab = lab(json!({}), searching());
     for n in 0..1200 {
         aged(&lab, &format!("root/many/{n}.txt"), "");
     }

@@ -17,9 +17,8 @@ fn runs(command: &str, seconds: u64) -> Step {
     Step::Calls(vec![run(command, seconds)])
 }
 
-#[test]
-fn a_command_says_less_or_gets_more_time() {
-    let steps = vec![
+fn commanding() -> Vec<Step> {
+    vec![
         runs("seq 1 100000", 60),
         Step::Follows(|text| {
             let way = told(text, "pipe output through head/(tail)/grep")?;
@@ -61,8 +60,12 @@ fn a_command_says_less_or_gets_more_time() {
             Some(run("wc -c < logo.png", 60))
         }),
         Step::Reports("worked"),
-    ];
-    let lab = lab(json!({"onOverflow": "reject"}), steps);
+    ]
+}
+
+#[test]
+fn a_command_says_less_or_gets_more_time() {
+    let lab = lab(json!({"onOverflow": "reject"}), commanding());
     assert_snapshot!(talked(&lab), @r#"
     user: find it
     assistant: execute_shell {"command":"seq 1 100000","timeout":60}
