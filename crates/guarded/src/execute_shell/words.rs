@@ -1,5 +1,6 @@
 //! What is a model told of a command?
 
+use std::io::Read;
 use std::time::Duration;
 
 use signal_hook::low_level::signal_name;
@@ -9,7 +10,7 @@ use super::ShellRules;
 use super::output::Finished;
 use super::protocol::Fate;
 use super::running::Stopped;
-use crate::answer::{Body, Refused, Reply};
+use crate::answer::{Body, Oversized, Refused, Reply};
 use crate::rules::{OnOverflow, Rules};
 
 /// What a command came to.
@@ -102,8 +103,12 @@ fn overflow(output: Finished, notes: &str, rules: &Rules) -> Reply {
     if rules.on_overflow == OnOverflow::Reject {
         return Err(Refused::from(Rejection::Command { tokens }).with(notes));
     }
-    match output.whole(notes) {
-        Some(Ok(whole)) => Ok(Body::Oversized(whole)),
+    match output.whole() {
+        Some(Ok(whole)) => Ok(Body::Oversized(Oversized {
+            whole,
+            notes: notes.to_owned(),
+            has_failed: false,
+        })),
         kept => {
             let why = match kept {
                 Some(Err(error)) => error.to_string(),
@@ -141,9 +146,9 @@ fn timed_out(ran: Ran, what: &str, after: Duration, rules: &Rules, shell: &Shell
         return Err(full);
     }
     if rules.on_overflow == OnOverflow::Offload
-        && let Some(Ok(whole)) = ran.output.whole(&format!("[{refused}]"))
+        && let Some(Ok(whole)) = ran.output.whole()
     {
-        return Ok(Body::Oversized(whole));
+        return Ok(failed(whole, &refused));
     }
     Err(refused.with(&format!(
         "Its output until then (~{} tokens) is too much to be shown.",
@@ -152,14 +157,24 @@ fn timed_out(ran: Ran, what: &str, after: Duration, rules: &Rules, shell: &Shell
 }
 
 fn too_much(output: Finished, what: &str, note: Option<&str>, rules: &Rules) -> Reply {
-    let notes = joined([Some(format!("[{what}]")), note.map(ToOwned::to_owned)]);
     let tokens = estimated_tokens(output.bytes);
     if rules.on_overflow == OnOverflow::Offload
-        && let Some(Ok(whole)) = output.whole(&notes)
+        && let Some(Ok(whole)) = output.whole()
     {
-        return Ok(Body::Oversized(whole));
+        let refused = Refused::new(format!("{what} Please have it print less."));
+        return Ok(failed(whole, &refused.with(note.unwrap_or_default())));
     }
+    let notes = joined([Some(format!("[{what}]")), note.map(ToOwned::to_owned)]);
     Err(Refused::from(Rejection::Command { tokens }).with(&notes))
+}
+
+/// All that a command printed that was stopped.
+fn failed(whole: Box<dyn Read + Send>, refused: &Refused) -> Body {
+    Body::Oversized(Oversized {
+        whole,
+        notes: refused.to_string(),
+        has_failed: true,
+    })
 }
 
 fn joined(notes: [Option<String>; 2]) -> String {
