@@ -360,10 +360,9 @@ impl Tidy {
             }
             match open.name {
                 "table" => {
-                    let table = self.tables.pop();
-                    table
-                        .into_iter()
-                        .for_each(|table| table.ended(&mut self.html));
+                    if let Some(table) = self.tables.pop() {
+                        table.ended(&mut self.html);
+                    }
                 }
                 "pre" => self.at_pre = false,
                 _ => {}
