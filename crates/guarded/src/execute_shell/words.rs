@@ -44,13 +44,16 @@ pub(crate) enum Ending {
     },
 }
 
-/// The reply to a call.
-pub(crate) fn reply(ran: Ran, rules: &Rules, shell: &ShellRules) -> Reply {
+/// More bytes than are told beside an output: how it ended, what of the timeout.
+pub(crate) const NOTES: u64 = 1000;
+
+/// The reply to a call. `block` stands behind what is refused because it is too much.
+pub(crate) fn reply(ran: Ran, block: &str, rules: &Rules, shell: &ShellRules) -> Reply {
     match ran.ending {
         Ending::Ended(fate) => {
             let is_silent = ran.output.bytes == 0;
             let notes = [note_of(fate, is_silent), ran.note.clone()];
-            ended(ran.output, &joined(notes), rules)
+            ended(ran.output, &joined(notes), block, rules)
         }
         Ending::TimedOut {
             after,
@@ -63,19 +66,19 @@ pub(crate) fn reply(ran: Ran, rules: &Rules, shell: &ShellRules) -> Reply {
                 stopped_words(stopped),
                 held_words(fate)
             );
-            timed_out(ran, &what, after, rules, shell)
+            timed_out(ran, (&what, block), after, rules, shell)
         }
         Ending::TooMuch { most, stopped } => {
             let what = format!(
                 "The command had printed more than {most} bytes{}.",
                 stopped_words(stopped)
             );
-            too_much(ran.output, &what, ran.note.as_deref(), rules)
+            too_much(ran.output, (&what, block), ran.note.as_deref(), rules)
         }
     }
 }
 
-fn ended(output: Finished, notes: &str, rules: &Rules) -> Reply {
+fn ended(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply {
     let is_blank = |text: &&String| !text.trim().is_empty();
     let text = match &output.text {
         Some(text) => match (Some(text).filter(is_blank), notes) {
@@ -87,20 +90,22 @@ fn ended(output: Finished, notes: &str, rules: &Rules) -> Reply {
             (Some(text), "") => text.clone(),
             (Some(text), notes) => format!("{}\n{notes}", text.trim_end_matches('\n')),
         },
-        None => return overflow(output, notes, rules),
+        None => return overflow(output, notes, block, rules),
     };
     match rules.exceeds(text.len() as u64) {
-        true => overflow(output, notes, rules),
+        true => overflow(output, notes, block, rules),
         false => Ok(Body::Text(text)),
     }
 }
 
 /// The output is more than a model may be given.
-fn overflow(output: Finished, notes: &str, rules: &Rules) -> Reply {
+fn overflow(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply {
     let bytes = output.bytes + notes.len() as u64;
     let tokens = estimated_tokens(bytes);
     if rules.on_overflow == OnOverflow::Reject {
-        return Err(Refused::from(Rejection::Command { tokens }).with(notes));
+        return Err(Refused::from(Rejection::Command { tokens })
+            .with(notes)
+            .with(block));
     }
     match output.whole(notes) {
         Some(Ok(whole)) => Ok(Body::Oversized(whole)),
@@ -119,7 +124,13 @@ fn overflow(output: Finished, notes: &str, rules: &Rules) -> Reply {
     }
 }
 
-fn timed_out(ran: Ran, what: &str, after: Duration, rules: &Rules, shell: &ShellRules) -> Reply {
+fn timed_out(
+    ran: Ran,
+    (what, block): (&str, &str),
+    after: Duration,
+    rules: &Rules,
+    shell: &ShellRules,
+) -> Reply {
     let most = shell.timeout.max(MOST_TIMEOUT);
     let more = match after < most {
         true => format!("Please set timeout to more (up to {}), or", most.as_secs()),
@@ -145,13 +156,19 @@ fn timed_out(ran: Ran, what: &str, after: Duration, rules: &Rules, shell: &Shell
     {
         return Ok(Body::Oversized(whole));
     }
-    Err(refused.with(&format!(
+    let too_much = format!(
         "Its output until then (~{} tokens) is too much to be shown.",
         estimated_tokens(bytes)
-    )))
+    );
+    Err(refused.with(&too_much).with(block))
 }
 
-fn too_much(output: Finished, what: &str, note: Option<&str>, rules: &Rules) -> Reply {
+fn too_much(
+    output: Finished,
+    (what, block): (&str, &str),
+    note: Option<&str>,
+    rules: &Rules,
+) -> Reply {
     let notes = joined([Some(format!("[{what}]")), note.map(ToOwned::to_owned)]);
     let tokens = estimated_tokens(output.bytes);
     if rules.on_overflow == OnOverflow::Offload
@@ -159,7 +176,9 @@ fn too_much(output: Finished, what: &str, note: Option<&str>, rules: &Rules) -> 
     {
         return Ok(Body::Oversized(whole));
     }
-    Err(Refused::from(Rejection::Command { tokens }).with(&notes))
+    Err(Refused::from(Rejection::Command { tokens })
+        .with(&notes)
+        .with(block))
 }
 
 fn joined(notes: [Option<String>; 2]) -> String {

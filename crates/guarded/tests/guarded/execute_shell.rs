@@ -138,7 +138,7 @@ async fn what_is_too_much_is_whole_where_it_is_stored() {
         shell.timeout = Duration::from_millis(600);
     });
     let told = small.ran("seq 50000; sleep 1000").await;
-    insta::assert_snapshot!(told, @r#"whole: 289097 bytes, the last line is "rror: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (600 at most), or run it in the background with its output in a file: (command) > out.log 2>&1 &]""#);
+    insta::assert_snapshot!(told, @r#"whole: 289095 bytes, the last line is "[Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &]""#);
 }
 
 #[tokio::test]
@@ -158,24 +158,24 @@ async fn one_that_never_stops_talking_is_stopped() {
 async fn time_is_up() {
     let lab = Lab::new(|_, shell| shell.timeout = Duration::from_millis(600));
     insta::assert_snapshot!(lab.ran("echo begun; sleep 1000").await, @"
-    Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (600 at most), or run it in the background with its output in a file: (command) > out.log 2>&1 &
+    Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
 
     Its output until then:
     begun
     ");
     insta::assert_snapshot!(lab.ran("sleep 1000").await, @"
-    Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (600 at most), or run it in the background with its output in a file: (command) > out.log 2>&1 &
+    Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
 
     It had printed nothing.
     ");
     insta::assert_snapshot!(lab.ran("sleep 1000 & echo begun; exit 3").await, @"
-    Error: Command timed out after 0.6 s and was stopped with its process group. Its shell had ended before [exit 3], but something that it left in the background still held its output. Please set timeout to more (600 at most), or run it in the background with its output in a file: (command) > out.log 2>&1 &
+    Error: Command timed out after 0.6 s and was stopped with its process group. Its shell had ended before [exit 3], but something that it left in the background still held its output. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
 
     Its output until then:
     begun
     ");
     insta::assert_snapshot!(lab.ran("seq 50000; sleep 1000").await, @"
-    Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (600 at most), or run it in the background with its output in a file: (command) > out.log 2>&1 &
+    Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
 
     Its output until then (~72223 tokens) is too much to be shown.
     ");
@@ -316,7 +316,7 @@ async fn nothing_runs_where_a_sandbox_cannot_be_made() {
     insta::assert_snapshot!(lab.ran("touch done").await, @"Error: The command was not run: it may run only in a sandbox, and nothing makes one. This is a matter of how the tools are set up, not of the command.");
     assert!(!lab.root.path().join("done").exists());
     let gone = Lab::new(|_, shell| shell.shell = "/nowhere/bash".into());
-    insta::assert_snapshot!(gone.ran("true").await, @"Error: The command was not run: No such file or directory (os error 2). This is a matter of how the tools are set up, not of the command.");
+    insta::assert_snapshot!(gone.ran("true").await, @"Error: The command was not run: /nowhere/bash does not start: No such file or directory (os error 2). This is a matter of how the tools are set up, not of the command.");
 }
 
 #[test]
