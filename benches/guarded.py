@@ -142,7 +142,7 @@ def grep(env, report, rounds):
 
 
 def one_grep(env, report, tools, root, operation, arguments, options, rounds):
-    rg = ["rg", "--no-config", "--no-heading", *options, arguments["pattern"], root]
+    rg = ["rg", "--no-config", "--no-ignore-parent", "--no-heading", *options, arguments["pattern"], root]
     lines = sorted(output(env, rg, ok=(0, 1)).decode().replace(root + "/", "").splitlines())
     text = tools.call("grep_content", arguments)
     rows = sorted(row for row in text.splitlines() if not row.startswith(("[", "Found ", "No matches")))
@@ -166,13 +166,12 @@ def glob(env, report, rounds):
     with Tools(env, root) as tools:
         for pattern, more in (("file77.txt", {"max_results": 100}), ("*.toml", {"max_results": 100}), ("*.none", {})):
             operation = f"glob_files {pattern} among {count:,} files"
-            report.attempt(operation, one_glob, env, report, tools, [fd, "--type", "f", "--glob", pattern, "."], root, operation,
+            report.attempt(operation, one_glob, env, report, tools, [fd, "--no-ignore-parent", "--type", "f", "--glob", pattern], root, operation,
                            {"pattern": pattern, **more}, rounds)
 
 
 def one_glob(env, report, tools, fd, root, operation, arguments, rounds):
     command = [*fd, root]
-    command.remove(".")
     found = {line.removeprefix(root + "/") for line in output(env, command, ok=(0, 1)).decode().splitlines()}
     text = tools.call("glob_files", arguments)
     rows = [row for row in text.splitlines() if not row.startswith(("[", "No files"))]

@@ -78,6 +78,9 @@ pub enum Writable {
 pub struct ShellRules {
     /// How long a command may take unless it says otherwise (seed 004's system: 120 s).
     pub timeout: Duration,
+    /// The longest that a call may ask for (seed 004's system: 600 s); `timeout` where
+    /// that is more.
+    pub most_timeout: Duration,
     /// Names of variables of our environment that commands get, `*` at the end for any
     /// that begin so, beside the usual ones.
     pub pass_env: Vec<String>,
@@ -111,6 +114,7 @@ impl Default for ShellRules {
             .find(|place| place.exists());
         Self {
             timeout: Duration::from_secs(120),
+            most_timeout: Duration::from_secs(600),
             pass_env: Vec::new(),
             environment: Environment::default(),
             max_output_bytes: 1 << 30,
@@ -119,5 +123,12 @@ impl Default for ShellRules {
             supervisor: None,
             sandbox: None,
         }
+    }
+}
+
+impl ShellRules {
+    /// The longest that a command may take.
+    pub(crate) fn longest(&self) -> Duration {
+        self.timeout.max(self.most_timeout)
     }
 }

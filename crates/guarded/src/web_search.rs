@@ -98,7 +98,7 @@ fn one(at: usize, found: &Found) -> String {
 fn unconfigured() -> Refused {
     Refused::new(
         "No search service is configured, so nothing can be searched for. \
-         Whoever set up Spillgate can name one in its configuration: [tools.search] with \
+         Whoever set up Spillgate can name one in its configuration: [guarded.search] with \
          provider = \"searxng\" and url, or provider = \"brave\" or \"tavily\" and api_key_env. \
          Without it, use web_fetch with a URL that you know.",
     )

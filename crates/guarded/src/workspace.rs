@@ -112,9 +112,9 @@ impl Workspace {
     pub(crate) fn directory(&self, name: &str) -> Result<(Dir, PathBuf), PlaceError> {
         let relative = self.relative(name)?;
         match self.dir.open_dir(&relative) {
-            Ok(dir) => Ok((dir, without_slash(relative))),
+            Ok(dir) => Ok((dir, without_slash(&relative))),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                Err(match self.dir.metadata(without_slash(relative.clone())) {
+                Err(match self.dir.metadata(without_slash(&relative)) {
                     Ok(found) => PlaceError::no_directory(name, found.file_type()),
                     Err(_) => self.absent(Sought::Directory, name, &relative),
                 })
@@ -159,7 +159,7 @@ impl Workspace {
     }
 }
 
-fn without_slash(path: PathBuf) -> PathBuf {
+fn without_slash(path: &Path) -> PathBuf {
     path.components().collect()
 }
 

@@ -38,17 +38,11 @@ pub enum Newline {
 impl Newline {
     /// Bytes of it.
     #[must_use]
-    pub fn len(self) -> u64 {
+    pub fn width(self) -> u64 {
         match self {
             Self::Byte => 1,
             Self::Utf16Le | Self::Utf16Be => 2,
         }
-    }
-
-    /// Always false: every line's end is written somehow.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        false
     }
 
     /// How many are in `bytes`, which begin at an even place.
@@ -109,8 +103,8 @@ impl LineGrid {
             before += *count;
             *count = before;
         }
-        let end = source.bytes(bytes.saturating_sub(newline.len()), bytes)?;
-        let is_aligned = bytes.is_multiple_of(newline.len());
+        let end = source.bytes(bytes.saturating_sub(newline.width()), bytes)?;
+        let is_aligned = bytes.is_multiple_of(newline.width());
         let is_open = bytes > 0 && !(is_aligned && newline.count(&end) == 1);
         Ok(Some(Self {
             newline,

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use spillgate_files::Arguments;
 
-use super::MOST_TIMEOUT;
 use crate::answer::Refused;
 use crate::{ShellRules, Workspace};
 
@@ -61,13 +60,12 @@ impl Asked {
     }
 }
 
-/// How long it may take: as asked, at most [`MOST_TIMEOUT`] or what is usual here,
-/// whichever is more.
+/// How long it may take: as asked, if the rules allow that.
 fn timeout(asked: Option<u64>, rules: &ShellRules) -> (Duration, Option<String>) {
     let Some(seconds) = asked else {
         return (rules.timeout, None);
     };
-    let most = rules.timeout.max(MOST_TIMEOUT);
+    let most = rules.longest();
     match Duration::from_secs(seconds) {
         timeout if timeout <= most => (timeout, None),
         _ => {

@@ -12,13 +12,13 @@ use super::running::Supervised;
 /// end with this.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
-    background: Mutex<Vec<Box<Supervised>>>,
+    background: Mutex<Vec<Supervised>>,
     temp: Mutex<Option<TempDir>>,
 }
 
 impl Commands {
     /// Keeps what runs on; forgets what has ended.
-    pub(crate) fn keep(&self, more: Option<Box<Supervised>>) {
+    pub(crate) fn keep(&self, more: Option<Supervised>) {
         let mut background = lock(&self.background);
         background.retain_mut(|one| !one.is_over());
         background.extend(more);

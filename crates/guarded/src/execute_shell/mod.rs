@@ -45,17 +45,11 @@ use crate::guarded::Shared;
 use crate::recovery::{Printed, apart, for_command};
 use crate::rules::{OnOverflow, Rules, ShellRules};
 
-/// The longest time that a call may ask for (seed 004's system).
-pub(crate) const MOST_TIMEOUT: Duration = Duration::from_secs(600);
-
 /// How long processes may take to end when they are asked to; then they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long those are killed again that are there still.
 const KILLING: Duration = Duration::from_secs(10);
-
-/// How long a report is waited for that should be there.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Bytes that are read of an output at a time.
 const BLOCK: usize = 64 << 10;
@@ -63,14 +57,15 @@ const BLOCK: usize = 64 << 10;
 pub(crate) fn definition(rules: &ShellRules) -> Definition {
     let name = rules.shell.file_name().unwrap_or_default();
     let usual = rules.timeout.as_secs_f64();
-    let most = rules.timeout.max(MOST_TIMEOUT).as_secs();
-    let sandbox = match &rules.sandbox {
-        None => "",
-        Some(sandbox) if sandbox.network == Network::On => {
-            " Only the root and $TMPDIR can be written."
-        }
-        Some(_) => " Only the root and $TMPDIR can be written; there is no network.",
-    };
+    let most = rules.longest().as_secs();
+    let sandbox = rules
+        .sandbox
+        .as_ref()
+        .map_or("", |sandbox| match sandbox.network {
+            Network::On => " Only the root and $TMPDIR can be written.",
+            Network::NoTcp => " Only the root and $TMPDIR can be written; there is no TCP.",
+            Network::Off => " Only the root and $TMPDIR can be written; there is no network.",
+        });
     Definition {
         name: "execute_shell",
         description: format!(
@@ -187,7 +182,14 @@ async fn run(
     let output = Arc::new(Mutex::new(Some(output(&shared.rules, shell))));
     let started = Running::start(shell.supervisor.as_ref(), request, &asked.directory).await;
     let (mut running, mut pipe) = started.map_err(|error| not_run(&error.to_string()))?;
-    let watched = watch(&mut running, &mut pipe, &output, shell.max_output_bytes);
+    let mut fate = None;
+    let watched = watch(
+        &mut running,
+        &mut fate,
+        &mut pipe,
+        &output,
+        shell.max_output_bytes,
+    );
     let came = timeout(asked.timeout, watched).await;
     let ending = match came.unwrap_or(Ok(Came::TimeUp))? {
         Came::Ended(fate) => {
@@ -198,14 +200,11 @@ async fn run(
             most: shell.max_output_bytes,
             stopped: running.stop().await,
         },
-        Came::TimeUp => {
-            let fate = timeout(LOOK, running.ended()).await;
-            Ending::TimedOut {
-                after: asked.timeout,
-                shell: fate.ok().and_then(Result::ok),
-                stopped: running.stop().await,
-            }
-        }
+        Came::TimeUp => Ending::TimedOut {
+            after: asked.timeout,
+            shell: fate,
+            stopped: running.stop().await,
+        },
     };
     Ok(Ran {
         output: finished(&output),
@@ -232,42 +231,60 @@ fn finished(output: &Counted) -> Finished {
     output.finish()
 }
 
-/// Counts what a command prints until nobody holds its output any more, then waits for
-/// its shell.
+/// Counts what a command prints until nobody holds its output any more and its shell has
+/// ended. How that ended is told as soon as it has; that nobody can tell is an error at
+/// once, as somebody else may hold the output for long.
 async fn watch(
     running: &mut Running,
+    fate: &mut Option<Fate>,
     pipe: &mut Receiver,
     output: &Counted,
     most: u64,
 ) -> Result<Came, Refused> {
     let mut block = vec![0; BLOCK];
     loop {
-        let read = pipe.read(&mut block).await;
-        let read = read.map_err(|error| {
-            Refused::new(format!(
-                "The command's output cannot be read: {error}. It was stopped; please run it \
-                 again with its output in a file."
-            ))
-        })?;
+        let read = tokio::select! {
+            ended = running.ended(), if fate.is_none() => {
+                *fate = Some(ended?);
+                continue;
+            }
+            read = pipe.read(&mut block) => read.map_err(|error| unreadable(&error))?,
+        };
         if read == 0 {
             break;
         }
-        let counted = Arc::clone(output);
-        // It may be written to a file, for which nobody else should have to wait.
-        let taken = spawn_blocking(move || {
-            let mut output = counted.lock().unwrap_or_else(PoisonError::into_inner);
-            let printed = output.as_mut().map_or(0, |output| {
-                output.feed(&block[..read]);
-                output.printed()
-            });
-            (block, printed)
-        });
-        let broke = |_| Refused::new("the tool broke down; this is our fault. It was stopped.");
-        let (taken, printed) = taken.await.map_err(broke)?;
-        block = taken;
+        let printed;
+        (block, printed) = count(output, block, read).await?;
         if printed > most {
             return Ok(Came::TooMuch);
         }
     }
-    running.ended().await.map(Came::Ended)
+    match *fate {
+        Some(fate) => Ok(Came::Ended(fate)),
+        None => running.ended().await.map(Came::Ended),
+    }
+}
+
+/// Counts the first `read` bytes of `block`, which is given back with how many were
+/// printed in all. They may be written to a file, for which nobody else shall wait.
+async fn count(output: &Counted, block: Vec<u8>, read: usize) -> Result<(Vec<u8>, u64), Refused> {
+    let output = Arc::clone(output);
+    let counted = spawn_blocking(move || {
+        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        let printed = output.as_mut().map_or(0, |output| {
+            output.feed(&block[..read]);
+            output.printed()
+        });
+        (block, printed)
+    });
+    let broke =
+        |_| Refused::new("The tool broke down; this is our fault. The command was stopped.");
+    counted.await.map_err(broke)
+}
+
+fn unreadable(error: &std::io::Error) -> Refused {
+    Refused::new(format!(
+        "The command's output cannot be read: {error}. The command was stopped. Please run it \
+         again with its output in a file."
+    ))
 }

@@ -41,7 +41,7 @@ pub(crate) struct Confinement {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// The shell runs and leads this process group.
+    /// There is a process that becomes the shell and leads this process group.
     Started {
         /// The group's id.
         group: i32,

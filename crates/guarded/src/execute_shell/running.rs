@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines, Take};
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStderr, ChildStdin, Command};
@@ -81,9 +81,9 @@ impl Running {
 
     /// Lets go of a command whose shell has ended and whose output nobody holds. What
     /// runs on in the background is returned, to be ended later.
-    pub(crate) async fn settle(self) -> Option<Box<Supervised>> {
+    pub(crate) async fn settle(self) -> Option<Supervised> {
         match self {
-            Self::Supervised(supervised) if supervised.background => Some(supervised),
+            Self::Supervised(supervised) if supervised.background => Some(*supervised),
             // It ends by itself, as there is nothing to watch any more.
             Self::Supervised(mut supervised) => {
                 drop(timeout(GRACE, supervised.child.wait()).await);
@@ -120,10 +120,12 @@ fn lost(error: &dyn std::fmt::Display) -> Refused {
 pub(crate) struct Supervised {
     child: Child,
     /// Its standard input: while this is open, somebody waits.
-    lifeline: ChildStdin,
+    lifeline: Option<ChildStdin>,
     reports: Lines<BufReader<Take<ChildStderr>>>,
     /// The shell's process group, while that runs.
     group: Option<Pid>,
+    /// Whether a shell was begun at all.
+    is_begun: bool,
     /// Whether something ran on when the shell had ended.
     background: bool,
 }
@@ -154,9 +156,10 @@ impl Supervised {
         drop(lifeline.write_all(&line).await);
         Ok(Self {
             child,
-            lifeline,
+            lifeline: Some(lifeline),
             reports: BufReader::new(reports.take(REPORTS)).lines(),
             group: None,
+            is_begun: false,
             background: false,
         })
     }
@@ -180,13 +183,16 @@ impl Supervised {
     async fn ended(&mut self) -> Result<Fate, Refused> {
         loop {
             match self.report().await {
-                Ok(Report::Started { group }) => self.group = Pid::from_raw(group),
+                Ok(Report::Started { group }) => {
+                    (self.group, self.is_begun) = (Pid::from_raw(group), true);
+                }
                 Ok(Report::Ended { fate, background }) => {
                     (self.group, self.background) = (None, background);
                     return Ok(fate);
                 }
                 Ok(Report::Refused { why }) => return Err(not_run(&why)),
                 Ok(Report::Left { .. }) => {}
+                Err(how) if !self.is_begun => return Err(not_run(&how)),
                 Err(how) => {
                     self.end_group();
                     return Err(lost(&how));
@@ -203,34 +209,52 @@ impl Supervised {
         }
     }
 
-    async fn stop(self) -> Stopped {
-        let Self {
-            mut child,
-            lifeline,
-            mut reports,
-            ..
-        } = self;
-        drop(lifeline);
+    async fn stop(mut self) -> Stopped {
+        self.let_go();
         let patience = GRACE + KILLING + GRACE;
         let mut left = 0;
         let told = async {
-            while let Ok(Some(line)) = reports.next_line().await {
+            while let Ok(Some(line)) = self.reports.next_line().await {
                 if let Ok(Report::Left { processes }) = serde_json::from_str(&line) {
                     left = processes;
                 }
             }
-            child.wait().await
+            self.child.wait().await
         };
         match timeout(patience, told).await {
             Ok(Ok(status)) if status.success() && left == 0 => Stopped::All,
             Ok(Ok(status)) if status.success() => Stopped::Left(left),
-            _ => Stopped::Unknown,
+            _ => {
+                // Without it the shell dies as well.
+                drop(self.child.start_kill());
+                self.end_group();
+                Stopped::Unknown
+            }
+        }
+    }
+
+    /// Nobody waits any more: it ends all that there is, and itself.
+    fn let_go(&mut self) {
+        self.lifeline = None;
+        let id = self
+            .child
+            .id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()));
+        if let Some(id) = id {
+            // The command may have stopped it: then it would not notice.
+            let _ = kill_process(id, Signal::CONT);
         }
     }
 
     /// Whether it and all that it started have ended.
     pub(crate) fn is_over(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        self.let_go();
     }
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use signal_hook::low_level::signal_name;
 use spillgate_offload::{Rejection, estimated_tokens};
 
+use super::ShellRules;
 use super::output::Finished;
 use super::protocol::Fate;
 use super::running::Stopped;
-use super::{MOST_TIMEOUT, ShellRules};
 use crate::answer::{Body, Refused, Reply};
 use crate::rules::{OnOverflow, Rules};
 
@@ -131,7 +131,7 @@ fn timed_out(
     rules: &Rules,
     shell: &ShellRules,
 ) -> Reply {
-    let most = shell.timeout.max(MOST_TIMEOUT);
+    let most = shell.longest();
     let more = match after < most {
         true => format!("Please set timeout to more (up to {}), or", most.as_secs()),
         false => "Please".to_owned(),

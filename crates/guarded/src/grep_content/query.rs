@@ -177,10 +177,8 @@ fn matcher(pattern: &str, ignore_case: bool, multiline: bool) -> Result<RegexMat
         .size_limit(PATTERN_LIMIT)
         .dfa_size_limit(PATTERN_LIMIT)
         // `$` stands before the end of a line from Windows, too.
-        .crlf(pattern.contains('$'));
-    if !multiline {
-        builder.line_terminator(Some(b'\n'));
-    }
+        .crlf(pattern.contains('$'))
+        .line_terminator((!multiline).then_some(b'\n'));
     builder.build(pattern).map_err(|error| {
         let error = error.to_string();
         let what = error.lines().last().unwrap_or_default();

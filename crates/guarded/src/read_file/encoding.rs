@@ -195,8 +195,8 @@ fn utf16(head: &[u8]) -> Option<Form> {
     (plain * PLAIN_UNITS >= units.len() && is_text(decoded)).then_some(form)
 }
 
-/// UTF-8, or an older encoding that contains ASCII. Some bytes that are invalid among
-/// more that are not are still UTF-8.
+/// UTF-8, or an older encoding that contains ASCII. In those one character in seven or
+/// fewer happens to be valid UTF-8; more of them, and it is UTF-8 that is damaged.
 fn one_byte_form(sample: Sample<'_>) -> Option<Form> {
     let head = whole_lines(sample);
     if head.is_ascii() {
@@ -211,7 +211,7 @@ fn one_byte_form(sample: Sample<'_>) -> Option<Form> {
             .count();
         invalid += usize::from(!chunk.invalid().is_empty());
     }
-    if valid <= invalid
+    if valid * 2 <= invalid
         && let Some(encoding) = legacy(head)
     {
         return Some(Form::Legacy(encoding));
@@ -232,13 +232,18 @@ fn legacy(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     (result == DecoderResult::InputEmpty && is_text(&text)).then_some(encoding)
 }
 
-/// A sample without the line that it ends in, which may be cut inside a character.
+/// A sample without the line that it ends in, which may be cut inside a character; or at
+/// least without that character.
 fn whole_lines(sample: Sample<'_>) -> &[u8] {
     let head = sample.head;
-    match memchr::memrchr(b'\n', head) {
-        Some(last) if !sample.complete => &head[..=last],
-        _ => head,
+    if sample.complete {
+        return head;
     }
+    let last = memchr::memrchr(b'\n', head).map(|last| last + 1);
+    // What begins a character of several bytes.
+    let begins = |at: &usize| head[*at] >= 0xc0;
+    let character = || (head.len().saturating_sub(3)..head.len()).rfind(begins);
+    &head[..last.or_else(character).unwrap_or(head.len())]
 }
 
 /// Whether nothing is in it that only other data have.

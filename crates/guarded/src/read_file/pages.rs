@@ -147,13 +147,13 @@ impl Pages<'_> {
         let Range { start, end } = stretch.bytes;
         let read = self
             .source
-            .bytes(start.saturating_sub(newline.len()), end)?;
-        let before = usize::try_from(newline.len().min(start)).unwrap_or(usize::MAX);
+            .bytes(start.saturating_sub(newline.width()), end)?;
+        let before = usize::try_from(newline.width().min(start)).unwrap_or(usize::MAX);
         let (before, read) = read.split_at_checked(before).ok_or(Why::Changed)?;
         let begins = start == 0 || newline.count(before) == 1;
         let last = read
             .len()
-            .saturating_sub(newline.len().try_into().unwrap_or(usize::MAX));
+            .saturating_sub(newline.width().try_into().unwrap_or(usize::MAX));
         let ends = newline.count(&read[last..]) == 1 || end == self.source.len();
         let counted = newline.count(read) + u64::from(newline.count(&read[last..]) == 0);
         let is_whole = read.len() as u64 == end - start;

@@ -212,17 +212,30 @@ fn changes_are_told() {
     ");
 }
 
+/// A text of the same length that was written within the same moment of the clock.
 #[test]
 fn lines_that_were_counted_in_another_text_are_counted_again() {
-    let house = House::new(b"one\ntwo\nthree\n");
-    let other = b"o\nne\ntwothree\n".to_vec();
-    let grid = LineGrid::of(&other, Newline::Byte, &|| false)
-        .unwrap()
-        .unwrap();
+    let house = House::new("a line\n".repeat(60_000).as_bytes());
+    let other = format!("{}{}", "\n".repeat(60_000), "x".repeat(360_000));
+    let grid = LineGrid::of(&other.into_bytes(), Newline::Byte, &|| false);
     let found = Identity::from(&fs::metadata(house.path()).unwrap());
-    house.shared.workspace.lines().keep(found, grid);
-    let (answer, _) = house.read((1, Some(1)), NOTHING);
-    assert_eq!(answer.unwrap(), "[Lines 2-2 of 3]\ntwo\n");
+    let lines = house.shared.workspace.lines();
+    lines.keep(found, grid.unwrap().unwrap());
+    let (answer, _) = house.read((50_000, Some(1)), NOTHING);
+    assert_eq!(answer.unwrap(), "[Lines 50001-50001 of 60000]\na line\n");
+}
+
+#[test]
+fn a_page_is_not_given_if_its_lines_are_gone() {
+    let house = House::new(b"one\ntwo\nthree\n");
+    let join = || {
+        let file = File::options().write(true).open(house.path()).unwrap();
+        file.write_all_at(b"one two", 0).unwrap();
+    };
+    // After the sample, the count, the last byte and the places of two lines.
+    let (answer, _) = house.read((1, Some(1)), (5, &join));
+    let told = answer.unwrap_err();
+    assert_eq!(told, "Error: 'f' changed while it was read. Read it again.");
 }
 
 #[test]

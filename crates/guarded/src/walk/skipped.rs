@@ -13,8 +13,6 @@ pub(crate) struct Skipped {
     pub(crate) hidden: u64,
     /// Ignore files name them.
     pub(crate) ignored: u64,
-    /// Symbolic links.
-    pub(crate) links: u64,
     /// Pipes, sockets, devices.
     pub(crate) special: u64,
     /// Directories that could not be read.
@@ -25,7 +23,6 @@ impl Skipped {
     pub(super) fn add(&mut self, other: Self) {
         self.hidden += other.hidden;
         self.ignored += other.ignored;
-        self.links += other.links;
         self.special += other.special;
         self.unreadable.add(other.unreadable);
     }
@@ -36,7 +33,6 @@ impl Skipped {
         let kinds = [
             (self.hidden, "hidden (hidden: true takes them in)"),
             (self.ignored, "ignored (no_ignore: true takes them in)"),
-            (self.links, "links"),
             (self.special, "pipes, sockets or devices"),
         ];
         let some = kinds.into_iter().filter(|(count, _)| *count > 0);

@@ -321,9 +321,9 @@ fn a_race_is_never_won() {
             assert!(!answer.contains(SECRET), "{answer}");
             assert!(is_error || answer == "inside\n", "{answer}");
             if is_error {
-                refused += 1
+                refused += 1;
             } else {
-                given += 1
+                given += 1;
             }
             if turn % 10 == 0 {
                 house.attempt(&json!("door"));

@@ -135,10 +135,10 @@ async fn what_is_too_much_is_whole_where_it_is_stored() {
     assert!(nowhere.root.path().join("done").exists());
     let small = Lab::new(|rules, shell| {
         rules.on_overflow = OnOverflow::Offload;
-        shell.timeout = Duration::from_millis(600);
+        shell.timeout = Duration::from_secs(3);
     });
     let told = small.ran("seq 50000; sleep 1000").await;
-    insta::assert_snapshot!(told, @r#"whole: 289095 bytes, the last line is "[Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &]""#);
+    insta::assert_snapshot!(told, @r#"whole: 289093 bytes, the last line is "[Error: Command timed out after 3 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &]""#);
 }
 
 #[tokio::test]
@@ -156,84 +156,71 @@ async fn one_that_never_stops_talking_is_stopped() {
 
 #[tokio::test]
 async fn time_is_up() {
-    let lab = Lab::new(|_, shell| shell.timeout = Duration::from_millis(600));
-    insta::assert_snapshot!(lab.ran("echo begun; sleep 1000").await, @"
-    Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
+    let lab = Lab::new(|_, shell| shell.timeout = Duration::from_secs(3));
+    let (talks, silent, held, loud) = tokio::join!(
+        lab.ran("echo begun; sleep 1000"),
+        lab.ran("sleep 1000"),
+        lab.ran("sleep 1000 & echo begun; exit 3"),
+        lab.ran("seq 50000; sleep 1000"),
+    );
+    insta::assert_snapshot!(talks, @"
+    Error: Command timed out after 3 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
 
     Its output until then:
     begun
     ");
-    insta::assert_snapshot!(lab.ran("sleep 1000").await, @"
-    Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
+    insta::assert_snapshot!(silent, @"
+    Error: Command timed out after 3 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
 
     It had printed nothing.
     ");
-    insta::assert_snapshot!(lab.ran("sleep 1000 & echo begun; exit 3").await, @"
-    Error: Command timed out after 0.6 s and was stopped with its process group. Its shell had ended before [exit 3], but something that it left in the background still held its output. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
+    insta::assert_snapshot!(held, @"
+    Error: Command timed out after 3 s and was stopped with its process group. Its shell had ended before [exit 3], but something that it left in the background still held its output. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
 
     Its output until then:
     begun
     ");
-    insta::assert_snapshot!(lab.ran("seq 50000; sleep 1000").await, @"
-    Error: Command timed out after 0.6 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
+    insta::assert_snapshot!(loud, @"
+    Error: Command timed out after 3 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
 
     Its output until then (~72223 tokens) is too much to be shown.
     ");
 }
 
+async fn all_told(lab: &Lab, cases: Vec<Value>) -> String {
+    let mut told = Vec::new();
+    for arguments in cases {
+        told.push(lab.told(arguments).await);
+    }
+    told.join("\n---\n")
+}
+
 #[tokio::test]
 async fn arguments_are_forgiven_or_refused() {
     let lab = Lab::new(|_, _| {});
-    std::fs::create_dir(lab.root.path().join("sub")).unwrap();
-    std::fs::write(lab.root.path().join("file"), "").unwrap();
-    std::os::unix::fs::symlink("/", lab.root.path().join("out")).unwrap();
-    let inside = lab.root.path().join("sub").display().to_string();
-    let cases = [
-        json!({"command": "pwd", "timeout": null}),
-        json!({"command": "pwd", "workdir": "sub", "description": "ignored"}),
-        json!({"command": "pwd", "cwd": "sub/../sub", "timeout": "5"}),
-        json!({"command": "pwd", "workdir": inside, "timeout": 0}),
-        json!({"command": "pwd", "workdir": lab.root.path().to_str(), "timeout": null}),
-        json!({"command": "echo x; exit 2", "timeout": 120_000}),
+    let cases = vec![
+        json!({"command": "echo x; exit 2", "timeout": 120_000, "description": "ignored"}),
         json!({"command": "true", "timeout": 601}),
+        json!({"command": "true", "timeout": "5"}),
+        json!({"command": "true", "timeout": 0, "workdir": "", "cwd": null}),
         json!({}),
         json!({"command": " "}),
         json!({"command": ["ls"]}),
         json!({"command": "a\0b"}),
         json!({"command": "x".repeat(200_000)}),
         json!({"command": "true", "timeout": "soon"}),
-        json!({"command": "true", "workdir": ".."}),
-        json!({"command": "true", "workdir": "out"}),
-        json!({"command": "true", "workdir": "/etc"}),
-        json!({"command": "true", "workdir": "gone"}),
-        json!({"command": "true", "workdir": "file"}),
     ];
-    let mut told = Vec::new();
-    for arguments in cases {
-        told.push(lab.told(arguments).await);
-    }
-    insta::assert_snapshot!(told.join("\n---\n"), @r"
-    ROOT
-
-    ---
-    ROOT/sub
-
-    ---
-    ROOT/sub
-
-    ---
-    ROOT/sub
-
-    ---
-    ROOT
-
-    ---
+    insta::assert_snapshot!(all_told(&lab, cases).await, @r"
     x
     [exit 2]
     [timeout is in seconds and 600 at most; it was 120000, 600 was taken]
     ---
     Command executed successfully (no output)
     [timeout is in seconds and 600 at most; it was 601, 600 was taken]
+    ---
+    Command executed successfully (no output)
+    ---
+    Command executed successfully (no output)
     ---
     Error: command is missing. Please say what is to be run.
     ---
@@ -246,6 +233,43 @@ async fn arguments_are_forgiven_or_refused() {
     Error: command has 200000 bytes; the system takes 131071 at most. Please write it into a file in parts and run that.
     ---
     Error: timeout must be a whole number from 0 on
+    ");
+}
+
+#[tokio::test]
+async fn a_command_runs_below_the_root() {
+    let lab = Lab::new(|_, _| {});
+    std::fs::create_dir(lab.root.path().join("sub")).unwrap();
+    std::fs::write(lab.root.path().join("file"), "").unwrap();
+    std::os::unix::fs::symlink("/", lab.root.path().join("out")).unwrap();
+    let inside = lab.root.path().join("sub").display().to_string();
+    let cases = vec![
+        json!({"command": "pwd"}),
+        json!({"command": "pwd", "workdir": "sub"}),
+        json!({"command": "pwd", "cwd": "sub/../sub"}),
+        json!({"command": "pwd", "workdir": inside}),
+        json!({"command": "pwd", "workdir": lab.root.path().to_str()}),
+        json!({"command": "true", "workdir": ".."}),
+        json!({"command": "true", "workdir": "out"}),
+        json!({"command": "true", "workdir": "/etc"}),
+        json!({"command": "true", "workdir": "gone"}),
+        json!({"command": "true", "workdir": "file"}),
+    ];
+    insta::assert_snapshot!(all_told(&lab, cases).await, @"
+    ROOT
+
+    ---
+    ROOT/sub
+
+    ---
+    ROOT/sub
+
+    ---
+    ROOT/sub
+
+    ---
+    ROOT
+
     ---
     Error: Directory '..' may not be used: it is outside of the root, or not ours to open. Please give a path below the root, or none.
     ---
@@ -297,17 +321,22 @@ async fn what_is_left_in_the_group_is_ended() {
     assert_eq!(lab.ran(&left.replace("MARK", &mark)).await, "x\n");
     assert!(!lives(&mark), "it was ended before the answer");
     // Nobody waits any more.
-    let command = format!("touch begun; sleep {mark}; sleep {mark}");
-    let call = lab.ran(&command);
-    drop(tokio::time::timeout(Duration::from_millis(700), call).await);
-    assert!(lab.root.path().join("begun").exists());
-    for _ in 0..1000 {
-        if !lives(&mark) {
+    let command = format!("sleep {mark}; sleep {mark}");
+    tokio::select! {
+        told = lab.ran(&command) => panic!("{told}"),
+        () = until(|| lives(&mark)) => {}
+    }
+    until(|| !lives(&mark)).await;
+}
+
+async fn until(what: impl Fn() -> bool) {
+    for _ in 0..2000 {
+        if what() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("{mark} is there still");
+    panic!("it does not happen");
 }
 
 #[tokio::test]

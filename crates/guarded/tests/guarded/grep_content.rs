@@ -68,6 +68,16 @@ fn the_forms_of_answers() {
     src/main.rs:1:fn main() {
     src/main.rs:2:    run();
     ");
+    assert_snapshot!(ask(json!({"pattern": r"once$\s+Run", "multiline": true})), @"
+    Found 1 match in 1 file
+    notes.txt:1:run once
+    notes.txt:2:Run twice
+    ");
+    assert_snapshot!(ask(json!({"pattern": r"\(\) \{$\n +stop", "multiline": true})), @"
+    Found 1 match in 1 file
+    src/run.rs:2:pub fn run() {
+    src/run.rs:3:    stop();
+    ");
     assert_snapshot!(ask(json!({"pattern": "once$", "glob": "*.txt", "no_ignore": true})), @"
     Found 1 matching line in 1 file
     notes.txt:1:run once

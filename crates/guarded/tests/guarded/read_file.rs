@@ -63,6 +63,40 @@ fn test_read_file_pagination_works() {
 }
 
 #[test]
+fn what_a_model_is_told_of_it() {
+    let dir = TempDir::new().unwrap();
+    let definitions = tools(dir.path()).definitions();
+    let ours = definitions.iter().find(|one| one.name == "read_file");
+    let ours = ours.unwrap();
+    let schema = serde_json::to_string_pretty(&ours.schema).unwrap();
+    insta::assert_snapshot!(format!("{}\n{schema}", ours.description), @r#"
+    Reads a text file. More than 25000 tokens (bytes / 4) are refused, never cut: give offset and limit then, or use grep_content. Some lines of a file begin with [Lines a-b of T], counted from 1.
+    {
+      "properties": {
+        "file_path": {
+          "description": "Path from the root, or an absolute path below it.",
+          "type": "string"
+        },
+        "limit": {
+          "description": "How many lines. Default all that follow.",
+          "minimum": 0,
+          "type": "integer"
+        },
+        "offset": {
+          "description": "Lines to skip: 10 begins with line 11. Default 0.",
+          "minimum": 0,
+          "type": "integer"
+        }
+      },
+      "required": [
+        "file_path"
+      ],
+      "type": "object"
+    }
+    "#);
+}
+
+#[test]
 fn pages() {
     let text = lines(10);
     let calls = [
@@ -126,7 +160,7 @@ fn names_of_the_argument() {
 fn the_limit_is_the_rfcs() {
     let pass = vec![b'x'; 100_003];
     assert_eq!(read(&pass, json!({})).len(), 100_003);
-    insta::assert_snapshot!(read(&[b'x'; 100_004], json!({})), @"Error: File content (~25001 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.");
+    insta::assert_snapshot!(read("x".repeat(100_004).as_bytes(), json!({})), @"Error: File content (~25001 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.");
     // A page is measured with its header.
     let header = "[Lines 1-2 of 3]\n".len();
     let page = |bytes: usize| {

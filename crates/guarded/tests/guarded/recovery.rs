@@ -122,7 +122,7 @@ fn pages_of_a_file_are_within_the_limit_to_the_byte() {
 #[test]
 fn only_what_is_too_much_has_a_block() {
     let root = tree(&[("f.txt", "one\n")]);
-    fs::write(root.path().join("f.bin"), [0; 300_000]).unwrap();
+    fs::write(root.path().join("f.bin"), vec![0; 300_000]).unwrap();
     let tools = detailed(root.path(), Rules::default());
     let calls = [
         ("read_file", json!({"file_path": "none"})),

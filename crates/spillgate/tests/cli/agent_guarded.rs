@@ -16,37 +16,43 @@ use super::agent_lab::{Lab, Step};
 use super::tool::feed;
 
 /// Results are shown up to what the tools themselves allow.
-const PROMPT: &str = "---\nmodels: mock/reader\ntools: work\nmaxTurns: 40\n\
+pub(crate) const PROMPT: &str = "---\nmodels: mock/reader\ntools: work\nmaxTurns: 40\n\
     toolResponseMaxBytes: 100000\n---\nYou find things out.\n";
 
 /// A call, or what follows from the answer to the last one.
-type Call = (&'static str, Value);
+pub(crate) type Call = (&'static str, Value);
 
 /// What stands in the first brackets of `pattern` in a text.
-fn told(text: &str, pattern: &str) -> Option<String> {
+pub(crate) fn told(text: &str, pattern: &str) -> Option<String> {
     let found = Regex::new(pattern).unwrap().captures(text)?;
     Some(found[1].to_owned())
 }
 
-fn number(text: &str, pattern: &str) -> Option<u64> {
+pub(crate) fn number(text: &str, pattern: &str) -> Option<u64> {
     told(text, pattern)?.parse().ok()
 }
 
 /// The call, where a text has these words.
-fn where_told(text: &str, words: &str, name: &'static str, arguments: Value) -> Option<Call> {
+pub(crate) fn where_told(
+    text: &str,
+    words: &str,
+    name: &'static str,
+    arguments: Value,
+) -> Option<Call> {
     text.contains(words).then_some((name, arguments))
 }
 
 /// A lab with an entry of guarded tools, below `root` unless it says otherwise, which
 /// has some files.
-fn lab(mut entry: Value, steps: Vec<Step>) -> Lab {
+pub(crate) fn lab(mut entry: Value, steps: Vec<Step>) -> Lab {
     let lab = Lab::new(steps);
     let mut config = lab.config("");
     if entry["root"].is_null() {
         entry["root"] = json!("root");
     }
     config["guardedTools"] = json!({ "work": entry });
-    lab.write(".ai-agent.json", &config.to_string());
+    let config = config.to_string().replace("BASE", &lab.script.host());
+    lab.write(".ai-agent.json", &config);
     lab.write("agent.ai", PROMPT);
     lab.write("secret", "s3cret\n");
     for directory in ["root", "root/deep", "root/many"] {
@@ -60,7 +66,7 @@ fn lab(mut entry: Value, steps: Vec<Step>) -> Lab {
 }
 
 /// All that was said, once there is a report.
-fn talked(lab: &Lab) -> String {
+pub(crate) fn talked(lab: &Lab) -> String {
     let output = lab.run(&["agent.ai", "find it"]);
     let asked = lab.script.asked();
     let said = conversation(lab, asked.last().unwrap());

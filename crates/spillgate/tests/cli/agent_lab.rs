@@ -87,6 +87,11 @@ impl Script {
         bodies.map(|one| one.body_json().unwrap()).collect()
     }
 
+    /// Its host and port.
+    pub(crate) fn host(&self) -> String {
+        self.server.address().to_string()
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("{}/v1", self.server.uri())
     }
@@ -111,6 +116,7 @@ fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseT
         .unwrap_or_else(|| panic!("no script for: {system:.300}"));
     let step = steps.get(turn).cloned().unwrap_or(Step::Says("I am lost."));
     let all = body.to_string();
+    let base = request.headers["host"].to_str().unwrap();
     let message = match step {
         Step::Says(text) => {
             let nonce = between(system, "<ai-agent-", "-FINAL").unwrap_or_default();
@@ -120,10 +126,11 @@ fn answer(scripts: &[(&'static str, Vec<Step>)], request: &Request) -> ResponseT
             turn,
             &[("agent__final_report", json!({"report_content": text}))],
             &all,
+            base,
         ),
-        Step::Calls(named) => calls(turn, &named, &all),
+        Step::Calls(named) => calls(turn, &named, &all, base),
         Step::Follows(next) => match next(last_given(messages)) {
-            Some(call) => calls(turn, &[call], &all),
+            Some(call) => calls(turn, &[call], &all, base),
             None => json!({"role": "assistant", "content": "I am lost."}),
         },
     };
@@ -144,8 +151,9 @@ fn last_given(messages: &[Value]) -> &str {
     given.unwrap_or_default()
 }
 
-/// A message with calls, in which `HANDLE` is the last one of the request.
-fn calls(turn: usize, named: &[(&str, Value)], request: &str) -> Value {
+/// A message with calls, in which `HANDLE` is the last one of the request, and `BASE`
+/// the server's host and port.
+fn calls(turn: usize, named: &[(&str, Value)], request: &str, base: &str) -> Value {
     let handle = request
         .rfind("session-")
         .map_or("none", |at| &request[at..request.len().min(at + HANDLE)]);
@@ -153,7 +161,10 @@ fn calls(turn: usize, named: &[(&str, Value)], request: &str) -> Value {
         .iter()
         .enumerate()
         .map(|(at, (name, arguments))| {
-            let arguments = arguments.to_string().replace("HANDLE", handle);
+            let arguments = arguments
+                .to_string()
+                .replace("HANDLE", handle)
+                .replace("BASE", base);
             json!({
                 "id": format!("call-{turn}-{at}"), "type": "function",
                 "function": {"name": name, "arguments": arguments},
@@ -260,6 +271,7 @@ impl Lab {
     pub(crate) fn steady(&self, text: &str) -> String {
         let text = text.replace(&self.tool.home().display().to_string(), "/HOME");
         let text = text.replace(&self.script.url(), "URL");
+        let text = text.replace(&self.script.host(), "BASE");
         let mut steady = text.clone();
         for (at, _) in text.match_indices("session-") {
             let handle = text[at..]

@@ -5,6 +5,7 @@
 mod agent;
 mod agent_ends;
 mod agent_guarded;
+mod agent_guarded_work;
 mod agent_lab;
 mod agent_lasts;
 mod agent_mistakes;

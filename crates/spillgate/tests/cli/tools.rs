@@ -63,11 +63,17 @@ fn clients_are_told_what_each_tool_cannot_do_without() {
             )
         })
         .collect();
-    assert_snapshot!(rows.join("\n"), @"");
+    assert_snapshot!(rows.join("\n"), @r#"
+    "read_file" required=["file_path"] read_only=true open_world=false {"anthropic/maxResultSizeChars":100003}
+    "grep_content" required=["pattern"] read_only=true open_world=false {"anthropic/maxResultSizeChars":100003}
+    "glob_files" required=["pattern"] read_only=true open_world=false {"anthropic/maxResultSizeChars":100003}
+    "execute_shell" required=["command"] read_only=false open_world=true {"anthropic/maxResultSizeChars":100003}
+    "web_fetch" required=["url"] read_only=false open_world=true {"anthropic/maxResultSizeChars":100003}
+    "#);
     session.end();
     let mut session = start(&tool, &["--only", "glob_files,read_file"]);
     assert_eq!(names(&listed(&mut session)), ["read_file", "glob_files"]);
-    assert_snapshot!(session.call("execute_shell", &json!({"command": "id"})), @"");
+    assert_snapshot!(session.call("execute_shell", &json!({"command": "id"})), @"error: Error: Tool 'execute_shell' not found. There are read_file, glob_files.");
     session.end();
 }
 
@@ -76,15 +82,24 @@ fn what_is_too_much_is_refused_with_what_to_do_instead() {
     let tool = Tool::new();
     let mut session = start(&tool, &[]);
     let read = |session: &mut Session, arguments: Value| session.call("read_file", &arguments);
-    assert_snapshot!(read(&mut session, json!({"file_path": "large.log"})), @"");
-    assert_snapshot!(read(&mut session, json!({"file_path": "large.log", "offset": "500", "limit": 1})), @"");
-    assert_snapshot!(read(&mut session, json!({"file_path": "../secret"})), @"");
-    assert_snapshot!(session.call("grep_content", &json!({"pattern": "processed"})), @"");
-    assert_snapshot!(session.call("grep_content", &json!({"pattern": "quota", "max_results": 5})), @"");
-    assert_snapshot!(session.call("execute_shell", &json!({"command": "cat large.log"})), @"");
-    assert_snapshot!(session.call("execute_shell", &json!({"command": "tail -n 1 large.log; exit 3"})), @"");
-    assert_snapshot!(session.call("web_fetch", &json!({"url": "http://169.254.169.254/latest"})), @"");
-    assert_snapshot!(session.call("web_search", &json!({"query": "weather"})), @"");
+    assert_snapshot!(read(&mut session, json!({"file_path": "large.log"})), @"error: Error: File content (~79129 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.");
+    assert_snapshot!(read(&mut session, json!({"file_path": "large.log", "offset": "500", "limit": 1})), @"
+    [Lines 501-501 of 5000]
+    2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+    ");
+    assert_snapshot!(read(&mut session, json!({"file_path": "../secret"})), @"error: Error: '../secret' leads out of the root. Give a path from the root to what lies in it.");
+    assert_snapshot!(session.call("grep_content", &json!({"pattern": "processed"})), @"error: Error: Search returned ~98514 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.");
+    assert_snapshot!(session.call("grep_content", &json!({"pattern": "quota", "max_results": 5})), @"
+    Found 1 matching line in 1 file
+    large.log:501:2026-11-21T10:08:20Z ERROR worker-3 code=E4217 disk quota exceeded on /data/vol7
+    ");
+    assert_snapshot!(session.call("execute_shell", &json!({"command": "cat large.log"})), @"error: Error: Command output (~79129 tokens) exceeds maximum allowed. Please pipe output through head/tail/grep, or redirect to a file and read specific portions.");
+    assert_snapshot!(session.call("execute_shell", &json!({"command": "tail -n 1 large.log; exit 3"})), @"
+    2026-11-21T10:23:19Z INFO worker-1 processed batch id=85896 ok
+    [exit 3]
+    ");
+    assert_snapshot!(session.call("web_fetch", &json!({"url": "http://169.254.169.254/latest"})), @"error: Error: 169.254.169.254 is not on the public web (link-local), and private addresses are not fetched. Use a public URL; a person can allow this host in the configuration.");
+    assert_snapshot!(session.call("web_search", &json!({"query": "weather"})), @r#"error: Error: No search service is configured, so nothing can be searched for. Whoever set up Spillgate can name one in its configuration: [guarded.search] with provider = "searxng" and url, or provider = "brave" or "tavily" and api_key_env. Without it, use web_fetch with a URL that you know."#);
     session.end();
 }
 
@@ -112,7 +127,10 @@ fn an_offloaded_output_is_stored_whole_and_can_be_looked_into() {
         "spillgate_read",
         &json!({"handle": handle, "start": 99999, "lines": 1}),
     );
-    assert_snapshot!(line, @"");
+    assert_snapshot!(line, @"
+    [lines 99999-99999 of 100000]
+    99999
+    ");
     session.end();
     let stored = tool.run(&["cat", "--raw", &handle], b"").stdout;
     let whole: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
@@ -167,7 +185,31 @@ fn tools_can_be_called_by_hand() {
         ]),
         by_hand(&["--only", "read_file", "--list"]),
     ];
-    assert_snapshot!(all.join("\n---\n"), @"");
+    assert_snapshot!(all.join("\n---\n"), @r#"
+    0 fn main() {}
+
+    ---
+    1 Error: File content (~79129 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content.
+    ---
+    1 error: the arguments are no JSON object: expected value at line 1 column 1
+    hint: write them as '{"file_path": "README.md"}'; --list shows what there is
+
+    ---
+    2 error: invalid value 'read_files' for '--call <TOOL>'
+      [possible values: read_file, grep_content, glob_files, execute_shell, web_fetch, web_search]
+
+      tip: a similar value exists: 'read_file'
+    hint: `spillgate help tools` shows how it is used
+
+    ---
+    0 {"is_error":false,"text":"hello\n"}
+
+    ---
+    0 read_file: Reads a text file. More than 25000 tokens (bytes / 4) are refused, never cut: give offset and limit then, or use grep_content. Some lines of a file begin with [Lines a-b of T], counted from 1.
+        file_path (required): Path from the root, or an absolute path below it.
+        limit: How many lines. Default all that follow.
+        offset: Lines to skip: 10 begins with line 11. Default 0.
+    "#);
 }
 
 #[test]
@@ -199,7 +241,28 @@ fn what_is_set_wrongly_is_said_with_its_place() {
         told("[guarded.web]\nalow = [\"127.0.0.1:80\"]\n"),
         told("[guarded.search]\nprovider = \"altavista\"\n"),
     ];
-    assert_snapshot!(all.join("---\n"), @"");
+    assert_snapshot!(all.join("---\n"), @r#"
+    error: FILE:2: `guarded.tools`: there is no tool "read_fiel"
+    hint: did you mean `read_file`?
+    ---
+    error: FILE:2: `guarded.max_tokens`: 0 tokens hold no answer
+    hint: write 100 or more
+    ---
+    error: FILE:2: `guarded.shell.timeout_seconds`: 4000 s is no time for it
+    hint: write 1 to 600
+    ---
+    error: FILE:2: `guarded.on_overflow`: "drop" is none of reject, offload
+    hint: `spillgate config` shows the settings and where each comes from
+    ---
+    error: FILE:2: `guarded.web.alow`: there is no such setting
+    hint: did you mean `allow`?
+    ---
+    error: FILE:2: `guarded.search.provider`: nobody is called "altavista"
+    hint: there are searxng, brave, tavily
+    "#);
     let nowhere = tool.run(&["tools", "--root", "nowhere"], b"");
-    assert_snapshot!(String::from_utf8(nowhere.stderr).unwrap(), @"");
+    assert_snapshot!(String::from_utf8(nowhere.stderr).unwrap(), @"
+    error: nowhere: No such file or directory (os error 2)
+    hint: name a directory with --root DIR
+    ");
 }

@@ -115,6 +115,29 @@ fn tables_and_code() {
 }
 
 #[test]
+fn tables_without_a_header_are_tables_where_they_hold_data() {
+    for (page, expected) in [
+        (
+            "<table><tr><td>a<td>b<tr><td><p>1</p><td>2</table>",
+            "| a | b |\n| - | - |\n| 1 | 2 |\n",
+        ),
+        ("<table><tr><td>a<td>b</table>", "a\n\nb\n"),
+        ("<table><tr><td>a<td>b<tr><td>c</table>", "a\n\nb\n\nc\n"),
+        ("<table><tr><td>a<tr><td>b<td>c</table>", "a\n\nb\n\nc\n"),
+        (
+            "<table><tr><td><h1>a</h1><td>b<tr><td>c<td>d</table>",
+            "# a\n\nb\n\nc\n\nd\n",
+        ),
+        (
+            "<table><tr><td>x<td><table><tr><td>a<td>b<tr><td>1<td>2</table><tr><td>y<td>z</table>",
+            "x\n\na\n\nb\n\n1\n\n2\n\ny\n\nz\n",
+        ),
+    ] {
+        assert_eq!(text(page), expected, "{page}");
+    }
+}
+
+#[test]
 fn the_main_part_is_taken_where_there_is_one() {
     for (page, expected) in [
         ("<p>a</p><main><p>b</p></main><p>c</p>", "b\n"),
@@ -217,3 +240,60 @@ fn short_links_do_not_become_a_flood() {
     assert!(text.len() < 20 << 20, "{}", text.len());
     assert!(text.ends_with("lll\n"));
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(64))]
+
+    #[test]
+    fn any_soup_of_tags_is_a_page(
+        soup in proptest::collection::vec(proptest::sample::select(SOUP.as_slice()), 0..120),
+    ) {
+        let page = soup.concat();
+        let told = text(&page);
+        proptest::prop_assert!(told.len() <= 1000 + 40 * page.len(), "{} of {}", told.len(), page);
+    }
+}
+
+/// Starts and ends in no order.
+const SOUP: [&str; 40] = [
+    "<p>",
+    "</p>",
+    "<div>",
+    "</div>",
+    "<ul>",
+    "</ul>",
+    "<ol start=7>",
+    "</ol>",
+    "<li>",
+    "</li>",
+    "<table>",
+    "</table>",
+    "<thead>",
+    "</thead>",
+    "<tr>",
+    "</tr>",
+    "<td>",
+    "</td>",
+    "<th>",
+    "<caption>",
+    "<pre>",
+    "</pre>",
+    "<code class=language-x>",
+    "</code>",
+    "<b>",
+    "</b>",
+    "<i>",
+    "<a href=x>",
+    "</a>",
+    "<blockquote>",
+    "</blockquote>",
+    "<main>",
+    "</main>",
+    "<nav>",
+    "</nav>",
+    "<br>",
+    "<h1>",
+    "text ",
+    "``` | *",
+    "<img src=a alt=b>",
+];

@@ -165,6 +165,9 @@ impl Tidy {
         let start = start.filter(|start| *start < 1_000_000);
         let start = start.map(|start| format!(" start=\"{start}\""));
         let is_open = self.push(name, landmark, &start.unwrap_or_default());
+        if let Some(table) = self.tables.last_mut() {
+            table.block_begun(name);
+        }
         match name {
             "pre" => self.at_pre = is_open,
             "table" if is_open => self.tables.push(Table::begun(self.html.len())),

@@ -60,9 +60,6 @@ fn supervise() -> io::Result<()> {
             });
         }
     };
-    let group = shell.as_raw_nonzero().get();
-    // Nobody listens any more: then standard input has ended, too.
-    drop(report(&Report::Started { group }));
     let mut watch = Watch { shell: Some(shell) };
     loop {
         if !watch.reap() {
@@ -100,13 +97,18 @@ fn spawn(request: &Request, line: &str) -> io::Result<Pid> {
         .spawn()?;
     // The output ends when the last one of the command lets go of it.
     rustix::stdio::dup2_stdout(File::options().write(true).open("/dev/null")?)?;
+    let pid = Pid::from_child(&child);
+    // Told before anything runs that could end us. That nobody listens any more is told
+    // by standard input, too.
+    let group = pid.as_raw_nonzero().get();
+    drop(report(&Report::Started { group }));
     let mut stdin = child.stdin.take().expect("invariant: it is piped");
     // If it has ended, what it said tells more.
     drop(stdin.write_all(line.as_bytes()));
     drop(stdin);
     let why = read_refusal(&mut refusal)?;
     match why.is_empty() {
-        true => Pid::from_raw(child.id().cast_signed()).ok_or_else(|| io::Error::other("no id")),
+        true => Ok(pid),
         false => Err(io::Error::other(why)),
     }
 }

@@ -75,7 +75,7 @@ fn pages_of_encoded_texts() {
         utf16(text, true, u16::to_le_bytes),
         utf16(text, true, u16::to_be_bytes),
         encoded(WINDOWS_1252, text),
-        b"good \xc3\xa9\xc3\xa9\nbad \xff\xfe\xc3\n".to_vec(),
+        b"an ordinary line, d\xc3\xa9j\xc3\xa0 vu\nbytes \xff\xfe here and \xc3 here\n".to_vec(),
     ];
     let answers = texts.map(|text| reads(&text, &calls).concat());
     insta::assert_snapshot!(answers.join("----\n"), @"
@@ -107,11 +107,10 @@ fn pages_of_encoded_texts() {
     dernière, à la fin du texte
     ----
     [Lines 1-1 of 2]
-    [Decoded from windows-1252]
-    good Ã©Ã©
+    an ordinary line, déjà vu
     [Lines 2-2 of 2]
-    [Decoded from windows-1252]
-    bad ÿþÃ
+    [Bytes that are no text in 3 places, shown as U+FFFD]
+    bytes �� here and � here
     ");
 }
 
@@ -150,4 +149,13 @@ fn utf16_is_measured_as_what_it_becomes() {
     [Decoded from UTF-16LE]
     words of ascii
     ");
+}
+
+/// A character that lies across the end of the sample does not make it another encoding.
+#[test]
+fn a_character_at_the_end_of_the_sample() {
+    for before in 65_530..65_540 {
+        let text = format!("{}é漢🚀, and so on", "x".repeat(before));
+        assert_eq!(read(text.as_bytes(), json!({})), text);
+    }
 }

@@ -105,7 +105,7 @@ async fn without_a_service_it_is_told_how_to_have_one() {
     let root = tempfile::tempdir().unwrap();
     let tools = tools(root.path(), Rules::default());
     let told = call(&tools, "web_search", &json!({ "query": "a" })).await;
-    insta::assert_snapshot!(told, @r#"Error: No search service is configured, so nothing can be searched for. Whoever set up Spillgate can name one in its configuration: [tools.search] with provider = "searxng" and url, or provider = "brave" or "tavily" and api_key_env. Without it, use web_fetch with a URL that you know."#);
+    insta::assert_snapshot!(told, @r#"Error: No search service is configured, so nothing can be searched for. Whoever set up Spillgate can name one in its configuration: [guarded.search] with provider = "searxng" and url, or provider = "brave" or "tavily" and api_key_env. Without it, use web_fetch with a URL that you know."#);
     assert!(
         tools
             .definitions()

@@ -50,24 +50,26 @@ fn workspace(source: &ToolSource, said: &Said) -> Result<Workspace, Failure> {
 }
 
 fn rules(agent: &Agent, source: &ToolSource, said: &Said) -> Result<Rules, Failure> {
-    let mut settings = settings(said, on_overflow(agent, source, said)?);
-    let most = longest(agent);
-    if let Some(most) = most {
-        let seconds = &mut settings.shell.timeout_seconds;
-        *seconds = (*seconds).min(most.as_secs().max(1));
-    }
+    let settings = settings(said, on_overflow(agent, source, said)?);
     let made = settings.rules(&config_file::Places::default());
     let mut rules = made.map_err(|failure| blamed(source, &[], failure.text()))?;
     rules.shell = rules.shell.filter(|_| said.has_shell());
+    if let (Some(shell), Some(most)) = (&mut rules.shell, longest(agent)) {
+        shell.timeout = shell.timeout.min(most);
+        shell.most_timeout = shell.most_timeout.min(most);
+    }
     rules.web = rules.web.filter(|_| said.has_web());
     Ok(rules)
 }
+
+/// A second: less is no time for a command, and no call can ask for less.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// How long a command may take at most, if somebody has said so for all calls. What is
 /// built in is for tools that have no limit of their own.
 fn longest(agent: &Agent) -> Option<Duration> {
     let limit = &agent.tool_timeout;
-    (limit.source != Source::BuiltIn).then_some(limit.value)
+    (limit.source != Source::BuiltIn).then(|| limit.value.max(LEAST))
 }
 
 /// Without a word, what is too much is stored where it would be: a session without a
