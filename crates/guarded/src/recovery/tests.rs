@@ -62,7 +62,7 @@ fn commands() {
     --- Recovery Options ---
     Command: cd x && cargo test | 4000000 lines, 200,000,000 bytes
 
-    Structure of the first 1 MiB:
+    Structure of the first 28 KiB:
       - 2009: test result: FAILED. 1999 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
       - 2001: test b ... FAILED
       - 2006: thread 'b' panicked at src/lib.rs:7:5: it broke

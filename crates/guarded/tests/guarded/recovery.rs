@@ -219,13 +219,13 @@ fn a_search() {
     let tools = detailed(root.path(), Rules::default());
     let arguments = json!({"pattern": "KEY =", "ignore_case": true, "glob": "*.rs"});
     assert_snapshot!(shown(&tools, "grep_content", &arguments), @r#"
-    Error: Search returned ~335850 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
+    Error: Search returned ~346650 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
 
     --- Recovery Options ---
-    Search: KEY = | 9300 matches, 30 files
+    Search: KEY = | 9600 matches, 30 files
 
     Structure:
-      - src/4.rs (600 matches)
+      - src/4.rs (900 matches)
       - src/0.rs (300 matches)
       - src/1.rs (300 matches)
       - src/10.rs (300 matches)
@@ -241,9 +241,9 @@ fn a_search() {
       • grep_content(pattern="KEY =", path=".", glob="*.rs", ignore_case=true, mode="count")
       • grep_content(pattern="KEY =", path=".", glob="*.rs", ignore_case=true, max_results=40)
     ----
-    [Results 1-40 of 600]
-    Found 9300 matching lines in 30 files
-    [Results 1-40 of 9300]
+    [Results 1-40 of 900]
+    Found 9600 matching lines in 30 files
+    [Results 1-40 of 9600]
     "#);
     let other = [
         json!({"pattern": "key", "max_results": 3000}),
