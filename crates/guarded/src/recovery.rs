@@ -12,6 +12,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, LazyLock};
 
+use encoding_rs::{Encoding, UTF_8};
 use serde_json::{Value, json};
 use spillgate_artifact::{ContentKind, TokenBudget};
 use spillgate_measure::{TokenCounter, Tokenizer};
@@ -45,6 +46,7 @@ pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u
         usize::try_from(size).unwrap_or(MOST_BYTES).min(MOST_BYTES),
     );
     let is_whole = text.len() as u64 >= size;
+    let text = as_read(text);
     let in_sample = count_lines(&text);
     let longest = longest(&text);
     let known = lines.or(is_whole.then_some(in_sample));
@@ -285,6 +287,17 @@ fn beginning(file: &File, most: usize) -> Vec<u8> {
     }
     text.truncate(filled);
     text
+}
+
+/// UTF-16 as `read_file` gives it.
+fn as_read(text: Vec<u8>) -> Vec<u8> {
+    match Encoding::for_bom(&text) {
+        Some((encoding, _)) if encoding != UTF_8 => {
+            let (decoded, _) = encoding.decode_with_bom_removal(&text);
+            decoded.into_owned().into_bytes()
+        }
+        _ => text,
+    }
 }
 
 /// Lines, the last one without an end as well.

@@ -60,7 +60,9 @@ impl File<'_> {
     /// The block with the calls for this file.
     pub(super) fn named(&self, structure: &Structure, recovery: Recovery) -> Recovery {
         if structure.kind == ContentKind::Binary {
-            return recovery.command(self.shell("head -c 256", " | od -c"));
+            // od shows each byte in four, and where each line begins.
+            let bytes = (room(self.rules) / 5).min(256);
+            return recovery.command(self.shell(&format!("head -c {bytes}"), " | od -c"));
         }
         let grep =
             first_pattern(structure).and_then(|pattern| search(self.rules, &pattern, self.name));
@@ -71,10 +73,14 @@ impl File<'_> {
             .command(self.bytes())
     }
 
-    /// A page from the 0-based line `offset` on, of so many lines that it passes even
-    /// if all are as long as the longest that was seen.
+    /// Lines of a page that passes even if all are as long as the longest that was seen.
+    fn lines_of_page(&self) -> u64 {
+        (room(self.rules) / (self.longest + 1)).min(PAGE)
+    }
+
+    /// A page from the 0-based line `offset` on.
     fn page(&self, offset: u64) -> Option<String> {
-        let limit = (room(self.rules) / (self.longest + 1)).min(PAGE);
+        let limit = self.lines_of_page();
         let arguments = [
             ("file_path", json!(self.name)),
             ("offset", json!(offset)),
@@ -85,12 +91,13 @@ impl File<'_> {
 
     /// The end of a log is what is asked for most.
     fn last_page(&self, structure: &Structure) -> Option<String> {
+        let limit = self.lines_of_page();
         match self.lines {
-            _ if structure.kind != ContentKind::Log => None,
-            Some(lines) if lines > PAGE => self.page(lines - PAGE),
+            _ if structure.kind != ContentKind::Log || limit == 0 => None,
+            Some(lines) if lines > limit => self.page(lines - limit),
             Some(_) => None,
             // Nobody has counted them: the shell finds the end from the end.
-            None => self.shell("tail -n 100", ""),
+            None => self.shell(&format!("tail -n {limit}"), ""),
         }
     }
 

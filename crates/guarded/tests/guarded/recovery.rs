@@ -120,6 +120,52 @@ fn pages_of_a_file_are_within_the_limit_to_the_byte() {
 }
 
 #[test]
+fn files_of_all_kinds_lead_on() {
+    let log = |words: &str| {
+        let line = |at| format!("2026-11-21T10:00:{:02}Z INFO worker {words}\n", at % 60);
+        (0..3000).map(line).collect::<String>()
+    };
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        units.flat_map(u16::to_le_bytes).collect()
+    };
+    let objects = "{\"state\":\"open\",\"note\":null},".repeat(9000);
+    let files: [(&str, Vec<u8>); 9] = [
+        (
+            "it's one.json",
+            format!("{{\"items\":[{objects}1]}}").into(),
+        ),
+        ("rows.csv", "id,name\n1,one\n".repeat(30_000).into()),
+        ("short.log", log("did it").into()),
+        ("long.log", log(&"did it ".repeat(900)).into()),
+        ("guide.md", "# A\n\nWords. \n\n## B\n".repeat(9000).into()),
+        ("x.txt", "x".repeat(2 << 20).into()),
+        ("latin.txt", b"caf\xe9 cr\xe8me\n".repeat(20_000)),
+        ("wide.txt", utf16(&"a line of it\n".repeat(20_000))),
+        ("\u{e9} $(x).txt", "a line\n".repeat(90_000).into()),
+    ];
+    for max_tokens in [100, 1000, 25_000] {
+        let root = TempDir::new().unwrap();
+        let rules = Rules {
+            max_tokens,
+            ..Rules::default()
+        };
+        let tools = detailed(root.path(), rules);
+        for (name, content) in &files {
+            fs::write(root.path().join(name), content).unwrap();
+            let refusal = refused(&tools, "read_file", &json!({"file_path": name}));
+            assert!(
+                max_tokens == 100 || refusal.contains("Commands:"),
+                "{refusal}"
+            );
+            if refusal.contains("Commands:") {
+                followed(&tools, &refusal);
+            }
+        }
+    }
+}
+
+#[test]
 fn only_what_is_too_much_has_a_block() {
     let root = tree(&[("f.txt", "one\n")]);
     fs::write(root.path().join("f.bin"), vec![0; 300_000]).unwrap();
