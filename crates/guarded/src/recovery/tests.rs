@@ -85,39 +85,32 @@ fn commands() {
     }
 }
 
-#[test]
-fn searches_and_lists() {
-    let (_root, shared) = shared(detailed());
-    let top = |unit: &str, most: u64| -> Vec<Counted> {
-        let names = (0..12).map(|at| (format!("src/{unit}{at}").into_bytes(), most - at));
-        names.collect()
-    };
-    let asked = |pattern, more| Asked {
+/// Files or directories with fewer and fewer in them.
+fn top(unit: &str, most: u64) -> Vec<Counted> {
+    let names = (0..12).map(|at| (format!("src/{unit}{at}").into_bytes(), most - at));
+    names.collect()
+}
+
+fn asked<'p>(pattern: &'p str, more: &[(&'static str, Value)]) -> Asked<'p> {
+    Asked {
         pattern,
         path: ".".to_owned(),
         mode: None,
-        more,
-    };
-    let hidden = vec![("hidden", json!(true))];
+        more: more.to_vec(),
+    }
+}
+
+#[test]
+fn searches() {
+    let (_root, shared) = shared(detailed());
     let of_files = Asked {
         mode: Some("files"),
-        ..asked("x", hidden.clone())
+        ..asked("x", &[("hidden", json!(true))])
     };
+    let of_lines = asked("fn \"x\"\n", &[]);
     let all = [
-        for_search(
-            &shared,
-            &asked("fn \"x\"\n", Vec::new()),
-            (Some(12_000), 340),
-            &top("f", 900),
-        ),
+        for_search(&shared, &of_lines, (Some(12_000), 340), &top("f", 900)),
         for_search(&shared, &of_files, (None, 9000), &[]),
-        for_list(&shared, &asked("*.rs", hidden), 120_000, &top("d", 900)),
-        for_list(
-            &shared,
-            &asked("**/*.rs", Vec::new()),
-            1001,
-            &[(b"\xff".to_vec(), 1)],
-        ),
     ];
     assert_snapshot!(all.join("\n\n"), @r#"
     --- Recovery Options ---
@@ -145,7 +138,22 @@ fn searches_and_lists() {
 
     Commands:
       • grep_content(pattern="x", path=".", hidden=true, mode="files", max_results=100)
+    "#);
+}
 
+#[test]
+fn lists() {
+    let (_root, shared) = shared(detailed());
+    let (any, path) = (
+        asked("*.rs", &[("hidden", json!(true))]),
+        asked("**/*.rs", &[]),
+    );
+    let all = [
+        for_list(&shared, &any, 120_000, &top("d", 900)),
+        for_list(&shared, &any, 1001, &top("d", 90)),
+        for_list(&shared, &path, 1001, &[(b"\xff".to_vec(), 1)]),
+    ];
+    assert_snapshot!(all.join("\n\n"), @r#"
     --- Recovery Options ---
     Pattern: *.rs | 120000 files
 
@@ -163,6 +171,25 @@ fn searches_and_lists() {
 
     Commands:
       • glob_files(pattern="*.rs", path="src/d0", hidden=true, max_results=100)
+      • glob_files(pattern="*.rs", path=".", hidden=true, max_results=100)
+
+    --- Recovery Options ---
+    Pattern: *.rs | 1001 files
+
+    Structure:
+      - src/d0 (90 files)
+      - src/d1 (89 files)
+      - src/d2 (88 files)
+      - src/d3 (87 files)
+      - src/d4 (86 files)
+      - src/d5 (85 files)
+      - src/d6 (84 files)
+      - src/d7 (83 files)
+      - src/d8 (82 files)
+      - src/d9 (81 files)
+
+    Commands:
+      • glob_files(pattern="*.rs", path="src/d0", hidden=true)
       • glob_files(pattern="*.rs", path=".", hidden=true, max_results=100)
 
     --- Recovery Options ---
@@ -257,12 +284,7 @@ fn a_small_limit_holds_for_it_too() {
 fn nothing_where_it_is_not_asked_for() {
     let (_root, shared) = shared(Rules::default());
     let file = tempfile::tempfile().unwrap();
-    let asked = Asked {
-        pattern: "a",
-        path: ".".to_owned(),
-        mode: None,
-        more: Vec::new(),
-    };
+    let asked = asked("a", &[]);
     let all = [
         for_file(&shared, "a", &file, None),
         for_command(&shared, "a", &printed(b"a")),
