@@ -20,6 +20,7 @@ mod files;
 mod gateway;
 mod gateway_extract;
 mod gateway_forms;
+mod guarded_settings;
 mod guarded_shell;
 mod interface;
 mod large;
