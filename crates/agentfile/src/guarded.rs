@@ -175,8 +175,13 @@ pub struct GuardedShell {
     /// Whether commands write below the root only, and read little else than it and the
     /// system; by default no.
     pub sandbox: Option<bool>,
-    /// Whether commands reach the network; by default yes.
+    /// Whether commands reach the network; by default yes. Without it there is a sandbox,
+    /// too.
     pub network: Option<bool>,
+    /// What commands in a sandbox may read besides; paths from this file's directory.
+    pub readable: Option<Vec<PathBuf>>,
+    /// Where commands in a sandbox may write besides; paths from this file's directory.
+    pub writable: Option<Vec<PathBuf>>,
 }
 
 /// How pages are fetched.
@@ -192,10 +197,8 @@ pub struct GuardedWeb {
     pub enabled: Option<bool>,
     /// Seconds that a page may take unless a call says otherwise; by default 30.
     pub timeout_s: Option<Whole<1, 120>>,
-    /// Private addresses that are fetched from all the same: `HOST:PORT`.
+    /// Private addresses that are fetched from all the same, each `HOST:PORT`.
     pub allow_private: Option<Names>,
-    /// Whether `robots.txt` is obeyed; by default no.
-    pub robots: Option<bool>,
 }
 
 /// Who is asked for searches of the web.
@@ -278,6 +281,18 @@ impl GuardedTools {
         if self.tools.as_ref().is_some_and(Vec::is_empty) {
             let hint = "name one, or take the key out: then there are all that can work";
             faults.push((key(&["tools"]), "names no tool", hint));
+        }
+        let allowed = self.web.iter().filter_map(|web| web.allow_private.as_ref());
+        if allowed
+            .flat_map(|names| &names.0)
+            .any(|one| !is_host_and_port(one))
+        {
+            let hint = "write such as \"127.0.0.1:8080\"";
+            faults.push((
+                key(&["web", "allowPrivate"]),
+                "must be HOST:PORT, each",
+                hint,
+            ));
         }
         let Some(search) = &self.search else {
             return faults;
@@ -389,6 +404,12 @@ fn place(root: &Node, keys: &[&str]) -> Place {
 
 fn index(key: &str) -> Option<usize> {
     key.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
+}
+
+fn is_host_and_port(text: &str) -> bool {
+    let (host, port) = text.rsplit_once(':').unwrap_or_default();
+    let is_odd = |c: char| c.is_whitespace() || "/@?#".contains(c);
+    !host.is_empty() && !host.contains(is_odd) && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 fn is_name(text: &str) -> bool {

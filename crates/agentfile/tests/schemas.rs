@@ -128,7 +128,7 @@ fn sections() -> Vec<Value> {
         json!({ "guardedTools": { "a": { "tools": ["read"] } } }),
         json!({ "guardedTools": { "a": { "maxTokens": 99 } } }),
         json!({ "guardedTools": { "a": { "writable": ["out"], "shell": false, "web": true, "detailed_recovery": true } } }),
-        json!({ "guardedTools": { "a": { "writable": false, "shell": { "timeout_s": 600, "env": ["A_*"], "sandbox": true }, "web": { "timeoutS": 120, "allow_private": "a:1", "robots": true } } } }),
+        json!({ "guardedTools": { "a": { "writable": false, "shell": { "timeout_s": 600, "env": ["A_*"], "sandbox": true }, "web": { "timeoutS": 120, "allow_private": "a:1" } } } }),
         json!({ "guardedTools": { "a": { "writable": "out" } } }),
         json!({ "guardedTools": { "a": { "shell": { "timeoutS": 601 } } } }),
         json!({ "guardedTools": { "a": { "web": { "unknown": 1 } } } }),

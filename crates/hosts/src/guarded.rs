@@ -58,16 +58,13 @@ impl GuardedTools {
             false => self.most,
         };
         let answering = self.guarded.call(&call.name, arguments);
-        match timeout(most, answering).await {
-            Ok(answer) => given(answer),
-            Err(_) => {
-                let (tool, seconds) = (&call.name, self.most.as_secs_f64());
-                Given::error(format!(
-                    "Error: {tool} gave nothing within {seconds} s and was stopped. \
-                     Ask for less at once."
-                ))
-            }
+        if let Ok(answer) = timeout(most, answering).await {
+            return given(answer);
         }
+        let (tool, seconds) = (&call.name, self.most.as_secs_f64());
+        Given::error(format!(
+            "Error: {tool} gave nothing within {seconds} s and was stopped. Ask for less at once."
+        ))
     }
 }
 

@@ -21,6 +21,9 @@ const COMMAND_SECONDS: u64 = 600;
 /// Seconds that a page may take at most.
 const PAGE_SECONDS: u64 = 120;
 
+/// Makes a failure of a key, what is wrong with it and what to do.
+pub(crate) type Blame<'b> = &'b dyn Fn(&[&'static str], &str, &str) -> Failure;
+
 /// The section `[guarded]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -179,8 +182,14 @@ pub(crate) struct SearchSettings {
 impl GuardedSettings {
     /// What holds for the tools; `written` says where the file says what is wrong.
     pub(crate) fn rules(&self, written: &Written) -> Result<Rules, Failure> {
+        self.rules_or(&|key, what, hint| written.wrong(key, what, hint))
+    }
+
+    /// The same for settings of another file: `wrong` makes a failure of a key, what is
+    /// wrong with it and what to do.
+    pub(crate) fn rules_or(&self, wrong: Blame<'_>) -> Result<Rules, Failure> {
         if let Some((key, what, hint)) = self.fault() {
-            return Err(written.wrong(key, &what, &hint));
+            return Err(wrong(key, &what, &hint));
         }
         let writable = match &self.writable {
             Places::All(true) => Writable::Anywhere,
@@ -195,16 +204,16 @@ impl GuardedSettings {
             writable,
             shell: Some(self.shell.rules()?),
             web: Some(Fetcher::new(self.web.settings())),
-            search: self.provider(written)?,
+            search: self.provider(wrong)?,
         })
     }
 
-    fn provider(&self, written: &Written) -> Result<Option<Provider>, Failure> {
+    fn provider(&self, blame: Blame<'_>) -> Result<Option<Provider>, Failure> {
         let Some(search) = &self.search else {
             return Ok(None);
         };
         let wrong = |key: &'static str, what: String, hint: &str| {
-            Err(written.wrong(&["guarded", "search", key], &what, hint))
+            Err(blame(&["guarded", "search", key], &what, hint))
         };
         let known = Service::NAMES.into_iter();
         let named = known.clone().find(|(name, _)| *name == search.provider);

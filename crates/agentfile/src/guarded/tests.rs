@@ -19,16 +19,16 @@ fn everything_can_be_said() {
         r#"{
             "root": "..", "tools": ["read_file", "web_search", "execute_shell", "web_fetch"],
             "maxTokens": 5000, "on_overflow": "reject", "detailedRecovery": true, "writable": ["out"],
-            "shell": {"timeoutS": 5, "env": ["CARGO_*", "CI"], "sandbox": true, "network": false},
-            "web": {"timeoutS": 9, "allowPrivate": "127.0.0.1:8080, box:80", "robots": true},
+            "shell": {"timeoutS": 5, "env": ["CARGO_*", "CI"], "sandbox": true, "network": false, "readable": ["/data"], "writable": ["out"]},
+            "web": {"timeoutS": 9, "allowPrivate": "127.0.0.1:8080, box:80"},
             "search": {"provider": "brave", "apiKey": "${KEY}"}
         }"#,
     )
     .unwrap();
     let work = file.guarded("work").unwrap();
-    insta::assert_snapshot!(format!("{work:?}"), @r#"GuardedTools { root: Some(".."), tools: Some([ReadFile, WebSearch, ExecuteShell, WebFetch]), max_tokens: Some(Whole(5000)), on_overflow: Some(Reject), detailed_recovery: Some(true), writable: Some(Directories(["out"])), shell: Some(GuardedShell { enabled: None, timeout_s: Some(Whole(5)), env: Some(Names(["CARGO_*", "CI"])), sandbox: Some(true), network: Some(false) }), web: Some(GuardedWeb { enabled: None, timeout_s: Some(Whole(9)), allow_private: Some(Names(["127.0.0.1:8080", "box:80"])), robots: Some(true) }), search: Some(GuardedSearch { provider: Brave, url: None, api_key_env: Some("KEY") }) }"#);
+    insta::assert_snapshot!(format!("{work:?}"), @r#"GuardedTools { root: Some(".."), tools: Some([ReadFile, WebSearch, ExecuteShell, WebFetch]), max_tokens: Some(Whole(5000)), on_overflow: Some(Reject), detailed_recovery: Some(true), writable: Some(Directories(["out"])), shell: Some(GuardedShell { enabled: None, timeout_s: Some(Whole(5)), env: Some(Names(["CARGO_*", "CI"])), sandbox: Some(true), network: Some(false), readable: Some(["/data"]), writable: Some(["out"]) }), web: Some(GuardedWeb { enabled: None, timeout_s: Some(Whole(9)), allow_private: Some(Names(["127.0.0.1:8080", "box:80"])) }), search: Some(GuardedSearch { provider: Brave, url: None, api_key_env: Some("KEY") }) }"#);
     let entry = file.entries("guardedTools").next().unwrap();
-    insta::assert_snapshot!(entry.shown(), @r#"{"detailedRecovery":true,"maxTokens":5000,"on_overflow":"reject","root":"..","search":{"apiKeyEnv":"${KEY}","provider":"brave"},"shell":{"env":["CARGO_*","CI"],"network":false,"sandbox":true,"timeoutS":5},"tools":["read_file","web_search","execute_shell","web_fetch"],"web":{"allowPrivate":"127.0.0.1:8080, box:80","robots":true,"timeoutS":9},"writable":["out"]}"#);
+    insta::assert_snapshot!(entry.shown(), @r#"{"detailedRecovery":true,"maxTokens":5000,"on_overflow":"reject","root":"..","search":{"apiKeyEnv":"${KEY}","provider":"brave"},"shell":{"env":["CARGO_*","CI"],"network":false,"readable":["/data"],"sandbox":true,"timeoutS":5,"writable":["out"]},"tools":["read_file","web_search","execute_shell","web_fetch"],"web":{"allowPrivate":"127.0.0.1:8080, box:80","timeoutS":9},"writable":["out"]}"#);
     let shown = format!("{work:?} {}", entry.shown());
     assert!(!shown.contains("s3cret"), "{shown}");
 }
@@ -49,33 +49,38 @@ fn what_is_there_follows() {
     }
 }
 
+const WRONG: [&str; 21] = [
+    "5",
+    r#"{"rot": "."}"#,
+    r#"{"tools": ["read_file", "shell"], "maxTokens": 0}"#,
+    r#"{"tools": []}"#,
+    r#"{"onOverflow": "cut", "writable": "out"}"#,
+    r#"{"shell": "no", "web": 5}"#,
+    r#"{"shell": {"timeoutS": 601, "env": 5, "passEnv": ["A"]}}"#,
+    r#"{"web": {"timeoutS": 0, "allowPrivate": true}}"#,
+    "{\"shell\": false, \"web\": false,\n\"tools\": [\"execute_shell\", \"web_fetch\",\n\"web_search\"]}",
+    r#"{"web": {"allowPrivate": ["127.0.0.1:80", "localhost"]}}"#,
+    r#"{"web": {"allowPrivate": "http://box:80"}}"#,
+    r#"{"web": {"allowPrivate": "box:0"}}"#,
+    r#"{"search": {"provider": "google"}}"#,
+    r#"{"search": {"url": "https://s3cret.example.com"}}"#,
+    r#"{"search": {"provider": "searxng"}}"#,
+    r#"{"search": {"provider": "tavily"}}"#,
+    r#"{"search": {"provider": "brave", "apiKey": "tvly-literal"}}"#,
+    r#"{"search": {"provider": "brave", "api_key": "x${KEY}"}}"#,
+    r#"{"search": {"provider": "brave", "apiKey": 5}}"#,
+    r#"{"search": {"provider": "brave", "apiKeyEnv": "tvly-literal"}}"#,
+    r#"{"search": {"provider": "brave", "apiKey": "${KEY}", "api_key_env": "KEY"}}"#,
+];
+
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
-    let told = [
-        "5",
-        r#"{"rot": "."}"#,
-        r#"{"tools": ["read_file", "shell"], "maxTokens": 0}"#,
-        r#"{"tools": []}"#,
-        r#"{"onOverflow": "cut", "writable": "out"}"#,
-        r#"{"shell": "no", "web": 5}"#,
-        r#"{"shell": {"timeoutS": 601, "env": 5, "passEnv": ["A"]}}"#,
-        r#"{"web": {"timeoutS": 0, "allowPrivate": true}}"#,
-        "{\"shell\": false, \"web\": false,\n\"tools\": [\"execute_shell\", \"web_fetch\",\n\"web_search\"]}",
-        r#"{"search": {"provider": "google"}}"#,
-        r#"{"search": {"url": "https://s3cret.example.com"}}"#,
-        r#"{"search": {"provider": "searxng"}}"#,
-        r#"{"search": {"provider": "tavily"}}"#,
-        r#"{"search": {"provider": "brave", "apiKey": "tvly-literal"}}"#,
-        r#"{"search": {"provider": "brave", "api_key": "x${KEY}"}}"#,
-        r#"{"search": {"provider": "brave", "apiKey": 5}}"#,
-        r#"{"search": {"provider": "brave", "apiKeyEnv": "tvly-literal"}}"#,
-        r#"{"search": {"provider": "brave", "apiKey": "${KEY}", "api_key_env": "KEY"}}"#,
-    ]
-    .map(|entry| match parse(entry) {
-        Ok(_) => panic!("this is taken: {entry}"),
-        Err(problems) => problems.to_string(),
-    })
-    .join("\n");
+    let told = WRONG
+        .map(|entry| match parse(entry) {
+            Ok(_) => panic!("this is taken: {entry}"),
+            Err(problems) => problems.to_string(),
+        })
+        .join("\n");
     insta::assert_snapshot!(told, @r#"
     c.json:2:1: guardedTools.work: must be a table, is 5
     c.json:2:10: guardedTools.work.rot: there is no such key; did you mean `root`?
@@ -88,12 +93,15 @@ fn what_is_wrong_is_told_with_its_place() {
     c.json:2:25: guardedTools.work.web: must be a table, true or false, is 5
     c.json:2:20: guardedTools.work.shell.timeoutS: must be a whole number from 1 to 600, is 601
     c.json:2:37: guardedTools.work.shell.env: must be a list, or a text with commas; its value may be a secret and is not shown
-    c.json:2:47: guardedTools.work.shell.passEnv: there is no such key; there are enabled, env, network, sandbox, timeoutS
+    c.json:2:47: guardedTools.work.shell.passEnv: there is no such key; there are enabled, env, network, readable, sandbox, timeoutS, writable
     c.json:2:18: guardedTools.work.web.timeoutS: must be a whole number from 1 to 120, is 0
     c.json:2:33: guardedTools.work.web.allowPrivate: must be a list, or a text with commas, is true
     c.json:3:11: guardedTools.work.tools[0]: cannot work as it is set; take it out, or `shell: false`
     c.json:3:28: guardedTools.work.tools[1]: cannot work as it is set; take it out, or `web: false`
     c.json:4:1: guardedTools.work.tools[2]: cannot work as it is set; set `search`
+    c.json:2:18: guardedTools.work.web.allowPrivate: must be HOST:PORT, each; write such as "127.0.0.1:8080"
+    c.json:2:18: guardedTools.work.web.allowPrivate: must be HOST:PORT, each; write such as "127.0.0.1:8080"
+    c.json:2:18: guardedTools.work.web.allowPrivate: must be HOST:PORT, each; write such as "127.0.0.1:8080"
     c.json:2:21: guardedTools.work.search.provider: must be `searxng`, `brave` or `tavily`, is "google"
     c.json:2:10: guardedTools.work.search: `provider` is missing
     c.json:2:10: guardedTools.work.search: needs `url`: it is a server of one's own; write "url": "https://…"

@@ -3,13 +3,14 @@
 use std::fs;
 
 use spillgate_agent::{OpKind, Span};
-use spillgate_guarded::{Rules, Workspace};
+use spillgate_guarded::{OnOverflow, Rules, Workspace};
+use spillgate_web::{FetchSettings, Fetcher};
 use tempfile::TempDir;
 
 use super::*;
 
 struct Lab {
-    _root: TempDir,
+    root: TempDir,
     host: GuardedTools,
 }
 
@@ -18,7 +19,7 @@ fn lab(rules: Rules) -> Lab {
     fs::write(root.path().join("small"), "one\ntwo\n").unwrap();
     let workspace = Workspace::open(root.path()).unwrap();
     let host = GuardedTools::new("work", Guarded::new(workspace, rules));
-    Lab { _root: root, host }
+    Lab { root, host }
 }
 
 impl Lab {
@@ -72,7 +73,7 @@ async fn what_no_tool_takes_is_told() {
         ("read_file", "{"),
         ("read_file", "[1]"),
         ("execute_shell", "{\"command\": \"id\"}"),
-        ("no\nsuch", ""),
+        ("nosuch", ""),
     ] {
         let (text, is_error) = lab.called(name, arguments).await;
         assert!(is_error, "{name} {arguments}");
@@ -82,7 +83,77 @@ async fn what_no_tool_takes_is_told() {
     Error: The arguments are no JSON: EOF while parsing an object at line 1 column 1. Write an object, {"name": value}.
     Error: The arguments are no JSON object. Write {"name": value}.
     Error: Tool 'execute_shell' not found. There are read_file.
-    Error: Tool 'no
-    such' not found. There are read_file.
+    Error: Tool 'nosuch' not found. There are read_file.
     "#);
+}
+
+#[tokio::test]
+async fn what_is_too_much_is_given_whole() {
+    let offload = Rules {
+        on_overflow: OnOverflow::Offload,
+        ..Rules::default()
+    };
+    let lab = lab(offload);
+    let command = "{\"command\": \"seq 1 100000\"}";
+    let (text, is_error) = lab.called("execute_shell", command).await;
+    let all: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    assert!(text == all && !is_error, "{text:.100}");
+    let rejecting = self::lab(Rules::default());
+    let (text, is_error) = rejecting.called("execute_shell", command).await;
+    assert!(
+        text.starts_with("Error: Command output") && is_error,
+        "{text:.200}"
+    );
+}
+
+#[tokio::test]
+async fn a_command_has_its_own_time_and_other_tools_have_ours() {
+    // Nobody ever answers there.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let settings = FetchSettings {
+        allowed: vec![address.to_string()],
+        ..FetchSettings::default()
+    };
+    let mut lab = lab(Rules {
+        web: Some(Fetcher::new(settings)),
+        ..Rules::default()
+    });
+    lab.host = lab.host.within(Duration::ZERO);
+    assert!(lab.host.keeps_time());
+    let command = lab.called("execute_shell", "{\"command\": \"echo on\"}");
+    assert_eq!(command.await, ("on\n".to_owned(), false));
+    let page = format!("{{\"url\": \"http://{address}/\"}}");
+    let (text, is_error) = lab.called("web_fetch", &page).await;
+    assert!(is_error);
+    insta::assert_snapshot!(text, @"Error: web_fetch gave nothing within 0 s and was stopped. Ask for less at once.");
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_waits_for_ends_its_command() {
+    let lab = lab(Rules::default());
+    let command = "{\"command\": \"echo $$ > pid; exec sleep 600\"}";
+    let pid = lab.root.path().join("pid");
+    {
+        let call = lab.called("execute_shell", command);
+        let begun = async {
+            while fs::read_to_string(&pid).unwrap_or_default().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            _ = call => panic!("it ends by itself"),
+            () = begun => {}
+        }
+    }
+    let pid = fs::read_to_string(&pid).unwrap();
+    let process = format!("/proc/{}/cmdline", pid.trim());
+    let ended = async {
+        // Of one that has ended and that nobody has asked about, nothing is left to read.
+        while !fs::read(&process).unwrap_or_default().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let patience = Duration::from_secs(60);
+    tokio::time::timeout(patience, ended).await.unwrap();
 }

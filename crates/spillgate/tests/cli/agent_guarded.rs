@@ -59,10 +59,18 @@ pub(crate) fn lab(mut entry: Value, steps: Vec<Step>) -> Lab {
         fs::create_dir(lab.path(directory)).unwrap();
     }
     lab.write("root/large.log", &log(5000));
-    lab.write("root/README.md", "Read me.\n");
-    lab.write("root/deep/notes.md", "A note.\n");
+    aged(&lab, "root/README.md", "Read me.\n");
+    aged(&lab, "root/deep/notes.md", "A note.\n");
     fs::write(lab.path("root/logo.png"), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").unwrap();
     lab
+}
+
+/// Files of one age are listed by their names.
+fn aged(lab: &Lab, name: &str, text: &str) {
+    lab.write(name, text);
+    let file = fs::File::options().append(true).open(lab.path(name));
+    let age = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    file.unwrap().set_modified(age).unwrap();
 }
 
 /// All that was said, once there is a report.
@@ -77,8 +85,8 @@ pub(crate) fn talked(lab: &Lab) -> String {
     said
 }
 
-fn read(arguments: Value) -> Option<Call> {
-    Some(("read_file", arguments))
+fn read(arguments: Value) -> Call {
+    ("read_file", arguments)
 }
 
 #[test]
@@ -93,15 +101,15 @@ fn a_file_is_read_page_by_page() {
             let tokens = number(text, r"\(~(\d+) tokens\)")?;
             let most = number(text, r"maximum allowed tokens \((\d+)\)")?;
             let limit = 3000 * most / tokens / 2;
-            read(json!({"file_path": "large.log", "limit": limit}))
+            Some(read(json!({"file_path": "large.log", "limit": limit})))
         }),
         Step::Follows(|text| {
             let lines = number(text, r"^\[Lines 1-\d+ of (\d+)\]")?;
-            read(json!({"file_path": "large.log", "offset": lines}))
+            Some(read(json!({"file_path": "large.log", "offset": lines})))
         }),
         Step::Follows(|text| {
             let last = number(text, r"Use an offset from 0 to (\d+)")?;
-            read(json!({"file_path": "large.log", "offset": last}))
+            Some(read(json!({"file_path": "large.log", "offset": last})))
         }),
         Step::Reports("read"),
     ];
@@ -126,7 +134,11 @@ fn a_file_is_read_page_by_page() {
 fn a_file_is_found() {
     let steps = vec![
         Step::Calls(vec![("read_file", json!({"file_path": "READM.md"}))]),
-        Step::Follows(|text| read(json!({"file_path": told(text, "Did you mean '([^']+)'")?}))),
+        Step::Follows(|text| {
+            Some(read(
+                json!({"file_path": told(text, "Did you mean '([^']+)'")?}),
+            ))
+        }),
         Step::Follows(|text| {
             where_told(
                 text,
@@ -139,7 +151,7 @@ fn a_file_is_found() {
             let pattern = json!({"pattern": told(text, "'([^']+)' not found")?});
             where_told(text, "Use glob_files to find it", "glob_files", pattern)
         }),
-        Step::Follows(|text| read(json!({"file_path": told(text, r"(?m)^(\S+)$")?}))),
+        Step::Follows(|text| Some(read(json!({"file_path": told(text, r"(?m)^(\S+)$")?})))),
         Step::Follows(|text| {
             where_told(
                 text,
@@ -180,9 +192,8 @@ fn a_file_is_found() {
     "#);
 }
 
-#[test]
-fn a_search_is_made_smaller() {
-    let steps = vec![
+fn searching() -> Vec<Step> {
+    vec![
         Step::Calls(vec![(
             "grep_content",
             json!({"pattern": ".", "path": "large.log"}),
@@ -219,13 +230,14 @@ fn a_search_is_made_smaller() {
             Some(("glob_files", narrower))
         }),
         Step::Reports("searched"),
-    ];
-    let lab = lab(json!({}), steps);
-    // Of one age, so that they are listed by their names.
-    let age = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    ]
+}
+
+#[test]
+fn a_search_is_made_smaller() {
+    let lab = lab(json!({}), searching());
     for n in 0..1200 {
-        let file = fs::File::create(lab.path(&format!("root/many/{n}.txt"))).unwrap();
-        file.set_modified(age).unwrap();
+        aged(&lab, &format!("root/many/{n}.txt"), "");
     }
     assert_snapshot!(talked(&lab), @r#"
     user: find it
@@ -241,7 +253,7 @@ fn a_search_is_made_smaller() {
     assistant: grep_content {"pattern":"read("}
     tool: Error: Pattern 'read(' cannot be read: unclosed group. Please escape special characters to search for them as they are, as in 'f\('.
     assistant: grep_content {"pattern":"read\\("}
-    tool: No matches found. 1204 files were searched. Passed by: 1 binary (searched up to the first NUL).
+    tool: No matches found. 1204 files were searched. Passed by: 1 binary.
     assistant: glob_files {"pattern":"many/*.txt"}
     tool: Error: File list (1200 files) exceeds maximum allowed files (1000). Please use a more specific pattern or limit results with max_results parameter.
     assistant: glob_files {"max_results":3,"pattern":"many/*.txt"}
@@ -299,6 +311,15 @@ fn what_is_wrong_is_told_before_anything_starts() {
             json!({"tools": ["execute_shell"], "shell": false}),
             "tools: work",
         ),
+        said(
+            json!({"search": {"provider": "brave", "apiKey": "${NOT_SET}"}}),
+            "tools: work",
+        ),
+        said(
+            json!({"search": {"provider": "searxng", "url": "no address"}}),
+            "tools: work",
+        ),
+        said(json!({"web": {"allowPrivate": ["a b"]}}), "tools: work"),
         said(json!({}), "tools: wrok"),
         said(json!({}), "tools: work/execute"),
     ];
@@ -310,6 +331,12 @@ fn what_is_wrong_is_told_before_anything_starts() {
     error: .ai-agent.json:1:26: guardedTools.work.onOverflow: is `offload`, but `toolOutput` is off and nothing is stored; write "reject", or take it out
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     error: .ai-agent.json:1:63: guardedTools.work.tools[0]: cannot work as it is set; take it out, or `shell: false`
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    error: .ai-agent.json:1:50: guardedTools.work.search.apiKeyEnv: the variable NOT_SET of the environment is not set; set it to the key
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    error: .ai-agent.json:1:50: guardedTools.work.search.provider: the `url` of SearXNG is wrong: relative URL without a base; docs/guarded-tools.md says what each needs
+    hint: docs/agent-files.md has all keys; --dry-run shows what holds
+    error: .ai-agent.json:1:47: guardedTools.work.web.allowPrivate: must be HOST:PORT, each; write such as "127.0.0.1:8080"
     hint: docs/agent-files.md has all keys; --dry-run shows what holds
     error: agent.ai:3:1: tools[0]: nothing is called "wrok"; did you mean `work`?
     hint: docs/agent-files.md has all keys; --dry-run shows what holds

@@ -2,48 +2,50 @@
 //! and of the web, and is nothing lost that was too much?
 
 use insta::assert_snapshot;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::agent_guarded::{Call, PROMPT, lab, number, talked, told, where_told};
-use super::agent_lab::{Lab, Step};
+use super::agent_lab::Step;
 
 /// A command that may take so many seconds.
-fn run(command: &str, seconds: u64) -> Option<Call> {
+fn run(command: &str, seconds: u64) -> Call {
     let arguments = json!({"command": command, "timeout": seconds});
-    Some(("execute_shell", arguments))
+    ("execute_shell", arguments)
 }
 
 fn runs(command: &str, seconds: u64) -> Step {
-    Step::Calls(run(command, seconds).into_iter().collect())
+    Step::Calls(vec![run(command, seconds)])
 }
 
-#[test]
-fn a_command_says_less_or_gets_more_time() {
-    let steps = vec![
+fn commanding() -> Vec<Step> {
+    vec![
         runs("seq 1 100000", 60),
         Step::Follows(|text| {
             let way = told(text, "pipe output through head/(tail)/grep")?;
-            run(&format!("seq 1 100000 | {way} -n 2"), 60)
+            Some(run(&format!("seq 1 100000 | {way} -n 2"), 60))
         }),
         Step::Follows(|text| {
             told(text, "(100000)")?;
-            run("sleep 2; echo slept", 1)
+            Some(run("sleep 2; echo slept", 1))
         }),
         Step::Follows(|text| {
             let most = number(text, r"set timeout to more \(up to (\d+)\)")?;
-            run("sleep 2; echo slept", most)
+            Some(run("sleep 2; echo slept", most))
         }),
         Step::Follows(|text| {
             told(text, "(slept)")?;
-            run("echo begun; sleep 600", 1)
+            Some(run("echo begun; sleep 600", 1))
         }),
         Step::Follows(|text| {
             let aside = told(text, r"in a file: \(command\) (> out.log 2>&1 &)")?;
-            run(&format!("(echo begun; sleep 1; echo done) {aside}"), 60)
+            Some(run(
+                &format!("(echo begun; sleep 1; echo done) {aside}"),
+                60,
+            ))
         }),
         Step::Follows(|text| {
             told(text, "(executed successfully)")?;
-            run("until grep -s done out.log; do sleep 0.1; done", 60)
+            Some(run("until grep -s done out.log; do sleep 0.1; done", 60))
         }),
         Step::Follows(|text| {
             let image = json!({"file_path": "logo.png"});
@@ -55,11 +57,15 @@ fn a_command_says_less_or_gets_more_time() {
                 "Use (execute_shell) with a program that knows such data",
             )?;
             assert_eq!(tool, "execute_shell");
-            run("wc -c < logo.png", 60)
+            Some(run("wc -c < logo.png", 60))
         }),
         Step::Reports("worked"),
-    ];
-    let lab = lab(json!({"onOverflow": "reject"}), steps);
+    ]
+}
+
+#[test]
+fn a_command_says_less_or_gets_more_time() {
+    let lab = lab(json!({"onOverflow": "reject"}), commanding());
     assert_snapshot!(talked(&lab), @r#"
     user: find it
     assistant: execute_shell {"command":"seq 1 100000","timeout":60}
@@ -118,6 +124,18 @@ fn what_a_command_said_too_much_is_stored_whole() {
     let asked = lab.script.asked();
     let last = asked.last().unwrap()["messages"].to_string();
     assert!(last.contains("99999\\n100000"), "its end is there, too");
+}
+
+#[test]
+fn a_command_is_run_each_time() {
+    let again = || runs("echo line >> lines; wc -l < lines", 60);
+    let lab = lab(json!({}), vec![again(), again(), Step::Reports("ran")]);
+    lab.write("agent.ai", &PROMPT.replace("tools:", "cache: 10m\ntools:"));
+    let said = talked(&lab);
+    assert!(
+        said.contains("tool: 1\n") && said.contains("tool: 2\n"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -80,6 +80,11 @@ def claude(setup: Setup, server: list[str], model: Model, home: Path) -> Run:
     }
 
 
+# What Codex lets commands do. A tool that may change something is called unasked only where this is
+# "danger-full-access".
+CODEX_SANDBOX = "read-only"
+
+
 def codex(setup: Setup, server: list[str], model: Model, home: Path) -> Run:
     """Codex CLI: the command, and the environment on top."""
     # A JSON text and a JSON array of texts are TOML as well.
@@ -87,7 +92,7 @@ def codex(setup: Setup, server: list[str], model: Model, home: Path) -> Run:
 model = "scripted"
 model_provider = "scripted"
 approval_policy = "never"
-sandbox_mode = "read-only"
+sandbox_mode = {json.dumps(CODEX_SANDBOX)}
 [model_providers.scripted]
 name = "scripted"
 base_url = {json.dumps(model.url + "/v1")}

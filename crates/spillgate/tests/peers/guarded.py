@@ -7,7 +7,7 @@ refuses whatever its client would cut.
 
 from __future__ import annotations
 
-from agents import play
+import agents
 from common import Setup, Verdict, run
 from model import Call, Model
 
@@ -27,6 +27,7 @@ def line(number: int) -> str:
 
 def scenario(setup: Setup, verdict: Verdict) -> None:
     """Asks for too much by each tool, then for less."""
+    agents.CODEX_SANDBOX = "danger-full-access"
     root = setup.work / "root"
     root.mkdir(parents=True)
     (root / "large.log").write_text("".join(f"{line(n)}\n" for n in range(LINES)))
@@ -44,7 +45,7 @@ def scenario(setup: Setup, verdict: Verdict) -> None:
     limit = LIMIT[setup.only]
     server = [str(setup.gateway), "tools", "--root", str(root), "--max-tokens", str(limit)]
     with Model(script) as model:
-        ended = play(setup, server, model, "guarded")
+        ended = agents.play(setup, server, model, "guarded")
         shown = model.shown()
         verdict.facts["bytes shown"] = [len(text.encode()) for text in shown]
         verdict.check("the agent ends well", ended["code"] == 0, ended["tail"])

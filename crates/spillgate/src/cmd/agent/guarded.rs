@@ -5,19 +5,18 @@
 //! is too much is stored where results are stored, and how long a call may take holds
 //! for commands, too.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use spillgate_agentfile::{
     Agent, GuardedShell, GuardedTool, GuardedTools as Said, GuardedWeb, Overflow, Problems,
-    SearchService, Source, ToolSource, WritableBelow,
+    SearchService, Source, ToolSource, Whole, WritableBelow,
 };
 use spillgate_guarded::{Guarded, MAX_TOKENS, OnOverflow, Rules, Workspace};
 use spillgate_hosts::GuardedTools;
 
 use super::plan::wrong;
 use super::sources::directory;
-use crate::config_file;
 use crate::failure::Failure;
 use crate::guarded_settings::{
     GuardedSettings, Places, SearchSettings, ShellSettings, WebSettings,
@@ -50,9 +49,11 @@ fn workspace(source: &ToolSource, said: &Said) -> Result<Workspace, Failure> {
 }
 
 fn rules(agent: &Agent, source: &ToolSource, said: &Said) -> Result<Rules, Failure> {
-    let settings = settings(said, on_overflow(agent, source, said)?);
-    let made = settings.rules(&config_file::Places::default());
-    let mut rules = made.map_err(|failure| blamed(source, &[], failure.text()))?;
+    let settings = settings(source, said, on_overflow(agent, source, said)?);
+    let mut rules = settings.rules_or(&|key, what, hint| {
+        let error = source.entry.wrong(&of_entry(key), what);
+        wrong(&Problems::from(error.hint(hint)))
+    })?;
     rules.shell = rules.shell.filter(|_| said.has_shell());
     if let (Some(shell), Some(most)) = (&mut rules.shell, longest(agent)) {
         shell.timeout = shell.timeout.min(most);
@@ -60,6 +61,17 @@ fn rules(agent: &Agent, source: &ToolSource, said: &Said) -> Result<Rules, Failu
     }
     rules.web = rules.web.filter(|_| said.has_web());
     Ok(rules)
+}
+
+/// A key of `[guarded]` as an entry has it.
+fn of_entry(key: &[&'static str]) -> Vec<&'static str> {
+    let names = key.iter().skip(1).map(|&name| match name {
+        "api_key_env" => "apiKeyEnv",
+        "max_tokens" => "maxTokens",
+        "timeout_seconds" => "timeoutS",
+        name => name,
+    });
+    names.collect()
 }
 
 /// A second: less is no time for a command, and no call can ask for less.
@@ -97,7 +109,7 @@ fn on_overflow(agent: &Agent, source: &ToolSource, said: &Said) -> Result<OnOver
 }
 
 /// What is said, in the words of `[guarded]`.
-fn settings(said: &Said, on_overflow: OnOverflow) -> GuardedSettings {
+fn settings(source: &ToolSource, said: &Said, on_overflow: OnOverflow) -> GuardedSettings {
     let there = GuardedTool::ALL
         .into_iter()
         .filter(|&tool| is_there(said, tool));
@@ -112,7 +124,7 @@ fn settings(said: &Said, on_overflow: OnOverflow) -> GuardedSettings {
             Some(WritableBelow::Anywhere(is_so)) => Places::All(is_so),
             Some(WritableBelow::Directories(below)) => Places::Some(below),
         },
-        shell: shell(&said.shell.clone().unwrap_or_default()),
+        shell: shell(source, &said.shell.clone().unwrap_or_default()),
         web: web(&said.web.clone().unwrap_or_default()),
         search: said.search.as_ref().map(|search| SearchSettings {
             provider: match search.provider {
@@ -128,7 +140,7 @@ fn settings(said: &Said, on_overflow: OnOverflow) -> GuardedSettings {
 }
 
 fn most_tokens(said: &Said) -> u64 {
-    said.max_tokens.map_or(MAX_TOKENS, |most| most.get())
+    said.max_tokens.map_or(MAX_TOKENS, Whole::get)
 }
 
 fn is_there(said: &Said, tool: GuardedTool) -> bool {
@@ -140,30 +152,35 @@ fn is_there(said: &Said, tool: GuardedTool) -> bool {
     }
 }
 
-fn shell(said: &GuardedShell) -> ShellSettings {
+fn shell(source: &ToolSource, said: &GuardedShell) -> ShellSettings {
     let usual = ShellSettings::default();
+    let paths = |said: &Option<Vec<PathBuf>>| {
+        let said = said.iter().flatten();
+        let joined = said.map(|path| directory(source).join(path));
+        // Commands run in another directory.
+        joined
+            .map(|path| std::path::absolute(&path).unwrap_or(path))
+            .collect()
+    };
     ShellSettings {
-        timeout_seconds: said
-            .timeout_s
-            .map_or(usual.timeout_seconds, |one| one.get()),
+        timeout_seconds: said.timeout_s.map_or(usual.timeout_seconds, Whole::get),
         env: said.env.clone().map_or(usual.env, |names| names.0),
         sandbox: said.sandbox.unwrap_or(usual.sandbox),
         network: said.network.unwrap_or(usual.network),
-        ..usual
+        readable: paths(&said.readable),
+        writable: paths(&said.writable),
     }
 }
 
 fn web(said: &GuardedWeb) -> WebSettings {
     let usual = WebSettings::default();
     WebSettings {
-        timeout_seconds: said
-            .timeout_s
-            .map_or(usual.timeout_seconds, |one| one.get()),
+        timeout_seconds: said.timeout_s.map_or(usual.timeout_seconds, Whole::get),
         allow: said
             .allow_private
             .clone()
-            .map_or(usual.allow, |names| names.0),
-        robots: said.robots.unwrap_or(usual.robots),
+            .map_or(usual.allow.clone(), |names| names.0),
+        ..usual
     }
 }
 
