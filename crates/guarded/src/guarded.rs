@@ -8,6 +8,7 @@ use tokio::task::spawn_blocking;
 
 use crate::answer::{Refused, Reply};
 use crate::stop::Stop;
+use crate::workspace::shown;
 use crate::{
     Answer, Definition, Rules, Workspace, execute_shell, glob_files, grep_content, read_file,
     web_fetch, web_search,
@@ -113,7 +114,7 @@ impl Guarded {
         let there: Vec<&str> = self.definitions().iter().map(|tool| tool.name).collect();
         Refused::new(format!(
             "Tool '{}' not found. There are {}.",
-            spillgate_view::clip(name, 60),
+            shown(name),
             there.join(", ")
         ))
     }

@@ -6,11 +6,6 @@ use clap::ValueHint;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use spillgate_guarded::{OnOverflow, TOOLS};
 
-const SIZES: &str = "Sizes";
-const COMMANDS: &str = "execute_shell";
-const WEB: &str = "web_fetch";
-const BY_HAND: &str = "By hand";
-
 const EXAMPLES: &str = "\
 Examples:
   spillgate tools --root .
@@ -18,7 +13,7 @@ Examples:
           execute_shell, web_fetch below the directory
   spillgate tools --root . --only read_file,grep_content,glob_files
           a server that changes nothing
-  spillgate tools --root . --call grep_content '{\"pattern\": \"TODO\", \"mode\": \"count\"}'
+  spillgate tools --root . --call grep_content '{\"pattern\": \"fn main\", \"mode\": \"count\"}'
           one call, by hand";
 
 #[derive(Debug, Clone, clap::Args)]
@@ -30,46 +25,74 @@ pub(crate) struct Tools {
     /// Only these tools [default: all that can work]
     #[arg(long, value_name = "TOOLS", value_delimiter = ',', value_parser = PossibleValuesParser::new(TOOLS))]
     pub(crate) only: Vec<String>,
+    #[command(flatten)]
+    pub(crate) sizes: Sizes,
+    #[command(flatten)]
+    pub(crate) shell: Shell,
+    #[command(flatten)]
+    pub(crate) web: Web,
+    #[command(flatten)]
+    pub(crate) by_hand: ByHand,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Sizes")]
+pub(crate) struct Sizes {
     /// Tokens over which an answer is refused [default: 25000]
-    #[arg(long, value_name = "N", help_heading = SIZES)]
+    #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
     /// What becomes of a command's output or a page that is too much: it is refused, or stored
     /// with a handle [default: reject]
-    #[arg(long, value_name = "WHAT", value_parser = on_overflow(), help_heading = SIZES)]
+    #[arg(long, value_name = "WHAT", value_parser = on_overflow())]
     pub(crate) on_overflow: Option<OnOverflow>,
     /// End refusals with what is there and with calls that go on
-    #[arg(long, help_heading = SIZES)]
+    #[arg(long)]
     pub(crate) detailed_recovery: bool,
-    /// Save pages nowhere
-    #[arg(long, conflicts_with = "writable", help_heading = WEB)]
-    pub(crate) read_only: bool,
-    /// Save pages only below this directory, a path from the root
-    #[arg(long, value_name = "DIR", help_heading = WEB)]
-    pub(crate) writable: Vec<PathBuf>,
-    /// Fetch from this private address, too
-    #[arg(long, value_name = "HOST:PORT", help_heading = WEB)]
-    pub(crate) allow: Vec<String>,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "execute_shell")]
+pub(crate) struct Shell {
     /// Seconds that a command may take unless it says otherwise, at most 600 [default: 120]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=600), help_heading = COMMANDS)]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(crate) timeout: Option<u64>,
     /// A variable of the environment that commands get, too; `*` at the end stands for any that
     /// begin so
-    #[arg(long, value_name = "NAME", help_heading = COMMANDS)]
+    #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<String>,
     /// Let commands write below the root only, and read it and the system only
-    #[arg(long, help_heading = COMMANDS)]
+    #[arg(long)]
     pub(crate) sandbox: bool,
-    /// Let commands reach no network
-    #[arg(long, help_heading = COMMANDS)]
+    /// Let commands reach no network; the sandbox comes with it
+    #[arg(long)]
     pub(crate) no_network: bool,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "web_fetch")]
+pub(crate) struct Web {
+    /// Save pages nowhere
+    #[arg(long, conflicts_with = "writable")]
+    pub(crate) read_only: bool,
+    /// Save pages only below this directory, a path from the root
+    #[arg(long, value_name = "DIR")]
+    pub(crate) writable: Vec<PathBuf>,
+    /// Fetch from this private address, too
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) allow: Vec<String>,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "By hand")]
+pub(crate) struct ByHand {
     /// Call a tool once and print what it gives, instead of being a server; `ARGUMENTS` are JSON
-    #[arg(long, value_name = "TOOL", value_parser = PossibleValuesParser::new(TOOLS), help_heading = BY_HAND)]
+    #[arg(long, value_name = "TOOL", value_parser = PossibleValuesParser::new(TOOLS))]
     pub(crate) call: Option<String>,
     /// The arguments of --call
-    #[arg(value_name = "ARGUMENTS", requires = "call", default_value = "{}", help_heading = BY_HAND)]
+    #[arg(value_name = "ARGUMENTS", requires = "call", default_value = "{}")]
     pub(crate) arguments: String,
     /// List the tools as clients see them
-    #[arg(long, conflicts_with = "call", help_heading = BY_HAND)]
+    #[arg(long, conflicts_with = "call")]
     pub(crate) list: bool,
 }
 

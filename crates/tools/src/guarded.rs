@@ -54,12 +54,12 @@ pub async fn serve_guarded(
     max_tokens: u64,
     offloading: Option<Offloading>,
 ) -> Result<(), ToolsError> {
-    serve(Server {
+    let server = Server {
         guarded,
         max_tokens,
         offloading,
-    })
-    .await
+    };
+    Box::pin(serve(server)).await
 }
 
 /// The tools as a server.

@@ -26,34 +26,36 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
         workspace(&tools.root)?,
         settings.rules(&house.settings.places)?,
     );
-    if tools.list {
+    if tools.by_hand.list {
         return list(&guarded, out);
     }
-    // A call by hand is answered in the words of the command line.
-    let by_hand = limited(&house.offloader, &settings);
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let code = match &tools.call {
-        Some(tool) => {
-            let arguments = object(&tools.arguments)?;
-            let called = answer(&guarded, &by_hand, tool, arguments);
-            let (text, is_error) = runtime.block_on(called)?;
-            print(&text, is_error, out)
+    let code = runtime.block_on(async {
+        match &tools.by_hand.call {
+            Some(tool) => {
+                let arguments = object(&tools.by_hand.arguments)?;
+                // A call by hand is answered in the words of the command line.
+                let offloader = limited(&house.offloader, &settings);
+                let (text, is_error) = answer(&guarded, &offloader, tool, arguments).await?;
+                print(&text, is_error, out)
+            }
+            None => serve(&house, &settings, guarded).await,
         }
-        None => {
-            let offloading = match settings.on_overflow {
-                OnOverflow::Reject => None,
-                OnOverflow::Offload => Some(offloading(&house, &settings)?),
-            };
-            let served = runtime.block_on(serve_guarded(guarded, settings.max_tokens, offloading));
-            served
-                .map(|()| 0)
-                .map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))
-        }
-    };
+    });
     // A call that nobody waits for any more must not keep the process.
     runtime.shutdown_background();
     house.tidy(None);
     code
+}
+
+async fn serve(house: &House, settings: &GuardedSettings, guarded: Guarded) -> Result<u8, Failure> {
+    let offloading = match settings.on_overflow {
+        OnOverflow::Reject => None,
+        OnOverflow::Offload => Some(offloading(house, settings)?),
+    };
+    let served = serve_guarded(guarded, settings.max_tokens, offloading).await;
+    served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
+    Ok(0)
 }
 
 /// What was typed is over what is set.
@@ -61,19 +63,22 @@ fn over(mut settings: GuardedSettings, tools: &Tools) -> GuardedSettings {
     if !tools.only.is_empty() {
         settings.tools = Some(tools.only.clone());
     }
-    settings.max_tokens = tools.max_tokens.unwrap_or(settings.max_tokens);
-    settings.on_overflow = tools.on_overflow.unwrap_or(settings.on_overflow);
-    settings.detailed_recovery |= tools.detailed_recovery;
-    if tools.read_only {
+    let Tools {
+        sizes, shell, web, ..
+    } = tools;
+    settings.max_tokens = sizes.max_tokens.unwrap_or(settings.max_tokens);
+    settings.on_overflow = sizes.on_overflow.unwrap_or(settings.on_overflow);
+    settings.detailed_recovery |= sizes.detailed_recovery;
+    if web.read_only {
         settings.writable = Places::All(false);
-    } else if !tools.writable.is_empty() {
-        settings.writable = Places::Some(tools.writable.clone());
+    } else if !web.writable.is_empty() {
+        settings.writable = Places::Some(web.writable.clone());
     }
-    settings.web.allow.extend(tools.allow.iter().cloned());
-    settings.shell.timeout_seconds = tools.timeout.unwrap_or(settings.shell.timeout_seconds);
-    settings.shell.env.extend(tools.env.iter().cloned());
-    settings.shell.sandbox |= tools.sandbox;
-    settings.shell.network &= !tools.no_network;
+    settings.web.allow.extend(web.allow.iter().cloned());
+    settings.shell.timeout_seconds = shell.timeout.unwrap_or(settings.shell.timeout_seconds);
+    settings.shell.env.extend(shell.env.iter().cloned());
+    settings.shell.sandbox |= shell.sandbox;
+    settings.shell.network &= !shell.no_network;
     settings
 }
 
