@@ -126,7 +126,7 @@ impl Told<'_> {
             ),
             (
                 match found.is_named {
-                    true => "Binary (holds NUL bytes), shown as text",
+                    true => "Binary (holds NUL bytes, each counted as a line's end), shown as text",
                     false => "Binary (holds NUL bytes), searched in part only",
                 },
                 found.cut_short.told("file", "files"),
