@@ -21,6 +21,14 @@ use super::beneath;
 /// a larger one is no list of patterns and is not obeyed.
 const LARGEST: u64 = 1 << 20;
 
+/// Bytes of lines with wildcards, for which much is built: ten times what large
+/// projects have. A file with more is not obeyed. Plain names and `*.suffix` cost
+/// little, and lists of data files have many thousands of them.
+const MOST_WILD: usize = 64 << 10;
+
+/// Bytes of a line; no path that the system takes is longer (`PATH_MAX`).
+const LONGEST_LINE: usize = 4096;
+
 /// The ignore files of a directory, and those above it.
 #[derive(Debug)]
 pub(super) struct Ignores {
@@ -97,13 +105,31 @@ fn matcher(lines: &str) -> Gitignore {
     if lines.trim().is_empty() {
         return Gitignore::empty();
     }
-    let mut builder = GitignoreBuilder::new("");
     let lines = lines.strip_prefix('\u{feff}').unwrap_or(lines);
-    for line in lines.lines() {
+    let lines = || lines.lines().filter(|line| line.len() <= LONGEST_LINE);
+    if lines()
+        .filter(|line| is_wild(line))
+        .map(str::len)
+        .sum::<usize>()
+        > MOST_WILD
+    {
+        return Gitignore::empty();
+    }
+    let mut builder = GitignoreBuilder::new("");
+    for line in lines() {
         // What is no pattern is passed over, as git does.
         let _ = builder.add_line(None, line);
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// Whether a line is more than a name or a suffix.
+fn is_wild(line: &str) -> bool {
+    !line.starts_with('#')
+        && line
+            .strip_prefix("*.")
+            .unwrap_or(line)
+            .contains(['*', '?', '['])
 }
 
 impl Ignores {
