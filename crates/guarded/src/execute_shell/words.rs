@@ -5,10 +5,10 @@ use std::time::Duration;
 use signal_hook::low_level::signal_name;
 use spillgate_offload::{Rejection, estimated_tokens};
 
+use super::ShellRules;
 use super::output::Finished;
 use super::protocol::Fate;
 use super::running::Stopped;
-use super::ShellRules;
 use crate::answer::{Body, Refused, Reply};
 use crate::rules::{OnOverflow, Rules};
 
