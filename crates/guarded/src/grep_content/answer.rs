@@ -86,7 +86,9 @@ impl Told<'_> {
             let glob = named(glob);
             passed.push(format!("{} that glob '{glob}' leaves out", found.other));
         }
-        if found.binary > 0 {
+        if found.binary > 0 && found.is_named {
+            text += " It is binary (holds NUL bytes) and was searched as text.";
+        } else if found.binary > 0 {
             passed.push(format!("{} binary", found.binary));
         }
         if found.links > 0 {

@@ -219,6 +219,7 @@ fn binary_files_and_encodings() {
     [Binary (holds NUL bytes), searched in part only: 1 file: late]
     ");
     assert_snapshot!(ask(json!({"pattern": "needle", "path": "binary"})), @"Found 1 matching line in 1 file\nbinary:2:\u{1} needle\n[Binary (holds NUL bytes, each counted as a line's end), shown as text: 1 file: binary]");
+    assert_snapshot!(ask(json!({"pattern": "absent", "path": "binary"})), @"No matches found. 1 file was searched. It is binary (holds NUL bytes) and was searched as text.");
     assert_snapshot!(ask(json!({"pattern": "absent", "glob": "b*"})), @"No matches found. 1 file was searched. Passed by: 4 that glob 'b*' leaves out, 1 binary.");
 }
 
