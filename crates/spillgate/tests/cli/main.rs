@@ -23,6 +23,7 @@ mod gateway_forms;
 mod guarded_shell;
 mod interface;
 mod large;
+mod many_files;
 mod mistakes;
 mod profiles;
 mod provider;
