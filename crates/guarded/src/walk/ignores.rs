@@ -17,12 +17,12 @@ use rustix::fs::{AtFlags, statat};
 
 use super::beneath;
 
-/// Bytes of an ignore file that are read. A hundred times what large projects have;
-/// a larger one is no list of patterns and is not obeyed.
+/// Bytes of an ignore file that are read, and of all from a directory up to the root. A
+/// hundred times what large projects have; what goes beyond is not obeyed.
 const LARGEST: u64 = 1 << 20;
 
-/// Bytes of lines with wildcards, for which much is built: ten times what large
-/// projects have. A file with more is not obeyed. Plain names and `*.suffix` cost
+/// Bytes of the lines with wildcards among them, for which much is built: ten times what
+/// large projects have. Plain names and `*.suffix` cost
 /// little, and lists of data files have many thousands of them.
 const MOST_WILD: usize = 64 << 10;
 
@@ -38,6 +38,14 @@ pub(super) struct Ignores {
     ignore: Gitignore,
     gitignore: Gitignore,
     is_repository: bool,
+    cost: Cost,
+}
+
+/// Bytes of a directory's ignore files and of those above it that are obeyed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cost {
+    all: usize,
+    wild: usize,
 }
 
 /// What ignore files say of a name.
@@ -63,8 +71,9 @@ pub(super) fn ignores(
         false => String::new(),
     };
     git_lines += &lines(folder, c".gitignore");
-    let gitignore = matcher(&git_lines);
-    let ignore = matcher(&lines(folder, c".ignore"));
+    let mut cost = above.map_or(Cost::default(), |above| above.cost);
+    let gitignore = matcher(&git_lines, &mut cost);
+    let ignore = matcher(&lines(folder, c".ignore"), &mut cost);
     let says_nothing = gitignore.is_empty() && ignore.is_empty();
     match above {
         Some(above) if says_nothing && !is_repository => Some(Arc::clone(above)),
@@ -75,6 +84,7 @@ pub(super) fn ignores(
             ignore,
             gitignore,
             is_repository,
+            cost,
         })),
     }
 }
@@ -101,20 +111,25 @@ fn lines(folder: BorrowedFd<'_>, name: &CStr) -> String {
     }
 }
 
-fn matcher(lines: &str) -> Gitignore {
+/// What these lines say, unless they cost too much.
+fn matcher(lines: &str, cost: &mut Cost) -> Gitignore {
     if lines.trim().is_empty() {
         return Gitignore::empty();
     }
     let lines = lines.strip_prefix('\u{feff}').unwrap_or(lines);
     let lines = || lines.lines().filter(|line| line.len() <= LONGEST_LINE);
-    if lines()
-        .filter(|line| is_wild(line))
-        .map(str::len)
-        .sum::<usize>()
-        > MOST_WILD
-    {
+    let with = Cost {
+        all: cost.all + lines().map(str::len).sum::<usize>(),
+        wild: cost.wild
+            + lines()
+                .filter(|line| is_wild(line))
+                .map(str::len)
+                .sum::<usize>(),
+    };
+    if with.all as u64 > LARGEST || with.wild > MOST_WILD {
         return Gitignore::empty();
     }
+    *cost = with;
     let mut builder = GitignoreBuilder::new("");
     for line in lines() {
         // What is no pattern is passed over, as git does.

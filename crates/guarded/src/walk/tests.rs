@@ -120,6 +120,17 @@ fn ignore_files_that_are_large() {
         let files = [("a.log", ""), ("a.rs", ""), (".gitignore", &rules)];
         assert_eq!(names(&files, ""), found, "{rules:.20}");
     }
+    // Those above count, those beside do not.
+    let rules = numbered("*a", 4000, "*b?c") + "*.log\n";
+    let files = [
+        ("a/.gitignore", &rules[..]),
+        ("a/b/.gitignore", &rules.replace("log", "rs")),
+        ("a/b/a.log", ""),
+        ("a/b/a.rs", ""),
+        ("c/.gitignore", &rules),
+        ("c/a.log", ""),
+    ];
+    assert_eq!(names(&files, ""), "a/b/a.rs");
 }
 
 /// Deeper than a path can be told to the system at once.
