@@ -19,6 +19,7 @@ use crate::guarded::Shared;
 use crate::recovery::for_file;
 use crate::rules::Rules;
 use crate::stop::Stop;
+use crate::walk::TIME_LIMIT;
 use crate::workspace::shown;
 use encoding::Encoding;
 use pages::Pages;
@@ -127,6 +128,7 @@ fn answer(shared: &Shared, asked: &Asked, file: &File, stop: &Stop) -> Result<St
         file,
         found: Some(Identity::from(&found)),
         source: &source,
+        time: TIME_LIMIT,
     };
     pages.answer(asked, stop)
 }
@@ -141,7 +143,7 @@ fn sample(file: &File, source: &dyn ByteSource, most: u64) -> io::Result<(Vec<u8
         return Ok((head, is_all));
     }
     let mut all = Vec::new();
-    file.take(most + 1).read_to_end(&mut all)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut all)?;
     Ok((all, true))
 }
 

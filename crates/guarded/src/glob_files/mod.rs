@@ -24,9 +24,9 @@ use crate::recovery::{Asked, for_list};
 use crate::rules::Rules;
 use crate::stop::Stop;
 use crate::walk::{
-    NamePattern, Over, Scope, Skipped, Start, TIME_LIMIT, Watch, shown, start, walk,
+    Base, NamePattern, Over, Scope, Skipped, Start, TIME_LIMIT, Watch, shown, start, walk,
 };
-
+use crate::workspace::{Place, Workspace, shown as named};
 use directories::Directories;
 use newest::Newest;
 use seek::Seeker;
@@ -157,9 +157,13 @@ fn call_within(shared: &Shared, arguments: &Arguments, stop: &Stop, limit: Durat
             newest.total,
             passed + newest.total
         ))),
+        None if newest.total == 0 => {
+            let there = there(&shared.workspace, &base, &query.pattern);
+            Ok(Body::Text(nothing(passed, &walked.skipped, &there)))
+        }
         None => {
             let files = newest.total;
-            let told = told(shared, &query, newest, passed, &walked.skipped);
+            let told = told(shared, &query, newest, &walked.skipped);
             told.map_err(|why| match why {
                 Why::TooMuch(refused) => {
                     let asked = query.asked(base.shown());
@@ -178,20 +182,10 @@ enum Why {
     Other(Refused),
 }
 
-/// The answer. `passed` files do not match.
-fn told(
-    shared: &Shared,
-    query: &Query,
-    newest: Newest,
-    passed: u64,
-    skipped: &Skipped,
-) -> Result<Body, Why> {
+/// The answer, where there is something.
+fn told(shared: &Shared, query: &Query, newest: Newest, skipped: &Skipped) -> Result<Body, Why> {
     let total = newest.total;
-    let notes = skipped.unreadable.told("directory", "directories");
-    let notes = notes.map_or(String::new(), |names| format!("[Not read: {names}]\n"));
-    if total == 0 {
-        return Ok(Body::Text(nothing(passed, skipped, &notes)));
-    }
+    let notes = notes(skipped);
     if !query.is_paged() && total > MOST_FILES {
         let limit = MOST_FILES;
         let rejection = Rejection::FileCount {
@@ -239,13 +233,40 @@ fn too_much(bytes: u64, rules: &Rules) -> Refused {
     ))
 }
 
-/// That there is nothing, and what was not looked at.
-fn nothing(passed: u64, skipped: &Skipped, notes: &str) -> String {
-    let mut text = format!("No files found. {passed} files do not match.");
-    let skipped = skipped.told();
-    if !skipped.is_empty() {
-        text += &format!(" Passed by: {}.", skipped.join(", "));
+/// What may hold files that are not told.
+fn notes(skipped: &Skipped) -> String {
+    let unreadable = skipped.unreadable.told("directory", "directories");
+    unreadable.map_or(String::new(), |names| format!("[Not read: {names}]\n"))
+}
+
+/// What has the pattern for its name, if it is no glob: a directory, or a file that is
+/// passed by.
+fn there(workspace: &Workspace, base: &Base, pattern: &str) -> String {
+    let Ok(below) = std::str::from_utf8(&base.path) else {
+        return String::new();
+    };
+    let name = match pattern.starts_with('/') {
+        true => pattern.to_owned(),
+        false => format!("{below}{pattern}"),
+    };
+    let told = named(name.trim_end_matches('/'));
+    match workspace.place(&name) {
+        Ok(Place::Directory(..)) => {
+            format!(" '{told}' is a directory: path '{told}' and pattern '*' find what is in it.")
+        }
+        Ok(Place::File(..)) => format!(" '{told}' is there, but passed by."),
+        Err(_) => String::new(),
     }
+}
+
+/// That there is nothing, and what was not looked at.
+fn nothing(passed: u64, skipped: &Skipped, there: &str) -> String {
+    let mut text = format!("No files found. {passed} files do not match.{there}");
+    let passed_by = skipped.told();
+    if !passed_by.is_empty() {
+        text += &format!(" Passed by: {}.", passed_by.join(", "));
+    }
+    let notes = notes(skipped);
     if !notes.is_empty() {
         text.push('\n');
         text += notes.trim_end();

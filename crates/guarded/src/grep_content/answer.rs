@@ -108,7 +108,9 @@ impl Told<'_> {
             let glob = named(glob);
             passed.push(format!("{} that glob '{glob}' leaves out", found.other));
         }
-        if found.binary > 0 {
+        if found.binary > 0 && found.is_named {
+            text += " It is binary (holds NUL bytes) and was searched as text.";
+        } else if found.binary > 0 {
             passed.push(format!("{} binary", found.binary));
         }
         if found.links > 0 {
@@ -148,7 +150,7 @@ impl Told<'_> {
             ),
             (
                 match found.is_named {
-                    true => "Binary (holds NUL bytes), shown as text",
+                    true => "Binary (holds NUL bytes, each counted as a line's end), shown as text",
                     false => "Binary (holds NUL bytes), searched in part only",
                 },
                 found.cut_short.told("file", "files"),
