@@ -75,8 +75,7 @@ impl Guarded {
 
     /// Whether a tool is one of those that the rules allow.
     fn has(&self, name: &str) -> bool {
-        let only = &self.shared.rules.only;
-        TOOLS.contains(&name) && (only.is_empty() || only.iter().any(|one| one == name))
+        TOOLS.contains(&name) && self.shared.rules.allows(name)
     }
 
     /// Answers a call. Dropping the future stops what it does: a command with all that

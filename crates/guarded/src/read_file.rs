@@ -16,8 +16,10 @@ use spillgate_measure::{SAMPLE_BYTES, Sample};
 use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
+use crate::recovery::for_file;
 use crate::rules::Rules;
 use crate::stop::Stop;
+use crate::walk::TIME_LIMIT;
 use crate::workspace::shown;
 use encoding::Encoding;
 use pages::Pages;
@@ -92,8 +94,27 @@ pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Stop) -> Reply
     let asked = Asked::of(arguments)?;
     let file = shared.workspace.file(&asked.name).map_err(Refused::new)?;
     let text = answer(shared, &asked, &file, stop);
-    text.map(Body::Text)
-        .map_err(|why| why.refused(&shown(&asked.name), &shared.rules))
+    text.map(Body::Text).map_err(|why| {
+        let block = match why {
+            Why::Large { .. } => block(shared, &asked.name, &file),
+            _ => String::new(),
+        };
+        why.refused(&shown(&asked.name), &shared.rules).with(&block)
+    })
+}
+
+/// What a refusal of a file that is too large ends with, where that is asked for.
+fn block(shared: &Shared, name: &str, file: &File) -> String {
+    if !shared.rules.detailed_recovery {
+        return String::new();
+    }
+    let relative = shared.workspace.relative(name).ok();
+    let relative = relative.and_then(|path| path.into_os_string().into_string().ok());
+    // Lines are known of what has been paged through.
+    let found = file.metadata().ok().map(|found| Identity::from(&found));
+    let grid = found.and_then(|found| shared.workspace.lines().get(&found));
+    let lines = grid.map(|grid| grid.lines());
+    for_file(shared, relative.as_deref().unwrap_or(name), file, lines)
 }
 
 fn answer(shared: &Shared, asked: &Asked, file: &File, stop: &Stop) -> Result<String, Why> {
@@ -107,6 +128,7 @@ fn answer(shared: &Shared, asked: &Asked, file: &File, stop: &Stop) -> Result<St
         file,
         found: Some(Identity::from(&found)),
         source: &source,
+        time: TIME_LIMIT,
     };
     pages.answer(asked, stop)
 }
@@ -121,7 +143,7 @@ fn sample(file: &File, source: &dyn ByteSource, most: u64) -> io::Result<(Vec<u8
         return Ok((head, is_all));
     }
     let mut all = Vec::new();
-    file.take(most + 1).read_to_end(&mut all)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut all)?;
     Ok((all, true))
 }
 

@@ -6,24 +6,29 @@
 //! and nothing where the rules do not ask for it.
 
 mod calls;
+mod most;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, LazyLock};
 
-use serde_json::json;
+use encoding_rs::{Encoding, UTF_8};
+use serde_json::{Value, json};
 use spillgate_artifact::{ContentKind, TokenBudget};
 use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{RECOVERY_TOKENS, Recovery, Structure, call, grouped};
+use tokio::task::spawn_blocking;
 
 use crate::guarded::Shared;
+use crate::walk::shown;
 use calls::{File as FileCalls, first_pattern};
+pub(crate) use most::Most;
 
 /// Bytes of a file or an output that are looked at.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// Files or directories that a list names.
-const TOP: usize = 10;
+pub(crate) const TOP: usize = 10;
 
 /// Loaded at the first block only.
 static COUNTER: LazyLock<Arc<dyn TokenCounter>> = LazyLock::new(|| Tokenizer::default().counter());
@@ -41,8 +46,9 @@ pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u
         usize::try_from(size).unwrap_or(MOST_BYTES).min(MOST_BYTES),
     );
     let is_whole = text.len() as u64 >= size;
+    let text = as_read(text);
     let in_sample = count_lines(&text);
-    let longest = text.split(|&byte| byte == b'\n').map(<[u8]>::len).max();
+    let longest = longest(&text);
     let known = lines.or(is_whole.then_some(in_sample));
     let bytes = format!("{} bytes", grouped(size));
     let figures = match known {
@@ -57,7 +63,7 @@ pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u
     let calls = FileCalls {
         name,
         lines: known,
-        longest: longest.unwrap_or(0) as u64,
+        longest,
         rules: &shared.rules,
     };
     let recovery = Recovery::new("File", name, &figures);
@@ -66,87 +72,144 @@ pub(crate) fn for_file(shared: &Shared, name: &str, file: &File, lines: Option<u
     })
 }
 
-/// A command's output that was refused: its figures as they were counted, and the
-/// beginning of it, of which [`MOST_BYTES`] are looked at.
-pub(crate) fn for_command(
-    shared: &Shared,
-    command: &str,
-    bytes: u64,
-    lines: u64,
-    head: &[u8],
-) -> String {
+/// A command's output that was refused.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printed<'a> {
+    pub(crate) bytes: u64,
+    pub(crate) lines: u64,
+    /// Its beginning, of which [`MOST_BYTES`] are looked at.
+    pub(crate) head: &'a [u8],
+    /// Whether the command ended by itself.
+    pub(crate) has_ended: bool,
+}
+
+/// A command of which so much was printed.
+pub(crate) fn for_command(shared: &Shared, command: &str, printed: &Printed<'_>) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
     }
+    let Printed { bytes, lines, .. } = *printed;
     let figures = [counted(lines, "line"), format!("{} bytes", grouped(bytes))];
-    let text = head[..head.len().min(MOST_BYTES)].to_vec();
+    let text = printed.head[..printed.head.len().min(MOST_BYTES)].to_vec();
     let is_whole = text.len() as u64 >= bytes;
+    let calls = calls::of_command(command, longest(&text), printed.has_ended, &shared.rules);
     let recovery = Recovery::new("Command", command, &figures);
     with_structure(shared, recovery, text, is_whole, |_, recovery| {
-        calls::of_command(command)
-            .into_iter()
-            .fold(recovery, Recovery::command)
+        calls.into_iter().fold(recovery, Recovery::command)
     })
 }
 
-/// A search that was refused: what was asked for, what was found, and the files with
-/// the most matches, most first.
+/// Something with a name from the root, and how much is in it.
+pub(crate) type Counted = (Vec<u8>, u64);
+
+/// A search that was refused.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked<'a> {
+    pub(crate) pattern: &'a str,
+    /// Where, from the root.
+    pub(crate) path: String,
+    /// What of it is told, where that is not the usual: `count`.
+    pub(crate) mode: Option<&'static str>,
+    /// What else it is the same search by: `hidden`.
+    pub(crate) more: Vec<(&'static str, Value)>,
+}
+
+impl Asked<'_> {
+    /// The same with other members.
+    fn again(&self, tool: &str, path: &str, other: Vec<(&'static str, Value)>) -> String {
+        let same = [("pattern", json!(self.pattern)), ("path", json!(path))];
+        let all = same.into_iter().chain(self.more.clone()).chain(other);
+        call(tool, &all.collect::<Vec<_>>())
+    }
+}
+
+/// A search that was refused: how many matches there are, if that is known, in how
+/// many files, and the files with the most of them, most first.
 pub(crate) fn for_search(
     shared: &Shared,
-    pattern: &str,
-    path: &str,
-    (matches, files): (u64, u64),
-    top: &[(String, u64)],
+    asked: &Asked<'_>,
+    (matches, files): (Option<u64>, u64),
+    top: &[Counted],
 ) -> String {
+    let rules = &shared.rules;
+    if !rules.detailed_recovery {
+        return String::new();
+    }
+    let of_matches = matches.map(|matches| noun(matches, "match", "matches"));
+    let figures: Vec<_> = of_matches
+        .into_iter()
+        .chain([counted(files, "file")])
+        .collect();
+    let entries = told(top, |count| noun(count, "match", "matches"));
+    let mut recovery = Recovery::new("Search", asked.pattern, &figures).entries(entries);
+    let (rows, names) = (calls::rows(rules), calls::names(rules));
+    let page = |most: u64, there: u64| (there > most).then(|| ("max_results", json!(most)));
+    if let Some((file, count)) = other(top, &asked.path) {
+        let part = page(rows, count).into_iter().collect();
+        recovery = recovery.command(asked.again("grep_content", file, part));
+    }
+    if asked.mode.is_none() && files > 1 {
+        let mut by_file = vec![("mode", json!("count"))];
+        by_file.extend(page(names, files));
+        recovery = recovery.command(asked.again("grep_content", &asked.path, by_file));
+    }
+    let most = if asked.mode.is_none() { rows } else { names };
+    let mut part: Vec<_> = asked
+        .mode
+        .map(|mode| ("mode", json!(mode)))
+        .into_iter()
+        .collect();
+    part.push(("max_results", json!(most)));
+    let first = asked.again("grep_content", &asked.path, part);
+    render(shared, &recovery.command((most > 0).then_some(first)))
+}
+
+/// A list of files that was refused: how many there are, and the directories with the
+/// most of them, most first.
+pub(crate) fn for_list(shared: &Shared, asked: &Asked<'_>, files: u64, top: &[Counted]) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
     }
-    let figures = [format!("{matches} matches"), counted(files, "file")];
-    let entries = top.iter().take(TOP);
-    let entries = entries.map(|(file, count)| format!("{file} ({count} matches)"));
-    let mut recovery = Recovery::new("Search", pattern, &figures).entries(entries);
-    let pattern = ("pattern", json!(pattern));
-    let mut asked = vec![
-        vec![("path", json!(path)), ("mode", json!("count"))],
-        vec![("path", json!(path)), ("max_results", json!(50))],
-    ];
-    if let Some((file, _)) = top.iter().find(|(file, _)| file != path) {
-        asked.insert(0, vec![("path", json!(file))]);
+    let figures = [counted(files, "file")];
+    let entries = told(top, |count| counted(count, "file"));
+    let mut recovery = Recovery::new("Pattern", asked.pattern, &figures).entries(entries);
+    let names = calls::names(&shared.rules);
+    // With a directory in it, a pattern means other files elsewhere.
+    let page = ("max_results", json!(names));
+    if !asked.pattern.contains('/')
+        && let Some((directory, count)) = other(top, &asked.path)
+    {
+        let part = (count > names).then(|| page.clone());
+        let part = part.into_iter().collect();
+        recovery = recovery.command(asked.again("glob_files", directory, part));
     }
-    for more in asked {
-        let arguments: Vec<_> = [pattern.clone()].into_iter().chain(more).collect();
-        recovery = recovery.command(call("grep_content", &arguments));
-    }
-    render(shared, &recovery)
+    let first = asked.again("glob_files", &asked.path, vec![page]);
+    render(shared, &recovery.command((names > 0).then_some(first)))
 }
 
-/// A list of files that was refused: the pattern, how many there are, and the
-/// directories with the most of them, most first.
-pub(crate) fn for_list(
-    shared: &Shared,
-    pattern: &str,
-    path: &str,
-    files: u64,
-    top: &[(String, u64)],
-) -> String {
-    if !shared.rules.detailed_recovery {
-        return String::new();
-    }
-    let entries = top.iter().take(TOP);
-    let entries = entries.map(|(directory, count)| format!("{directory} ({count} files)"));
-    let mut recovery =
-        Recovery::new("Pattern", pattern, &[format!("{files} files")]).entries(entries);
-    let pattern = ("pattern", json!(pattern));
-    if let Some((directory, _)) = top.iter().find(|(directory, _)| directory != path) {
-        let arguments = [pattern.clone(), ("path", json!(directory))];
-        recovery = recovery.command(call("glob_files", &arguments));
-    }
-    let arguments = [pattern, ("path", json!(path)), ("max_results", json!(100))];
-    render(shared, &recovery.command(call("glob_files", &arguments)))
+/// The first of them that can be asked for by its name and is not what was asked for.
+fn other<'t>(top: &'t [Counted], path: &str) -> Option<(&'t str, u64)> {
+    let mut named = top.iter().filter_map(|(name, count)| {
+        let name = std::str::from_utf8(name).ok()?;
+        Some((name, *count))
+    });
+    named.find(|(name, _)| !name.is_empty() && *name != path)
 }
 
-/// A page of the web that was refused, as the text that would have been told.
-pub(crate) fn for_page(shared: &Shared, url: &str, text: &str) -> String {
+/// Each of them on a line.
+fn told(top: &[Counted], count: impl Fn(u64) -> String) -> impl Iterator<Item = String> {
+    let told = top.iter().take(TOP).map(move |(name, there)| {
+        let name = match name.as_slice() {
+            b"" => ".".to_owned(),
+            name => shown(name),
+        };
+        format!("{name} ({})", count(*there))
+    });
+    told.collect::<Vec<_>>().into_iter()
+}
+
+/// A page of the web that was refused, as text; `is_raw` if as it is.
+pub(crate) fn for_page(shared: &Shared, url: &str, text: &str, is_raw: bool) -> String {
     if !shared.rules.detailed_recovery {
         return String::new();
     }
@@ -160,13 +223,29 @@ pub(crate) fn for_page(shared: &Shared, url: &str, text: &str) -> String {
         recovery,
         sample,
         is_whole,
-        |structure, recovery| match calls::saved_to(&shared.rules) {
-            Some(file) => calls::of_page(url, &file, first_pattern(structure))
+        |structure, recovery| match calls::saved_to(shared) {
+            Some(file) => calls::of_page(shared, (url, is_raw), &file, first_pattern(structure))
                 .into_iter()
                 .fold(recovery, Recovery::command),
             None => recovery,
         },
     )
+}
+
+/// A block made on a thread for what takes a moment; nothing where the rules do not ask
+/// for one.
+pub(crate) async fn apart(
+    shared: &Arc<Shared>,
+    block: impl FnOnce(&Shared) -> String + Send + 'static,
+) -> String {
+    if !shared.rules.detailed_recovery {
+        return String::new();
+    }
+    let shared = Arc::clone(shared);
+    // A refusal without it is one, too.
+    spawn_blocking(move || block(&shared))
+        .await
+        .unwrap_or_default()
 }
 
 /// The block with what is in `text`, and with the calls that follow from it.
@@ -177,12 +256,13 @@ fn with_structure(
     is_whole: bool,
     calls: impl FnOnce(&Structure, Recovery) -> Recovery,
 ) -> String {
+    let seen = text.len();
     let structure = Structure::of_text(text, is_whole).unwrap_or(Structure {
         kind: ContentKind::Text,
         entries: Vec::new(),
         more: 0,
     });
-    let of = (!is_whole).then(|| format!(" of the first {} MiB", MOST_BYTES >> 20));
+    let of = (!is_whole).then(|| format!(" of the first {}", size(seen)));
     render(
         shared,
         &calls(&structure, recovery.structure(&structure, of.as_deref())),
@@ -209,15 +289,49 @@ fn beginning(file: &File, most: usize) -> Vec<u8> {
     text
 }
 
+/// UTF-16 as `read_file` gives it.
+fn as_read(text: Vec<u8>) -> Vec<u8> {
+    match Encoding::for_bom(&text) {
+        Some((encoding, _)) if encoding != UTF_8 => {
+            let (decoded, _) = encoding.decode_with_bom_removal(&text);
+            decoded.into_owned().into_bytes()
+        }
+        _ => text,
+    }
+}
+
 /// Lines, the last one without an end as well.
 fn count_lines(text: &[u8]) -> u64 {
     let ends = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
     ends + u64::from(text.last().is_some_and(|&last| last != b'\n'))
 }
 
+/// Bytes that the longest line may have as it is told: what is no UTF-8 becomes longer.
+fn longest(text: &[u8]) -> u64 {
+    let lines = text.split(|&byte| byte == b'\n');
+    let longest = lines.map(<[u8]>::len).max().unwrap_or(0) as u64;
+    let is_cut = |error: std::str::Utf8Error| error.error_len().is_none();
+    match std::str::from_utf8(text).map_or_else(is_cut, |_| true) {
+        true => longest,
+        false => longest * 3,
+    }
+}
+
 fn counted(count: u64, unit: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {unit}{plural}")
+    noun(count, unit, &format!("{unit}s"))
+}
+
+fn noun(count: u64, one: &str, many: &str) -> String {
+    let noun = if count == 1 { one } else { many };
+    format!("{count} {noun}")
+}
+
+/// So many bytes, in the unit that makes a whole number of them.
+fn size(bytes: usize) -> String {
+    match bytes {
+        bytes if bytes >= 1 << 20 => format!("{} MiB", bytes >> 20),
+        bytes => format!("{} KiB", bytes.div_ceil(1 << 10)),
+    }
 }
 
 fn chars(text: &[u8]) -> String {

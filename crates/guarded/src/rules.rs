@@ -48,6 +48,18 @@ impl Default for Rules {
     }
 }
 
+impl Rules {
+    /// Whether a tool is one of those that may be used.
+    pub(crate) fn allows(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|one| one == name)
+    }
+
+    /// Whether `execute_shell` can be advised.
+    pub(crate) fn has_shell(&self) -> bool {
+        self.shell.is_some() && self.allows("execute_shell")
+    }
+}
+
 /// What becomes of an output that is too much. Files, lists of them and matches are
 /// refused always: they are still where they were, and a smaller question is cheap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

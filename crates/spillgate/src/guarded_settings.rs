@@ -159,6 +159,7 @@ impl WebSettings {
         FetchSettings {
             timeout: Duration::from_secs(self.timeout_seconds),
             allowed: self.allow.clone(),
+            robots: self.robots,
             ..FetchSettings::default()
         }
     }

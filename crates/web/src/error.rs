@@ -110,6 +110,26 @@ pub enum FetchError {
         /// The encoding.
         encoding: &'static str,
     },
+    /// The server's: its `robots.txt` asks programs to leave the page alone.
+    #[error(
+        "{host} does not want programs to fetch this page: its robots.txt says so. \
+         Use another source; a person can open the page, or switch this check off in the configuration."
+    )]
+    Robots {
+        /// The host.
+        host: String,
+    },
+    /// The server's: it has rules, maybe, and nobody can know them.
+    #[error(
+        "The robots.txt of {host}, which says what programs may fetch there, cannot be had: {why}. \
+         Nothing is fetched from there without it; try it later, or use another source."
+    )]
+    NoRobots {
+        /// The host.
+        host: String,
+        /// Why not.
+        why: String,
+    },
     /// Ours: no client could be made.
     #[error("No page can be fetched here: {0}. This is for whoever set up Spillgate.")]
     Us(String),

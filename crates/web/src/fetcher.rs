@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::address::{checked, parsed};
 use crate::client::{builder, cause, caused_by};
 use crate::resolver::{NoSuchName, OnlyPrivate, Resolver};
+use crate::robots::{self, Robots};
 use crate::{FetchError, Opened};
 
 /// What holds for every page.
@@ -33,6 +34,9 @@ pub struct FetchSettings {
     /// `host:port` that are asked although they are not of the public internet: servers
     /// under development. The port is always there, `example.local:80`.
     pub allowed: Vec<String>,
+    /// Whether `robots.txt` is obeyed (RFC 9309). Not by default: who asks for a page is
+    /// mostly a person, by way of a model.
+    pub robots: bool,
     /// Names with their addresses, looked up before the system is asked. Addresses that
     /// are not of the public internet are refused here as anywhere.
     pub names: BTreeMap<String, Vec<IpAddr>>,
@@ -48,6 +52,7 @@ impl Default for FetchSettings {
             most_file_bytes: 100 << 20,
             most_redirects: 5,
             allowed: Vec::new(),
+            robots: false,
             names: BTreeMap::new(),
         }
     }
@@ -62,6 +67,7 @@ pub struct Fetcher(Arc<Inner>);
 struct Inner {
     settings: FetchSettings,
     clients: OnceLock<Result<Clients, String>>,
+    robots: Robots,
 }
 
 /// Two clients, so that no connection and no name that was allowed once serves what is
@@ -117,6 +123,7 @@ impl Fetcher {
         Self(Arc::new(Inner {
             settings,
             clients: OnceLock::new(),
+            robots: Robots::default(),
         }))
     }
 
@@ -144,7 +151,18 @@ impl Fetcher {
             after,
             most: settings.longest_timeout,
         };
-        let mut url = parsed(url)?;
+        self.follow(parsed(url)?, patience, settings.robots).await
+    }
+
+    /// Asks for `url` and follows redirects; with the rules of each server asked, or
+    /// without them.
+    async fn follow(
+        &self,
+        mut url: Url,
+        patience: Patience,
+        with_robots: bool,
+    ) -> Result<Opened, FetchError> {
+        let settings = &self.0.settings;
         let first = host(&url);
         let mut from: Option<String> = None;
         for _ in 0..=settings.most_redirects {
@@ -156,9 +174,16 @@ impl Fetcher {
                 },
             };
             let is_allowed = checked(&url, &settings.allowed).map_err(behind)?;
-            let asked = self.ask(&url, is_allowed, patience).await;
+            let asked = match with_robots {
+                true => self.obey(&url, patience).await,
+                false => Ok(()),
+            };
+            let asked = match asked {
+                Ok(()) => self.ask(&url, is_allowed, patience).await,
+                Err(error) => Err(error),
+            };
             let response = asked.map_err(|error| match error {
-                FetchError::Private { .. } => behind(error),
+                FetchError::Private { .. } | FetchError::Robots { .. } => behind(error),
                 error => error,
             })?;
             match redirected(&url, &response)? {
@@ -173,6 +198,70 @@ impl Fetcher {
             host: first,
             most: settings.most_redirects,
         })
+    }
+
+    /// Whether the rules of its server allow a page.
+    async fn obey(&self, page: &Url, patience: Patience) -> Result<(), FetchError> {
+        let host = host(page);
+        let origin = page.origin().ascii_serialization();
+        let known = self.0.robots.known(&origin);
+        let rules = if let Some(rules) = known {
+            rules
+        } else {
+            let rules = self.rules(page, patience).await?;
+            self.0.robots.keep(origin, Arc::clone(&rules));
+            rules
+        };
+        match robots::allows(rules, page).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(FetchError::Robots { host }),
+            Err(why) => Err(FetchError::NoRobots {
+                host,
+                why: why.to_owned(),
+            }),
+        }
+    }
+
+    /// The rules of a page's server. One that has none allows all; one that cannot say
+    /// allows nothing (RFC 9309, 2.3.1).
+    async fn rules(&self, page: &Url, patience: Patience) -> Result<robots::Text, FetchError> {
+        let host = host(page);
+        let unknown = |why: String| FetchError::NoRobots {
+            host: host.clone(),
+            why,
+        };
+        let soon = Patience {
+            deadline: patience.deadline.min(Instant::now() + robots::PATIENCE),
+            after: patience.after.min(robots::PATIENCE),
+            ..patience
+        };
+        let opened = Box::pin(self.follow(robots::place(page), soon, false)).await;
+        let mut opened = match opened {
+            Ok(opened) => opened,
+            Err(FetchError::Redirects { .. }) => return Ok(robots::text(Vec::new())),
+            // So would be the page's.
+            Err(
+                error @ (FetchError::Private { .. } | FetchError::Name { .. } | FetchError::Us(_)),
+            ) => return Err(error),
+            Err(error) => return Err(unknown(short(&error))),
+        };
+        match opened.status() {
+            200..300 => {}
+            400..500 => return Ok(robots::text(Vec::new())),
+            _ => return Err(unknown(format!("HTTP {}", opened.status_text()))),
+        }
+        let mut text = Vec::new();
+        while text.len() <= robots::MOST_BYTES {
+            match opened
+                .next()
+                .await
+                .map_err(|error| unknown(short(&error)))?
+            {
+                Some(bytes) => text.extend(bytes),
+                None => break,
+            }
+        }
+        Ok(robots::text(text))
     }
 
     async fn ask(
@@ -203,6 +292,13 @@ impl Fetcher {
         let response = response.map_err(|_| patience.late(&host))?;
         response.map_err(|error| told(host, &error, patience))
     }
+}
+
+/// What happened, without what to do: it is said of another URL.
+fn short(error: &FetchError) -> String {
+    let text = error.to_string();
+    let end = text.find(". ").unwrap_or(text.trim_end_matches('.').len());
+    text[..end].to_owned()
 }
 
 /// A URL's host, as errors name it. Its path may have secrets in it.

@@ -15,6 +15,7 @@ mod line;
 mod opened;
 mod provider;
 mod resolver;
+mod robots;
 
 pub use address::{forbidden_address, forbidden_host};
 pub use content::{Kind, Readable, readable};

@@ -42,6 +42,7 @@ use self::words::{Ending, Ran};
 use crate::answer::{Refused, Reply};
 use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
+use crate::recovery::{Printed, apart, for_command};
 use crate::rules::{OnOverflow, Rules, ShellRules};
 
 /// How long processes may take to end when they are asked to; then they are killed.
@@ -105,7 +106,7 @@ pub(crate) fn definition(rules: &Rules, shell: &ShellRules) -> Definition {
     }
 }
 
-pub(crate) async fn call(shared: &Shared, arguments: &Arguments) -> Reply {
+pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     let rules = &shared.rules;
     let Some(shell) = &rules.shell else {
         return Err(Refused::new(
@@ -116,7 +117,30 @@ pub(crate) async fn call(shared: &Shared, arguments: &Arguments) -> Reply {
     let request = request(shared, shell, &asked)?;
     shared.commands.keep(None);
     let ran = run(shared, shell, &request, asked).await?;
-    words::reply(ran, rules, shell)
+    let block = block(shared, request.command, &ran).await;
+    words::reply(ran, &block, rules, shell)
+}
+
+/// What a refusal ends with, if there may be one for too much.
+async fn block(shared: &Arc<Shared>, command: String, ran: &Ran) -> String {
+    let bytes = ran.output.bytes;
+    let is_refused = shared.rules.on_overflow == OnOverflow::Reject
+        && shared.rules.exceeds(bytes + words::NOTES);
+    let Some(head) = ran.output.head.as_ref().filter(|_| is_refused) else {
+        return String::new();
+    };
+    let (lines, head) = (head.lines, head.text.clone());
+    let has_ended = matches!(ran.ending, Ending::Ended(_));
+    apart(shared, move |shared| {
+        let printed = Printed {
+            bytes,
+            lines,
+            head: &head,
+            has_ended,
+        };
+        for_command(shared, &command, &printed)
+    })
+    .await
 }
 
 fn request(shared: &Shared, shell: &ShellRules, asked: &Asked) -> Result<Request, Refused> {
@@ -205,7 +229,11 @@ fn output(rules: &Rules, shell: &ShellRules) -> Output {
         OnOverflow::Reject => None,
         OnOverflow::Offload => Some(shell.temp_dir.as_path()),
     };
-    Output::new(rules.most_bytes(), spool)
+    let output = Output::new(rules.most_bytes(), spool);
+    match rules.detailed_recovery {
+        true => output.with_head(),
+        false => output,
+    }
 }
 
 fn finished(output: &Counted) -> Finished {

@@ -10,6 +10,9 @@ use tempfile::SpooledTempFile;
 /// Bytes of a spooled output that stay in memory.
 const IN_MEMORY: usize = 1 << 20;
 
+/// Bytes of an output's beginning that are kept where they are looked at.
+const HEAD_BYTES: usize = 64 << 10;
+
 /// What a command prints, counted while it comes. As text it is kept up to a limit; as
 /// it came it is kept whole, where that is wanted.
 pub(crate) struct Output {
@@ -25,11 +28,37 @@ struct Text {
     kept: Vec<u8>,
     bytes: u64,
     most: u64,
+    head: Option<Head>,
+}
+
+/// What is known of an output that was not kept: how many lines it has, and its
+/// beginning.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    pub(crate) lines: u64,
+    /// At most [`HEAD_BYTES`].
+    pub(crate) text: Vec<u8>,
+    /// Whether the last line has no end yet.
+    is_open: bool,
+}
+
+impl Head {
+    fn take(&mut self, bytes: &[u8]) {
+        let Some(&last) = bytes.last() else { return };
+        let ends = memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.lines += ends + u64::from(last != b'\n') - u64::from(self.is_open);
+        self.is_open = last != b'\n';
+        let room = HEAD_BYTES.saturating_sub(self.text.len()).min(bytes.len());
+        self.text.extend_from_slice(&bytes[..room]);
+    }
 }
 
 impl ViewSink for Text {
     fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
+        if let Some(head) = &mut self.head {
+            head.take(bytes);
+        }
         match self.bytes <= self.most {
             true => self.kept.extend_from_slice(bytes),
             // There is never a part: from here on it is only counted.
@@ -59,10 +88,17 @@ impl Output {
                 kept: Vec::new(),
                 bytes: 0,
                 most,
+                head: None,
             },
             printed: 0,
             whole: spool.map(|spool| Ok(tempfile::spooled_tempfile_in(IN_MEMORY, spool))),
         }
+    }
+
+    /// With its lines counted and its beginning kept.
+    pub(crate) fn with_head(mut self) -> Self {
+        self.text.head = Some(Head::default());
+        self
     }
 
     /// Takes what comes next. If it cannot be kept, it is counted nevertheless.
@@ -93,6 +129,7 @@ impl Output {
         Finished {
             bytes: self.text.bytes,
             text: fits.then(text),
+            head: self.text.head,
             whole: self.whole,
         }
     }
@@ -105,6 +142,8 @@ pub(crate) struct Finished {
     pub(crate) bytes: u64,
     /// The text, unless it is too much.
     pub(crate) text: Option<String>,
+    /// What is known of it, where that was asked for.
+    pub(crate) head: Option<Head>,
     whole: Option<io::Result<SpooledTempFile>>,
 }
 
@@ -154,6 +193,28 @@ mod tests {
             let (got, counted, whole) = fed(raw, 1, most);
             assert_eq!((got.as_deref(), counted), (text, bytes), "{raw:?}");
             assert_eq!(whole, raw);
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_and_the_beginning_is_kept() {
+        let long = b"\n".repeat(HEAD_BYTES + 5);
+        let cases: [(&[u8], u64); 6] = [
+            (b"", 0),
+            (b"\n", 1),
+            (b"a\nb", 2),
+            (b"a\n\nb\n", 3),
+            (b"1%\r2%\r100%\n", 1),
+            (&long, HEAD_BYTES as u64 + 5),
+        ];
+        for (raw, lines) in cases {
+            for step in [1, 3, HEAD_BYTES] {
+                let mut output = Output::new(4, None).with_head();
+                raw.chunks(step).for_each(|part| output.feed(part));
+                let head = output.finish().head.unwrap();
+                assert_eq!(head.lines, lines, "{step}");
+                assert!(head.text.len() <= HEAD_BYTES);
+            }
         }
     }
 

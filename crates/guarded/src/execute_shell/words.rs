@@ -45,13 +45,16 @@ pub(crate) enum Ending {
     },
 }
 
-/// The reply to a call.
-pub(crate) fn reply(ran: Ran, rules: &Rules, shell: &ShellRules) -> Reply {
+/// More bytes than are told beside an output: how it ended, what of the timeout.
+pub(crate) const NOTES: u64 = 1000;
+
+/// The reply to a call. `block` stands behind what is refused because it is too much.
+pub(crate) fn reply(ran: Ran, block: &str, rules: &Rules, shell: &ShellRules) -> Reply {
     match ran.ending {
         Ending::Ended(fate) => {
             let is_silent = ran.output.bytes == 0;
             let notes = [note_of(fate, is_silent), ran.note.clone()];
-            ended(ran.output, &joined(notes), rules)
+            ended(ran.output, &joined(notes), block, rules)
         }
         Ending::TimedOut {
             after,
@@ -64,19 +67,19 @@ pub(crate) fn reply(ran: Ran, rules: &Rules, shell: &ShellRules) -> Reply {
                 stopped_words(stopped),
                 held_words(fate)
             );
-            timed_out(ran, &what, after, rules, shell)
+            timed_out(ran, (&what, block), after, rules, shell)
         }
         Ending::TooMuch { most, stopped } => {
             let what = format!(
                 "The command had printed more than {most} bytes{}.",
                 stopped_words(stopped)
             );
-            too_much(ran.output, &what, ran.note.as_deref(), rules)
+            too_much(ran.output, (&what, block), ran.note.as_deref(), rules)
         }
     }
 }
 
-fn ended(output: Finished, notes: &str, rules: &Rules) -> Reply {
+fn ended(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply {
     let is_blank = |text: &&String| !text.trim().is_empty();
     let text = match &output.text {
         Some(text) => match (Some(text).filter(is_blank), notes) {
@@ -88,20 +91,22 @@ fn ended(output: Finished, notes: &str, rules: &Rules) -> Reply {
             (Some(text), "") => text.clone(),
             (Some(text), notes) => format!("{}\n{notes}", text.trim_end_matches('\n')),
         },
-        None => return overflow(output, notes, rules),
+        None => return overflow(output, notes, block, rules),
     };
     match rules.exceeds(text.len() as u64) {
-        true => overflow(output, notes, rules),
+        true => overflow(output, notes, block, rules),
         false => Ok(Body::Text(text)),
     }
 }
 
 /// The output is more than a model may be given.
-fn overflow(output: Finished, notes: &str, rules: &Rules) -> Reply {
+fn overflow(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply {
     let bytes = output.bytes + notes.len() as u64;
     let tokens = estimated_tokens(bytes);
     if rules.on_overflow == OnOverflow::Reject {
-        return Err(Refused::from(Rejection::Command { tokens }).with(notes));
+        return Err(Refused::from(Rejection::Command { tokens })
+            .with(notes)
+            .with(block));
     }
     match output.whole() {
         Some(Ok(whole)) => Ok(Body::Oversized(Oversized {
@@ -124,7 +129,13 @@ fn overflow(output: Finished, notes: &str, rules: &Rules) -> Reply {
     }
 }
 
-fn timed_out(ran: Ran, what: &str, after: Duration, rules: &Rules, shell: &ShellRules) -> Reply {
+fn timed_out(
+    ran: Ran,
+    (what, block): (&str, &str),
+    after: Duration,
+    rules: &Rules,
+    shell: &ShellRules,
+) -> Reply {
     let most = shell.longest();
     let more = match after < most {
         true => format!("Please set timeout to more (up to {}), or", most.as_secs()),
@@ -150,13 +161,19 @@ fn timed_out(ran: Ran, what: &str, after: Duration, rules: &Rules, shell: &Shell
     {
         return Ok(failed(whole, &refused));
     }
-    Err(refused.with(&format!(
+    let too_much = format!(
         "Its output until then (~{} tokens) is too much to be shown.",
         estimated_tokens(bytes)
-    )))
+    );
+    Err(refused.with(&too_much).with(block))
 }
 
-fn too_much(output: Finished, what: &str, note: Option<&str>, rules: &Rules) -> Reply {
+fn too_much(
+    output: Finished,
+    (what, block): (&str, &str),
+    note: Option<&str>,
+    rules: &Rules,
+) -> Reply {
     let tokens = estimated_tokens(output.bytes);
     if rules.on_overflow == OnOverflow::Offload
         && let Some(Ok(whole)) = output.whole()
@@ -165,7 +182,9 @@ fn too_much(output: Finished, what: &str, note: Option<&str>, rules: &Rules) -> 
         return Ok(failed(whole, &refused.with(note.unwrap_or_default())));
     }
     let notes = joined([Some(format!("[{what}]")), note.map(ToOwned::to_owned)]);
-    Err(Refused::from(Rejection::Command { tokens }).with(&notes))
+    Err(Refused::from(Rejection::Command { tokens })
+        .with(&notes)
+        .with(block))
 }
 
 /// All that a command printed that was stopped.

@@ -4,6 +4,7 @@
 //! Only as many names are kept as the answer may have; all are counted. Directories are
 //! not listed; a link is if it leads to a file inside, and has that file's time.
 
+mod directories;
 mod newest;
 mod seek;
 
@@ -19,12 +20,14 @@ use spillgate_offload::{Rejection, estimated_tokens};
 use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
+use crate::recovery::{Asked, for_list};
 use crate::rules::Rules;
 use crate::stop::Stop;
 use crate::walk::{
-    NamePattern, Over, Scope, Skipped, Start, TIME_LIMIT, Watch, shown, start, walk,
+    Base, NamePattern, Over, Scope, Skipped, Start, TIME_LIMIT, Watch, shown, start, walk,
 };
-
+use crate::workspace::{Place, Workspace, shown as named};
+use directories::Directories;
 use newest::Newest;
 use seek::Seeker;
 
@@ -83,6 +86,21 @@ impl Query {
         })
     }
 
+    /// The same search, to be named again; `path` is where it is made.
+    fn asked(&self, path: String) -> Asked<'_> {
+        let flags = [
+            ("hidden", self.scope.hidden),
+            ("no_ignore", self.scope.no_ignore),
+        ];
+        let set = flags.into_iter().filter(|(_, is_set)| *is_set);
+        Asked {
+            pattern: &self.pattern,
+            path,
+            mode: None,
+            more: set.map(|(name, is_set)| (name, json!(is_set))).collect(),
+        }
+    }
+
     fn is_paged(&self) -> bool {
         self.max.is_some() || self.offset > 0
     }
@@ -113,12 +131,22 @@ fn call_within(shared: &Shared, arguments: &Arguments, stop: &Stop, limit: Durat
     let pattern = NamePattern::new(&query.pattern, false, &shared.workspace, &base)?;
     let mut scope = query.scope;
     scope.hidden |= pattern.is_hidden;
-    let seek = seek::Seek::new(&shared.workspace, &pattern, base.path.len(), query.kept());
+    let seek = seek::Seek::new(
+        &shared.workspace,
+        &pattern,
+        base.path.len(),
+        query.kept(),
+        shared.rules.detailed_recovery,
+    );
     let walked = walk(&base, scope, &watch, || Seeker::new(&seek));
     let (mut newest, mut passed) = (Newest::new(query.kept().0), 0);
+    let mut directories = Directories::new(base.path.len());
     for seeker in walked.visitors {
         newest.join(seeker.newest);
         passed += seeker.passed;
+        if let Some(seen) = seeker.directories {
+            directories.join(seen);
+        }
     }
     match walked.over {
         Some(Over::Stopped) => Err(Refused::new("Search was stopped, nobody waited for it.")),
@@ -129,31 +157,48 @@ fn call_within(shared: &Shared, arguments: &Arguments, stop: &Stop, limit: Durat
             newest.total,
             passed + newest.total
         ))),
-        None => told(shared, &query, newest, passed, &walked.skipped),
+        None if newest.total == 0 => {
+            let there = there(&shared.workspace, &base, &query.pattern);
+            Ok(Body::Text(nothing(passed, &walked.skipped, &there)))
+        }
+        None => {
+            let files = newest.total;
+            let told = told(shared, &query, newest, &walked.skipped);
+            told.map_err(|why| match why {
+                Why::TooMuch(refused) => {
+                    let asked = query.asked(base.shown());
+                    refused.with(&for_list(shared, &asked, files, &directories.sorted()))
+                }
+                Why::Other(refused) => refused,
+            })
+        }
     }
 }
 
-/// The answer. `passed` files do not match.
-fn told(shared: &Shared, query: &Query, newest: Newest, passed: u64, skipped: &Skipped) -> Reply {
+/// Why nothing is told.
+enum Why {
+    /// Because it is too much.
+    TooMuch(Refused),
+    Other(Refused),
+}
+
+/// The answer, where there is something.
+fn told(shared: &Shared, query: &Query, newest: Newest, skipped: &Skipped) -> Result<Body, Why> {
     let total = newest.total;
-    let notes = skipped.unreadable.told("directory", "directories");
-    let notes = notes.map_or(String::new(), |names| format!("[Not read: {names}]\n"));
-    if total == 0 {
-        return Ok(Body::Text(nothing(passed, skipped, &notes)));
-    }
+    let notes = notes(skipped);
     if !query.is_paged() && total > MOST_FILES {
         let limit = MOST_FILES;
-        return Err(Rejection::FileCount {
+        let rejection = Rejection::FileCount {
             files: total,
             limit,
-        }
-        .into());
+        };
+        return Err(Why::TooMuch(rejection.into()));
     }
     let first = query.offset;
     if first >= total {
-        return Err(Refused::new(format!(
+        return Err(Why::Other(Refused::new(format!(
             "offset {first} is past the last file: there are {total}. Please use a smaller offset."
-        )));
+        ))));
     }
     let end = query.max.map_or(total, |max| first.saturating_add(max));
     let part = first..end.min(total);
@@ -172,7 +217,7 @@ fn told(shared: &Shared, query: &Query, newest: Newest, passed: u64, skipped: &S
         }
     }
     match rules.exceeds(bytes) {
-        true => Err(too_much(bytes, rules)),
+        true => Err(Why::TooMuch(too_much(bytes, rules))),
         false => Ok(Body::Text(text + &notes)),
     }
 }
@@ -188,13 +233,40 @@ fn too_much(bytes: u64, rules: &Rules) -> Refused {
     ))
 }
 
-/// That there is nothing, and what was not looked at.
-fn nothing(passed: u64, skipped: &Skipped, notes: &str) -> String {
-    let mut text = format!("No files found. {passed} files do not match.");
-    let skipped = skipped.told();
-    if !skipped.is_empty() {
-        text += &format!(" Passed by: {}.", skipped.join(", "));
+/// What may hold files that are not told.
+fn notes(skipped: &Skipped) -> String {
+    let unreadable = skipped.unreadable.told("directory", "directories");
+    unreadable.map_or(String::new(), |names| format!("[Not read: {names}]\n"))
+}
+
+/// What has the pattern for its name, if it is no glob: a directory, or a file that is
+/// passed by.
+fn there(workspace: &Workspace, base: &Base, pattern: &str) -> String {
+    let Ok(below) = std::str::from_utf8(&base.path) else {
+        return String::new();
+    };
+    let name = match pattern.starts_with('/') {
+        true => pattern.to_owned(),
+        false => format!("{below}{pattern}"),
+    };
+    let told = named(name.trim_end_matches('/'));
+    match workspace.place(&name) {
+        Ok(Place::Directory(..)) => {
+            format!(" '{told}' is a directory: path '{told}' and pattern '*' find what is in it.")
+        }
+        Ok(Place::File(..)) => format!(" '{told}' is there, but passed by."),
+        Err(_) => String::new(),
     }
+}
+
+/// That there is nothing, and what was not looked at.
+fn nothing(passed: u64, skipped: &Skipped, there: &str) -> String {
+    let mut text = format!("No files found. {passed} files do not match.{there}");
+    let passed_by = skipped.told();
+    if !passed_by.is_empty() {
+        text += &format!(" Passed by: {}.", passed_by.join(", "));
+    }
+    let notes = notes(skipped);
     if !notes.is_empty() {
         text.push('\n');
         text += notes.trim_end();

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cap_std::fs::MetadataExt;
 use rustix::fs::{AtFlags, FileType, statat};
 
+use super::directories::Directories;
 use super::newest::{Newest, Time};
 use crate::walk::{Entry, Folder, NamePattern, Visitor, Watch};
 use crate::workspace::Workspace;
@@ -23,6 +24,8 @@ pub(super) struct Seek<'a> {
     most: u64,
     /// The number of matches beyond which they are counted only.
     known: u64,
+    /// Whether directories are counted.
+    is_detailed: bool,
     matches: AtomicU64,
 }
 
@@ -32,6 +35,7 @@ impl<'a> Seek<'a> {
         pattern: &'a NamePattern,
         base_at: usize,
         (most, known): (u64, u64),
+        is_detailed: bool,
     ) -> Self {
         Self {
             workspace,
@@ -39,6 +43,7 @@ impl<'a> Seek<'a> {
             base_at,
             most,
             known,
+            is_detailed,
             matches: AtomicU64::new(0),
         }
     }
@@ -52,6 +57,7 @@ pub(super) struct Seeker<'a> {
     pub(super) newest: Newest,
     /// Files that do not match.
     pub(super) passed: u64,
+    pub(super) directories: Option<Directories>,
 }
 
 impl<'a> Seeker<'a> {
@@ -61,6 +67,7 @@ impl<'a> Seeker<'a> {
             path: Vec::new(),
             newest: Newest::new(seek.most),
             passed: 0,
+            directories: seek.is_detailed.then(|| Directories::new(seek.base_at)),
         }
     }
 
@@ -86,6 +93,7 @@ impl Visitor for Seeker<'_> {
     fn visit(&mut self, folder: &Folder, found: &[Entry], _: &Watch<'_>) {
         self.path.clone_from(&folder.path);
         let name_at = self.path.len();
+        let before = self.newest.total;
         for entry in found {
             self.path.truncate(name_at);
             self.path.extend_from_slice(entry.name.to_bytes());
@@ -98,6 +106,10 @@ impl Visitor for Seeker<'_> {
                 seek.matches.fetch_add(1, Ordering::Relaxed);
                 self.newest.push(time, &self.path);
             }
+        }
+        let files = self.newest.total - before;
+        if let Some(directories) = self.directories.as_mut().filter(|_| files > 0) {
+            directories.add(&folder.path, files);
         }
     }
 }

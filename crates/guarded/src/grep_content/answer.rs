@@ -8,21 +8,24 @@ use spillgate_offload::{Rejection, estimated_tokens};
 use super::query::{HEAP_LIMIT, Mode, Query};
 use super::search::Found;
 use crate::answer::{Body, Refused, Reply};
-use crate::rules::Rules;
+use crate::guarded::Shared;
+use crate::recovery::for_search;
 use crate::walk::{Skipped, Watch};
 use crate::workspace::shown as named;
 
 /// What was found, and what was not looked at.
-#[derive(Debug)]
 pub(super) struct Told<'a> {
     pub(super) query: &'a Query,
     pub(super) found: &'a Found,
     pub(super) skipped: &'a Skipped,
+    pub(super) shared: &'a Shared,
+    /// Where it was searched, from the root.
+    pub(super) path: &'a dyn Fn() -> String,
 }
 
 impl Told<'_> {
     /// All that was found, where `bytes` are the rows'.
-    pub(super) fn whole(&self, rules: &Rules, bytes: u64) -> Reply {
+    pub(super) fn whole(&self, bytes: u64) -> Reply {
         if self.found.matches == 0 {
             return Ok(Body::Text(self.nothing()));
         }
@@ -33,8 +36,8 @@ impl Told<'_> {
         };
         let separators = separator.len() as u64 * (self.found.files - 1);
         let bytes = bytes + separators + (head.len() + notes.len()) as u64;
-        if rules.exceeds(bytes) {
-            return Err(too_much(bytes));
+        if self.shared.rules.exceeds(bytes) {
+            return Err(self.too_much(bytes));
         }
         let rows: Vec<&str> = self
             .found
@@ -42,16 +45,35 @@ impl Told<'_> {
             .iter()
             .map(|hit| hit.rows.as_str())
             .collect();
-        within(rules, head + &rows.join(separator) + &notes)
+        self.within(head + &rows.join(separator) + &notes)
     }
 
     /// The results in `part`, whose rows are given, of `total`.
-    pub(super) fn page(&self, rules: &Rules, part: &Range<u64>, total: u64, rows: &str) -> Reply {
+    pub(super) fn page(&self, part: &Range<u64>, total: u64, rows: &str) -> Reply {
         let page = match *part == (0..total) {
             true => String::new(),
             false => format!("[Results {}-{} of {total}]\n", part.start + 1, part.end),
         };
-        within(rules, page + &self.head() + rows + &self.notes())
+        self.within(page + &self.head() + rows + &self.notes())
+    }
+
+    fn within(&self, text: String) -> Reply {
+        let bytes = text.len() as u64;
+        match self.shared.rules.exceeds(bytes) {
+            true => Err(self.too_much(bytes)),
+            false => Ok(Body::Text(text)),
+        }
+    }
+
+    /// The RFC's words.
+    pub(super) fn too_much(&self, bytes: u64) -> Refused {
+        let tokens = estimated_tokens(bytes);
+        let (query, found) = (self.query, self.found);
+        let matches = (query.mode != Mode::Files).then_some(found.matches);
+        let asked = query.asked((self.path)());
+        let counts = (matches, found.files);
+        let block = for_search(self.shared, &asked, counts, &found.most.sorted());
+        Refused::from(Rejection::Search { tokens }).with(&block)
     }
 
     /// How much there is.
@@ -86,7 +108,9 @@ impl Told<'_> {
             let glob = named(glob);
             passed.push(format!("{} that glob '{glob}' leaves out", found.other));
         }
-        if found.binary > 0 {
+        if found.binary > 0 && found.is_named {
+            text += " It is binary (holds NUL bytes) and was searched as text.";
+        } else if found.binary > 0 {
             passed.push(format!("{} binary", found.binary));
         }
         if found.links > 0 {
@@ -126,7 +150,7 @@ impl Told<'_> {
             ),
             (
                 match found.is_named {
-                    true => "Binary (holds NUL bytes), shown as text",
+                    true => "Binary (holds NUL bytes, each counted as a line's end), shown as text",
                     false => "Binary (holds NUL bytes), searched in part only",
                 },
                 found.cut_short.told("file", "files"),
@@ -153,19 +177,6 @@ impl Told<'_> {
             noun(files, "file", "files")
         ))
     }
-}
-
-fn within(rules: &Rules, text: String) -> Reply {
-    match rules.exceeds(text.len() as u64) {
-        true => Err(too_much(text.len() as u64)),
-        false => Ok(Body::Text(text)),
-    }
-}
-
-/// The RFC's words.
-pub(super) fn too_much(bytes: u64) -> Refused {
-    let tokens = estimated_tokens(bytes);
-    Rejection::Search { tokens }.into()
 }
 
 fn noun<'n>(count: u64, one: &'n str, many: &'n str) -> &'n str {

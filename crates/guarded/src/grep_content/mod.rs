@@ -92,11 +92,12 @@ fn directory(shared: &Shared, query: &Query, base: &Base, watch: &Watch<'_>) -> 
     }
     found.hits.sort_unstable();
     let pager = Pager {
-        rules: &shared.rules,
         told: Told {
             query,
             found: &found,
             skipped: &walked.skipped,
+            shared,
+            path: &|| base.shown(),
         },
         watch,
         reopen: &|path| base.reopen(path),

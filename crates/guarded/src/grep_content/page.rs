@@ -5,18 +5,16 @@ use std::fs::File;
 use std::io::Seek;
 use std::ops::Range;
 
-use super::answer::{Told, too_much};
+use super::answer::Told;
 use super::query::{Mode, Query};
 use super::rows::{Rows, Wanted};
 use super::search::{Found, Hit, Search};
 use crate::answer::{Refused, Reply};
 use crate::guarded::Shared;
-use crate::rules::Rules;
 use crate::walk::{Over, Skipped, Watch, Watched, shown};
 
 /// Tells what was found in what can be searched again.
 pub(super) struct Pager<'a> {
-    pub(super) rules: &'a Rules,
     pub(super) told: Told<'a>,
     pub(super) watch: &'a Watch<'a>,
     /// Opens a file with matches again.
@@ -36,8 +34,7 @@ pub(super) fn file(
         again.rewind().ok()?;
         Some(again)
     };
-    let rules = &shared.rules;
-    let search = Search::new(query, rules);
+    let search = Search::new(query, &shared.rules);
     let mut found = Found {
         is_named: true,
         ..Found::default()
@@ -47,11 +44,12 @@ pub(super) fn file(
         found.search(&search, &mut searcher, file, path, watch);
     }
     let pager = Pager {
-        rules,
         told: Told {
             query,
             found: &found,
             skipped: &Skipped::default(),
+            shared,
+            path: &|| shown(path),
         },
         watch,
         reopen: &reopen,
@@ -67,7 +65,7 @@ impl Pager<'_> {
             Some(Over::Stopped) => Err(Refused::new("Search was stopped, nobody waited for it.")),
             Some(Over::TimeOut) => Err(told.timed_out(self.watch)),
             None if told.query.is_paged() && told.found.matches > 0 => self.page(),
-            None => told.whole(self.rules, bytes),
+            None => told.whole(bytes),
         }
     }
 
@@ -91,7 +89,7 @@ impl Pager<'_> {
             Mode::Lines => self.lines(&part)?,
             Mode::Files | Mode::Count => self.files(&part)?,
         };
-        self.told.page(self.rules, &part, total, &rows)
+        self.told.page(&part, total, &rows)
     }
 
     /// The rows of the files with these numbers.
@@ -100,8 +98,8 @@ impl Pager<'_> {
         let count = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
         let hits = self.told.found.hits.iter().skip(before).take(count);
         let bytes = hits.clone().map(|hit| hit.rows.len() as u64).sum();
-        match self.rules.exceeds(bytes) {
-            true => Err(too_much(bytes)),
+        match self.told.shared.rules.exceeds(bytes) {
+            true => Err(self.told.too_much(bytes)),
             false => Ok(hits.map(|hit| hit.rows.as_str()).collect()),
         }
     }
@@ -125,12 +123,12 @@ impl Pager<'_> {
             let (rows, of_rows) = self.again(&mut searcher, hit, of_file, bytes)?;
             text += &rows;
             bytes += of_rows;
-            if bytes > self.rules.most_bytes() {
+            if bytes > self.told.shared.rules.most_bytes() {
                 text = String::new();
             }
         }
-        match bytes > self.rules.most_bytes() {
-            true => Err(too_much(bytes)),
+        match bytes > self.told.shared.rules.most_bytes() {
+            true => Err(self.told.too_much(bytes)),
             false => Ok(text),
         }
     }
@@ -152,7 +150,7 @@ impl Pager<'_> {
             ))
         };
         let file = (self.reopen)(&hit.path).ok_or_else(changed)?;
-        let room = self.rules.most_bytes().saturating_sub(told);
+        let room = self.told.shared.rules.most_bytes().saturating_sub(told);
         let mut rows = Rows::new(query, &name, Wanted::Part(part.clone(), room));
         let watch = self.watch;
         // What goes wrong with a file did so before, too, behind these matches.

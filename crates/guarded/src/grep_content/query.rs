@@ -2,8 +2,10 @@
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
+use serde_json::json;
 use spillgate_files::Arguments;
 
+use crate::recovery::Asked;
 use crate::walk::Scope;
 use crate::workspace::shown as named;
 
@@ -35,6 +37,9 @@ pub(super) enum Mode {
 #[derive(Debug)]
 pub(super) struct Query {
     pub(super) matcher: RegexMatcher,
+    /// As it was written.
+    pub(super) pattern: String,
+    pub(super) ignore_case: bool,
     pub(super) path: String,
     pub(super) glob: Option<String>,
     pub(super) mode: Mode,
@@ -52,6 +57,7 @@ impl Query {
     /// The call with these arguments. What other tools of this kind call them is
     /// understood, too.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, String> {
+        let pattern = pattern(arguments)?;
         let multiline = arguments.flag("multiline")?;
         let context = number(arguments, &["context", "-C"])?;
         let around = |names| match number(arguments, names)?.or(context) {
@@ -63,7 +69,9 @@ impl Query {
         let mode = text(arguments, &["mode", "output_mode"])?;
         let ignore_case = arguments.flag("ignore_case")? || arguments.flag("-i")?;
         Ok(Self {
-            matcher: matcher(&pattern(arguments)?, ignore_case, multiline)?,
+            matcher: matcher(&pattern, ignore_case, multiline)?,
+            pattern,
+            ignore_case,
             path: arguments.optional("path")?.unwrap_or_default(),
             glob: text(arguments, &["glob", "file_pattern"])?,
             mode: match mode.as_deref().map(str::trim) {
@@ -85,6 +93,29 @@ impl Query {
             },
             offset: arguments.number("offset")?.unwrap_or(0),
         })
+    }
+
+    /// The same search, to be named again; `path` is where it is made.
+    pub(super) fn asked(&self, path: String) -> Asked<'_> {
+        let flags = [
+            ("ignore_case", self.ignore_case),
+            ("multiline", self.multiline),
+            ("hidden", self.scope.hidden),
+            ("no_ignore", self.scope.no_ignore),
+        ];
+        let glob = self.glob.as_ref().map(|glob| ("glob", json!(glob)));
+        let set = flags.into_iter().filter(|(_, is_set)| *is_set);
+        let set = set.map(|(name, is_set)| (name, json!(is_set)));
+        Asked {
+            pattern: &self.pattern,
+            path,
+            mode: match self.mode {
+                Mode::Lines => None,
+                Mode::Files => Some("files"),
+                Mode::Count => Some("count"),
+            },
+            more: glob.into_iter().chain(set).collect(),
+        }
     }
 
     /// Whether only a part is asked for.

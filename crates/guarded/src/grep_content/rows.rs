@@ -95,9 +95,14 @@ impl<'a> Rows<'a> {
         self.last = Some(line);
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        if self.bytes > self.room() {
-            // A line number has about as many bytes as its marks and the newline.
-            self.bytes += (self.path.len() + bytes.len().min(LONGEST_LINE) + 8) as u64;
+        // How large all rows are must not depend on which of them came first.
+        if self.bytes > self.room()
+            && bytes.len() <= LONGEST_LINE
+            && std::str::from_utf8(bytes).is_ok()
+        {
+            let marks = "::\n".len();
+            let digits = line.checked_ilog10().unwrap_or(0) as usize + 1;
+            self.bytes += (self.path.len() + marks + digits + bytes.len()) as u64;
             return;
         }
         let at = match mark {

@@ -9,6 +9,7 @@ use grep_searcher::Searcher;
 
 use super::query::{HEAP_LIMIT, Mode, Query};
 use super::rows::{Rows, Wanted};
+use crate::recovery::Most;
 use crate::rules::Rules;
 use crate::walk::{
     Base, Entry, Folder, NamePattern, Names, Visitor, Watch, Watched, regular, shown,
@@ -20,6 +21,8 @@ pub(super) struct Search<'a> {
     pub(super) query: &'a Query,
     /// The most bytes of an answer.
     pub(super) room: u64,
+    /// Whether the files with the most matches are to be known.
+    is_detailed: bool,
     /// Bytes of what is to be told so far.
     pub(super) bytes: AtomicU64,
 }
@@ -29,6 +32,8 @@ impl<'a> Search<'a> {
         Self {
             query,
             room: rules.most_bytes(),
+            // Of files alone it is not known how many matches they have.
+            is_detailed: rules.detailed_recovery && query.mode != Mode::Files,
             bytes: AtomicU64::new(0),
         }
     }
@@ -58,6 +63,8 @@ pub(super) struct Found {
     /// Files with matches, all of them.
     pub(super) files: u64,
     pub(super) matches: u64,
+    /// The files with the most matches, where they are to be known.
+    pub(super) most: Most,
     /// Files that were searched.
     pub(super) searched: u64,
     /// Files that the glob leaves out.
@@ -177,6 +184,9 @@ impl Found {
         }
         self.files += 1;
         self.matches += rows.matches;
+        if search.is_detailed {
+            self.most.push(path, rows.matches);
+        }
         let query = search.query;
         match query.mode {
             Mode::Lines => {}
@@ -202,6 +212,7 @@ impl Found {
         self.hits.extend(other.hits);
         self.files += other.files;
         self.matches += other.matches;
+        self.most.join(other.most);
         self.searched += other.searched;
         self.other += other.other;
         self.links += other.links;

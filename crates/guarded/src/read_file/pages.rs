@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use spillgate_artifact::ByteSource;
 use spillgate_files::Identity;
@@ -13,6 +14,7 @@ use super::refusal::Why;
 use super::{Asked, encoding, sample};
 use crate::guarded::Shared;
 use crate::stop::Stop;
+use crate::walk::Watch;
 
 /// What is said of a file without a character.
 const EMPTY: &str = "[The file is empty]";
@@ -25,6 +27,8 @@ pub(super) struct Pages<'a> {
     pub(super) found: Option<Identity>,
     /// Its bytes, as many as it had when it was opened.
     pub(super) source: &'a dyn ByteSource,
+    /// How long its lines may be counted.
+    pub(super) time: Duration,
 }
 
 /// Some lines of a file.
@@ -54,12 +58,21 @@ impl Pages<'_> {
             file: self.file,
             found: None,
             source: &head,
+            time: self.time,
         };
         alone.text(&head, asked, stop)
     }
 
     fn text(&self, head: &[u8], asked: &Asked, stop: &Stop) -> Result<String, Why> {
-        let encoding = encoding(head, self.source.len())?;
+        let encoding = match encoding(head, self.source.len()) {
+            // Its size is known first; what it is is a guess.
+            Err(Why::Binary { kind: None, bytes })
+                if asked.is_whole() && self.shared.rules.exceeds(bytes) =>
+            {
+                return Err(Why::LargeBinary(bytes));
+            }
+            encoding => encoding?,
+        };
         if self.source.len() <= encoding.mark() {
             return Ok(EMPTY.to_owned());
         }
@@ -93,8 +106,13 @@ impl Pages<'_> {
 
     /// Where the lines begin.
     fn counted(&self, encoding: &Encoding, stop: &Stop) -> Result<Arc<LineGrid>, Why> {
-        let counted = LineGrid::of(self.source, encoding.newline(), &|| stop.is_set())?;
-        let grid = counted.ok_or(Why::Stopped)?;
+        let watch = Watch::new(stop, self.time);
+        let is_over = || watch.over().is_some();
+        let counted = LineGrid::of(self.source, encoding.newline(), &is_over)?;
+        let grid = counted.ok_or_else(|| match stop.is_set() {
+            true => Why::Stopped,
+            false => Why::TimeOut(self.source.len(), self.time),
+        })?;
         Ok(match self.found {
             Some(found) => self.shared.workspace.lines().keep(found, grid),
             None => Arc::new(grid),

@@ -1,6 +1,7 @@
 //! Why is a file not given, and what is to be done?
 
 use std::io;
+use std::time::Duration;
 
 use spillgate_offload::{Rejection, estimated_tokens};
 
@@ -16,6 +17,8 @@ pub(super) enum Why {
         /// The line, from 1, if it is one alone.
         line: Option<u64>,
     },
+    /// It is too much, whatever it is, and seems to be no text: so many bytes.
+    LargeBinary(u64),
     /// It is no text.
     Binary {
         /// What it is, if that is known.
@@ -26,6 +29,8 @@ pub(super) enum Why {
     BinaryLines(u64, u64),
     /// Nothing stands where the page begins.
     PastEnd { offset: u64, lines: u64 },
+    /// Its lines are too many to be counted: so many bytes, so much time.
+    TimeOut(u64, Duration),
     /// It changed so that lines cannot be told.
     Changed,
     /// Nobody waits for it.
@@ -46,13 +51,16 @@ impl From<io::Error> for Why {
 impl Why {
     /// What the model is told; `name` on one line.
     pub(super) fn refused(self, name: &str, rules: &Rules) -> Refused {
-        let has_shell = rules.shell.is_some();
-        let otherwise = match has_shell {
+        let otherwise = match rules.has_shell() {
             true => "Use execute_shell with a program that knows such data, or go on without it.",
             false => "Go on without it.",
         };
         match self {
             Self::Large { bytes, line } => too_large(bytes, line, rules),
+            Self::LargeBinary(bytes) => Refused::new(format!(
+                "{} It does not begin as text does: no lines of it are given. {otherwise}",
+                rejection(bytes, rules)
+            )),
             Self::Binary { kind, bytes } => {
                 let kind = kind.map_or(String::new(), |kind| format!("{kind}, "));
                 Refused::new(format!(
@@ -68,6 +76,14 @@ impl Why {
                 if lines == 1 { "line" } else { "lines" },
                 lines.saturating_sub(1),
             )),
+            Self::TimeOut(bytes, time) => Refused::new(format!(
+                "The lines of '{name}' ({bytes} bytes) were not counted within {} s. {}",
+                time.as_secs(),
+                match rules.has_shell() {
+                    true => "Use execute_shell with head, tail or sed for some of them.",
+                    false => "Go on without it.",
+                }
+            )),
             Self::Changed => Refused::new(format!(
                 "'{name}' changed while it was read. Read it again."
             )),
@@ -82,14 +98,11 @@ impl Why {
 /// The RFC's words. A line that is too large alone needs others beside them: no limit is
 /// small enough for it.
 fn too_large(bytes: u64, line: Option<u64>, rules: &Rules) -> Refused {
-    let rejection = Rejection::File {
-        tokens: estimated_tokens(bytes),
-        limit: rules.max_tokens,
-    };
+    let rejection = rejection(bytes, rules);
     let Some(line) = line else {
         return rejection.into();
     };
-    let shell = match rules.shell.is_some() {
+    let shell = match rules.has_shell() {
         true => format!(", and execute_shell any part (sed -n {line}p FILE | cut -c 1-2000)"),
         false => String::new(),
     };
@@ -97,4 +110,11 @@ fn too_large(bytes: u64, line: Option<u64>, rules: &Rules) -> Refused {
         "{rejection} Line {line} alone is too large for any page: \
          grep_content shows the part of it around a match{shell}."
     ))
+}
+
+fn rejection(bytes: u64, rules: &Rules) -> Rejection {
+    Rejection::File {
+        tokens: estimated_tokens(bytes),
+        limit: rules.max_tokens,
+    }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use spillgate_view::{LineGrid, Newline};
 use tempfile::TempDir;
@@ -16,6 +17,8 @@ use crate::Workspace;
 struct House {
     dir: TempDir,
     shared: Shared,
+    /// For counting lines.
+    time: Duration,
 }
 
 /// Counts what is read of a file, and does something to it after a number of reads.
@@ -54,7 +57,8 @@ impl House {
         let dir = TempDir::new().unwrap();
         fs::write(dir.path().join("f"), content).unwrap();
         let shared = Shared::new(Workspace::open(dir.path()).unwrap(), Rules::default());
-        Self { dir, shared }
+        let time = TIME_LIMIT;
+        Self { dir, shared, time }
     }
 
     fn path(&self) -> PathBuf {
@@ -88,6 +92,7 @@ impl House {
             file: &file,
             found: Some(Identity::from(&found)),
             source: &source,
+            time: self.time,
         };
         let asked = Asked {
             name: "f".to_owned(),
@@ -116,6 +121,27 @@ fn what_is_too_large_is_not_read() {
     assert_eq!(bytes, SAMPLE_BYTES as u64);
 }
 
+/// What has lines for hours is not counted for hours.
+#[test]
+fn counting_lines_has_an_end() {
+    let mut house = House::new(b"one\ntwo\n");
+    house.time = Duration::ZERO;
+    let (answer, _) = house.read((0, Some(1)), NOTHING);
+    insta::assert_snapshot!(answer.unwrap_err(), @"Error: The lines of 'f' (8 bytes) were not counted within 0 s. Use execute_shell with head, tail or sed for some of them.");
+    assert_eq!(house.read(WHOLE, NOTHING).0.unwrap(), "one\ntwo\n");
+}
+
+/// What tools there are not is not advised.
+#[test]
+fn advice_is_what_can_be_done() {
+    let mut house = House::new(&[&[0], "one line ".repeat(20_000).as_bytes()].concat());
+    house.shared.rules.only = vec!["read_file".to_owned()];
+    let (answer, _) = house.read(WHOLE, NOTHING);
+    insta::assert_snapshot!(answer.unwrap_err(), @"Error: File content (~45000 tokens) exceeds maximum allowed tokens (25000). Please use offset and limit parameters to read specific portions of the file, or use grep_content to search for specific content. It does not begin as text does: no lines of it are given. Go on without it.");
+    let (answer, _) = house.read((0, Some(1)), NOTHING);
+    insta::assert_snapshot!(answer.unwrap_err(), @"Error: 'f' is not a text file (180001 bytes). Go on without it.");
+}
+
 #[test]
 fn a_page_that_is_too_large_is_not_read() {
     let house = House::new("a line of text\n".repeat(1_000_000).as_bytes());
@@ -135,8 +161,8 @@ fn a_page_that_is_too_large_is_not_read() {
     }
 }
 
-#[test]
-fn changes_are_told() {
+/// What is answered while a file of three lines changes.
+fn told_of_changes() -> String {
     let house = House::new(b"one\ntwo\nthree\n");
     let grow = || house.write().write_all(b"four\n").unwrap();
     let shrink = || house.write().set_len(4).unwrap();
@@ -161,7 +187,12 @@ fn changes_are_told() {
             told += &format!("--- {what}: {asked:?}\n{}\n", answer.trim_end());
         }
     }
-    insta::assert_snapshot!(told, @"
+    told
+}
+
+#[test]
+fn changes_are_told() {
+    insta::assert_snapshot!(told_of_changes(), @"
     --- grows after its sample: (0, None)
     [The file changed while it was read: it had 14 bytes, it has 19 now]
     one

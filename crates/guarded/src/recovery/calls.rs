@@ -4,10 +4,42 @@ use serde_json::json;
 use spillgate_artifact::ContentKind;
 use spillgate_offload::{Recovery, Structure, call};
 
+use crate::guarded::Shared;
 use crate::rules::{Rules, Writable};
+use crate::save::Place;
 
 /// Lines that a call asks for, as the seed's do.
 const PAGE: u64 = 100;
+
+/// Bytes of an answer beside what it is about: `[Lines 1-100 of 200]` and other notes.
+const NOTES: u64 = 200;
+
+/// The most matches that a call asks for.
+const ROWS: u64 = 40;
+
+/// Bytes of a match at most, as `grep_content` tells it, with a name of usual length.
+const ROW: u64 = 2200;
+
+/// Bytes of the name of a file that are counted on.
+const NAME: u64 = 300;
+
+/// Bytes that are left of a line where lines are long.
+const CUT: u64 = 500;
+
+/// Bytes that an answer may have beside its notes.
+fn room(rules: &Rules) -> u64 {
+    rules.most_bytes().saturating_sub(NOTES)
+}
+
+/// Matches that an answer holds, however long their lines are.
+pub(super) fn rows(rules: &Rules) -> u64 {
+    (room(rules) / ROW).min(ROWS)
+}
+
+/// Names of files that an answer holds.
+pub(super) fn names(rules: &Rules) -> u64 {
+    (room(rules) / NAME).min(PAGE)
+}
 
 /// Characters of a command that is named again.
 const COMMAND_CHARS: usize = 100;
@@ -28,14 +60,12 @@ impl File<'_> {
     /// The block with the calls for this file.
     pub(super) fn named(&self, structure: &Structure, recovery: Recovery) -> Recovery {
         if structure.kind == ContentKind::Binary {
-            return recovery.command(self.shell("head -c 256", " | od -c"));
+            // od shows each byte in four, and where each line begins.
+            let bytes = (room(self.rules) / 5).min(256);
+            return recovery.command(self.shell(&format!("head -c {bytes}"), " | od -c"));
         }
-        let grep = first_pattern(structure).map(|pattern| {
-            call(
-                "grep_content",
-                &[("pattern", json!(pattern)), ("path", json!(self.name))],
-            )
-        });
+        let grep =
+            first_pattern(structure).and_then(|pattern| search(self.rules, &pattern, self.name));
         recovery
             .command(grep)
             .command(self.page(0))
@@ -43,10 +73,14 @@ impl File<'_> {
             .command(self.bytes())
     }
 
-    /// A page from the 0-based line `offset` on, of so many lines that it passes even
-    /// if all are as long as the longest that was seen.
+    /// Lines of a page that passes even if all are as long as the longest that was seen.
+    fn lines_of_page(&self) -> u64 {
+        (room(self.rules) / (self.longest + 1)).min(PAGE)
+    }
+
+    /// A page from the 0-based line `offset` on.
     fn page(&self, offset: u64) -> Option<String> {
-        let limit = (self.rules.most_bytes() / (self.longest + 1)).min(PAGE);
+        let limit = self.lines_of_page();
         let arguments = [
             ("file_path", json!(self.name)),
             ("offset", json!(offset)),
@@ -57,21 +91,23 @@ impl File<'_> {
 
     /// The end of a log is what is asked for most.
     fn last_page(&self, structure: &Structure) -> Option<String> {
+        let limit = self.lines_of_page();
         match self.lines {
-            _ if structure.kind != ContentKind::Log => None,
-            Some(lines) if lines > PAGE => self.page(lines - PAGE),
+            _ if structure.kind != ContentKind::Log || limit == 0 => None,
+            Some(lines) if lines > limit => self.page(lines - limit),
             Some(_) => None,
             // Nobody has counted them: the shell finds the end from the end.
-            None => self.shell("tail -n 100", ""),
+            None => self.shell(&format!("tail -n {limit}"), ""),
         }
     }
 
     /// Lines that are too long for a page can be cut by the shell.
     fn bytes(&self) -> Option<String> {
-        match self.page(0) {
-            Some(_) => None,
-            None => self.shell("head -c 4000", ""),
+        if self.page(0).is_some() {
+            return None;
         }
+        let bytes = (room(self.rules) / 3).min(4000);
+        self.shell(&format!("head -c {bytes}"), "")
     }
 
     /// A command on this file, where there is a shell.
@@ -141,20 +177,44 @@ fn key(text: &str) -> Option<&str> {
     (path.starts_with('.') && !key.is_empty() && key.chars().all(is_plain)).then_some(key)
 }
 
-/// The command again, with less of its output. What would mean something else between
-/// parentheses is left alone.
-pub(super) fn of_command(command: &str) -> Vec<String> {
+/// A search of a file that gives no more than an answer holds.
+fn search(rules: &Rules, pattern: &str, file: &str) -> Option<String> {
+    let rows = rows(rules);
+    let arguments = [
+        ("pattern", json!(pattern)),
+        ("path", json!(file)),
+        ("max_results", json!(rows)),
+    ];
+    (rows > 0).then(|| call("grep_content", &arguments))
+}
+
+/// The command again, with less of its output, where its lines have so many bytes at
+/// most. What would mean something else between parentheses is left alone.
+pub(super) fn of_command(
+    command: &str,
+    longest: u64,
+    has_ended: bool,
+    rules: &Rules,
+) -> Vec<String> {
     let joined = command.replace("&&", "").replace(">&", "");
     let is_simple = command.chars().count() <= COMMAND_CHARS
         && !joined.contains(['\n', '#', '&'])
         && !command.contains("<<")
         && !command.trim_end().ends_with('\\');
-    if !is_simple {
+    // grep puts the line's number before it.
+    let of_lines = |longest: u64| room(rules) / (longest + 12);
+    let (lines, cut) = match of_lines(longest) {
+        lines if lines >= PAGE / 10 => (lines.min(PAGE), String::new()),
+        _ => (of_lines(CUT).min(PAGE), format!(" | cut -c 1-{CUT}")),
+    };
+    if !is_simple || lines == 0 {
         return Vec::new();
     }
+    // What printed for ever has no end that could be shown.
+    let part = if has_ended { "tail" } else { "head" };
     let filters = [
-        "tail -n 100".to_owned(),
-        format!("grep -n -i -E '{FAILURES}' | head -n 100"),
+        format!("{part} -n {lines}{cut}"),
+        format!("grep -n -i -E '{FAILURES}' | head -n {lines}{cut}"),
     ];
     filters
         .iter()
@@ -163,28 +223,40 @@ pub(super) fn of_command(command: &str) -> Vec<String> {
         .collect()
 }
 
-/// Where a page can be saved, if anywhere.
-pub(super) fn saved_to(rules: &Rules) -> Option<String> {
-    const NAME: &str = "page.md";
-    match &rules.writable {
-        Writable::Nowhere => None,
-        Writable::Anywhere => Some(NAME.to_owned()),
+/// A file that is not there yet, into which a page can be saved, if it can.
+pub(super) fn saved_to(shared: &Shared) -> Option<String> {
+    /// Names that are tried.
+    const TRIES: u32 = 50;
+    let writable = &shared.rules.writable;
+    let directory = match writable {
+        Writable::Nowhere => return None,
+        Writable::Anywhere => String::new(),
         Writable::Below(directories) => {
             let directory = directories.first()?.to_str()?;
-            Some(format!("{}/{NAME}", directory.trim_end_matches('/')))
+            format!("{}/", directory.trim_end_matches('/'))
         }
-    }
+    };
+    let names = (1..=TRIES).map(|number| match number {
+        1 => format!("{directory}page.md"),
+        number => format!("{directory}page-{number}.md"),
+    });
+    let is_free = |name: &String| {
+        let place = Place::new(&shared.workspace, writable, name);
+        place.and_then(|place| place.check()).is_ok()
+    };
+    names.into_iter().find(is_free)
 }
 
 /// The page into `file`, and then that file.
-pub(super) fn of_page(url: &str, file: &str, pattern: Option<String>) -> Vec<String> {
-    let mut calls = vec![call(
-        "web_fetch",
-        &[("url", json!(url)), ("save_to", json!(file))],
-    )];
-    calls.extend(pattern.map(|pattern| {
-        let path = ("path", json!(file));
-        call("grep_content", &[("pattern", json!(pattern)), path])
-    }));
+pub(super) fn of_page(
+    shared: &Shared,
+    (url, is_raw): (&str, bool),
+    file: &str,
+    pattern: Option<String>,
+) -> Vec<String> {
+    let mut arguments = vec![("url", json!(url)), ("save_to", json!(file))];
+    arguments.extend(is_raw.then_some(("raw", json!(true))));
+    let mut calls = vec![call("web_fetch", &arguments)];
+    calls.extend(pattern.and_then(|pattern| search(&shared.rules, &pattern, file)));
     calls
 }

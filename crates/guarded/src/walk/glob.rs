@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Component;
 
 use globset::{Candidate, GlobBuilder, GlobSet};
+use memchr::memchr_iter;
 
 use super::Base;
 use crate::workspace::{Workspace, shown as named};
@@ -13,7 +14,8 @@ use crate::workspace::{Workspace, shown as named};
 const LONGEST: usize = 10_000;
 
 /// A glob over names below a directory: `*` and `?` within a name, `**` over
-/// directories, `[a-z]`, `{one,other}`. Without a `/` it holds at any depth.
+/// directories, `[a-z]`, `{one,other}`. Without a `/` it holds at any depth. What is
+/// left out by `!` may be a directory with all that is in it, as ripgrep has it.
 #[derive(Debug)]
 pub(crate) struct NamePattern {
     set: GlobSet,
@@ -40,6 +42,10 @@ impl NamePattern {
         }
         let bare = glob.strip_prefix('!').filter(|_| may_negate);
         let (is_negated, bare) = (bare.is_some(), bare.unwrap_or(glob));
+        let bare = match is_negated {
+            true => bare.trim_end_matches('/'),
+            false => bare,
+        };
         let (bare, is_absolute) = below(bare, workspace, base)?;
         let wrong = |error: globset::Error| {
             format!(
@@ -63,12 +69,32 @@ impl NamePattern {
     /// Whether the file at `path`, a name from the root, is meant. Its last name
     /// begins at `name_at`, what is below the base at `base_at`.
     pub(crate) fn matches(&self, path: &[u8], base_at: usize, name_at: usize) -> bool {
-        let from = match self.is_path {
-            true => base_at,
-            false => name_at,
-        };
-        let name = OsStr::from_bytes(path.get(from..).unwrap_or_default());
-        self.set.is_match_candidate(&Candidate::new(name)) != self.is_negated
+        let below = path.get(base_at..).unwrap_or_default();
+        if self.is_negated {
+            return !self.names_part(below);
+        }
+        match self.is_path {
+            true => self.names(below),
+            false => self.names(path.get(name_at..).unwrap_or_default()),
+        }
+    }
+
+    fn names(&self, name: &[u8]) -> bool {
+        let candidate = Candidate::new(OsStr::from_bytes(name));
+        self.set.is_match_candidate(&candidate)
+    }
+
+    /// Whether it names the file at `below` or a directory that the file is in.
+    fn names_part(&self, below: &[u8]) -> bool {
+        let mut start = 0;
+        let ends = memchr_iter(b'/', below).chain([below.len()]);
+        ends.into_iter().any(|end| {
+            let from = std::mem::replace(&mut start, end + 1);
+            match self.is_path {
+                true => self.names(&below[..end]),
+                false => self.names(&below[from..end]),
+            }
+        })
     }
 }
 

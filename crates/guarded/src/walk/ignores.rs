@@ -17,9 +17,17 @@ use rustix::fs::{AtFlags, statat};
 
 use super::beneath;
 
-/// Bytes of an ignore file that are read. A hundred times what large projects have;
-/// a larger one is no list of patterns and is not obeyed.
+/// Bytes of an ignore file that are read, and of all from a directory up to the root. A
+/// hundred times what large projects have; what goes beyond is not obeyed.
 const LARGEST: u64 = 1 << 20;
+
+/// Bytes of the lines with wildcards among them, for which much is built: ten times what
+/// large projects have. Plain names and `*.suffix` cost
+/// little, and lists of data files have many thousands of them.
+const MOST_WILD: usize = 64 << 10;
+
+/// Bytes of a line; no path that the system takes is longer (`PATH_MAX`).
+const LONGEST_LINE: usize = 4096;
 
 /// The ignore files of a directory, and those above it.
 #[derive(Debug)]
@@ -30,6 +38,14 @@ pub(super) struct Ignores {
     ignore: Gitignore,
     gitignore: Gitignore,
     is_repository: bool,
+    cost: Cost,
+}
+
+/// Bytes of a directory's ignore files and of those above it that are obeyed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cost {
+    all: usize,
+    wild: usize,
 }
 
 /// What ignore files say of a name.
@@ -55,8 +71,9 @@ pub(super) fn ignores(
         false => String::new(),
     };
     git_lines += &lines(folder, c".gitignore");
-    let gitignore = matcher(&git_lines);
-    let ignore = matcher(&lines(folder, c".ignore"));
+    let mut cost = above.map_or(Cost::default(), |above| above.cost);
+    let gitignore = matcher(&git_lines, &mut cost);
+    let ignore = matcher(&lines(folder, c".ignore"), &mut cost);
     let says_nothing = gitignore.is_empty() && ignore.is_empty();
     match above {
         Some(above) if says_nothing && !is_repository => Some(Arc::clone(above)),
@@ -67,6 +84,7 @@ pub(super) fn ignores(
             ignore,
             gitignore,
             is_repository,
+            cost,
         })),
     }
 }
@@ -93,17 +111,40 @@ fn lines(folder: BorrowedFd<'_>, name: &CStr) -> String {
     }
 }
 
-fn matcher(lines: &str) -> Gitignore {
+/// What these lines say, unless they cost too much.
+fn matcher(lines: &str, cost: &mut Cost) -> Gitignore {
     if lines.trim().is_empty() {
         return Gitignore::empty();
     }
-    let mut builder = GitignoreBuilder::new("");
     let lines = lines.strip_prefix('\u{feff}').unwrap_or(lines);
-    for line in lines.lines() {
+    let lines = || lines.lines().filter(|line| line.len() <= LONGEST_LINE);
+    let with = Cost {
+        all: cost.all + lines().map(str::len).sum::<usize>(),
+        wild: cost.wild
+            + lines()
+                .filter(|line| is_wild(line))
+                .map(str::len)
+                .sum::<usize>(),
+    };
+    if with.all as u64 > LARGEST || with.wild > MOST_WILD {
+        return Gitignore::empty();
+    }
+    *cost = with;
+    let mut builder = GitignoreBuilder::new("");
+    for line in lines() {
         // What is no pattern is passed over, as git does.
         let _ = builder.add_line(None, line);
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// Whether a line is more than a name or a suffix.
+fn is_wild(line: &str) -> bool {
+    !line.starts_with('#')
+        && line
+            .strip_prefix("*.")
+            .unwrap_or(line)
+            .contains(['*', '?', '['])
 }
 
 impl Ignores {

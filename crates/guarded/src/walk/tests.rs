@@ -101,6 +101,38 @@ fn ignore_files() {
     }
 }
 
+/// What would take gigabytes and minutes to understand is not obeyed; long lists are.
+#[test]
+fn ignore_files_that_are_large() {
+    let numbered = |before: &str, count: u32, after: &str| -> String {
+        (0..count)
+            .map(|number| format!("{before}{number}{after}\n"))
+            .collect()
+    };
+    let cases = [
+        (format!("{}\n*.log\n", "*".repeat(100_000)), "a.rs"),
+        (numbered("*a", 10_000, "*b?c") + "*.log\n", "a.log a.rs"),
+        (numbered("/data/img", 30_000, ".png") + "*.log\n", "a.rs"),
+        (numbered("*.img", 30_000, "") + "*.log\n", "a.rs"),
+        ("# what? *\n".repeat(30_000) + "*.log\n", "a.rs"),
+    ];
+    for (rules, found) in cases {
+        let files = [("a.log", ""), ("a.rs", ""), (".gitignore", &rules)];
+        assert_eq!(names(&files, ""), found, "{rules:.20}");
+    }
+    // Those above count, those beside do not.
+    let rules = numbered("*a", 4000, "*b?c") + "*.log\n";
+    let files = [
+        ("a/.gitignore", &rules[..]),
+        ("a/b/.gitignore", &rules.replace("log", "rs")),
+        ("a/b/a.log", ""),
+        ("a/b/a.rs", ""),
+        ("c/.gitignore", &rules),
+        ("c/a.log", ""),
+    ];
+    assert_eq!(names(&files, ""), "a/b/a.rs");
+}
+
 /// Deeper than a path can be told to the system at once.
 #[test]
 fn a_deep_tree() {

@@ -3,6 +3,7 @@
 mod saving;
 mod shown;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -99,7 +100,7 @@ fn properties(rules: &Rules, is_writable: bool) -> Map<String, Value> {
     properties
 }
 
-pub(crate) async fn call(shared: &Shared, arguments: &Arguments) -> Reply {
+pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     let rules = &shared.rules;
     let fetcher = rules.web.as_ref();
     let fetcher = fetcher.ok_or_else(|| Refused::new("web_fetch is switched off here."))?;
@@ -116,7 +117,7 @@ pub(crate) async fn call(shared: &Shared, arguments: &Arguments) -> Reply {
     }
     match wanted.place {
         Some(place) => saving::save(fetcher, opened, place, wanted.is_raw, advice).await,
-        None => shown::show(fetcher, opened, wanted.is_raw, rules, advice).await,
+        None => shown::show(fetcher, opened, shared, wanted, advice).await,
     }
 }
 

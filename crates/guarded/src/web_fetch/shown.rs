@@ -1,13 +1,16 @@
 //! What of a page is shown?
 
 use std::io::Cursor;
+use std::sync::Arc;
 
 use spillgate_offload::{Rejection, estimated_tokens};
 use spillgate_view::clip;
 use spillgate_web::{Fetcher, Kind, Opened, Readable};
 
-use super::{Advice, read, type_shown, url_shown};
+use super::{Advice, Wanted, read, type_shown, url_shown};
 use crate::answer::{Body, Oversized, Refused, Reply};
+use crate::guarded::Shared;
+use crate::recovery::{apart, for_page};
 use crate::rules::{OnOverflow, Rules};
 
 /// Bytes of an error's page that are looked at, and characters of it that are shown.
@@ -18,10 +21,11 @@ const EXCERPT: usize = 1_000;
 pub(super) async fn show(
     fetcher: &Fetcher,
     mut opened: Opened,
-    is_raw: bool,
-    rules: &Rules,
+    shared: &Arc<Shared>,
+    wanted: Wanted,
     advice: Advice,
 ) -> Reply {
+    let is_raw = wanted.is_raw;
     // What is no text is told before it is too large.
     if Kind::of(&opened.content_type(), b"") == Kind::Binary {
         return Err(binary(&opened, opened.declared(), advice));
@@ -36,7 +40,15 @@ pub(super) async fn show(
         return Err(binary(&opened, Some(bytes.len() as u64), advice));
     }
     let page = read(&opened, bytes, kind, is_raw).await?;
-    within(told(&opened, kind, is_raw, &page), rules, advice)
+    let told = told(&opened, kind, is_raw, &page);
+    let refused = match within(told, &shared.rules, advice) {
+        Ok(body) => return Ok(body),
+        Err(refused) => refused,
+    };
+    let block = apart(shared, move |shared| {
+        for_page(shared, &wanted.url, &page.text, is_raw)
+    });
+    Err(refused.with(&block.await))
 }
 
 /// The header and the text.

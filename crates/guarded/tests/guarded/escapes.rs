@@ -298,6 +298,27 @@ fn what_lies_inside_is_given_by_any_name() {
     }
 }
 
+/// Runs `work` while two names change places all the time, also until it panics.
+fn while_swapped(one: &Path, other: &Path, work: impl FnOnce()) {
+    /// Ends the other thread, for which the scope waits.
+    struct Ends<'a>(&'a AtomicBool);
+    impl Drop for Ends<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let _ends = Ends(&is_over);
+        work();
+    });
+}
+
 /// While a directory and a link to the outside change places all the time.
 #[test]
 fn a_race_is_never_won() {
@@ -306,14 +327,8 @@ fn a_race_is_never_won() {
     fs::create_dir(&door).unwrap();
     fs::write(door.join("f"), "inside\n").unwrap();
     symlink("../out", &other).unwrap();
-    let is_over = AtomicBool::new(false);
     let (mut given, mut refused) = (0, 0);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                renameat_with(CWD, &door, CWD, &other, RenameFlags::EXCHANGE).unwrap();
-            }
-        });
+    while_swapped(&door, &other, || {
         for turn in 0..2000u32 {
             let name = ["door/f", "other/f", "other/../door/f", "sub/../door/f"][turn as usize % 4];
             let arguments = json!({"file_path": name, "limit": turn % 3});
@@ -330,7 +345,6 @@ fn a_race_is_never_won() {
                 house.attempt(&json!("door/f"));
             }
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     // Both sides of the door were met.
     assert!(given > 0 && refused > 0, "{given} given, {refused} refused");
@@ -341,18 +355,11 @@ fn a_race_is_never_won() {
 fn nor_with_the_file_itself() {
     let house = House::new();
     let (file, link) = (house.path("root/a.txt"), house.path("root/to-file"));
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                renameat_with(CWD, &file, CWD, &link, RenameFlags::EXCHANGE).unwrap();
-            }
-        });
+    while_swapped(&file, &link, || {
         for _ in 0..100 {
             house.attempt(&json!("a.txt"));
             house.attempt(&json!("to-file"));
         }
-        is_over.store(true, Ordering::Relaxed);
     });
 }
 

@@ -93,6 +93,67 @@ fn what_cannot_be_meant() {
     assert_snapshot!(ask(json!({"pattern": "*.rs", "offset": 4})), @"Error: offset 4 is past the last file: there are 4. Please use a smaller offset.");
 }
 
+/// A name that is no glob leads on, wherever it is.
+#[test]
+fn names_of_what_is_not_listed() {
+    let house = tree(&[
+        (".git/config", ""),
+        (".gitignore", "/target"),
+        ("target/out", ""),
+        ("src/deep/a.rs", ""),
+    ]);
+    let tools = tools(house.path());
+    let ask = |pattern: &str, path: &str| {
+        let text = told(&tools, GLOB, &json!({"pattern": pattern, "path": path}));
+        let (_, there) = text.split_once("match.").unwrap();
+        there
+            .split_once(" Passed by")
+            .map_or(there, |(there, _)| there)
+            .to_owned()
+    };
+    let root = house.path().join("src").display().to_string();
+    let cases = [
+        (
+            "src",
+            "",
+            " 'src' is a directory: path 'src' and pattern '*' find what is in it.",
+        ),
+        (
+            "deep",
+            "src",
+            " 'src/deep' is a directory: path 'src/deep' and pattern '*' find what is in it.",
+        ),
+        (
+            ".git",
+            ".",
+            " '.git' is a directory: path '.git' and pattern '*' find what is in it.",
+        ),
+        (
+            "target",
+            ".",
+            " 'target' is a directory: path 'target' and pattern '*' find what is in it.",
+        ),
+        (".git/config", "", " '.git/config' is there, but passed by."),
+        ("target/out", "", " 'target/out' is there, but passed by."),
+        ("absent", "", ""),
+        ("*.py", "", ""),
+    ];
+    for (pattern, path, there) in cases {
+        assert_eq!(ask(pattern, path), there, "{pattern} in {path:?}");
+    }
+    assert!(ask(&root, "").contains("/src' is a directory: path '"));
+    for (path, found) in [
+        (".git", ".git/config\n"),
+        ("target", "target/out\n"),
+        (&root, "src/deep/a.rs\n"),
+    ] {
+        assert_eq!(
+            told(&tools, GLOB, &json!({"pattern": "*", "path": path})),
+            found
+        );
+    }
+}
+
 /// Links are listed where they lead to files inside.
 #[test]
 fn links_and_what_is_no_file() {

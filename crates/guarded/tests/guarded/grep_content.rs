@@ -162,6 +162,15 @@ fn globs() {
         (".", "src/", &["src/a.rs", "src/deep/a.rs", "src/deep/b.ts"]),
         (".", "*.{py,ts}", &["b.py", "src/deep/b.ts"]),
         (".", "!*.rs", &["b.py", "src/deep/b.ts"]),
+        // With a directory goes what is in it.
+        (".", "!src", &["a.rs", "b.py"]),
+        (".", "!deep/", &["a.rs", "b.py", "src/a.rs"]),
+        (".", "!src/d*p", &["a.rs", "b.py", "src/a.rs"]),
+        (
+            ".",
+            "!sr",
+            &["a.rs", "b.py", "src/a.rs", "src/deep/a.rs", "src/deep/b.ts"],
+        ),
         (
             ".",
             "[ab].??",
@@ -209,7 +218,8 @@ fn binary_files_and_encodings() {
     utf16:1
     [Binary (holds NUL bytes), searched in part only: 1 file: late]
     ");
-    assert_snapshot!(ask(json!({"pattern": "needle", "path": "binary"})), @"Found 1 matching line in 1 file\nbinary:2:\u{1} needle\n[Binary (holds NUL bytes), shown as text: 1 file: binary]");
+    assert_snapshot!(ask(json!({"pattern": "needle", "path": "binary"})), @"Found 1 matching line in 1 file\nbinary:2:\u{1} needle\n[Binary (holds NUL bytes, each counted as a line's end), shown as text: 1 file: binary]");
+    assert_snapshot!(ask(json!({"pattern": "absent", "path": "binary"})), @"No matches found. 1 file was searched. It is binary (holds NUL bytes) and was searched as text.");
     assert_snapshot!(ask(json!({"pattern": "absent", "glob": "b*"})), @"No matches found. 1 file was searched. Passed by: 4 that glob 'b*' leaves out, 1 binary.");
 }
 

@@ -8,6 +8,7 @@ mod glob_files;
 mod grep_content;
 mod grep_pages;
 mod read_file;
+mod recovery;
 mod tree;
 mod web;
 

@@ -4,6 +4,7 @@
 
 mod limits;
 mod private;
+mod robots;
 mod server;
 
 use std::time::Duration;

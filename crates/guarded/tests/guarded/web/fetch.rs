@@ -58,8 +58,6 @@ async fn pages_are_told() {
             json!({ "url": server.url("/page"), "raw": "true", "save_to": " " }),
             json!({ "url": server.url("/text"), "timeout": 0 }),
             json!({ "url": server.url("/latin") }),
-            json!({ "url": server.url("/empty") }),
-            json!({ "url": server.url("/scripts") }),
         ]
     });
     insta::assert_snapshot!(told.await, @r#"
@@ -97,7 +95,18 @@ async fn pages_are_told() {
     (Some bytes mean nothing in UTF-8 and are shown as �.)
 
     caf�
-    ----
+    "#);
+}
+
+#[tokio::test]
+async fn what_has_no_text_is_told() {
+    let told = told(|server| {
+        vec![
+            json!({ "url": server.url("/empty") }),
+            json!({ "url": server.url("/scripts") }),
+        ]
+    });
+    insta::assert_snapshot!(told.await, @r#"
     {"url":"http://SERVER/empty"}
     [http://SERVER/empty, 200, text/plain]
 

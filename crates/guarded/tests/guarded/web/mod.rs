@@ -3,7 +3,7 @@
 mod fetch;
 mod save;
 mod search;
-mod server;
+pub(crate) mod server;
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use spillgate_web::{FetchSettings, Fetcher};
 use server::Server;
 
 /// Rules that allow the server.
-fn rules(server: &Server) -> Rules {
+pub(crate) fn rules(server: &Server) -> Rules {
     let settings = FetchSettings {
         allowed: vec![server.address.to_string()],
         ..FetchSettings::default()

@@ -15,18 +15,23 @@ fn count(root: &Path) -> usize {
     fs::read_dir(root).unwrap().count()
 }
 
+/// Pages of all kinds, `large` among them.
+async fn pages(large: &str) -> Server {
+    Server::start(vec![
+        ("/page", page(200, "text/html", PAGE)),
+        ("/pdf", page(200, "application/pdf", b"%PDF\0\xff\n")),
+        ("/large", page(200, "text/plain", large)),
+        ("/html", page(200, "text/html", format!("<p>{large}"))),
+        ("/missing", page(404, "text/plain", "no")),
+    ])
+    .await
+}
+
 #[tokio::test]
 async fn pages_are_saved() {
     let root = tempfile::tempdir().unwrap();
     let large = "line of text\n".repeat(1 << 20);
-    let server = Server::start(vec![
-        ("/page", page(200, "text/html", PAGE)),
-        ("/pdf", page(200, "application/pdf", b"%PDF\0\xff\n")),
-        ("/large", page(200, "text/plain", &large)),
-        ("/html", page(200, "text/html", format!("<p>{large}"))),
-        ("/missing", page(404, "text/plain", "no")),
-    ])
-    .await;
+    let server = pages(&large).await;
     let tools = tools(root.path(), rules(&server));
     let mut told = Vec::new();
     for (path, save_to, raw) in [

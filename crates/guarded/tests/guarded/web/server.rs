@@ -7,21 +7,21 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-pub(super) struct Server {
-    pub(super) address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
 }
 
 /// A response: status, headers that end with an end of line each, body.
-pub(super) struct Answer {
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
     /// The connection stays open for ever.
-    pub(super) hangs: bool,
+    pub(crate) hangs: bool,
 }
 
 impl Server {
     /// `SERVER` in a head is this server's address.
-    pub(super) async fn start(answers: Vec<(&'static str, Answer)>) -> Self {
+    pub(crate) async fn start(answers: Vec<(&'static str, Answer)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let answers: Arc<BTreeMap<_, _>> = Arc::new(answers.into_iter().collect());
@@ -35,12 +35,12 @@ impl Server {
         Self { address }
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// The text with `SERVER` for the address.
-    pub(super) fn masked(&self, text: &str) -> String {
+    pub(crate) fn masked(&self, text: &str) -> String {
         text.replace(&self.address.to_string(), "SERVER")
             .replace(&self.address.ip().to_string(), "HOST")
     }
@@ -69,7 +69,7 @@ async fn answered(
 }
 
 /// A whole response.
-pub(super) fn page(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> Answer {
+pub(crate) fn page(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> Answer {
     let body = body.as_ref().to_vec();
     let length = body.len();
     Answer {
@@ -83,7 +83,7 @@ pub(super) fn page(status: u16, content_type: &str, body: impl AsRef<[u8]>) -> A
 }
 
 /// A redirect.
-pub(super) fn to(place: &str) -> Answer {
+pub(crate) fn to(place: &str) -> Answer {
     Answer {
         head: format!(
             "HTTP/1.1 302 Found\r\nlocation: {place}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -94,7 +94,7 @@ pub(super) fn to(place: &str) -> Answer {
 }
 
 /// A body that never ends.
-pub(super) fn endless(content_type: &str, body: &[u8]) -> Answer {
+pub(crate) fn endless(content_type: &str, body: &[u8]) -> Answer {
     Answer {
         head: format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\n\r\n"),
         body: body.to_vec(),

@@ -1,0 +1,137 @@
+//! Which directories have the most of the files that match?
+
+use std::collections::HashMap;
+
+use crate::recovery::{Counted, Most};
+
+/// Directories that are counted at a depth. Where there are more of them, none is: which
+/// of them were seen first would depend on the threads.
+const MOST: usize = 4096;
+
+/// Depths below the asked directory that are counted: of a tree with one directory at
+/// its top, the one below says more.
+const DEPTHS: usize = 2;
+
+/// Matches by the directories that they are in, at each depth; none where there are too
+/// many directories.
+#[derive(Debug)]
+pub(super) struct Directories {
+    /// Bytes of the name of the directory where the walk began.
+    base_at: usize,
+    depths: [Option<HashMap<Vec<u8>, u64>>; DEPTHS],
+}
+
+impl Directories {
+    pub(super) fn new(base_at: usize) -> Self {
+        Self {
+            base_at,
+            depths: [(); DEPTHS].map(|()| Some(HashMap::new())),
+        }
+    }
+
+    /// So many files more in the directory at `path`, a name from the root with `/` at
+    /// its end.
+    pub(super) fn add(&mut self, path: &[u8], files: u64) {
+        for depth in 1..=DEPTHS {
+            let name = &path[..end(path, self.base_at, depth)];
+            self.count(depth - 1, name, files);
+        }
+    }
+
+    fn count(&mut self, depth: usize, name: &[u8], files: u64) {
+        let Some(counts) = &mut self.depths[depth] else {
+            return;
+        };
+        if let Some(count) = counts.get_mut(name) {
+            *count += files;
+        } else if counts.len() < MOST {
+            counts.insert(name.to_vec(), files);
+        } else {
+            self.depths[depth] = None;
+        }
+    }
+
+    /// Adds what another thread saw.
+    pub(super) fn join(&mut self, other: Self) {
+        for (depth, counts) in other.depths.into_iter().enumerate() {
+            let Some(counts) = counts else {
+                self.depths[depth] = None;
+                continue;
+            };
+            for (name, files) in counts {
+                self.count(depth, &name, files);
+            }
+        }
+    }
+
+    /// Those with the most, most first, of the greatest depth that was counted.
+    pub(super) fn sorted(&self) -> Vec<Counted> {
+        let mut most = Most::default();
+        let deepest = self.depths.iter().rev().flatten().next();
+        for (name, files) in deepest.into_iter().flatten() {
+            most.push(name, *files);
+        }
+        most.sorted()
+    }
+}
+
+/// Where the name of the directory at a depth below the base ends, without its `/`.
+fn end(path: &[u8], base_at: usize, depth: usize) -> usize {
+    let below = path.get(base_at..).unwrap_or_default();
+    let slashes = memchr::memchr_iter(b'/', below).take(depth);
+    let end = slashes.last().map(|at| base_at + at);
+    end.unwrap_or_else(|| base_at.saturating_sub(1).min(path.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(directories: &Directories) -> Vec<(String, u64)> {
+        let sorted = directories.sorted().into_iter();
+        let text = |name| String::from_utf8(name).unwrap();
+        sorted.map(|(name, files)| (text(name), files)).collect()
+    }
+
+    #[test]
+    fn files_are_counted_two_directories_deep() {
+        let mut directories = Directories::new(4);
+        for (path, files) in [
+            ("src/", 2),
+            ("src/a/", 3),
+            ("src/a/b/", 4),
+            ("src/a/b/c/", 5),
+        ] {
+            directories.add(path.as_bytes(), files);
+        }
+        let want = [("src/a/b", 9), ("src/a", 3), ("src", 2)];
+        let want = want.map(|(name, files)| (name.to_owned(), files));
+        assert_eq!(told(&directories), want);
+        let mut root = Directories::new(0);
+        root.add(b"", 1);
+        assert_eq!(told(&root), [(String::new(), 1)]);
+    }
+
+    #[test]
+    fn too_many_of_them_are_told_less_deep_or_not_at_all() {
+        let seen = |names: std::ops::Range<usize>, top: usize| {
+            let mut seen = Directories::new(0);
+            for at in names {
+                seen.add(format!("{}/{at}/", at % top).as_bytes(), 1);
+            }
+            seen
+        };
+        for split in [0, 1, MOST / 2, MOST, MOST + 1] {
+            let mut one = seen(0..split, 2);
+            one.join(seen(split..MOST + 1, 2));
+            let want = [("0", MOST as u64 / 2 + 1), ("1", MOST as u64 / 2)];
+            assert_eq!(
+                told(&one),
+                want.map(|(name, files)| (name.to_owned(), files))
+            );
+            let mut one = seen(0..split, MOST * 2);
+            one.join(seen(split..MOST + 1, MOST * 2));
+            assert!(one.sorted().is_empty(), "{split}");
+        }
+    }
+}
