@@ -319,6 +319,20 @@ async fn a_sandbox_lets_only_the_root_be_written() {
     assert_eq!(more.ran(&command).await, "s3cret\nno\n");
 }
 
+/// The variables of who serves may be keys; root could read them past Landlock.
+#[tokio::test]
+async fn a_sandbox_hides_the_servers_variables() {
+    let lab = Lab::new(|shell| shell.sandbox = Some(Sandbox::default()));
+    if is_lacking(&lab.ran("true").await) {
+        return;
+    }
+    let server = r"S=$(sed -n 's/^PPid:\t//p' /proc/$PPID/status); test -d /proc/$S && echo there";
+    for what in ["environ", "maps", "cwd/Cargo.toml"] {
+        let command = format!("{server}; (: < /proc/$S/{what}) 2>/dev/null || echo no");
+        assert_eq!(lab.ran(&command).await, "there\nno\n", "{what}");
+    }
+}
+
 #[tokio::test]
 async fn a_sandbox_does_not_help_to_survive() {
     let lab = Lab::new(|shell| {

@@ -11,8 +11,12 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreatedAttr, Scope, make_bitflags, path_beneath_rules,
 };
+use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{
+    CapabilitySet, UnshareFlags, capabilities, remove_capability_from_bounding_set,
+    set_capabilities,
+};
 
 use crate::execute_shell::protocol::Confinement;
 use crate::execute_shell::sandbox::Network;
@@ -39,7 +43,37 @@ pub(super) fn confine(confinement: &Confinement) -> Result<(), String> {
             )
         })?;
     }
-    lock(confinement).map_err(|error| format!("the system has no Landlock that will do: {error}"))
+    lock(confinement)
+        .map_err(|error| format!("the system has no Landlock that will do: {error}"))?;
+    give_up_capabilities().map_err(|error| {
+        format!("the system does not let us give up what root may read in /proc: {error}")
+    })
+}
+
+/// With these a process of root's reads the variables and the memory maps of any other
+/// in `/proc`, and Landlock is not asked (Linux: `perfmon_capable`).
+const SEES_OTHERS: [CapabilitySet; 2] = [CapabilitySet::PERFMON, CapabilitySet::SYS_ADMIN];
+
+/// Not to be had back: neither by being root when a program begins, nor by inheritance.
+fn give_up_capabilities() -> std::io::Result<()> {
+    let mut sets = capabilities(None)?;
+    for capability in SEES_OTHERS {
+        match remove_capability_from_bounding_set(capability) {
+            // An old system does not know all of them.
+            Ok(()) | Err(Errno::INVAL) => {}
+            // Who has not got it does not get it either: no new privileges.
+            Err(_) if !sets.permitted.contains(capability) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for set in [
+            &mut sets.effective,
+            &mut sets.permitted,
+            &mut sets.inheritable,
+        ] {
+            set.remove(capability);
+        }
+    }
+    Ok(set_capabilities(None, sets)?)
 }
 
 /// The oldest Landlock that will do: older ones let files be emptied that may not be
