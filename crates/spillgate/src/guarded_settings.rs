@@ -1,6 +1,6 @@
 //! What is set of the guarded tools (`[guarded]`), and which rules follow?
 
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -179,6 +179,16 @@ pub(crate) struct SearchSettings {
     pub(crate) api_key_env: Option<String>,
 }
 
+/// Whether an address is written as the tools compare it.
+fn is_host_and_port(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return false;
+    };
+    let is_bare = !host.contains([':', '/', '@']);
+    let is_six = host.starts_with('[') && host.ends_with(']');
+    !host.is_empty() && (is_bare || is_six) && port.parse::<u16>().is_ok()
+}
+
 impl GuardedSettings {
     /// What holds for the tools; `written` says where the file says what is wrong.
     pub(crate) fn rules(&self, written: &Written) -> Result<Rules, Failure> {
@@ -242,6 +252,30 @@ impl GuardedSettings {
         }
     }
 
+    /// What would be compared with names and never be one of them.
+    fn useless(&self) -> Option<(&'static [&'static str], String, String)> {
+        let mut hosts = self.web.allow.iter();
+        if let Some(host) = hosts.find(|host| !is_host_and_port(host)) {
+            let what = format!("{host:?} is no host with a port");
+            let hint = "write HOST:PORT, as in \"localhost:3000\"";
+            return Some((&["guarded", "web", "allow"], what, hint.to_owned()));
+        }
+        let Places::Some(places) = &self.writable else {
+            return None;
+        };
+        let is_plain =
+            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        let wrong = places
+            .iter()
+            .find(|place| !place.components().all(is_plain));
+        wrong.map(|place| {
+            let what = format!("{place:?} is no path from the root");
+            let hint = "write a directory below the root, as in \"notes\"";
+            let key: &[&str] = &["guarded", "writable"];
+            (key, what, hint.to_owned())
+        })
+    }
+
     /// What cannot be: its key, what is wrong and what to do.
     fn fault(&self) -> Option<(&'static [&'static str], String, String)> {
         let tools = self.tools.iter().flatten();
@@ -253,6 +287,9 @@ impl GuardedSettings {
                 what,
                 nearest(name, TOOLS.into_iter()),
             ));
+        }
+        if let Some(fault) = self.useless() {
+            return Some(fault);
         }
         if self.max_tokens < LEAST_TOKENS {
             let what = format!("{} tokens hold no answer", self.max_tokens);

@@ -71,7 +71,7 @@ pub(crate) struct Shell {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "web_fetch")]
 pub(crate) struct Web {
-    /// Save pages nowhere
+    /// Save pages nowhere; commands write nevertheless (see --only, --sandbox)
     #[arg(long, conflicts_with = "writable")]
     pub(crate) read_only: bool,
     /// Save pages only below this directory, a path from the root

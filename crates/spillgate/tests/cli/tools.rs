@@ -294,6 +294,10 @@ fn what_is_set_wrongly_is_said_with_its_place() {
         told("[guarded]\non_overflow = \"drop\"\n"),
         told("[guarded.web]\nalow = [\"127.0.0.1:80\"]\n"),
         told("[guarded.search]\nprovider = \"altavista\"\n"),
+        told("[guarded.web]\nallow = [\"[::1]:80\", \"localhost\"]\n"),
+        told("[guarded.web]\nallow = [\"http://localhost:80\"]\n"),
+        told("[guarded]\nwritable = [\"./notes\", \"/tmp\"]\n"),
+        told("[guarded]\nwritable = [\"notes/../..\"]\n"),
     ];
     assert_snapshot!(all.join("---\n"), @r#"
     error: FILE:2: `guarded.tools`: there is no tool "read_fiel"
@@ -313,6 +317,18 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     ---
     error: FILE:2: `guarded.search.provider`: nobody is called "altavista"
     hint: there are searxng, brave, tavily
+    ---
+    error: FILE:2: `guarded.web.allow`: "localhost" is no host with a port
+    hint: write HOST:PORT, as in "localhost:3000"
+    ---
+    error: FILE:2: `guarded.web.allow`: "http://localhost:80" is no host with a port
+    hint: write HOST:PORT, as in "localhost:3000"
+    ---
+    error: FILE:2: `guarded.writable`: "/tmp" is no path from the root
+    hint: write a directory below the root, as in "notes"
+    ---
+    error: FILE:2: `guarded.writable`: "notes/../.." is no path from the root
+    hint: write a directory below the root, as in "notes"
     "#);
     let nowhere = tool.run(&["tools", "--root", "nowhere"], b"");
     assert_snapshot!(String::from_utf8(nowhere.stderr).unwrap(), @"
