@@ -230,7 +230,7 @@ fn a_search_is_made_smaller() {
     assert_snapshot!(talked(&lab), @r#"
     user: find it
     assistant: grep_content {"path":"large.log","pattern":"."}
-    tool: Error: Search returned ~98538 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
+    tool: Error: Search returned ~97611 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
     assistant: grep_content {"max_results":3,"path":"large.log","pattern":"."}
     tool: [Results 1-3 of 5000]
     Found 5000 matching lines in 1 file
@@ -241,7 +241,7 @@ fn a_search_is_made_smaller() {
     assistant: grep_content {"pattern":"read("}
     tool: Error: Pattern 'read(' cannot be read: unclosed group. Please escape special characters to search for them as they are, as in 'f\('.
     assistant: grep_content {"pattern":"read\\("}
-    tool: No matches found. 1204 files were searched. Passed by: 1 binary (searched up to the first NUL).
+    tool: No matches found. 1204 files were searched. Passed by: 1 binary.
     assistant: glob_files {"pattern":"many/*.txt"}
     tool: Error: File list (1200 files) exceeds maximum allowed files (1000). Please use a more specific pattern or limit results with max_results parameter.
     assistant: glob_files {"max_results":3,"pattern":"many/*.txt"}
