@@ -242,7 +242,7 @@ fn a_search_is_made_smaller() {
     assert_snapshot!(talked(&lab), @r#"
     user: find it
     assistant: grep_content {"path":"large.log","pattern":"."}
-    tool: Error: Search returned ~98538 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
+    tool: Error: Search returned ~97611 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
     assistant: grep_content {"max_results":3,"path":"large.log","pattern":"."}
     tool: [Results 1-3 of 5000]
     Found 5000 matching lines in 1 file
