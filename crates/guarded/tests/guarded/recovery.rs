@@ -265,7 +265,7 @@ fn a_search() {
     let tools = detailed(root.path(), Rules::default());
     let arguments = json!({"pattern": "KEY =", "ignore_case": true, "glob": "*.rs"});
     assert_snapshot!(shown(&tools, "grep_content", &arguments), @r#"
-    Error: Search returned ~346650 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
+    Error: Search returned ~341499 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
 
     --- Recovery Options ---
     Search: KEY = | 9600 matches, 30 files
