@@ -186,6 +186,22 @@ fn only_what_is_too_much_has_a_block() {
 }
 
 #[test]
+fn no_call_is_of_a_tool_that_is_not_there() {
+    let root = tree(&[("large.py", &class(5000))]);
+    let rules = Rules {
+        only: vec!["read_file".to_owned()],
+        ..Rules::default()
+    };
+    let tools = detailed(root.path(), rules);
+    let refusal = refused(&tools, "read_file", &json!({"file_path": "large.py"}));
+    let (_, calls) = refusal.split_once("\nCommands:\n").unwrap();
+    assert!(
+        calls.lines().all(|call| call.starts_with("  • read_file(")),
+        "{calls}"
+    );
+}
+
+#[test]
 fn a_command() {
     let root = TempDir::new().unwrap();
     let tools = detailed(root.path(), Rules::default());
