@@ -23,14 +23,46 @@ pub enum Body {
     /// More than the limit allows, whole: only where the rules say
     /// [`OnOverflow::Offload`](crate::OnOverflow). It is for the pipeline, not for a
     /// model.
-    Oversized(Box<dyn Read + Send>),
+    Oversized(Oversized),
+}
+
+/// More than the limit allows.
+pub struct Oversized {
+    /// All of it, byte for byte.
+    pub whole: Box<dyn Read + Send>,
+    /// What a model has to be told beside it, how a command ended; empty if nothing.
+    /// It is no part of what is stored: JSON stays JSON.
+    pub notes: String,
+    /// Whether the call failed nevertheless: then the notes begin with `Error: `.
+    pub(crate) has_failed: bool,
+}
+
+impl fmt::Debug for Oversized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Oversized")
+            .field("notes", &self.notes)
+            .field("has_failed", &self.has_failed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Oversized {
+    /// What is shown of it, with what is to be told beside it: an error comes first.
+    #[must_use]
+    pub fn told(notes: &str, is_error: bool, shown: &str) -> String {
+        match (notes, is_error) {
+            ("", _) => shown.to_owned(),
+            (notes, true) => format!("{notes}\n\n{shown}"),
+            (notes, false) => format!("{}\n{notes}", shown.trim_end_matches('\n')),
+        }
+    }
 }
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => f.debug_tuple("Text").field(text).finish(),
-            Self::Oversized(_) => f.debug_tuple("Oversized").finish_non_exhaustive(),
+            Self::Oversized(all) => all.fmt(f),
         }
     }
 }
@@ -81,8 +113,8 @@ impl From<Reply> for Answer {
     fn from(reply: Reply) -> Self {
         match reply {
             Ok(body) => Self {
+                is_error: matches!(&body, Body::Oversized(all) if all.has_failed),
                 body,
-                is_error: false,
             },
             Err(refused) => Self {
                 body: Body::Text(refused.to_string()),

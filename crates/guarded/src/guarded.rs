@@ -65,7 +65,8 @@ impl Guarded {
             grep_content::definition(rules),
             glob_files::definition(rules),
         ];
-        all.extend(rules.shell.as_ref().map(execute_shell::definition));
+        let shell = rules.shell.as_ref();
+        all.extend(shell.map(|shell| execute_shell::definition(rules, shell)));
         all.extend(rules.web.is_some().then(|| web_fetch::definition(rules)));
         all.extend(rules.search.is_some().then(web_search::definition));
         all.retain(|tool| self.has(tool.name));

@@ -22,7 +22,7 @@ mod web_fetch;
 mod web_search;
 mod workspace;
 
-pub use answer::{Answer, Body};
+pub use answer::{Answer, Body, Oversized};
 pub use definition::Definition;
 pub use execute_shell::{Environment, Network, Sandbox, Supervisor, shell_child_main};
 pub use guarded::{Guarded, TOOLS};

@@ -39,7 +39,7 @@ impl Place {
         writable: &Writable,
         name: &str,
     ) -> Result<Self, Refused> {
-        let steps = steps(workspace.path(), name)?;
+        let steps = steps(workspace, name)?;
         allowed(writable, &steps, name)?;
         let root = workspace.dir().try_clone();
         let root = root.map_err(|error| failed(name, &error))?;
@@ -111,7 +111,7 @@ impl Place {
 
 /// The parts of the path from the root that a name means; `..` only goes back on what
 /// the name itself says.
-fn steps(root: &Path, name: &str) -> Result<Vec<String>, Refused> {
+fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, Refused> {
     let outside = || {
         Refused::new(format!(
             "save_to '{}' leads out of the root. Give a path relative to the root.",
@@ -125,7 +125,7 @@ fn steps(root: &Path, name: &str) -> Result<Vec<String>, Refused> {
     }
     let path = Path::new(name.trim());
     let path = match path.is_absolute() {
-        true => path.strip_prefix(root).map_err(|_| outside())?,
+        true => workspace.below(path).ok_or_else(outside)?,
         false => path,
     };
     let mut steps = Vec::new();

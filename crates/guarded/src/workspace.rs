@@ -97,7 +97,7 @@ impl Workspace {
     }
 
     /// An absolute path without the root's own.
-    fn below<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+    pub(crate) fn below<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         let mut roots = self.paths.iter();
         roots.find_map(|root| path.strip_prefix(root).ok())
     }

@@ -5,14 +5,14 @@
 //! session whole, which stores it.
 
 use std::fmt;
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use spillgate_agent::{Given, Host, Scope};
-use spillgate_guarded::{Answer, Body, Definition, Guarded};
+use spillgate_guarded::{Answer, Body, Definition, Guarded, Oversized};
 use spillgate_llm::{ToolCall, ToolSpec};
 use tokio::time::timeout;
 
@@ -119,14 +119,25 @@ fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
+/// Of a failed result a session stores nothing and cuts what is too much (seed 001). So
+/// one that is too much is none here: nothing of it is lost, and what has to be told of
+/// it stands at its end.
 fn given(answer: Answer) -> Given {
-    let body = match answer.body {
-        Body::Text(text) => Box::new(Cursor::new(text)),
-        Body::Oversized(all) => all,
-    };
-    Given {
-        body,
-        is_error: answer.is_error,
+    match answer.body {
+        Body::Text(text) => Given {
+            body: Box::new(Cursor::new(text)),
+            is_error: answer.is_error,
+        },
+        Body::Oversized(Oversized { whole, notes, .. }) => {
+            let notes = match notes.is_empty() {
+                true => notes,
+                false => format!("\n{notes}\n"),
+            };
+            Given {
+                body: Box::new(whole.chain(Cursor::new(notes))),
+                is_error: false,
+            }
+        }
     }
 }
 

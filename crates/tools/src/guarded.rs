@@ -4,7 +4,7 @@
 //! Where outputs that are too much are offloaded, they go the way of every result
 //! (`spillgate-offload`), and the tools that look into what is stored are listed, too.
 
-use std::io::{self, Read};
+use std::io;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -16,9 +16,9 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use spillgate_artifact::Origin;
+use spillgate_artifact::{Origin, Reason};
 use spillgate_extract::NoWatch;
-use spillgate_guarded::{Answer, Body, Definition, Guarded};
+use spillgate_guarded::{Answer, Body, Definition, Guarded, Oversized};
 use spillgate_offload::{Offloader, Outcome};
 use spillgate_retrieval::{Extraction, TOOL_OUTPUT, Tools, definitions};
 use tokio::runtime::Handle;
@@ -72,6 +72,13 @@ struct Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
+        let too_much = match &self.offloading {
+            None => "is refused whole, with what to do instead: follow it. Nothing is ever cut.",
+            Some(_) => {
+                "is refused whole, with what to do instead: follow it. A command's output and a \
+                 page are not refused but stored whole, and the answer says how to look into them."
+            }
+        };
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new(
@@ -79,8 +86,8 @@ impl ServerHandler for Server {
                 env!("CARGO_PKG_VERSION"),
             ))
             .with_instructions(format!(
-                "Files, commands and web pages below one directory. An answer over {} tokens is \
-                 refused whole, with what to do instead: follow it. Nothing is ever cut.",
+                "Files, commands and web pages below one directory. An answer over {} tokens \
+                 {too_much}",
                 self.max_tokens
             ))
     }
@@ -125,12 +132,12 @@ impl Server {
         let Answer { body, is_error } = self.guarded.call(name, arguments).await;
         let text = match (body, &self.offloading) {
             (Body::Text(text), _) => text,
-            (Body::Oversized(reader), Some(offloading)) => {
+            (Body::Oversized(all), Some(offloading)) => {
                 let origin = Origin {
                     arguments: Some(spelled),
                     ..Origin::tool(name)
                 };
-                let shown = offloaded(&offloading.offloader, origin, reader).await;
+                let shown = offloaded(&offloading.offloader, origin, all, is_error).await;
                 shown.map_err(|error| {
                     let what =
                         format!("the output could not be taken in: {error}; this is our fault");
@@ -180,24 +187,29 @@ impl Offloading {
     }
 }
 
-/// What is shown of all that `reader` gives, which is stored. An error is the reader's,
-/// or ours.
+/// What is told of what is too much: it is stored, whatever its size, for as text it may
+/// be three times as large as it came. An error is that of the reader, or ours.
 pub async fn offloaded(
     offloader: &Offloader,
     origin: Origin,
-    mut reader: Box<dyn Read + Send>,
+    all: Oversized,
+    is_error: bool,
 ) -> io::Result<String> {
+    let Oversized {
+        mut whole, notes, ..
+    } = all;
     let offloader = offloader.clone();
-    let stored = spawn_blocking(move || offloader.stream(origin, &mut reader, &mut |_| {})).await;
-    match stored.map_err(io::Error::other)?? {
-        Outcome::Inline(fits) => {
-            let mut whole = Vec::new();
-            fits.write_raw(&mut whole)?;
-            Ok(String::from_utf8_lossy(&whole).into_owned())
-        }
-        Outcome::Offloaded(stored) => Ok(stored.shown.text().to_owned()),
-        Outcome::NotStored(lost) => Ok(lost.shown.text().to_owned()),
-    }
+    let store = move || {
+        let weighed = offloader.weigh(origin, is_error, &mut *whole)?;
+        Ok::<_, io::Error>(weighed.keep(&offloader, Reason::SizeCap))
+    };
+    let stored = spawn_blocking(store).await;
+    let shown = match stored.map_err(io::Error::other)?? {
+        Outcome::Inline(_) => return Err(io::Error::other("it was not stored")),
+        Outcome::Offloaded(stored) => stored.shown,
+        Outcome::NotStored(lost) => lost.shown,
+    };
+    Ok(Oversized::told(&notes, is_error, shown.text()))
 }
 
 /// A tool of `spillgate-retrieval` as rmcp has tools.

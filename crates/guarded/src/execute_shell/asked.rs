@@ -1,8 +1,6 @@
 //! What does a call ask for?
 
-use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::time::Duration;
 
 use spillgate_files::Arguments;
@@ -80,44 +78,8 @@ fn timeout(asked: Option<u64>, rules: &ShellRules) -> (Duration, Option<String>)
 }
 
 fn directory(arguments: &Arguments, workspace: &Workspace) -> Result<OwnedFd, Refused> {
-    let asked = match arguments.optional("workdir")? {
-        Some(workdir) => Some(workdir),
-        None => arguments.optional("cwd")?,
-    };
-    let name = asked.unwrap_or_else(|| ".".to_owned());
-    let opened = match below(Path::new(&name), workspace.path()) {
-        Some(path) => workspace.dir().open_dir(path),
-        None => Err(io::ErrorKind::PermissionDenied.into()),
-    };
-    let opened = opened.map_err(|error| unusable(&name, &error))?;
+    let name = arguments.any_of(&["workdir", "cwd"])?;
+    let opened = workspace.directory(name.as_deref().unwrap_or("."));
+    let (opened, _) = opened.map_err(Refused::new)?;
     Ok(opened.into_std_file().into())
-}
-
-/// The path from the root; none if it is absolute and leads elsewhere.
-fn below<'a>(path: &'a Path, root: &Path) -> Option<&'a Path> {
-    match path.is_absolute() {
-        false => Some(path),
-        true => path.strip_prefix(root).ok().map(|path| match path {
-            path if path.as_os_str().is_empty() => Path::new("."),
-            path => path,
-        }),
-    }
-}
-
-fn unusable(name: &str, error: &io::Error) -> Refused {
-    let name = spillgate_view::clip(name, 200);
-    Refused::new(match error.kind() {
-        io::ErrorKind::NotFound => format!(
-            "Directory '{name}' not found. workdir is a path from the root; \
-             please look what is there with ls or glob_files."
-        ),
-        io::ErrorKind::NotADirectory => {
-            format!("'{name}' is not a directory. Please give the directory that it is in.")
-        }
-        io::ErrorKind::PermissionDenied => format!(
-            "Directory '{name}' may not be used: it is outside of the root, or not ours to open. \
-             Please give a path below the root, or none."
-        ),
-        _ => format!("Directory '{name}' cannot be opened: {error}. Please give another."),
-    })
 }

@@ -54,11 +54,23 @@ const KILLING: Duration = Duration::from_secs(10);
 /// Bytes that are read of an output at a time.
 const BLOCK: usize = 64 << 10;
 
-pub(crate) fn definition(rules: &ShellRules) -> Definition {
-    let name = rules.shell.file_name().unwrap_or_default();
-    let usual = rules.timeout.as_secs_f64();
-    let most = rules.longest().as_secs();
-    let sandbox = rules
+/// What becomes of output that is too much, for a model.
+fn too_much(rules: &Rules) -> &'static str {
+    match rules.on_overflow {
+        OnOverflow::Reject => {
+            "refused, never cut: pipe it through head/tail/grep, or redirect it to a file and \
+             read portions"
+        }
+        OnOverflow::Offload => "stored whole, and the answer says how to look into it",
+    }
+}
+
+pub(crate) fn definition(rules: &Rules, shell: &ShellRules) -> Definition {
+    let name = shell.shell.file_name().unwrap_or_default();
+    let usual = shell.timeout.as_secs_f64();
+    let most = shell.longest().as_secs();
+    let too_much = too_much(rules);
+    let sandbox = shell
         .sandbox
         .as_ref()
         .map_or("", |sandbox| match sandbox.network {
@@ -71,8 +83,7 @@ pub(crate) fn definition(rules: &ShellRules) -> Definition {
         description: format!(
             "Runs a command with {} -c and gives what it printed, standard output and standard \
              error in the order in which they were written, and [exit n] if n is not 0. Output \
-             that is too much is refused, never cut: pipe it through head/tail/grep, or redirect \
-             it to a file and read portions. Standard input is empty; nothing is kept from one \
+             that is too much is {too_much}. Standard input is empty; nothing is kept from one \
              call to the next but files. What is to run on: (command) > out.log 2>&1 &{sandbox}",
             name.display()
         ),

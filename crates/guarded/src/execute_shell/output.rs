@@ -1,7 +1,7 @@
 //! What has a command printed, how much is it, and where is all of it?
 
 use std::fmt;
-use std::io::{self, Cursor, Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use spillgate_view::{Sanitizer, ViewSink};
@@ -148,16 +148,11 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// It as it came, with `notes` at its end; none if it was not to be kept.
-    pub(crate) fn whole(self, notes: &str) -> Option<io::Result<Box<dyn Read + Send>>> {
-        let notes = match notes.is_empty() {
-            true => String::new(),
-            false => format!("\n{notes}"),
-        };
+    /// It as it came; none if it was not to be kept.
+    pub(crate) fn whole(self) -> Option<io::Result<Box<dyn Read + Send>>> {
         let rewound = |mut file: SpooledTempFile| {
             file.rewind()?;
-            let all = file.chain(Cursor::new(notes));
-            Ok(Box::new(all) as Box<dyn Read + Send>)
+            Ok(Box::new(file) as Box<dyn Read + Send>)
         };
         Some(self.whole?.and_then(rewound))
     }
@@ -179,7 +174,7 @@ mod tests {
         let finished = output.finish();
         let (text, bytes) = (finished.text.clone(), finished.bytes);
         let mut whole = Vec::new();
-        let mut reader = finished.whole("").unwrap().unwrap();
+        let mut reader = finished.whole().unwrap().unwrap();
         reader.read_to_end(&mut whole).unwrap();
         (text, bytes, whole)
     }
@@ -230,7 +225,7 @@ mod tests {
         output.feed(b"more");
         let finished = output.finish();
         assert_eq!(finished.bytes, IN_MEMORY as u64 + 4);
-        assert!(finished.whole("").unwrap().is_err());
+        assert!(finished.whole().unwrap().is_err());
     }
 
     proptest! {

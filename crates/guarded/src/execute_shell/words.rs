@@ -1,5 +1,6 @@
 //! What is a model told of a command?
 
+use std::io::Read;
 use std::time::Duration;
 
 use signal_hook::low_level::signal_name;
@@ -9,7 +10,7 @@ use super::ShellRules;
 use super::output::Finished;
 use super::protocol::Fate;
 use super::running::Stopped;
-use crate::answer::{Body, Refused, Reply};
+use crate::answer::{Body, Oversized, Refused, Reply};
 use crate::rules::{OnOverflow, Rules};
 
 /// What a command came to.
@@ -107,8 +108,12 @@ fn overflow(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply 
             .with(notes)
             .with(block));
     }
-    match output.whole(notes) {
-        Some(Ok(whole)) => Ok(Body::Oversized(whole)),
+    match output.whole() {
+        Some(Ok(whole)) => Ok(Body::Oversized(Oversized {
+            whole,
+            notes: notes.to_owned(),
+            has_failed: false,
+        })),
         kept => {
             let why = match kept {
                 Some(Err(error)) => error.to_string(),
@@ -152,9 +157,9 @@ fn timed_out(
         return Err(full);
     }
     if rules.on_overflow == OnOverflow::Offload
-        && let Some(Ok(whole)) = ran.output.whole(&format!("[{refused}]"))
+        && let Some(Ok(whole)) = ran.output.whole()
     {
-        return Ok(Body::Oversized(whole));
+        return Ok(failed(whole, &refused));
     }
     let too_much = format!(
         "Its output until then (~{} tokens) is too much to be shown.",
@@ -169,16 +174,26 @@ fn too_much(
     note: Option<&str>,
     rules: &Rules,
 ) -> Reply {
-    let notes = joined([Some(format!("[{what}]")), note.map(ToOwned::to_owned)]);
     let tokens = estimated_tokens(output.bytes);
     if rules.on_overflow == OnOverflow::Offload
-        && let Some(Ok(whole)) = output.whole(&notes)
+        && let Some(Ok(whole)) = output.whole()
     {
-        return Ok(Body::Oversized(whole));
+        let refused = Refused::new(format!("{what} Please have it print less."));
+        return Ok(failed(whole, &refused.with(note.unwrap_or_default())));
     }
+    let notes = joined([Some(format!("[{what}]")), note.map(ToOwned::to_owned)]);
     Err(Refused::from(Rejection::Command { tokens })
         .with(&notes)
         .with(block))
+}
+
+/// All that a command printed that was stopped.
+fn failed(whole: Box<dyn Read + Send>, refused: &Refused) -> Body {
+    Body::Oversized(Oversized {
+        whole,
+        notes: refused.to_string(),
+        has_failed: true,
+    })
 }
 
 fn joined(notes: [Option<String>; 2]) -> String {

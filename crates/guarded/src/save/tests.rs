@@ -115,6 +115,16 @@ fn what_is_outside_linked_or_there_is_refused() {
 }
 
 #[test]
+fn an_absolute_name_may_begin_with_the_root_as_it_was_given() {
+    let tree = tree();
+    let given = tree.path().join("given");
+    symlink("notes", &given).unwrap();
+    let name = given.join("a.txt");
+    saved(&given, name.to_str().unwrap(), b"new").unwrap();
+    assert_eq!(fs::read(tree.path().join("notes/a.txt")).unwrap(), b"new");
+}
+
+#[test]
 fn what_is_new_is_saved_with_the_directories_to_it() {
     let root = tree();
     let absolute = root.path().canonicalize().unwrap().join("b/../c.txt");

@@ -9,13 +9,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use spillgate_files::Arguments;
 use spillgate_view::clip;
-use spillgate_web::{FetchError, Fetcher, Kind, Opened, Readable, readable};
+use spillgate_web::{FetchError, FetchSettings, Fetcher, Kind, Opened, Readable, readable};
 use tokio::task::spawn_blocking;
 
 use crate::answer::{Refused, Reply};
 use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
-use crate::rules::{Rules, Writable};
+use crate::rules::{OnOverflow, Rules, Writable};
 use crate::save::{self, Place};
 
 /// Characters of a URL in an error or a confirmation.
@@ -39,18 +39,30 @@ fn description(rules: &Rules, is_writable: bool) -> String {
         }
         false => "it cannot be saved here",
     };
+    let too_much = match rules.on_overflow {
+        OnOverflow::Reject => format!("is refused, never cut: {saving}"),
+        OnOverflow::Offload => format!(
+            "is stored whole, and the answer says how to look into it, but over {} bytes it is \
+             refused: {saving}",
+            settings(rules).most_page_bytes
+        ),
+    };
     format!(
         "Fetch a page of the public web. HTML becomes Markdown: the main part, with absolute links; \
          scripts are not run. Text and JSON stay as they are. Redirects are followed; private \
-         addresses are refused, and nothing is logged in to. A page of more than {} tokens is \
-         refused, never cut: {saving}.",
+         addresses are refused, and nothing is logged in to. A page of more than {} tokens \
+         {too_much}.",
         rules.max_tokens
     )
 }
 
-fn properties(rules: &Rules, is_writable: bool) -> Map<String, Value> {
+fn settings(rules: &Rules) -> FetchSettings {
     let settings = rules.web.as_ref().map(Fetcher::settings).cloned();
-    let settings = settings.unwrap_or_default();
+    settings.unwrap_or_default()
+}
+
+fn properties(rules: &Rules, is_writable: bool) -> Map<String, Value> {
+    let settings = settings(rules);
     let mut properties = Map::new();
     let mut add = |name: &str, property| properties.insert(name.to_owned(), property);
     add(

@@ -8,7 +8,7 @@ use spillgate_view::clip;
 use spillgate_web::{Fetcher, Kind, Opened, Readable};
 
 use super::{Advice, Wanted, read, type_shown, url_shown};
-use crate::answer::{Body, Refused, Reply};
+use crate::answer::{Body, Oversized, Refused, Reply};
 use crate::guarded::Shared;
 use crate::recovery::{apart, for_page};
 use crate::rules::{OnOverflow, Rules};
@@ -82,7 +82,11 @@ fn within(told: String, rules: &Rules, advice: Advice) -> Reply {
         return Ok(Body::Text(told));
     }
     if rules.on_overflow == OnOverflow::Offload {
-        return Ok(Body::Oversized(Box::new(Cursor::new(told))));
+        return Ok(Body::Oversized(Oversized {
+            whole: Box::new(Cursor::new(told)),
+            notes: String::new(),
+            has_failed: false,
+        }));
     }
     let (tokens, limit) = (estimated_tokens(bytes), rules.max_tokens);
     Err(match advice.can_save {

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spillgate_guarded::{Answer, Body, Guarded, OnOverflow, Rules, Sandbox, ShellRules, Workspace};
+use spillgate_guarded::{
+    Answer, Body, Guarded, OnOverflow, Oversized, Rules, Sandbox, ShellRules, Workspace,
+};
 use tempfile::TempDir;
 
 struct Lab {
@@ -38,12 +40,13 @@ impl Lab {
         let answer = self.answer(arguments).await;
         let text = match answer.body {
             Body::Text(text) => text,
-            Body::Oversized(mut whole) => {
+            Body::Oversized(Oversized {
+                mut whole, notes, ..
+            }) => {
                 let mut all = Vec::new();
                 whole.read_to_end(&mut all).unwrap();
-                let end = String::from_utf8_lossy(&all[all.len().saturating_sub(200)..]);
-                let last = end.lines().last().unwrap_or_default().to_owned();
-                format!("whole: {} bytes, the last line is {last:?}", all.len())
+                let shown = format!("({} bytes)", all.len());
+                Oversized::told(&notes, answer.is_error, &shown)
             }
         };
         assert_eq!(answer.is_error, text.starts_with("Error: "), "{text}");
@@ -121,8 +124,11 @@ async fn too_much_is_refused_and_the_command_ends_by_itself() {
 #[tokio::test]
 async fn what_is_too_much_is_whole_where_it_is_stored() {
     let lab = Lab::new(|rules, _| rules.on_overflow = OnOverflow::Offload);
-    insta::assert_snapshot!(lab.ran("seq 500000; exit 3").await, @r#"whole: 3388904 bytes, the last line is "[exit 3]""#);
-    insta::assert_snapshot!(lab.ran("seq 500000").await, @r#"whole: 3388895 bytes, the last line is "500000""#);
+    insta::assert_snapshot!(lab.ran("seq 500000; exit 3").await, @"
+    (3388895 bytes)
+    [exit 3]
+    ");
+    insta::assert_snapshot!(lab.ran("seq 500000").await, @"(3388895 bytes)");
     let nowhere = Lab::new(|rules, shell| {
         rules.on_overflow = OnOverflow::Offload;
         shell.temp_dir = "/nowhere".into();
@@ -138,7 +144,11 @@ async fn what_is_too_much_is_whole_where_it_is_stored() {
         shell.timeout = Duration::from_secs(3);
     });
     let told = small.ran("seq 50000; sleep 1000").await;
-    insta::assert_snapshot!(told, @r#"whole: 289093 bytes, the last line is "[Error: Command timed out after 3 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &]""#);
+    insta::assert_snapshot!(told, @"
+    Error: Command timed out after 3 s and was stopped with its process group. Please set timeout to more (up to 600), or run it in the background with its output in a file: (command) > out.log 2>&1 &
+
+    (288894 bytes)
+    ");
 }
 
 #[tokio::test]
@@ -271,15 +281,15 @@ async fn a_command_runs_below_the_root() {
     ROOT
 
     ---
-    Error: Directory '..' may not be used: it is outside of the root, or not ours to open. Please give a path below the root, or none.
+    Error: '..' leads out of the root. Give a path from the root to what lies in it.
     ---
-    Error: Directory 'out' may not be used: it is outside of the root, or not ours to open. Please give a path below the root, or none.
+    Error: 'out' leads out of the root. Give a path from the root to what lies in it.
     ---
-    Error: Directory '/etc' may not be used: it is outside of the root, or not ours to open. Please give a path below the root, or none.
+    Error: '/etc' leads out of the root. Give a path from the root to what lies in it.
     ---
-    Error: Directory 'gone' not found. workdir is a path from the root; please look what is there with ls or glob_files.
+    Error: Directory 'gone' not found. Use glob_files to find it.
     ---
-    Error: 'file' is not a directory. Please give the directory that it is in.
+    Error: 'file' is a file, not a directory. Give the directory that it is in.
     ");
 }
 

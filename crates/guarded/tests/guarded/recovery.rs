@@ -263,7 +263,7 @@ fn what_is_offloaded_has_no_block() {
         panic!("it is given whole");
     };
     let mut text = String::new();
-    std::io::Read::read_to_string(&mut whole, &mut text).unwrap();
+    std::io::Read::read_to_string(&mut whole.whole, &mut text).unwrap();
     assert!(text.ends_with("\n30000\n"));
 }
 

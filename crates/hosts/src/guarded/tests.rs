@@ -66,6 +66,26 @@ fn its_tools_are_those_that_can_work() {
 }
 
 #[tokio::test]
+async fn of_what_is_too_much_nothing_is_lost_even_if_it_failed() {
+    let mut rules = only(&["execute_shell"]);
+    rules.on_overflow = OnOverflow::Offload;
+    rules.max_tokens = 100;
+    let lab = lab(rules);
+    let all: String = (1..=200).map(|line| format!("{line}\n")).collect();
+    for (command, end) in [
+        ("seq 200", ""),
+        ("seq 200; exit 3", "\n[exit 3]\n"),
+        ("seq 200; sleep 60", "\nError: Command timed out after 1 s"),
+    ] {
+        let arguments = format!(r#"{{"command": "{command}", "timeout": 1}}"#);
+        let (text, is_error) = lab.called("execute_shell", &arguments).await;
+        assert!(!is_error, "{command}: it would be cut");
+        let told = text.strip_prefix(&all).unwrap();
+        assert!(told.starts_with(end), "{command}: {told}");
+    }
+}
+
+#[tokio::test]
 async fn what_no_tool_takes_is_told() {
     let lab = lab(only(&["read_file"]));
     let mut told = Vec::new();

@@ -122,7 +122,7 @@ async fn answer(
     let Answer { body, is_error } = guarded.call(tool, arguments).await;
     let text = match body {
         Body::Text(text) => text,
-        Body::Oversized(reader) => offloaded(offloader, origin, reader).await?,
+        Body::Oversized(all) => offloaded(offloader, origin, all, is_error).await?,
     };
     Ok((text, is_error))
 }

@@ -137,6 +137,60 @@ fn an_offloaded_output_is_stored_whole_and_can_be_looked_into() {
     assert_eq!(sha256(&stored), sha256(whole.as_bytes()));
 }
 
+/// The handle in what is told.
+fn handle(told: &str) -> &str {
+    let (_, behind) = told.split_once("stored whole as ").expect(told);
+    behind.lines().next().unwrap()
+}
+
+#[test]
+fn what_is_told_beside_an_output_is_not_stored_with_it() {
+    let tool = Tool::new();
+    let mut session = start(&tool, &["--on-overflow", "offload"]);
+    let mut ran = |command: &str| {
+        let arguments = json!({"command": command, "timeout": 2});
+        session.call("execute_shell", &arguments)
+    };
+    let failed = ran("printf '['; seq -s, 30000 | tr -d '\\n'; echo ']'; exit 4");
+    let late = ran("seq 100000; sleep 60");
+    // As text three times as large: within the limit before, over it behind.
+    let bytes = ran("head -c 40000 /dev/zero | tr '\\0' '\\377'");
+    assert!(failed.ends_with("\n[exit 4]"), "{failed}");
+    let time_up = "error: Error: Command timed out after 2 s";
+    assert!(late.starts_with(time_up), "{late}");
+    assert!(bytes.len() < 3000, "{} bytes", bytes.len());
+    let arguments = json!({"handle": handle(&failed), "filter": "length"});
+    let length = session.call("spillgate_query", &arguments);
+    assert!(length.ends_with("\n30000\n"), "{length}");
+    session.end();
+    let lines: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    for (told, printed) in [(&late, lines.as_bytes()), (&bytes, &[0xff; 40_000])] {
+        let stored = tool.run(&["cat", "--raw", handle(told)], b"").stdout;
+        assert_eq!(sha256(&stored), sha256(printed), "{told}");
+    }
+}
+
+#[test]
+fn where_outputs_are_stored_models_are_told_so() {
+    let tool = Tool::new();
+    for (mode, stored, refused) in [("reject", 0, 2), ("offload", 2, 0)] {
+        let mut session = start(&tool, &["--on-overflow", mode]);
+        let list = listed(&mut session);
+        let tools = list["result"]["tools"].as_array().unwrap().iter();
+        let words: Vec<_> = tools
+            .map(|tool| tool["description"].as_str().unwrap())
+            .collect();
+        let count = |what: &str| words.iter().filter(|one| one.contains(what)).count();
+        assert_eq!(count("stored whole, and the answer says how"), stored);
+        assert_eq!(
+            count("refused, never cut"),
+            refused + 1,
+            "{mode}, and read_file"
+        );
+        session.end();
+    }
+}
+
 #[test]
 fn a_client_of_the_next_generation_needs_no_session() {
     let tool = Tool::new();

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use serde_json::{Value, json};
-use spillgate_guarded::{Body, OnOverflow, Rules, Writable};
+use spillgate_guarded::{Body, OnOverflow, Oversized, Rules, Writable};
 use spillgate_web::FetchSettings;
 
 use super::server::{Server, endless, page, to};
@@ -224,7 +224,7 @@ async fn what_is_too_much_is_given_whole_to_a_pipeline() {
     let tools = tools(root.path(), rules);
     let told = answer(&tools, "web_fetch", &json!({ "url": server.url("/more") })).await;
     assert!(!told.is_error);
-    let Body::Oversized(mut whole) = told.body else {
+    let Body::Oversized(Oversized { mut whole, .. }) = told.body else {
         panic!("{:?}", told.body);
     };
     let mut text = String::new();
