@@ -272,7 +272,8 @@ fn with_structure(
 /// Within the limit of an answer, too, where somebody set a very small one.
 fn render(shared: &Shared, recovery: &Recovery) -> String {
     let most = RECOVERY_TOKENS.min(shared.rules.max_tokens);
-    recovery.render(TokenBudget::new(most), &**COUNTER)
+    let reachable = recovery.clone().of_tools(|tool| shared.rules.allows(tool));
+    reachable.render(TokenBudget::new(most), &**COUNTER)
 }
 
 /// The first bytes of a file; fewer where it ends or cannot be read.

@@ -98,6 +98,14 @@ impl Recovery {
         self
     }
 
+    /// Without the calls of tools that its reader does not have.
+    #[must_use]
+    pub fn of_tools(mut self, has: impl Fn(&str) -> bool) -> Self {
+        let tool = |call: &str| call.trim_start_matches("  • ").split('(').next().map(&has);
+        self.commands.retain(|call| tool(call) == Some(true));
+        self
+    }
+
     /// The text within `budget`, and within [`RECOVERY_TOKENS`] in any case. Entries
     /// go before calls; it is empty where nothing is left.
     #[must_use]

@@ -112,7 +112,7 @@ impl File<'_> {
 
     /// A command on this file, where there is a shell.
     fn shell(&self, command: &str, then: &str) -> Option<String> {
-        self.rules.shell.as_ref()?;
+        self.rules.has_shell().then_some(())?;
         let quoted = self.name.replace('\'', r"'\''");
         let command = format!("{command} -- '{quoted}'{then}");
         Some(call("execute_shell", &[("command", json!(command))]))

@@ -298,15 +298,17 @@ fn what_lies_inside_is_given_by_any_name() {
     }
 }
 
+/// Ends another thread, for which a scope waits, also where ours panics.
+pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs `work` while two names change places all the time, also until it panics.
 fn while_swapped(one: &Path, other: &Path, work: impl FnOnce()) {
-    /// Ends the other thread, for which the scope waits.
-    struct Ends<'a>(&'a AtomicBool);
-    impl Drop for Ends<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -11,6 +11,7 @@ use rustix::fs::{RenameFlags, renameat_with};
 use serde_json::json;
 use spillgate_guarded::{Body, Guarded, Rules, Workspace};
 
+use crate::escapes::Ends;
 use crate::tools;
 use crate::tree::{plant, refused, rows, told, tree, trees, with};
 
@@ -184,15 +185,6 @@ fn many_files() {
     let text = refused(&tools, GREP, &json!({"pattern": "hay", "mode": "files"}));
     let bytes = "Found 19900 files\n".len() + 19_900 * "d00/f000.txt\n".len();
     assert!(text.contains(&format!("~{} tokens", bytes / 4)), "{text}");
-}
-
-/// Ends a thread that swaps, also where a test fails.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Directories that become links to the outside while they are walked lead nowhere.

@@ -186,6 +186,22 @@ fn only_what_is_too_much_has_a_block() {
 }
 
 #[test]
+fn no_call_is_of_a_tool_that_is_not_there() {
+    let root = tree(&[("large.py", &class(5000))]);
+    let rules = Rules {
+        only: vec!["read_file".to_owned()],
+        ..Rules::default()
+    };
+    let tools = detailed(root.path(), rules);
+    let refusal = refused(&tools, "read_file", &json!({"file_path": "large.py"}));
+    let (_, calls) = refusal.split_once("\nCommands:\n").unwrap();
+    assert!(
+        calls.lines().all(|call| call.starts_with("  • read_file(")),
+        "{calls}"
+    );
+}
+
+#[test]
 fn a_command() {
     let root = TempDir::new().unwrap();
     let tools = detailed(root.path(), Rules::default());
@@ -265,7 +281,7 @@ fn a_search() {
     let tools = detailed(root.path(), Rules::default());
     let arguments = json!({"pattern": "KEY =", "ignore_case": true, "glob": "*.rs"});
     assert_snapshot!(shown(&tools, "grep_content", &arguments), @r#"
-    Error: Search returned ~346650 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
+    Error: Search returned ~341499 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
 
     --- Recovery Options ---
     Search: KEY = | 9600 matches, 30 files

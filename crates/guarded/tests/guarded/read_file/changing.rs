@@ -8,6 +8,7 @@ use std::thread;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::escapes::Ends;
 use crate::{call, tools};
 
 /// A file that `change` works on until all reads are done.
@@ -24,6 +25,7 @@ fn while_changing(change: impl Fn(&mut File) + Sync, check: impl Fn(&str)) {
                 change(&mut file);
             }
         });
+        let _ends = Ends(&is_over);
         for read in 0..300u32 {
             let arguments = match read % 3 {
                 0 => json!({"file_path": "log"}),
@@ -32,7 +34,6 @@ fn while_changing(change: impl Fn(&mut File) + Sync, check: impl Fn(&str)) {
             };
             check(&call(&tools, "read_file", &arguments).0);
         }
-        is_over.store(true, Ordering::Relaxed);
     });
 }
 
