@@ -266,27 +266,29 @@ fn tools_can_be_called_by_hand() {
     "#);
 }
 
+/// What is said of settings that are wrong.
+fn refusal(tool: &Tool, settings: &str) -> String {
+    let (root, config) = (root(tool), tool.home().join("guarded.toml"));
+    fs::write(&config, settings).unwrap();
+    let args = [
+        "tools",
+        "--config",
+        config.to_str().unwrap(),
+        "--root",
+        root.to_str().unwrap(),
+        "--list",
+    ];
+    let output = tool.run(&args, b"");
+    assert_ne!(output.status.code(), Some(0), "{settings}");
+    String::from_utf8(output.stderr)
+        .unwrap()
+        .replace(config.to_str().unwrap(), "FILE")
+}
+
 #[test]
 fn what_is_set_wrongly_is_said_with_its_place() {
     let tool = Tool::new();
-    let root = root(&tool);
-    let told = |settings: &str| {
-        let config = tool.home().join("guarded.toml");
-        fs::write(&config, settings).unwrap();
-        let args = [
-            "tools",
-            "--config",
-            config.to_str().unwrap(),
-            "--root",
-            root.to_str().unwrap(),
-            "--list",
-        ];
-        let output = tool.run(&args, b"");
-        assert_ne!(output.status.code(), Some(0), "{settings}");
-        String::from_utf8(output.stderr)
-            .unwrap()
-            .replace(config.to_str().unwrap(), "FILE")
-    };
+    let told = |settings: &str| refusal(&tool, settings);
     let all = [
         told("[guarded]\ntools = [\"read_fiel\"]\n"),
         told("[guarded]\nmax_tokens = 0\n"),
