@@ -269,7 +269,7 @@ impl GuardedSettings {
             .iter()
             .find(|place| !place.components().all(is_plain));
         wrong.map(|place| {
-            let what = format!("{place:?} is no path from the root");
+            let what = format!("{:?} is no path from the root", place.to_string_lossy());
             let hint = "write a directory below the root, as in \"notes\"";
             let key: &[&str] = &["guarded", "writable"];
             (key, what, hint.to_owned())

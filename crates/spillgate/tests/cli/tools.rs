@@ -164,7 +164,8 @@ fn what_is_told_beside_an_output_is_not_stored_with_it() {
     assert!(length.ends_with("\n30000\n"), "{length}");
     session.end();
     let lines: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
-    for (told, printed) in [(&late, lines.as_bytes()), (&bytes, &[0xff; 40_000])] {
+    let high = vec![0xff; 40_000];
+    for (told, printed) in [(&late, lines.as_bytes()), (&bytes, &high)] {
         let stored = tool.run(&["cat", "--raw", handle(told)], b"").stdout;
         assert_eq!(sha256(&stored), sha256(printed), "{told}");
     }
