@@ -25,7 +25,7 @@ use crate::capture::{Captured, Raw, capture_json, capture_stream};
 use crate::capture_spooled::{SpooledRaw, capture_spooled};
 use crate::ledger::{Exit, Ledger, LedgerEntry};
 use crate::measured::{Measured, measure};
-use crate::policy::{Decision, Fits, Limits, Plan, Policy, Rule, decide};
+use crate::policy::{Decision, Fits, Limits, Plan, Policy, decide};
 use crate::present::{
     Door, ObservationSummary, Presentation, Presenter, Preview, first, funnel, handle, not_stored,
     parts, preview, reject, reject_with_recovery, truncate,
@@ -113,16 +113,6 @@ impl Offloader {
     #[must_use]
     pub fn with_ledger(self, ledger: Arc<dyn Ledger>) -> Self {
         Self { ledger, ..self }
-    }
-
-    /// The same by rules of which `over` comes first, whatever the tool.
-    #[must_use]
-    pub fn under(&self, over: Rule) -> Self {
-        let policy = self.policy.clone().under(over);
-        Self {
-            policy,
-            ..self.clone()
-        }
     }
 
     /// The rules that results are decided by.

@@ -22,6 +22,7 @@ use spillgate_guarded::{Answer, Body, Definition, Guarded, Oversized};
 use spillgate_offload::{Offloader, Outcome};
 use spillgate_retrieval::{Extraction, TOOL_OUTPUT, Tools, definitions};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, interval_at};
 
@@ -38,9 +39,7 @@ const CLAUDE_CODE_SIZE: &str = "anthropic/maxResultSizeChars";
 /// What becomes of outputs that are too much.
 #[derive(Debug, Clone)]
 pub struct Offloading {
-    /// What stores them and says what is shown.
-    pub offloader: Offloader,
-    /// What answers calls of the tools that look into them.
+    /// What stores them, and answers calls of the tools that look into them.
     pub tools: Tools,
     /// The names of those that are listed.
     pub listed: Vec<&'static str>,
@@ -101,7 +100,7 @@ impl ServerHandler for Server {
         let mut all: Vec<Tool> = own.into_iter().map(|tool| self.listed(tool)).collect();
         if let Some(offloading) = &self.offloading {
             let ours = definitions(&offloading.listed, Extraction::Ours);
-            all.extend(ours.into_iter().filter_map(looking));
+            all.extend(ours.into_iter().map(looking));
         }
         Ok(ListToolsResult::with_all_items(all))
     }
@@ -137,7 +136,7 @@ impl Server {
                     arguments: Some(spelled),
                     ..Origin::tool(name)
                 };
-                let shown = offloaded(&offloading.offloader, origin, all, is_error).await;
+                let shown = offloaded(&offloading.tools.offloader, origin, all, is_error).await;
                 shown.map_err(|error| {
                     let what =
                         format!("the output could not be taken in: {error}; this is our fault");
@@ -170,14 +169,21 @@ impl Server {
 }
 
 impl Offloading {
-    /// Answers a call of a tool that looks into what is stored.
+    /// Answers a call of a tool that looks into what is stored. Dropped, it asks no model
+    /// any more.
     async fn look(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
         let arguments = to_raw_value(&arguments).ok();
         let (tools, name) = (self.tools.clone(), name.to_owned());
         let runtime = Handle::current();
+        let (_waits, gone) = oneshot::channel::<()>();
         let look = move || match &*name {
             // It looks into files as well as waiting for a model.
-            TOOL_OUTPUT => runtime.block_on(tools.tool_output(arguments.as_deref(), &NoWatch)),
+            TOOL_OUTPUT => runtime.block_on(async {
+                tokio::select! {
+                    answer = tools.tool_output(arguments.as_deref(), &NoWatch) => answer,
+                    _ = gone => String::new(), // nobody reads it
+                }
+            }),
             name => tools.call(name, arguments.as_deref()),
         };
         let result = spawn_blocking(look).await.unwrap_or_default();
@@ -213,8 +219,8 @@ pub async fn offloaded(
 }
 
 /// A tool of `spillgate-retrieval` as rmcp has tools.
-fn looking(tool: Value) -> Option<Tool> {
-    serde_json::from_value(tool).ok()
+fn looking(tool: Value) -> Tool {
+    serde_json::from_value(tool).expect("invariant: our definitions are tools")
 }
 
 /// Tells a client that asked for it that the call goes on; never ends.

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use spillgate_artifact::Origin;
 use spillgate_guarded::{Answer, Body, Guarded, OnOverflow, Workspace};
-use spillgate_offload::{Offloader, Rule};
+use spillgate_offload::Offloader;
 use spillgate_tools::{Offloading, offloaded, serve_guarded};
 use tokio::runtime::Builder;
 
@@ -35,8 +35,8 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
             Some(tool) => {
                 let arguments = object(&tools.by_hand.arguments)?;
                 // A call by hand is answered in the words of the command line.
-                let offloader = limited(&house.offloader, &settings);
-                let (text, is_error) = answer(&guarded, &offloader, tool, arguments).await?;
+                let offloader = &house.offloader;
+                let (text, is_error) = answer(&guarded, offloader, tool, arguments).await?;
                 print(&text, is_error, out)
             }
             None => serve(&house, &settings, guarded).await,
@@ -51,7 +51,7 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
 async fn serve(house: &House, settings: &GuardedSettings, guarded: Guarded) -> Result<u8, Failure> {
     let offloading = match settings.on_overflow {
         OnOverflow::Reject => None,
-        OnOverflow::Offload => Some(offloading(house, settings)?),
+        OnOverflow::Offload => Some(offloading(house)?),
     };
     let served = serve_guarded(guarded, settings.max_tokens, offloading).await;
     served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
@@ -89,23 +89,10 @@ fn workspace(root: &Path) -> Result<Workspace, Failure> {
     })
 }
 
-/// The same offloader, for which whatever the tools do not give themselves is too much.
-fn limited(offloader: &Offloader, settings: &GuardedSettings) -> Offloader {
-    let limit = Rule {
-        max_bytes: Some(settings.max_tokens.saturating_mul(4).saturating_add(3)),
-        ..Rule::default()
-    };
-    offloader.under(limit)
-}
-
 /// What stores, and looks into what is stored, as the gateway does.
-fn offloading(house: &House, settings: &GuardedSettings) -> Result<Offloading, Failure> {
+fn offloading(house: &House) -> Result<Offloading, Failure> {
     let (tools, listed) = mcp::retrieval(house)?;
-    Ok(Offloading {
-        offloader: limited(&tools.offloader, settings),
-        tools,
-        listed,
-    })
+    Ok(Offloading { tools, listed })
 }
 
 /// The text of a call's answer, and whether it failed.
