@@ -1,12 +1,15 @@
 //! `spillgate tools`, spoken to as a client speaks, and by hand.
 
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_testkit::log;
 
+use super::provider::silent;
 use super::session::{Session, names};
 use super::tool::{Tool, sha256};
 
@@ -22,9 +25,10 @@ fn root(tool: &Tool) -> PathBuf {
 
 fn start(tool: &Tool, options: &[&str]) -> Session {
     let root = root(tool);
-    let mut session = Session::of(
-        tool.command(&[&["tools", "--root", root.to_str().unwrap()], options].concat()),
-    );
+    let mut command =
+        tool.command(&[&["tools", "--root", root.to_str().unwrap()], options].concat());
+    command.env("MOCK_KEY", "sk-mock-0123456789abcdef");
+    let mut session = Session::of(command);
     let client = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {},
@@ -338,4 +342,29 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     error: nowhere: No such file or directory (os error 2)
     hint: name a directory with --root DIR
     ");
+}
+
+/// A model costs money.
+#[test]
+fn a_cancelled_extraction_asks_no_model_any_more() {
+    let tool = Tool::new();
+    let handle = tool.put(log(300).as_bytes());
+    let (provider, config) = silent(&tool);
+    let options = [
+        "--config",
+        config.to_str().unwrap(),
+        "--on-overflow",
+        "offload",
+    ];
+    let mut session = start(&tool, &options);
+    let arguments = json!({"handle": handle, "extract": "which error?"});
+    let call = json!({"name": "tool_output", "arguments": arguments});
+    session.send(8, "tools/call", &call);
+    let (mut asked, _) = provider.accept().unwrap();
+    session.notify("notifications/cancelled", &json!({"requestId": 8}));
+    // The model's server sees the connection go.
+    let patience = Duration::from_secs(20);
+    asked.set_read_timeout(Some(patience)).unwrap();
+    asked.read_to_end(&mut Vec::new()).unwrap();
+    session.end();
 }
