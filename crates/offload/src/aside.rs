@@ -1,8 +1,7 @@
-//! What of a message is made beside the storing of its result?
+//! The outline of a result, made while it is stored, and the ends of its text.
 //!
-//! Bringing a megabyte to the disk and looking at its shape take about as long;
-//! neither needs the other. And the ends of a result are read only for the
-//! messages that show them.
+//! Writing a megabyte to the disk and looking at its shape take about as long, and
+//! neither needs the other. The ends are read only for messages that show them.
 
 use std::sync::Arc;
 use std::{panic, thread};
@@ -13,7 +12,7 @@ use spillgate_view::{Sanitizer, View};
 
 use crate::capture::{Captured, Raw};
 use crate::policy::Limits;
-use crate::present::Ends;
+use crate::present::{Ends, LEAST_BYTES};
 use crate::profile::{DEFAULT_MAX_BYTES, Profile};
 use crate::sanitize::{Sanitized, ViewText};
 
@@ -90,20 +89,41 @@ impl TwoEnds {
         }
     }
 
-    /// The ends, readable, as far as a truncation may show them.
+    /// The ends of a text that is at hand.
+    #[cfg(test)]
+    pub(crate) fn of_text(text: Arc<dyn ByteSource>) -> Self {
+        Self {
+            bytes: text.len(),
+            text: Some(text),
+            head: Vec::new(),
+            tail: Vec::new(),
+        }
+    }
+
+    /// What of it can be shown within the limit in bytes. A text of up to twice as many
+    /// bytes is read whole, so that its ends cannot overlap.
     pub(crate) fn read(&self, limits: &Limits) -> Ends {
-        let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
-        let (head, tail) = match &self.text {
-            Some(text) => {
-                let read = |start, end| text.bytes(start, end).unwrap_or_default();
-                let tail = read(self.bytes.saturating_sub(wanted), self.bytes);
-                (read(0, wanted), tail)
-            }
-            None => (self.head.clone(), self.tail.clone()),
+        let wanted = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES).max(LEAST_BYTES);
+        let Some(text) = &self.text else {
+            return Ends::Apart {
+                head: readable(&self.head),
+                tail: readable(&self.tail),
+                bytes: self.bytes,
+            };
         };
-        Ends {
-            head: readable(&head),
-            tail: readable(&tail),
+        if self.bytes <= wanted.saturating_mul(2)
+            && let Ok(whole) = text.bytes(0, self.bytes)
+        {
+            return Ends::Whole(readable(&whole));
+        }
+        let read = |start, end| readable(&text.bytes(start, end).unwrap_or_default());
+        let from = self
+            .bytes
+            .saturating_sub(wanted)
+            .max(wanted.min(self.bytes));
+        Ends::Apart {
+            head: read(0, wanted.min(self.bytes)),
+            tail: read(from, self.bytes),
             bytes: self.bytes,
         }
     }

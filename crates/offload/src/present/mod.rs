@@ -25,7 +25,7 @@ pub(crate) use preview::{Preview, parts, preview};
 pub(crate) use reject::{reject, reject_with_recovery};
 pub use template::{TemplateError, Templates};
 pub use truncate::middle_cut;
-pub(crate) use truncate::{Ends, not_stored, truncate};
+pub(crate) use truncate::{Ends, LEAST_BYTES, not_stored, truncate};
 
 /// Text for a model, counted after rendering and within its budget. The only
 /// form in which rims accept model-bound text; only this crate bounds a text by

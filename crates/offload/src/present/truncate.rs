@@ -8,28 +8,55 @@ use super::name_in_line;
 use crate::policy::Limits;
 use crate::profile::DEFAULT_MAX_BYTES;
 
-/// Less room than this holds nothing but the notices themselves.
-const LEAST_BYTES: usize = 256;
+/// Less room than this, in bytes or characters, holds nothing but the notices themselves.
+pub(crate) const LEAST_BYTES: u64 = 256;
 
-/// The two ends of a text, readable; of a short text each is all of it.
+/// What can be shown of a text, made readable.
 #[derive(Debug)]
-pub(crate) struct Ends {
-    /// The first bytes.
-    pub(crate) head: String,
-    /// The last bytes.
-    pub(crate) tail: String,
-    /// Bytes of the whole text.
-    pub(crate) bytes: u64,
+pub(crate) enum Ends {
+    /// All of it.
+    Whole(String),
+    /// Its first and its last bytes, which have none in common.
+    Apart {
+        /// The first bytes.
+        head: String,
+        /// The last bytes.
+        tail: String,
+        /// Bytes of the whole text.
+        bytes: u64,
+    },
+}
+
+impl Ends {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Whole(text) => text.len() as u64,
+            Self::Apart { bytes, .. } => *bytes,
+        }
+    }
+
+    /// At most `bytes` bytes, half of them from each end. The two do not overlap where
+    /// the text has as many.
+    fn stretches(&self, bytes: usize) -> (&str, &str) {
+        let (head, tail) = match self {
+            Self::Whole(text) => (text, text),
+            Self::Apart { head, tail, .. } => (head, tail),
+        };
+        let head = &head[..head.floor_char_boundary(bytes / 2)];
+        let from = tail.len().saturating_sub(bytes - head.len());
+        (head, &tail[tail.ceil_char_boundary(from)..])
+    }
 }
 
 /// The text with its middle cut out so that all of it, notices included, keeps
-/// to the cap (wire.md, truncation).
+/// to every limit (wire.md, truncation). A text that fits is given whole.
 pub(crate) fn truncate(ends: &Ends, limits: &Limits, counter: &dyn TokenCounter) -> String {
-    let cap = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
-    within(ends, "", cap, limits.tokens, counter)
+    Bounds::of(limits).apply(ends, Notices::default(), counter)
 }
 
-/// The same, for a result that could not be stored: it says so, and why.
+/// The same, for a result that could not be stored: it says so, and why. Nothing
+/// else shows the text, so limits in lines and characters do not shorten it; only the
+/// messages of budgeted profiles keep to them, as their readers cut what is larger.
 pub(crate) fn not_stored(
     tool: &str,
     stats: &Stats,
@@ -38,9 +65,8 @@ pub(crate) fn not_stored(
     limits: &Limits,
     counter: &dyn TokenCounter,
 ) -> String {
-    let notice = format!(
-        "[spillgate] {} returned {} bytes, {} lines, {} tokens ({}); it could not be stored: {}. \
-         Only its two ends are shown; the rest is lost, call the tool again for less of it.\n",
+    let lost = format!(
+        "[spillgate] {} returned {} bytes, {} lines, {} tokens ({}); it could not be stored: {}. ",
         name_in_line(tool),
         stats.bytes,
         stats.lines,
@@ -48,8 +74,22 @@ pub(crate) fn not_stored(
         stats.kind,
         reason(error),
     );
-    let cap = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
-    within(ends, &notice, cap, limits.tokens, counter)
+    let notices = Notices {
+        whole: &format!("{lost}All of it follows; it cannot be looked up later.\n"),
+        cut: &format!(
+            "{lost}Only its two ends are shown; the rest is lost, call the tool again for less of it.\n"
+        ),
+    };
+    let bounds = Bounds::of(limits);
+    let bounds = match limits.profile.is_budgeted() {
+        true => bounds,
+        false => Bounds {
+            chars: None,
+            lines: None,
+            ..bounds
+        },
+    };
+    bounds.apply(ends, notices, counter)
 }
 
 /// Why it could not be stored, as far as a model has to know: paths of the
@@ -62,38 +102,98 @@ fn reason(error: &StoreError) -> &'static str {
     }
 }
 
-/// Shrinks the cut until bytes and tokens fit.
-fn within(
-    ends: &Ends,
-    notice: &str,
+/// What stands before a text that is shown whole, or cut.
+#[derive(Debug, Clone, Copy, Default)]
+struct Notices<'a> {
+    whole: &'a str,
+    cut: &'a str,
+}
+
+/// How large a text may be, with all notices.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
     bytes: u64,
     tokens: Option<u64>,
-    counter: &dyn TokenCounter,
-) -> String {
-    let mut room = usize::try_from(bytes)
-        .unwrap_or(usize::MAX)
-        .max(LEAST_BYTES);
-    loop {
-        let text = cut(ends, notice, room);
-        let fits = tokens.is_none_or(|limit| !counter.exceeds(&text, limit));
-        if fits || room <= LEAST_BYTES {
-            return text;
+    lines: Option<u64>,
+    chars: Option<u64>,
+}
+
+impl Bounds {
+    fn of(limits: &Limits) -> Self {
+        let bytes = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
+        Self {
+            bytes: bytes.max(LEAST_BYTES),
+            tokens: limits.tokens,
+            lines: limits.lines,
+            chars: limits.chars.map(|chars| chars.max(LEAST_BYTES)),
         }
-        room = (room * 3 / 4).max(LEAST_BYTES);
+    }
+
+    fn hold(&self, text: &str, counter: &dyn TokenCounter) -> bool {
+        text.len() as u64 <= self.bytes
+            && self.lines.is_none_or(|most| newlines(text) < most)
+            && self
+                .chars
+                .is_none_or(|most| text.chars().count() as u64 <= most)
+            && self.tokens.is_none_or(|most| !counter.exceeds(text, most))
+    }
+
+    /// The text whole if it fits, else with so much of its middle cut out that it does.
+    fn apply(&self, ends: &Ends, notices: Notices<'_>, counter: &dyn TokenCounter) -> String {
+        if let Ends::Whole(text) = ends {
+            let text = format!("{}{text}", notices.whole);
+            if self.hold(&text, counter) {
+                return text;
+            }
+        }
+        let mut room = self.bytes;
+        loop {
+            let text = self.cut(ends, notices.cut, room);
+            if room <= LEAST_BYTES || self.hold(&text, counter) {
+                return text;
+            }
+            room = (room * 3 / 4).max(LEAST_BYTES);
+        }
+    }
+
+    fn cut(&self, ends: &Ends, notice: &str, room: u64) -> String {
+        let bytes = ends.bytes();
+        // No number is longer than that of all the bytes.
+        let around = notice.len() + middle_cut("", "", bytes).len() + 1;
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        // What is cut has a byte at least.
+        let most = usize::try_from(bytes.saturating_sub(1)).unwrap_or(usize::MAX);
+        let (mut head, mut tail) = ends.stretches(room.saturating_sub(around).min(most));
+        if let Some(lines) = self.lines {
+            // Both notices end a line, and the last line need not end.
+            let lines = lines.saturating_sub(newlines(notice) + 3);
+            head = first_lines(head, lines.div_ceil(2));
+            tail = last_lines(tail, lines / 2);
+        }
+        let n = bytes.saturating_sub((head.len() + tail.len()) as u64);
+        format!("{notice}{}", middle_cut(head, tail, n))
     }
 }
 
-fn cut(ends: &Ends, notice: &str, room: usize) -> String {
-    // No number is longer than that of all the bytes.
-    let around = notice.len() + middle_cut("", "", ends.bytes).len() + 1;
-    let kept = room
-        .saturating_sub(around)
-        .min(ends.head.len() + ends.tail.len());
-    let head = &ends.head[..ends.head.floor_char_boundary(kept / 2)];
-    let from = ends.tail.len().saturating_sub(kept - head.len());
-    let tail = &ends.tail[ends.tail.ceil_char_boundary(from)..];
-    let n = ends.bytes.saturating_sub((head.len() + tail.len()) as u64);
-    format!("{notice}{}", middle_cut(head, tail, n))
+fn newlines(text: &str) -> u64 {
+    text.matches('\n').count() as u64
+}
+
+/// The start of the text, up to the newline of that number.
+fn first_lines(text: &str, lines: u64) -> &str {
+    let lines = usize::try_from(lines).unwrap_or(usize::MAX);
+    let Some(last) = lines.checked_sub(1) else {
+        return "";
+    };
+    let end = text.match_indices('\n').nth(last);
+    end.map_or(text, |(at, _)| &text[..=at])
+}
+
+/// The end of the text that has so many newlines.
+fn last_lines(text: &str, newlines: u64) -> &str {
+    let newlines = usize::try_from(newlines).unwrap_or(usize::MAX);
+    let before = text.rmatch_indices('\n').nth(newlines);
+    before.map_or(text, |(at, _)| &text[at + 1..])
 }
 
 /// A text of which `cut_bytes` bytes between `head` and `tail` are left out, as it is
@@ -112,37 +212,80 @@ pub fn middle_cut(head: &str, tail: &str, cut_bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use insta::assert_snapshot;
     use proptest::prelude::*;
+    use spillgate_artifact::{ContentKind, SharedBytes, Tokens};
     use spillgate_measure::Tokenizer;
 
     use super::*;
+    use crate::aside::TwoEnds;
     use crate::policy::Rule;
+    use crate::profile::Profile;
 
-    fn ends(text: &str) -> Ends {
-        Ends {
-            head: text.to_owned(),
-            tail: text.to_owned(),
-            bytes: text.len() as u64,
+    fn ends(text: &str, limits: &Limits) -> Ends {
+        let source = SharedBytes::from(Arc::new(text.as_bytes().to_vec()));
+        TwoEnds::of_text(Arc::new(source)).read(limits)
+    }
+
+    fn limits(rule: &Rule) -> Limits {
+        Rule {
+            profile: Some(Profile::Truncate),
+            ..rule.clone()
+        }
+        .resolve()
+    }
+
+    fn truncated(text: &str, rule: &Rule) -> String {
+        let (limits, counter) = (limits(rule), Tokenizer::O200kBase.counter());
+        truncate(&ends(text, &limits), &limits, &*counter)
+    }
+
+    fn full() -> StoreError {
+        StoreError::Full {
+            path: "/store".into(),
+            source: std::io::ErrorKind::StorageFull.into(),
         }
     }
 
-    fn limits(bytes: u64, tokens: Option<u64>) -> Limits {
-        Limits {
-            tokens,
-            ..Rule {
-                max_bytes: Some(bytes),
-                ..Rule::default()
-            }
-            .resolve()
-        }
+    fn lost(text: &str, profile: Profile) -> String {
+        let stats = Stats {
+            bytes: text.len() as u64,
+            lines: newlines(text) + 1,
+            chars: text.chars().count() as u64,
+            tokens: Tokens::estimated(text.len() as u64 / 4),
+            kind: ContentKind::Text,
+        };
+        let rule = Rule {
+            profile: Some(profile),
+            ..Rule::default()
+        };
+        let (limits, counter) = (rule.resolve(), Tokenizer::O200kBase.counter());
+        let ends = ends(text, &limits);
+        not_stored("list", &stats, &full(), &ends, &limits, &*counter)
+    }
+
+    /// What is shown of a cut text: the two stretches, and the number at the top.
+    /// Panics if the two numbers differ.
+    fn stretches(shown: &str) -> (&str, &str, usize) {
+        let (_, rest) = shown
+            .split_once("[TRUNCATED IN THE MIDDLE BY ~")
+            .unwrap_or_else(|| panic!("not cut: {shown}"));
+        let (n, rest) = rest.split_once(" BYTES]\n").unwrap();
+        let marker = format!("[···TRUNCATED {n} bytes···]\n");
+        let (head, tail) = rest.split_once(&marker).unwrap();
+        (head, tail, n.parse().unwrap())
     }
 
     #[test]
     fn the_two_numbers_agree() {
         let text: String = (0..100).map(|i| format!("line {i}\n")).collect();
-        let counter = Tokenizer::O200kBase.counter();
-        assert_snapshot!(truncate(&ends(&text), &limits(256, None), &*counter), @"
+        let rule = Rule {
+            max_bytes: Some(256),
+            ..Rule::default()
+        };
+        assert_snapshot!(truncated(&text, &rule), @"
         [TRUNCATED IN THE MIDDLE BY ~609 BYTES]
         line 0
         line 1
@@ -173,16 +316,73 @@ mod tests {
         ");
     }
 
+    #[test]
+    fn a_limit_in_lines_holds_for_what_is_shown() {
+        let text: String = (0..100).map(|i| format!("line {i}\n")).collect();
+        let rule = Rule {
+            max_lines: Some(10),
+            ..Rule::default()
+        };
+        assert_snapshot!(truncated(&text, &rule), @"
+        [TRUNCATED IN THE MIDDLE BY ~738 BYTES]
+        line 0
+        line 1
+        line 2
+        line 3
+        [···TRUNCATED 738 bytes···]
+        line 97
+        line 98
+        line 99
+        ");
+    }
+
+    #[test]
+    fn what_could_not_be_stored_is_shown_once() {
+        // Smaller than the cap of 12,288 bytes, and over the limit of each profile.
+        let text: String = (0..750).map(|i| format!("line {i}\n")).collect();
+        for profile in [Profile::Funnel, Profile::Continuation, Profile::Truncate] {
+            let shown = lost(&text, profile.clone());
+            let (notice, rest) = shown.split_once('\n').unwrap();
+            assert_eq!(rest, text, "{profile}");
+            assert!(notice.ends_with("All of it follows; it cannot be looked up later."));
+        }
+        let large = text.repeat(2);
+        let shown = lost(&large, Profile::Funnel);
+        assert!(shown.len() <= 12_288, "{} bytes", shown.len());
+        let (head, tail, n) = stretches(&shown);
+        assert!(large.starts_with(head.trim_end()) && large.ends_with(tail));
+        assert!(head.len() + tail.len() + n >= large.len());
+    }
+
     proptest! {
+        /// Each line has its number, so a stretch that is shown twice is noticed.
         #[test]
-        fn keeps_to_the_cap(
-            text in "[a-z\n漢🚀]{300,900}",
-            cap in 256u64..800,
-            tokens in proptest::option::of(120u64..400),
+        fn within_every_bound_and_nothing_twice(
+            lines in 0_usize..400,
+            filler in "[a-z漢🚀]{0,40}",
+            bytes in proptest::option::of(256u64..8000),
+            tokens in proptest::option::of(160u64..2000),
+            max_lines in proptest::option::of(3u64..60),
+            chars in proptest::option::of(256u64..4000),
         ) {
+            let text: String = (0..lines).map(|i| format!("{filler} <{i}>\n")).collect();
+            let rule = Rule { max_bytes: bytes, max_tokens: tokens, max_lines, max_chars: chars, ..Rule::default() };
+            let shown = truncated(&text, &rule);
+            let over = |limit: Option<u64>, size: u64| limit.is_some_and(|limit| size > limit);
             let counter = Tokenizer::O200kBase.counter();
-            let text = truncate(&ends(&text), &limits(cap, tokens), &*counter);
-            prop_assert!(text.len() as u64 <= cap, "{} of {cap}", text.len());
+            prop_assert!(!over(bytes, shown.len() as u64));
+            prop_assert!(!over(max_lines, newlines(&shown) + 1), "{shown}");
+            prop_assert!(!over(chars, shown.chars().count() as u64));
+            prop_assert!(!over(tokens, counter.count(&shown)), "{}", counter.count(&shown));
+            if shown == text {
+                return Ok(());
+            }
+            let (head, tail, n) = stretches(&shown);
+            // A newline is put in where the first stretch does not end with one; the
+            // text may have one in the same place.
+            let whole = [head, head.strip_suffix('\n').unwrap_or(head)];
+            let is_it = |head: &str| text.starts_with(head) && head.len() + tail.len() + n == text.len();
+            prop_assert!(text.ends_with(tail) && whole.into_iter().any(is_it), "{shown}");
         }
     }
 }
