@@ -74,11 +74,6 @@ impl Measured {
         self.sanitized.captured.sha256.get()
     }
 
-    /// Whether the tool said that it failed.
-    pub(crate) fn is_error(&self) -> bool {
-        self.sanitized.captured.is_error
-    }
-
     /// Whether the bytes were lost while they came.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self.sanitized.captured.raw, Raw::Lost { .. })

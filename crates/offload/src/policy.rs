@@ -349,9 +349,7 @@ pub(crate) fn decide(measured: Measured, limits: Limits) -> Decision {
         })
     };
     if !measured.is_lost() {
-        // Seed 001 has failed results never offloaded.
-        let is_exempt = limits.profile == Profile::Handle && measured.is_error();
-        if is_exempt || !is_oversized(&measured, &limits) {
+        if !is_oversized(&measured, &limits) {
             return inline(measured, false);
         }
         // What is shown takes at most half of the tokens, and has a least size.

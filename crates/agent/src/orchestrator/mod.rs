@@ -302,8 +302,17 @@ impl Weighing {
         // Of what is over the cap no conversation sees all; of what is stored for it,
         // nothing: it is not even read.
         let whole = (!is_over).then(|| weighed.whole()).flatten();
-        let is_stored = self.is_storable && !self.is_error;
-        let cut = (is_over && !is_stored).then(|| weighed.cut(offloader));
+        let cut = (is_over && !self.is_storable).then(|| weighed.cut(offloader));
+        if let Some(cut) = &cut {
+            let (tool, bytes) = (&weighed.origin().tool, weighed.bytes());
+            tracing::warn!(
+                tool,
+                bytes,
+                shown = cut.len(),
+                "Tool '{tool}' output is over the cap and is not stored: {bytes} bytes, cut to {}.",
+                cut.len()
+            );
+        }
         let seen = weighed.beginning(PREVIEW_BYTES);
         self.scope.note(|op| {
             op.response_bytes = Some(weighed.bytes());

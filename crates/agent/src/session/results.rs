@@ -26,7 +26,6 @@ impl Session {
         let Some(is_inner) = round.entry(id).map(|entry| entry.is_inner) else {
             return Vec::new();
         };
-        round.came_back();
         let Returned {
             whole,
             cut,
@@ -35,11 +34,12 @@ impl Session {
             is_storable,
             instead,
         } = returned;
+        round.came_back(id, is_error);
         // Decision 19 asks whether the message fits; it cannot where it is the larger.
         let stays = whole
             .as_ref()
             .is_some_and(|whole| whole.tokens <= instead || self.guard.holds(whole.tokens));
-        if is_storable && !is_error && (is_over || !stays) {
+        if is_storable && (is_over || !stays) {
             let reason = match is_over {
                 true => Reason::SizeCap,
                 false => Reason::TokenBudget,
@@ -49,7 +49,7 @@ impl Session {
             effects.extend(self.go_on());
             return effects;
         }
-        let is_cut = is_over && cut.is_some() && !is_error;
+        let is_cut = is_over && cut.is_some();
         let shown = match is_over {
             true => cut.or(whole),
             false => whole,
@@ -59,7 +59,8 @@ impl Session {
             shown.decided.get_or_insert(Decided::Cut);
         }
         // Until its batch is put together it may still have to be stored.
-        shown.held = (is_inner && is_storable && !shown.is_error).then_some(instead);
+        let may_be_stored = is_inner && is_storable && shown.decided != Some(Decided::Dropped);
+        shown.held = may_be_stored.then_some(instead);
         let mut effects = Vec::new();
         if shown.held.is_none() {
             effects.push(Effect::Release(id.clone()));
@@ -77,7 +78,7 @@ impl Session {
         let Some(entry) = round.entry(id) else {
             return Vec::new();
         };
-        let reason = entry.reason.unwrap_or(Reason::SizeCap);
+        let (reason, is_error) = (entry.reason.unwrap_or(Reason::SizeCap), entry.is_error);
         // One that was shown already and did not fit into its batch gives its room back.
         if let Some(before) = &entry.shown {
             self.guard.free(before.tokens);
@@ -92,11 +93,11 @@ impl Session {
                 let decided = Some(Decided::Stored { handle, reason });
                 Shown {
                     decided,
-                    ..self.counted(shown, false)
+                    ..self.counted(shown, is_error)
                 }
             }
             Kept::Failed(ends) => {
-                let mut shown = self.taken(Some(ends), false);
+                let mut shown = self.taken(Some(ends), is_error);
                 shown.decided.get_or_insert(Decided::NotStored { reason });
                 shown
             }

@@ -40,6 +40,9 @@ pub(crate) struct Entry {
     pub(crate) is_inner: bool,
     /// Whether it was made, or would have been: else the session itself answered.
     pub(crate) is_planned: bool,
+    /// Whether the tool said that it failed: what is shown instead of its result is
+    /// marked so, too.
+    pub(crate) is_error: bool,
     /// Why it is being stored, if it is.
     pub(crate) reason: Option<Reason>,
 }
@@ -101,6 +104,7 @@ impl Round {
             is_planned: shown.is_none(),
             shown,
             is_inner,
+            is_error: false,
             reason: None,
         };
         self.entries.insert(CallId::of(call), entry);
@@ -128,8 +132,11 @@ impl Round {
     }
 
     /// A call came back.
-    pub(crate) fn came_back(&mut self) {
+    pub(crate) fn came_back(&mut self, id: &CallId, is_error: bool) {
         self.running = self.running.saturating_sub(1);
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.is_error = is_error;
+        }
     }
 
     pub(crate) fn entry(&self, id: &CallId) -> Option<&Entry> {

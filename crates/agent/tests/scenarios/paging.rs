@@ -53,6 +53,23 @@ async fn pages_are_not_counted_and_give_the_whole() {
 }
 
 #[tokio::test]
+async fn a_failure_is_paged_like_any_result() {
+    let row = row(vec![
+        calls(&[("give", json!({"bytes": 330, "fails": true}))]),
+        page("call_0", &json!(300)),
+        done(),
+    ]);
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":330,"fails":true}
+    tool!: line 1 of what the tool gives ⏎ line 2 of what the tool gives ⏎ line 3 of what the tool gives ⏎ line 4 of  ⏎  ⏎ [truncated — showing 100/330 chars. Call get_continuation with tool_call_id="call_0" to read more]
+    model: get_continuation {"offset":300,"tool_call_id":"call_0"}
+    tool:  ⏎ line 11 of what the tool give
+    Success: done
+    "#);
+}
+
+#[tokio::test]
 async fn all_pages_together_are_the_result() {
     let mut says = vec![calls(&[give(950)])];
     says.extend((1..10).map(|at| page("call_0", &json!(at * 100))));

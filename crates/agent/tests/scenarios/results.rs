@@ -154,15 +154,55 @@ async fn on_the_final_turn_only_the_report_is_left() {
 }
 
 #[tokio::test]
-async fn a_failure_is_never_stored() {
+async fn a_failure_is_stored_and_stays_a_failure() {
+    let fails = ("give", json!({"bytes": 5000, "fails": true}));
+    let inner = json!({"id": "a", "tool": "give", "parameters": fails.1});
     let row = Row::new(vec![
-        calls(&[("give", json!({"bytes": 5000, "fails": true}))]),
+        calls(std::slice::from_ref(&fails)),
+        calls(&[(BATCH, json!({"calls": [inner]}))]),
         done(),
     ]);
-    assert_snapshot!(row.told().await, @r#"
+    let (told, trace) = row.played().await;
+    let tool = &trace.accounting.tools[0];
+    assert_eq!((tool.failures, tool.stored, tool.cut), (2, 2, 0));
+    assert_snapshot!(told, @r#"
+    user: Find out.
+    model: give {"bytes":5000,"fails":true}
+    tool!: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
+    model: agent__batch {"calls":[{"id":"a","parameters":{"bytes":5000,"fails":true},"tool":"give"}]}
+    tool: {"results":[{"error":{"code":"EXECUTION_ERROR","message":"Tool output is too large (5000 bytes, 160 lines, 1250 tokens).\nCall tool_output(handle = \"HANDLE-1\", extract = \"what to extract\").\nProvide precise and detailed instructions in `extract` about what you are looking for."},"id":"a","ok":false,"tool":"give"}]}
+    Success: done
+    "#);
+    // Where nothing is stored its middle is cut, and that is counted.
+    let row = Row {
+        by: By::Nothing,
+        ..Row::new(vec![calls(&[fails]), done()])
+    };
+    let (told, trace) = row.played().await;
+    let tool = &trace.accounting.tools[0];
+    assert_eq!((tool.failures, tool.stored, tool.cut), (1, 0, 1));
+    assert_snapshot!(told, @r#"
     user: Find out.
     model: give {"bytes":5000,"fails":true}
     tool!: [TRUNCATED IN THE MIDDLE BY ~4077 BYTES] ⏎ line 1 of what th … ves ⏎ line 159 of what the tool gives ⏎ line 160 of what the (1000 bytes)
+    Success: done
+    "#);
+}
+
+#[tokio::test]
+async fn a_failure_without_room_is_stored_too() {
+    let row = Row {
+        cap: 50_000,
+        window: 3000,
+        ..Row::new(vec![
+            calls(&[("give", json!({"bytes": 10_000, "fails": true}))]),
+            done(),
+        ])
+    };
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: give {"bytes":10000,"fails":true}
+    tool!: Tool output is too large (10000 bytes, 316 lines, 2500 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     Success: done
     "#);
 }

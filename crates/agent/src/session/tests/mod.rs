@@ -355,7 +355,7 @@ fn a_batch_that_does_not_fit_in_its_envelope_is_stored_in_parts() {
 }
 
 #[test]
-fn without_a_store_the_middle_is_cut_and_failures_are_never_stored() {
+fn failures_are_stored_and_without_a_store_the_middle_is_cut() {
     let mut stage = Stage::new(&[("big", large), ("broken", broken)]);
     let says = [
         Scripted::calls(&[("big", json!({})), ("broken", json!({}))]),
@@ -370,8 +370,9 @@ fn without_a_store_the_middle_is_cut_and_failures_are_never_stored() {
     user: Find out.
     model:  [call_0 big {}] [call_1 broken {}]
     tool call_0: HANDLE call_0
-    tool call_1!: it broke it broke it broke it broke it b[cut]
+    tool call_1!: HANDLE call_1
     store call_0 (size_cap, 2400 bytes)
+    store call_1 (size_cap, 2700 bytes)
     Success Tool after 2 turns: done
     --- off
     tools: big broken agent__final_report agent__task_status agent__batch
