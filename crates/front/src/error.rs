@@ -18,3 +18,10 @@ pub enum FrontError {
     #[error("the listener failed")]
     Listen(#[source] io::Error),
 }
+
+impl FrontError {
+    /// A setting that is wrong, and what is wrong with it.
+    pub(crate) fn setting((key, what): (&'static str, String)) -> Self {
+        Self::Settings(format!("`{key}`: {what}"))
+    }
+}

@@ -146,7 +146,7 @@ impl Front {
         let settings = self.settings;
         let idle = Duration::from_secs(settings.session_idle_seconds);
         Ok(Inner {
-            guard: Guard::new(&settings)?,
+            guard: Guard::new(&settings).map_err(FrontError::setting)?,
             porter: Porter::new(&settings, &self.tokens, self.outside)?,
             sessions: Sessions::new(settings.max_sessions, idle),
             rates: settings.rate.and_then(Rates::new),

@@ -12,8 +12,8 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
+use crate::FrontSettings;
 use crate::problem::Problem;
-use crate::{FrontError, FrontSettings};
 
 /// Names and origins that are let in.
 #[derive(Debug)]
@@ -31,9 +31,10 @@ enum Origin {
 }
 
 impl Guard {
-    pub(crate) fn new(settings: &FrontSettings) -> Result<Self, FrontError> {
+    /// An error names the setting that is wrong, and says what is.
+    pub(crate) fn new(settings: &FrontSettings) -> Result<Self, (&'static str, String)> {
         let host = |text: &String| {
-            let wrong = || FrontError::Settings(format!("`{text}` in `allow_hosts` is no host"));
+            let wrong = || ("allow_hosts", format!("`{text}` is no host"));
             let authority: Authority = text.parse().map_err(|_| wrong())?;
             if authority.as_str().contains('@') {
                 return Err(wrong());
@@ -41,8 +42,8 @@ impl Guard {
             Ok((name(authority.host()), authority.port_u16()))
         };
         let origin = |text: &String| {
-            let wrong = format!("`{text}` in `allow_origins` is no origin (https://host)");
-            origin(text).ok_or(FrontError::Settings(wrong))
+            let wrong = format!("`{text}` is no origin (https://host)");
+            origin(text).ok_or(("allow_origins", wrong))
         };
         let hosts = settings.allow_hosts.iter().map(host);
         let origins = settings.allow_origins.iter().map(origin);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::FrontError;
+use crate::{FrontError, auth, guard};
 
 /// Settings of the HTTP front (`[http]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,40 +182,58 @@ impl FrontSettings {
     /// Whether these settings can be served on `bound`, and nobody is let in by
     /// mistake.
     pub fn check(&self, bound: SocketAddr) -> Result<(), FrontError> {
-        let wrong = |what: &str| Err(FrontError::Settings(what.to_owned()));
         if !bound.ip().is_loopback() && self.auth == Auth::None && !self.insecure_no_auth {
             return Err(FrontError::Exposed(bound));
         }
+        self.wrong()
+            .map_or(Ok(()), |wrong| Err(FrontError::setting(wrong)))
+    }
+
+    /// The first setting that has a value which cannot be served, and what is wrong with it.
+    #[must_use]
+    pub fn wrong(&self) -> Option<(&'static str, String)> {
+        let taken = ["/healthz", "/metrics"].contains(&self.path.as_str())
+            || self.path.starts_with("/.well-known/");
         if !self.path.starts_with('/') || self.path.contains(['{', '}', '?', '#']) {
-            return wrong("`path` must begin with `/` and be a plain path");
+            return Some(("path", "must begin with `/` and be a plain path".to_owned()));
         }
-        if ["/healthz", "/metrics"].contains(&self.path.as_str())
-            || self.path.starts_with("/.well-known/")
-        {
-            return wrong("`path` is taken by the front itself");
+        if taken {
+            return Some(("path", "is taken by the front itself".to_owned()));
         }
+        let seconds = |seconds: u64| usize::try_from(seconds).unwrap_or(usize::MAX);
         let counts = [
-            self.max_body_bytes,
-            self.max_sessions,
-            self.max_requests_per_session,
-            self.max_connections,
+            ("max_body_bytes", self.max_body_bytes),
+            ("max_sessions", self.max_sessions),
+            ("max_requests_per_session", self.max_requests_per_session),
+            ("max_connections", self.max_connections),
+            ("session_idle_seconds", seconds(self.session_idle_seconds)),
+            ("keep_alive_seconds", seconds(self.keep_alive_seconds)),
+            ("read_seconds", seconds(self.read_seconds)),
+            ("stall_seconds", seconds(self.stall_seconds)),
         ];
-        if counts.contains(&0) {
-            return wrong("a limit (`max_…`) of 0 would let nothing through");
-        }
-        let times = [
-            self.session_idle_seconds,
-            self.keep_alive_seconds,
-            self.read_seconds,
-            self.stall_seconds,
-        ];
-        if times.contains(&0) {
-            return wrong("a time (`…_seconds`) of 0 would let nothing through");
+        if let Some((key, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
+            return Some((key, "0 would let nothing through".to_owned()));
         }
         if self.rate.is_some_and(|rate| rate.per_second == 0) {
-            return wrong("`rate.per_second` of 0 would let nothing through");
+            return Some((
+                "rate",
+                "`per_second` of 0 would let nothing through".to_owned(),
+            ));
         }
-        Ok(())
+        let wrong = |key| move |what| (key, what);
+        let Auth::Oauth(oauth) = &self.auth else {
+            return guard::Guard::new(self).err();
+        };
+        let addresses = [
+            Some(&oauth.issuer),
+            Some(&oauth.resource),
+            oauth.jwks_url.as_ref(),
+        ];
+        let mut addresses = addresses.into_iter().flatten();
+        let unsafe_address = addresses.find_map(|address| auth::checked(address).err());
+        unsafe_address
+            .map(wrong("auth"))
+            .or_else(|| guard::Guard::new(self).err())
     }
 
     pub(crate) fn keep_alive(&self) -> Duration {

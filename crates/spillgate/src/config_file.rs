@@ -3,6 +3,7 @@
 //! Names that other systems have for a setting become ours here, so that every
 //! later layer knows one name for each.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use figment2::value::{Dict, Map, Value};
@@ -34,7 +35,7 @@ impl ConfigFile {
         })?;
         let mut places = Places {
             file: path.to_owned(),
-            keys: Vec::new(),
+            ..Places::default()
         };
         let syntax = |error: toml_edit::TomlError| {
             let start = error.span().map_or(0, |span| span.start);
@@ -147,6 +148,8 @@ fn put(values: &mut Dict, path: &[&str], value: Value) -> Result<(), ()> {
 pub(crate) struct Places {
     file: PathBuf,
     keys: Vec<Place>,
+    /// The variable or flag that has set a key at the top instead.
+    outside: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone)]
@@ -197,16 +200,12 @@ impl Places {
         }
     }
 
-    /// Forgets a setting that a later layer has set: the file is not to blame.
-    pub(crate) fn forget(&mut self, name: &str) {
+    /// A later layer has set `name`, by `source`: a variable or a flag. The file is not to
+    /// blame for it any more.
+    pub(crate) fn set_outside(&mut self, name: &str, source: String) {
         self.keys
             .retain(|place| place.key.first().is_none_or(|first| first != name));
-    }
-
-    /// All settings at the top.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let first = self.keys.iter().filter_map(|place| place.key.first());
-        first.cloned().collect()
+        self.outside.insert(name.to_owned(), source);
     }
 
     /// The place of `key`, or of the nearest table around it.
@@ -247,6 +246,12 @@ impl Places {
             let names: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
             names.join(".")
         };
+        let outside = key
+            .first()
+            .and_then(|first| self.outside.get(first.as_ref()));
+        if let Some(source) = outside {
+            return format!("{source}: {what}");
+        }
         match self.find(key) {
             None if key.is_empty() => what.to_owned(),
             None => format!("`{}`: {what}", name(key)),

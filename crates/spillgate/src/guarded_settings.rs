@@ -218,6 +218,29 @@ impl GuardedSettings {
         })
     }
 
+    /// Checks all but the key in the environment, which is needed only where searches are.
+    pub(crate) fn check(&self, written: &Written) -> Result<(), Failure> {
+        let wrong = |(key, what, hint): (&[&str], String, String)| written.wrong(key, &what, &hint);
+        if let Some(fault) = self.fault() {
+            return Err(wrong(fault));
+        }
+        let Some(search) = &self.search else {
+            return Ok(());
+        };
+        let known = Service::NAMES.into_iter();
+        let Some((_, service)) = known.clone().find(|(name, _)| *name == search.provider) else {
+            let what = format!("nobody is called {:?}", search.provider);
+            let hint = nearest(&search.provider, known.map(|(name, _)| name));
+            return Err(wrong((&["guarded", "search", "provider"], what, hint)));
+        };
+        // Any key will do: whether there is one is not asked.
+        let made = Provider::new(service, search.url.as_deref(), Some(Key::new("any")));
+        made.map(drop).map_err(|what| {
+            let hint = "docs/guarded-tools.md says what each needs".to_owned();
+            wrong((&["guarded", "search", "url"], what, hint))
+        })
+    }
+
     fn provider(&self, blame: Blame<'_>) -> Result<Option<Provider>, Failure> {
         let Some(search) = &self.search else {
             return Ok(None);

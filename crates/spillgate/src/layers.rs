@@ -21,6 +21,7 @@ use spillgate_offload::{
 use crate::args::{Common, LimitArgs};
 use crate::config_file::{ConfigFile, Places};
 use crate::failure::{Failure, Fault};
+use crate::servers;
 use crate::settings::{Settings, defaults, directories};
 use crate::tool_output::{nearest, parse_targets};
 use crate::wiring::{COMMAND_LINE_PAGE, GATEWAY_PAGE};
@@ -94,26 +95,29 @@ pub(crate) struct Layers {
 impl Layers {
     pub(crate) fn load(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let mut figment = Figment::from(Layer::of("default", &defaults()?));
+        if let Some(list) = client_file(common) {
+            servers::read_client_file(&list)?;
+        }
         let file = config_file(common)?;
         let file = file.map(|path| ConfigFile::read(&path)).transpose()?;
         if let Some(file) = &file {
             figment = figment.merge(file.clone());
         }
-        figment = figment
-            .merge(Layer::of("environment", &environment()?))
-            .merge(Layer::of("command line", &Flags::new(common, limits)));
+        let (environment, flags) = (environment()?, Flags::new(common, limits));
         let mut places = file.map(|file| file.places).unwrap_or_default();
-        for name in places.names() {
-            // A table is made of several layers; what is in it is the file's.
-            let value = figment.find_value(&name).ok();
-            let tag = value.filter(|value| value.as_dict().is_none());
-            let from = tag.and_then(|value| figment.get_metadata(value.tag()));
-            if from.is_some_and(|metadata| metadata.source.is_none()) {
-                places.forget(&name);
-            }
+        for key in environment.keys() {
+            places.set_outside(key, variable(key));
         }
+        for key in flags.keys() {
+            let flag = format!("--{}", key.replace('_', "-"));
+            places.set_outside(&key, flag);
+        }
+        figment = figment
+            .merge(Layer::of("environment", &environment))
+            .merge(Layer::of("command line", &flags));
         let mut settings: Settings = figment.extract().map_err(|error| wrong(error, &places))?;
         settings.places = places;
+        settings.check(limits)?;
         Ok(Self { settings, figment })
     }
 
@@ -233,10 +237,13 @@ fn of_key(key: &str) -> &str {
 }
 
 fn wrong(error: figment2::Error, places: &Places) -> Failure {
-    let mut hint = "`spillgate config` shows the settings and where each comes from".to_owned();
+    let mut hint = "docs/configuration.md lists what each setting can be".to_owned();
     let told = |one: figment2::Error| {
         let mut key = one.path.clone();
         let mut what = one.kind.to_string();
+        if let Some(usual) = key.last().and_then(|last| form(last)) {
+            usual.clone_into(&mut hint);
+        }
         if let Kind::UnknownField(name, known) = &one.kind {
             if key.last() != Some(name) {
                 key.push(name.clone());
@@ -251,17 +258,20 @@ fn wrong(error: figment2::Error, places: &Places) -> Failure {
                 hint = meant;
             }
         }
-        if key.last().is_some_and(|last| last == "listen") {
-            "write an address and a port, such as \"127.0.0.1:8700\"".clone_into(&mut hint);
-        }
-        let source = one.metadata.as_ref().map(|metadata| &*metadata.name);
-        match (source, &*key) {
-            (Some("environment"), [first, ..]) => format!("{}: {what}", variable(first)),
-            _ => places.told(&key, &what),
-        }
+        places.told(&key, &what)
     };
     let messages: Vec<String> = error.into_iter().map(told).collect();
     Failure::new("config", Fault::Caller, messages.join("; ")).hint(hint)
+}
+
+/// How the value of a key is written, where an example says more than the reference.
+fn form(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "listen" => "write an address and a port, such as \"127.0.0.1:8700\"",
+        "quota" => "write a number of bytes such as \"10 GiB\"",
+        "max_age" | "timeout" => "write a time such as \"30d\" or \"12h\"",
+        _ => return None,
+    })
 }
 
 /// What the flags say; what they leave open stays out of the layer.
@@ -282,6 +292,13 @@ struct Flags {
 }
 
 impl Flags {
+    /// The settings that a flag has set.
+    fn keys(&self) -> Vec<String> {
+        let set = serde_json::to_value(self).unwrap_or_default();
+        let set = set.as_object().cloned().unwrap_or_default();
+        set.into_iter().map(|(key, _)| key).collect()
+    }
+
     fn new(common: &Common, limits: &LimitArgs) -> Self {
         Self {
             store: common.store.clone(),

@@ -15,6 +15,7 @@ mod models;
 mod net;
 mod output;
 mod progress;
+mod quantities;
 mod server_args;
 mod servers;
 mod settings;

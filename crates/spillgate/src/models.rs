@@ -25,24 +25,30 @@ pub(crate) fn model(
     if targets.is_empty() {
         return Ok(None);
     }
-    let catalogue = Catalogue {
-        providers: settings.providers.clone(),
-        models: settings.models.clone(),
-    };
-    let model = catalogue.model(targets, &Environment);
+    let model = catalogue(settings).model(targets, &Environment);
     model.map(Some).map_err(|error| wrong(settings, &error))
 }
 
-/// Checks the names of the models that are configured.
+/// Checks what is configured of providers and models, but for the keys, which are read when
+/// a model is asked.
 pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
-    for name in settings.models.keys() {
-        if let Err(error) = name.parse::<Target>() {
-            let hint = "write [models.\"provider/model\"]";
-            let key = ["models", name];
-            return Err(settings.places.wrong(&key, &error.to_string(), hint));
-        }
+    let checked = catalogue(settings).check();
+    checked.map_err(|error| {
+        let hint = match &error {
+            CatalogueError::ModelName(_) => "write [models.\"provider/model\"]",
+            _ => "docs/models.md says how providers, models and keys are configured",
+        };
+        settings
+            .places
+            .wrong(&key(&error), &error.to_string(), hint)
+    })
+}
+
+fn catalogue(settings: &Settings) -> Catalogue {
+    Catalogue {
+        providers: settings.providers.clone(),
+        models: settings.models.clone(),
     }
-    Ok(())
 }
 
 /// The key of the configuration that an error is about; empty for none.

@@ -11,6 +11,7 @@ use spillgate_offload::{Profile, Rule};
 use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, Via};
 
 use crate::failure::{Failure, Fault};
+use crate::quantities::Span;
 use crate::settings::Settings;
 
 /// One server: how it is reached, and what holds for its results. Each member
@@ -73,7 +74,7 @@ pub(crate) struct ServerSettings {
     deny: Vec<String>,
     /// How long it may be silent about a request, such as "10m"; "0s" is for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
-    timeout: Option<String>,
+    timeout: Option<Span>,
     /// When its generation of the protocol is translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     bridge: Option<Bridge>,
@@ -144,11 +145,7 @@ impl ServerSettings {
         };
         Ok(Some(match (&self.command, &self.url) {
             (None, None) => return Ok(None),
-            (Some(_), Some(_)) => {
-                let what = "stands beside `command`, and a server is reached in one way".to_owned();
-                return Err(("url", what));
-            }
-            (Some(command), None) => Via::Command(ServerCommand {
+            (Some(command), _) => Via::Command(ServerCommand {
                 program: expand("command", command)?,
                 arguments: self
                     .args
@@ -172,19 +169,48 @@ impl ServerSettings {
         }))
     }
 
+    /// Which of its tools there are.
+    fn filter(&self) -> Result<ToolFilter, (&'static str, String)> {
+        let wrong = |error| format!("a tool pattern is wrong: {error}");
+        ToolFilter::new(&self.allow, &[]).map_err(|error| ("allow", wrong(error)))?;
+        ToolFilter::new(&self.allow, &self.deny).map_err(|error| ("deny", wrong(error)))
+    }
+
+    /// Checks all but the variables in it, which are needed only where it is reached.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        self.filter()?;
+        if self
+            .command
+            .as_deref()
+            .is_some_and(|one| one.trim().is_empty())
+        {
+            return Err(("command", "is empty".to_owned()));
+        }
+        let Some(url) = &self.url else {
+            return Ok(());
+        };
+        if self.command.is_some() {
+            let what = "stands beside `command`, and a server is reached in one way";
+            return Err(("url", what.to_owned()));
+        }
+        let is_http = || {
+            let url = reqwest::Url::parse(url).ok();
+            url.is_some_and(|url| matches!(url.scheme(), "http" | "https"))
+        };
+        match url.contains("${") || is_http() {
+            true => Ok(()),
+            // It may hold a secret, so it is not repeated.
+            false => Err(("url", "is no http or https URL".to_owned())),
+        }
+    }
+
     /// What else holds for it.
     fn server(&self, spec: ServerSpec) -> Result<Server, (&'static str, String)> {
-        let tools = ToolFilter::new(&self.allow, &self.deny)
-            .map_err(|error| ("allow", format!("a tool pattern is wrong: {error}")))?;
-        let timeout = match self.timeout.as_deref().map(str::trim) {
+        let timeout = match &self.timeout {
             None => Some(DEFAULT_TIMEOUT),
-            Some("0") => None,
-            Some(text) => {
-                let parsed = humantime::parse_duration(text);
-                let time = parsed.map_err(|error| ("timeout", format!("{text:?}: {error}")))?;
-                Some(time).filter(|time| !time.is_zero())
-            }
+            Some(set) => set.time,
         };
+        let tools = self.filter()?;
         Ok(Server {
             tools,
             timeout,
@@ -192,6 +218,14 @@ impl ServerSettings {
             ..Server::new(spec)
         })
     }
+}
+
+/// Checks what the settings say of each server.
+pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
+    settings.servers.iter().try_for_each(|(name, of)| {
+        of.check()
+            .map_err(|(member, what)| wrong(settings, name, member, &what))
+    })
 }
 
 /// Settings of a server that came by the command line: its rules, if the file
@@ -285,7 +319,7 @@ fn wrong(settings: &Settings, server: &str, member: &str, what: &str) -> Failure
 /// A client's list of servers, `.mcp.json` for example: `mcpServers`, or
 /// `servers` as VS Code has it.
 #[derive(Debug, Deserialize)]
-struct McpJson {
+pub(crate) struct McpJson {
     #[serde(default, rename = "mcpServers")]
     mcp_servers: BTreeMap<String, McpServer>,
     #[serde(default)]
@@ -313,7 +347,8 @@ struct McpServer {
     disabled: bool,
 }
 
-fn read_client_file(file: &Path) -> Result<McpJson, Failure> {
+/// Reads a client's list of servers.
+pub(crate) fn read_client_file(file: &Path) -> Result<McpJson, Failure> {
     let failed = |what: String, hint: &str| {
         let what = format!("{}: {what}", file.display());
         Failure::new("config", Fault::Caller, what).hint(hint)

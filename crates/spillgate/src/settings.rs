@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bytesize::ByteSize;
 use etcetera::BaseStrategy;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use spillgate_front::FrontSettings;
 use spillgate_gateway::ListTools;
 use spillgate_llm::{ModelConfig, ProviderConfig};
@@ -18,7 +17,9 @@ use crate::args::LimitArgs;
 use crate::config_file::Places;
 use crate::failure::{Failure, Fault};
 use crate::guarded_settings::GuardedSettings;
-use crate::servers::ServerSettings;
+use crate::models;
+use crate::quantities::{Size, Span};
+use crate::servers::{self, ServerSettings};
 use crate::tool_output::ToolOutput;
 
 /// All settings, by the names that they have in the file.
@@ -59,12 +60,10 @@ pub(crate) struct Settings {
     /// gateway and 10,000 on the command line.
     pub(crate) page_tokens: Option<u64>,
     /// Bytes that the store may hold, such as "10 GiB"; "0" is no limit.
-    #[serde(deserialize_with = "text_or_number")]
-    pub(crate) quota: String,
+    pub(crate) quota: Size,
     /// How long an output is kept after its last use, such as "30d"; "0s" is
     /// for ever.
-    #[serde(deserialize_with = "text_or_number")]
-    pub(crate) max_age: String,
+    pub(crate) max_age: Span,
     /// Rules for tools, by a pattern of their name.
     #[serde(default)]
     pub(crate) tools: BTreeMap<String, Rule>,
@@ -106,23 +105,6 @@ pub(crate) struct Settings {
 pub(crate) struct Continuation {
     /// Names results "1", "2", … instead of by their handle.
     pub(crate) short_ids: bool,
-}
-
-/// `quota = 0` is as good as `quota = "0"`.
-fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(
-        untagged,
-        expecting = "a text such as \"10 GiB\" or \"30d\", or a number"
-    )]
-    enum Either {
-        Text(String),
-        Number(u64),
-    }
-    Ok(match Either::deserialize(from)? {
-        Either::Text(text) => text,
-        Either::Number(number) => number.to_string(),
-    })
 }
 
 impl Settings {
@@ -186,7 +168,10 @@ impl Settings {
 
     fn wrong_template(&self, error: &TemplateError) -> Failure {
         let key = match &error {
-            TemplateError::Unknown { name, .. } => self.places.of_text("profile", name),
+            TemplateError::Unknown { name, .. } => {
+                let in_file = self.places.of_text("profile", name);
+                Some(in_file.unwrap_or_else(|| vec!["profile".to_owned()]))
+            }
             TemplateError::Taken(name) | TemplateError::Wrong { name, .. } => {
                 Some(vec!["templates".to_owned(), name.clone()])
             }
@@ -198,26 +183,31 @@ impl Settings {
     }
 
     /// Bytes that the store may hold.
-    pub(crate) fn quota(&self) -> Result<Option<u64>, Failure> {
-        let bytes: ByteSize = self.quota.parse().map_err(|error| {
-            let what = format!("{:?}: {error}", self.quota);
-            let hint = "write a number of bytes such as \"10 GiB\"";
-            self.places.wrong(&["quota"], &what, hint)
-        })?;
-        Ok(Some(bytes.as_u64()).filter(|&bytes| bytes > 0))
+    pub(crate) fn quota(&self) -> Option<u64> {
+        self.quota.bytes
     }
 
     /// How long an artifact is kept.
-    pub(crate) fn max_age(&self) -> Result<Option<Duration>, Failure> {
-        if self.max_age.trim() == "0" {
-            return Ok(None);
+    pub(crate) fn max_age(&self) -> Option<Duration> {
+        self.max_age.time
+    }
+
+    /// Checks all that reading does not check by itself. Done whenever settings are loaded,
+    /// before anything else: what is wrong is an error for every command.
+    pub(crate) fn check(&self, flags: &LimitArgs) -> Result<(), Failure> {
+        if self.store.as_os_str().is_empty() {
+            let hint = "name a directory, or leave it out";
+            return Err(self.places.wrong(&["store"], "is empty", hint));
         }
-        let age = humantime::parse_duration(&self.max_age).map_err(|error| {
-            let what = format!("{:?}: {error}", self.max_age);
-            let hint = "write a time such as \"30d\" or \"12h\"";
-            self.places.wrong(&["max_age"], &what, hint)
-        })?;
-        Ok(Some(age).filter(|age| !age.is_zero()))
+        self.policy(flags)?;
+        models::check(self)?;
+        servers::check(self)?;
+        self.guarded.check(&self.places)?;
+        if let Some((key, what)) = self.http.wrong() {
+            let hint = "docs/http.md lists what each can be";
+            return Err(self.places.wrong(&["http", key], &what, hint));
+        }
+        Ok(())
     }
 }
 
@@ -237,8 +227,8 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         by_reference: None,
         by_reference_bytes: None,
         page_tokens: None,
-        quota: "10 GiB".to_owned(),
-        max_age: "30d".to_owned(),
+        quota: Size::of("10 GiB"),
+        max_age: Span::of("30d"),
         tools: BTreeMap::new(),
         servers: BTreeMap::new(),
         templates: BTreeMap::new(),

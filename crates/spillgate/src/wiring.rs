@@ -42,8 +42,7 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// The parts for looking into what is stored. A rule or a template that is
-    /// wrong does not keep anybody from that.
+    /// The parts for looking into what is stored.
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
         let limits = LimitArgs::default();
         let settings = Layers::load(common, &limits)?.settings;
@@ -160,9 +159,7 @@ impl House {
     /// most every few minutes, but at once after an output that is a good part
     /// of the quota. Never an error: what was asked is done.
     pub(crate) fn tidy(&self, stored: Option<&Receipt>) {
-        let (Ok(max_bytes), Ok(max_age)) = (self.settings.quota(), self.settings.max_age()) else {
-            return;
-        };
+        let (max_bytes, max_age) = (self.settings.quota(), self.settings.max_age());
         let now = SystemClock.now();
         let mark = self.store.base().join(".swept");
         let bytes = stored.map_or(0, |receipt| receipt.manifest().facts.raw_bytes);

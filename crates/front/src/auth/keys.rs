@@ -58,7 +58,7 @@ struct Known {
 }
 
 /// An address that only the right server can answer for.
-pub(super) fn checked(text: &str) -> Result<Url, String> {
+pub(crate) fn checked(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("`{text}` is no address: {error}"))?;
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_matches(['[', ']']);

@@ -14,6 +14,7 @@ use spillgate_artifact::Clock;
 use subtle::{Choice, ConstantTimeEq};
 
 pub(crate) use jwt::{Verifier, WELL_KNOWN};
+pub(crate) use keys::checked;
 
 use crate::problem::Problem;
 use crate::settings::{Auth, Token};

@@ -161,6 +161,43 @@ impl Catalogue {
         })
     }
 
+    /// Checks all that is configured but the keys, which are looked up when a model is
+    /// asked.
+    pub fn check(&self) -> Result<(), CatalogueError> {
+        for name in self.models.keys() {
+            let target: Target = name
+                .parse()
+                .map_err(|_| CatalogueError::ModelName(name.clone()))?;
+            self.checked_limits(&target)?;
+        }
+        for name in self.providers.keys() {
+            let config = self.provider(name).unwrap_or_default();
+            let config = endpoint(name, &config, None)?;
+            let checked = Endpoint::check(&config);
+            checked.map_err(|source| CatalogueError::Endpoint {
+                provider: name.clone(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Limits that leave room for a prompt and a reply.
+    fn checked_limits(
+        &self,
+        target: &Target,
+    ) -> Result<(ModelLimits, Option<Prices>), CatalogueError> {
+        let (limits, prices, _) = self.limits(target);
+        if limits.max_output == 0 || limits.max_output >= limits.window {
+            return Err(CatalogueError::Limits {
+                target: target.clone(),
+                window: limits.window,
+                max_output: limits.max_output,
+            });
+        }
+        Ok((limits, prices))
+    }
+
     /// What requests to a target may be, what they cost, and whether anything is
     /// known of it: an unknown model is taken to have a window of 8,192 tokens and
     /// replies of 2,048, and no price.
@@ -202,14 +239,7 @@ impl Catalogue {
     }
 
     fn target(&self, target: &Target, ready: &Ready) -> Result<Arc<dyn ChatModel>, CatalogueError> {
-        let (limits, prices, _) = self.limits(target);
-        if limits.max_output == 0 || limits.max_output >= limits.window {
-            return Err(CatalogueError::Limits {
-                target: target.clone(),
-                window: limits.window,
-                max_output: limits.max_output,
-            });
-        }
+        let (limits, prices) = self.checked_limits(target)?;
         let model = ready.endpoint.model(target.clone(), limits);
         let priced: Arc<dyn ChatModel> = match prices {
             Some(prices) => Arc::new(Priced::new(model, prices)),
@@ -230,7 +260,7 @@ impl Catalogue {
                 known: known.into_keys().collect(),
             });
         };
-        let endpoint = Endpoint::new(&endpoint(name, &config, secrets)?);
+        let endpoint = Endpoint::new(&endpoint(name, &config, Some(secrets))?);
         Ok(Ready {
             endpoint: endpoint.map_err(|source| CatalogueError::Endpoint {
                 provider: name.to_owned(),
@@ -248,7 +278,7 @@ impl Catalogue {
 fn endpoint(
     name: &str,
     config: &ProviderConfig,
-    secrets: &dyn Secrets,
+    secrets: Option<&dyn Secrets>,
 ) -> Result<EndpointConfig, CatalogueError> {
     let missing = |field| CatalogueError::Missing {
         provider: name.to_owned(),
@@ -263,7 +293,8 @@ fn endpoint(
         provider: name.to_owned(),
         why,
     })?;
-    let key = key(name, config, secrets)?;
+    let key = secrets.map(|secrets| key(name, config, secrets));
+    let key = key.transpose()?.flatten();
     if key.is_some() && base_url.scheme() == "http" && !is_loopback(&base_url) {
         tracing::warn!(provider = name, "the key is sent without encryption (http)");
     }

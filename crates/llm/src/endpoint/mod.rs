@@ -143,6 +143,12 @@ impl Endpoint {
         })
     }
 
+    /// Whether a provider can be made as `config` says, without making one.
+    pub(crate) fn check(config: &EndpointConfig) -> Result<(), EndpointError> {
+        url(config)?;
+        headers(config).map(drop)
+    }
+
     /// The provider's model that `target` names.
     #[must_use]
     pub fn model(&self, target: Target, limits: ModelLimits) -> EndpointModel {

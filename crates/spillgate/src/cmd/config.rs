@@ -7,14 +7,12 @@ use serde_json::{Map, Value, json};
 use crate::args::{Common, Config};
 use crate::failure::Failure;
 use crate::layers::Layers;
-use crate::models;
 use crate::output::Output;
 
 pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u8, Failure> {
     let layers = Layers::load(common, &config.limits)?;
     let in_force = layers.in_force();
     if out.json {
-        check(&layers, config)?;
         let members: Map<String, Value> = in_force
             .into_iter()
             .map(|one| (one.key, json!({"value": one.value, "from": one.from})))
@@ -28,16 +26,5 @@ pub(crate) fn config(common: &Common, config: &Config, out: &Output) -> Result<u
         writeln!(text, "{:<36} {value:<32} {}", one.key, one.from).expect("writing to a string");
     }
     out.raw(text.as_bytes())?;
-    // After them: whoever has a wrong one wants to see it.
-    check(&layers, config)?;
     Ok(0)
-}
-
-/// Checks what is not only read but parsed.
-fn check(layers: &Layers, config: &Config) -> Result<(), Failure> {
-    layers.settings.policy(&config.limits)?;
-    layers.settings.quota()?;
-    layers.settings.max_age()?;
-    models::check(&layers.settings)?;
-    Ok(())
 }

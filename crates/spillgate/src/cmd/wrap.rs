@@ -2,15 +2,17 @@
 
 use spillgate_clients::{Plan, Scope, wrap as plan};
 
-use crate::args::Common;
+use crate::args::{Common, LimitArgs};
 use crate::client_args::Wrap;
 use crate::clients::{
     asked, carry_out, check_names, files, gateway, nothing_found, projects_file, records,
 };
 use crate::failure::Failure;
+use crate::layers::Layers;
 use crate::output::Output;
 
 pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
+    Layers::load(common, &LimitArgs::default())?;
     let (client, which) = (wrap.client, &wrap.which);
     // A project's file is everybody's who works on it: only when asked for.
     let places = asked(client, which, |scope| scope != Scope::Project)?;

@@ -38,5 +38,6 @@ mod session;
 mod settings;
 mod shapes;
 mod stalls;
+mod strict;
 mod tool;
 mod tools;

@@ -207,8 +207,8 @@ fn serving_by_http() {
     hint: have clients send a token (--token-file FILE, or [http.auth]), or listen on 127.0.0.1 and put a server with TLS in front; --insecure-no-auth lets everybody in
     1
     $ mcp --config s.toml --http -- cat
-    error: [http]: a limit (`max_…`) of 0 would let nothing through
-    hint: correct it in the configuration; docs/http.md lists what the front has
+    error: s.toml:2: `http.max_sessions`: 0 would let nothing through
+    hint: docs/http.md lists what each can be
     1
     "#);
 }

@@ -231,8 +231,8 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
       docs/servers.md lists what a server can have
     1 spillgate.toml:3: `servers.a.url`: stands beside `command`, and a server is reached in one way
       docs/servers.md lists what a server can have
-    1 spillgate.toml:3: `servers.a.timeout`: "soon": expected number at 0
-      docs/servers.md lists what a server can have
+    1 spillgate.toml:3: `servers.a.timeout`: "soon" is not a length of time: expected number at 0
+      write a time such as "30d" or "12h"
     1 spillgate.toml:3: `servers.a.allow`: a tool pattern is wrong: error parsing glob 'a[': unclosed character class; missing ']'
       docs/servers.md lists what a server can have
     1 spillgate.toml:2: `servers.a.comand`: there is no such setting

@@ -91,13 +91,13 @@ fn every_wrong_setting_has_a_line() {
     wrong.toml:3: `max_token`: there is no such setting
       did you mean `max_tokens`?
     wrong.toml:2: `max_tokens`: invalid type: found string "many", expected u64
-      `spillgate config` shows the settings and where each comes from
+      docs/configuration.md lists what each setting can be
     wrong.toml:2: `toolResponseMaxBytes`: stands for `max_bytes`, which is set, too
       keep one of them
     wrong.toml:2: `tools.x.max_byte`: there is no such setting
       did you mean `max_bytes`?
     wrong.toml:3: `tools.x.max_bytes`: invalid type: found string "1", expected u64
-      `spillgate config` shows the settings and where each comes from
+      docs/configuration.md lists what each setting can be
     wrong.toml:2: `servers.files.max_tokns`: there is no such setting
       did you mean `max_tokens`?
     wrong.toml:2: `servers.files.tools.read_*.profile`: unknown profile `shout`; known are preview, handle, continuation, funnel, reject, truncate
@@ -111,15 +111,15 @@ fn every_wrong_setting_has_a_line() {
     wrong.toml:3: `servers.files.by_reference`: a tool pattern is wrong: error parsing glob 'a[': unclosed character class; missing ']'
       patterns are globs such as "read_*"
     wrong.toml:2: `servers.files.by_reference`: invalid type: found string "write_*", expected a sequence
-      `spillgate config` shows the settings and where each comes from
+      docs/configuration.md lists what each setting can be
     wrong.toml:3: `templates.short`: the template `short` is wrong: undefined value (line 1)
       `profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name
-    wrong.toml:2: `quota`: "big": couldn't parse "big" into a ByteSize, cannot parse float from empty string
+    wrong.toml:2: `quota`: "big" is not a number of bytes
       write a number of bytes such as "10 GiB"
-    wrong.toml:2: `max_age`: "soon": expected number at 0
+    wrong.toml:2: `max_age`: "soon" is not a length of time: expected number at 0
       write a time such as "30d" or "12h"
     wrong.toml:2: `list_tools`: "never" is none of always, when_stored
-      `spillgate config` shows the settings and where each comes from
+      docs/configuration.md lists what each setting can be
     wrong.toml:4: string values must be quoted, expected literal string
       the file is TOML, see https://toml.io
     "#);

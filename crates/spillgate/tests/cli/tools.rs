@@ -317,7 +317,7 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     hint: write 1 to 600
     ---
     error: FILE:2: `guarded.on_overflow`: "drop" is none of reject, offload
-    hint: `spillgate config` shows the settings and where each comes from
+    hint: docs/configuration.md lists what each setting can be
     ---
     error: FILE:2: `guarded.web.alow`: there is no such setting
     hint: did you mean `allow`?

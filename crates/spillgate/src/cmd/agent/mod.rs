@@ -39,10 +39,11 @@ use crate::settings::Settings;
 
 pub(crate) fn agent(common: &Common, agent: &Arguments, out: &Output) -> Result<u8, Failure> {
     let typed = &agent.run;
+    let settings = Layers::load(common, &LimitArgs::default())?.settings;
     match (&agent.command, &typed.file) {
         (Some(AgentCommand::View(view)), _) => view::view(view, out),
         (None, Some(word)) if word.as_os_str() == "view" => view::view(&viewed(typed)?, out),
-        (None, Some(file)) => run(common, file, typed, out),
+        (None, Some(file)) => run(settings, file, typed, out),
         (None, None) => unreachable!("invariant: clap wants a file where there is no subcommand"),
     }
 }
@@ -62,9 +63,8 @@ fn viewed(run: &AgentRun) -> Result<AgentView, Failure> {
     })
 }
 
-fn run(common: &Common, file: &Path, run: &AgentRun, out: &Output) -> Result<u8, Failure> {
+fn run(settings: Settings, file: &Path, run: &AgentRun, out: &Output) -> Result<u8, Failure> {
     let plan = Plan::read(file, &over::settings(run), run.agent_config.as_deref())?;
-    let settings = Layers::load(common, &LimitArgs::default())?.settings;
     let task = match task::task(&run.task, &mut task::Stdin) {
         // What would be run can be asked without something to do.
         Err(_) if run.dry_run && run.task.is_empty() => None,

@@ -9,8 +9,9 @@ use serde_json::json;
 use spillgate_auth::{Attempt, Callback, LoginError, Request, Vault, origin_of};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::args::Common;
+use crate::args::{Common, LimitArgs};
 use crate::failure::{Failure, Fault};
+use crate::layers::Layers;
 use crate::logs::log_to_stderr;
 use crate::net;
 use crate::output::Output;
@@ -30,6 +31,7 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 
 pub(crate) fn auth(common: &Common, auth: &Auth, out: &Output) -> Result<u8, Failure> {
     log_to_stderr("warn");
+    Layers::load(common, &LimitArgs::default())?;
     let vault = Vault::new(login_directory()?);
     let server = auth.server.as_deref();
     let server = server

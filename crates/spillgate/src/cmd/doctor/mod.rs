@@ -26,6 +26,7 @@ struct Start {
 }
 
 pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u8, Failure> {
+    let own = Layers::load(common, &LimitArgs::default())?.settings.store;
     let records = records()?;
     let mut findings = Findings::default();
     let mut starts = Vec::new();
@@ -44,7 +45,7 @@ pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u
                 .fix("add a server in a client, then `spillgate wrap CLIENT`"),
         );
     }
-    stores(common, &starts, &mut findings)?;
+    stores(own, &starts, &mut findings);
     programs(&starts, &mut findings);
     if !doctor.no_start {
         let limit = Duration::from_secs(doctor.timeout);
@@ -144,8 +145,7 @@ fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<S
 }
 
 /// Each store that is written to.
-fn stores(common: &Common, starts: &[Start], findings: &mut Findings) -> Result<(), Failure> {
-    let own = Layers::load(common, &LimitArgs::default())?.settings.store;
+fn stores(own: PathBuf, starts: &[Start], findings: &mut Findings) {
     let mut stores = BTreeSet::from([own]);
     for start in starts {
         let words = &start.launch.arguments;
@@ -166,7 +166,6 @@ fn stores(common: &Common, starts: &[Start], findings: &mut Findings) -> Result<
                 .fix("make the directory writable, or name another one with --store DIR"),
         });
     }
-    Ok(())
 }
 
 /// Whether a file can be made in the directory, or in what it would be made
