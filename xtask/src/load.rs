@@ -1,12 +1,14 @@
 //! `cargo xtask load`: many clients at once, through the gateway and directly.
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use crate::command::{cargo, run, run_within};
-use crate::conformance::sides::{Front, rust_server, settings};
+use crate::conformance::sides::{Front, rust_server};
 use crate::conformance::{BUILD, kit};
 use crate::report::Report;
 use crate::served::{Served, log};
@@ -101,7 +103,47 @@ impl Plan {
     }
 }
 
+/// Bytes that the store may hold: what a minute brings on a quick machine, so that a run of several minutes evicts.
+const QUOTA: u64 = 2_000_000_000;
+
+/// A home of a run's own, removed when the run ends, however it ends but for `kill -9`; then the next run removes it.
+struct Home(PathBuf);
+
+impl Home {
+    fn new() -> Result<Self> {
+        let home = Self(kit::home().join("load"));
+        home.clear();
+        fs::create_dir_all(home.store())?;
+        Ok(home)
+    }
+
+    fn store(&self) -> PathBuf {
+        self.0.join("store")
+    }
+
+    /// A store with a quota, and none of the user's configuration.
+    fn settings(&self) -> Vec<(&'static str, PathBuf)> {
+        let mut settings = crate::conformance::sides::settings_in(&self.0);
+        settings.push(("SPILLGATE_STORE", self.store()));
+        settings.push(("SPILLGATE_QUOTA", PathBuf::from(QUOTA.to_string())));
+        settings
+    }
+
+    fn clear(&self) {
+        // Nothing is there before the first run.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 fn load(plan: &Plan, upstream: Upstream) -> Result<()> {
+    // First, so that it is dropped last: the gateway writes to it until it ends.
+    let home = Home::new()?;
     let mut directory = workspace::built()?;
     if plan.is_release {
         directory = directory.with_file_name("release");
@@ -117,12 +159,16 @@ fn load(plan: &Plan, upstream: Upstream) -> Result<()> {
         None => Front::Gateway(directory.clone()),
     };
     let gateway = match upstream {
-        Upstream::Http => front.start(server.url())?,
+        Upstream::Http => front.start_in(server.url(), home.settings())?,
         Upstream::Stdio => {
             let mut command = Command::new(directory.join("spillgate"));
             command.args(["mcp", "--http", "127.0.0.1:0", "--"]);
             command.arg(directory.join("examples/everything"));
-            Served::start(command.envs(settings()), &log(&logs, "load-gateway"), None)?
+            Served::start(
+                command.envs(home.settings()),
+                &log(&logs, "load-gateway"),
+                None,
+            )?
         }
     };
     let mut clients = Command::new(directory.join("examples/load"));
@@ -131,7 +177,10 @@ fn load(plan: &Plan, upstream: Upstream) -> Result<()> {
         plan.clients.to_string(),
         plan.seconds.to_string(),
     ]);
-    clients.arg(directory.join("spillgate")).envs(settings());
+    clients
+        .arg(directory.join("spillgate"))
+        .envs(home.settings());
+    clients.arg(home.store()).arg(QUOTA.to_string());
     // It ends by itself; replies that never come are its to find.
     run_within(Duration::from_secs(plan.seconds + 120), &mut clients)
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask`: what a contributor and continuous integration run, as one command.
 
 mod agents;
+mod attack;
 mod bench;
 mod browser;
 mod ci;
@@ -35,6 +36,8 @@ usage: cargo xtask <command>
   conformance  run the official suite against two servers, directly and through the gateway, and its client side;
             --only python|rust|clients, --stand-in straight|crooked runs a proxy in the gateway's place, --save writes
             the table into docs/conformance.md
+  attack    broken frames, kills, races, costly patterns, flipped bits, cut files and private addresses against a
+            build; --seed N, --only NAME,…, --quick (a minute at most), --release
   load      many clients at once through the gateway and directly; --minutes N, --clients N, --release
   bench     install the peers, then run benches/run.sh (further arguments go to it)
 ";
@@ -61,6 +64,12 @@ fn dispatch() -> Result<ExitCode> {
         ("peers", []) => ci::install(&mut report)?,
         ("test-llm", _) => llm::run_with(&mut report, &rest)?,
         ("conformance", _) => conformance::run_with(&mut report, &rest)?,
+        ("attack", _) => attack::run_with(&mut report, &rest)?,
+        // What `attack` puts behind the gateway; not for people.
+        ("attack-peer", [log]) => {
+            attack::peer::serve(log)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         ("load", _) => load::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,

@@ -189,7 +189,10 @@ impl Session {
                 }
                 return;
             }
-            None if envelope.method.as_deref() == Some("notifications/cancelled") => {
+            // With an id it is a request of that name, and gets the server's answer.
+            None if envelope.method.as_deref() == Some("notifications/cancelled")
+                && envelope.id.is_none() =>
+            {
                 return self.cancelled(envelope, incoming).await;
             }
             None if self.answers_itself(envelope) => return,

@@ -79,11 +79,20 @@ impl Front {
 
     /// Starts it in front of the server at `url`.
     pub(crate) fn start(&self, url: &str) -> Result<Served> {
+        self.start_in(url, settings())
+    }
+
+    /// The same, the gateway with this environment.
+    pub(crate) fn start_in(
+        &self,
+        url: &str,
+        settings: Vec<(&'static str, PathBuf)>,
+    ) -> Result<Served> {
         let words = self.command();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         if matches!(self, Self::Gateway(_)) {
-            command.args(["--http", "127.0.0.1:0"]).envs(settings());
+            command.args(["--http", "127.0.0.1:0"]).envs(settings);
         }
         command.args(["--url", url]);
         Served::start(&mut command, &log(&logs(), "through"), Some(url))
@@ -96,9 +105,13 @@ impl Front {
 
 /// The gateway's environment: a store of its own, and none of the user's configuration.
 pub(crate) fn settings() -> Vec<(&'static str, PathBuf)> {
-    let home = kit::home().join("home");
+    settings_in(&kit::home().join("home"))
+}
+
+/// The same in the directory `home`.
+pub(crate) fn settings_in(home: &Path) -> Vec<(&'static str, PathBuf)> {
     vec![
-        ("HOME", home.clone()),
+        ("HOME", home.to_owned()),
         ("XDG_CONFIG_HOME", home.join("config")),
         ("XDG_STATE_HOME", home.join("state")),
         ("XDG_DATA_HOME", home.join("data")),

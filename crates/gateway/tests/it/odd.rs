@@ -66,6 +66,15 @@ async fn a_server_that_ends_while_it_is_opened_is_opened_again() {
 }
 
 #[tokio::test]
+async fn a_cancellation_with_an_id_is_a_request_and_is_answered() {
+    let mut client = client(plain);
+    greet(&mut client).await;
+    let params = json!({"requestId": 12});
+    let answered = client.ask(3, "notifications/cancelled", &params).await;
+    assert_eq!(answered, answer(&json!(3)));
+}
+
+#[tokio::test]
 async fn nothing_overtakes_the_greeting_of_a_server_that_is_opened_again() {
     let mut client = client(plain);
     greet(&mut client).await;

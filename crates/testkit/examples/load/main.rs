@@ -1,18 +1,19 @@
 //! Does every one of many clients get its own replies, and what does the gateway cost?
 //!
 //! ```text
-//! load SERVER GATEWAY PID CLIENTS SECONDS PROGRAM
+//! load SERVER GATEWAY PID CLIENTS SECONDS PROGRAM STORE QUOTA
 //! ```
 //! Each client calls the tool `big` of the fixture server (`examples/everything`) through the gateway and then directly, the same
 //! call, over and over, with results of 200 bytes to 16 MB. The text of a result follows from its
 //! request, so that a reply that is lost, crossed or changed is found. Half of the clients speak 2025-11-25 with a session, half
 //! 2026-07-28 without. Ids are the same in all clients. Of what was stored, all huge results and one in ten of the others are
 //! fetched with `PROGRAM cat --raw` and compared, to the byte, with what the server says directly. The memory of process PID
-//! is sampled, and must not grow.
+//! is sampled, and must not grow; the files in STORE are summed, and may not be more than QUOTA bytes and one artifact.
 
 mod client;
 mod figures;
 mod memory;
+mod store;
 
 use std::io::Write;
 use std::process::Command;
@@ -40,15 +41,31 @@ const SIZES: [(usize, u32); 6] = [
 const HUGE: usize = 500_000;
 const HUGE_AT_ONCE: usize = 4;
 
+const MB: u64 = 1_000_000;
+
+/// The most that one artifact takes: a result of 16 MB that is there as text and as structure, with its view.
+const LARGEST: u64 = 70 * MB;
+
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [server, gateway, process, clients, seconds, program] = arguments.as_slice() else {
-        bail!("usage: load SERVER GATEWAY PID CLIENTS SECONDS PROGRAM");
+    let [
+        server,
+        gateway,
+        process,
+        clients,
+        seconds,
+        program,
+        place,
+        quota,
+    ] = arguments.as_slice()
+    else {
+        bail!("usage: load SERVER GATEWAY PID CLIENTS SECONDS PROGRAM STORE QUOTA");
     };
     let (clients, seconds): (u32, u64) = (clients.parse()?, seconds.parse()?);
     let until = Instant::now() + Duration::from_secs(seconds);
     let memory = tokio::spawn(memory::sample(process.parse()?, until));
+    let stored = tokio::spawn(store::sample(place.into(), until));
     let huge = Arc::new(Semaphore::new(HUGE_AT_ONCE));
     let mut work = JoinSet::new();
     for number in 0..clients {
@@ -65,12 +82,20 @@ async fn main() -> Result<()> {
     write!(stdout, "{figures}")?;
     let memory = memory.await??;
     write!(stdout, "{memory}")?;
+    let (stored, quota): (u64, u64) = (stored.await??, quota.parse()?);
+    writeln!(
+        stdout,
+        "stored: {} MB at most, the quota is {} MB",
+        stored / MB,
+        quota / MB
+    )?;
     ensure!(
         figures.wrong.is_empty(),
         "{} replies were lost, crossed or changed",
         figures.wrong.len()
     );
     ensure!(memory.is_flat(), "the gateway's memory grows");
+    ensure!(stored <= quota + LARGEST, "the store exceeds its quota");
     Ok(writeln!(stdout, "no reply was lost, crossed or changed")?)
 }
 

@@ -5,10 +5,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+/// Points of the curve that is printed, less one.
+const CURVE: usize = 24;
+
 const EVERY: Duration = Duration::from_millis(500);
 
 /// Samples over less time say nothing of growth: caches and pools fill.
 const SHORTEST: f64 = 55.0;
+/// From so many seconds on the growth in the second half counts, and may be so many MiB a minute: 100 bytes a call were 8.
+const LONG: f64 = 595.0;
+const MOST_GROWTH: f64 = 0.5;
+/// Samples whose least counts for the growth, half a minute of them: results under way come and go, and are up to 16 MB each.
+const WINDOW: usize = 60;
 /// The second half may lie above the first by this part of it, and so many MiB: what one more huge result under way takes.
 const PART: f64 = 0.15;
 const MORE_MIB: f64 = 16.0;
@@ -60,22 +68,40 @@ impl Memory {
     pub(crate) fn is_flat(&self) -> bool {
         let [first, second] = self.halves();
         let seconds = self.samples.last().map_or(0.0, |sample| sample.0);
-        seconds < SHORTEST || second <= first * (1.0 + PART) + MORE_MIB
+        match seconds {
+            ..SHORTEST => true,
+            LONG.. => self.growth() <= MOST_GROWTH,
+            _ => second <= first * (1.0 + PART) + MORE_MIB,
+        }
     }
 
-    /// MiB a minute, by least squares over the second half: the first fills caches.
-    fn slope(&self) -> f64 {
-        let half = &self.samples[self.samples.len() / 2..];
-        let count = half.len() as f64;
-        let mean = |of: fn(&(f64, f64)) -> f64| half.iter().map(of).sum::<f64>() / count;
-        let (time, size) = (mean(|sample| sample.0), mean(|sample| sample.1));
-        let above: f64 = half
-            .iter()
-            .map(|(at, mib)| (at - time) * (mib - size))
-            .sum();
-        let below: f64 = half.iter().map(|(at, _)| (at - time).powi(2)).sum();
-        60.0 * above / below
+    /// The second half: the first fills caches.
+    fn second_half(&self) -> &[(f64, f64)] {
+        &self.samples[self.samples.len() / 2..]
     }
+
+    /// MiB a minute by which what is held at the least grows in the second half.
+    fn growth(&self) -> f64 {
+        let windows = self.second_half().chunks_exact(WINDOW);
+        let least = windows.filter_map(|window| {
+            let order = |one: &&(f64, f64), other: &&(f64, f64)| one.1.total_cmp(&other.1);
+            window.iter().min_by(order).copied()
+        });
+        slope(&least.collect::<Vec<_>>())
+    }
+}
+
+/// MiB a minute, by least squares.
+fn slope(half: &[(f64, f64)]) -> f64 {
+    let count = half.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| half.iter().map(of).sum::<f64>() / count;
+    let (time, size) = (mean(|sample| sample.0), mean(|sample| sample.1));
+    let above: f64 = half
+        .iter()
+        .map(|(at, mib)| (at - time) * (mib - size))
+        .sum();
+    let below: f64 = half.iter().map(|(at, _)| (at - time).powi(2)).sum();
+    60.0 * above / below
 }
 
 impl fmt::Display for Memory {
@@ -85,7 +111,8 @@ impl fmt::Display for Memory {
         writeln!(
             f,
             "resident MiB: first {:.0}, quarter {:.0}, half {:.0}, three quarters {:.0}, last {:.0}, peak {:.0}; \
-             mean of the first half {:.0}, of the second {:.0}, slope of the second {:+.1} MiB/min",
+             mean of the first half {:.0}, of the second {:.0}, \
+             slope of the second {:+.1} MiB/min, of its least {:+.1}",
             mib(0),
             mib(last / 4),
             mib(last / 2),
@@ -94,7 +121,15 @@ impl fmt::Display for Memory {
             self.peak,
             self.halves()[0],
             self.halves()[1],
-            self.slope()
+            slope(self.second_half()),
+            self.growth()
+        )?;
+        // The curve: steps are sweeps, a line is a leak.
+        let curve = (0..=CURVE).map(|point| format!("{:.0}", mib(last * point / CURVE)));
+        writeln!(
+            f,
+            "resident MiB over time: {}",
+            curve.collect::<Vec<_>>().join(" ")
         )
     }
 }

@@ -1,0 +1,75 @@
+//! One flipped bit in a stored file of the same length: `verify` notices all, `cat --raw` those of the body.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use super::chance::Chance;
+use super::room::{Room, text};
+use super::table::Outcome;
+
+/// Which file is damaged, by its suffix; and whether it is what came in.
+const PARTS: [(&str, bool); 3] = [(".raw", true), ("", false), (".lines", false)];
+
+/// Bytes of the artifact.
+const BYTES: usize = 400_000;
+
+/// Damages each part in turn, `count` times in all.
+pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    // Colours make the view another text than what came in, so that all parts are there.
+    let mut body = b"\x1b[31mred\x1b[0m\n".to_vec();
+    body.extend(text(1, BYTES));
+    let coloured = room.put(&body)?;
+    let plain = room.put(&text(2, BYTES))?;
+    for handle in [&coloured, &plain] {
+        let sound = room.run(&["verify", handle], &[])?;
+        anyhow::ensure!(
+            sound.is_done(),
+            "`verify` of a sound artifact: {}",
+            sound.stderr
+        );
+    }
+    let mut victims = Vec::new();
+    for (suffix, is_raw) in PARTS {
+        victims.push((
+            &coloured,
+            room.file(&coloured, suffix).context("a part is missing")?,
+            is_raw,
+        ));
+    }
+    // Without a view of its own, the text is what came in.
+    victims.push((
+        &plain,
+        room.file(&plain, "").context("the text is missing")?,
+        true,
+    ));
+    while outcome.tried < count {
+        room.go_on()?;
+        let (handle, file, is_raw) = &victims[outcome.tried % victims.len()];
+        let sound = fs::read(file)?;
+        let mut damaged = sound.clone();
+        let at = chance.below(damaged.len());
+        damaged[at] ^= 1 << chance.below(8);
+        fs::write(file, &damaged)?;
+        outcome.tried += 1;
+        let mut readers: Vec<&[&str]> = vec![&["verify"]];
+        if *is_raw {
+            readers.push(&["cat", "--raw"]);
+        }
+        for reader in readers {
+            let arguments: Vec<&str> = reader.iter().copied().chain([handle.as_str()]).collect();
+            let ended = room.run(&arguments, &[])?;
+            if ended.judge(&mut outcome, reader[0]) && ended.is_done() {
+                outcome.unnoticed += 1;
+                let name = file.extension().unwrap_or_default().display();
+                outcome.note(format!(
+                    "{}: byte {at} of `.{name}` was not noticed",
+                    reader[0]
+                ));
+            }
+        }
+        fs::write(file, &sound)?;
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,293 @@
+//! Frames that are broken in every way, through the gateway in both directions.
+//!
+//! A frame arrives byte for byte, or the gateway took it upon itself: then every request in it was answered.
+
+use std::collections::HashSet;
+use std::fs;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::chance::Chance;
+use super::peer::PLAY;
+use super::room::Room;
+use super::session::{Heard, Session, gateway};
+use super::table::Outcome;
+
+/// Frames between two questions whether all is well.
+const BATCH: usize = 1000;
+
+/// What servers and clients say, and what the gateway looks at in it.
+const FRAMES: [&str; 18] = [
+    r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a short result"}],"isError":false}}"#,
+    r#"{"jsonrpc":"2.0","id":"two","result":{"structuredContent":{"spillgate":"no","rows":[{"n":1.0},{"n":1e2}]},"content":[]}}"#,
+    r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no such tool","data":{"name":"\ud83d"}}}"#,
+    r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p1","progress":0.5,"total":1}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"line\u0000with\u001b[31m colours"}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a/b%20c"}}"#,
+    r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"?"}}],"maxTokens":9}}"#,
+    r#"{"jsonrpc":"2.0","id":"roots","method":"roots/list"}"#,
+    r#"{"jsonrpc":"2.0","id":11,"method":"ping"}"#,
+    r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"echo","arguments":{"text":"a","deep":[[[[[[]]]]]]},"_meta":{"progressToken":12}}}"#,
+    r#"{"jsonrpc":"2.0","id":13,"method":"resources/read","params":{"uri":"spillgate://session-x/y"}}"#,
+    r#"{"jsonrpc":"2.0","id":14,"method":"prompts/get","params":{"name":"p","arguments":{"$spill":"session-x/y"}}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":12,"reason":"no"}}"#,
+    r#"[{"jsonrpc":"2.0","id":15,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/odd"},{"jsonrpc":"2.0","id":16,"method":"odd/one"}]"#,
+    r#"{"jsonrpc" : "2.0", "id":9223372036854775808,"method":"odd/params","params":[1.0,-0.0,"ü \ud83d\ude00"]}"#,
+    "Debugger listening on port 9229",
+];
+
+/// Pieces that parsers trip over.
+const PIECES: [&[u8]; 20] = [
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\"",
+    b"\\",
+    b",",
+    b":",
+    b"null",
+    b"\"id\":1",
+    b"\"id\":{}",
+    b"1e999",
+    b"\\u0000",
+    b"\\ud800",
+    b"\xff\xfe",
+    b"\xe2\x80\xa8",
+    b"\0",
+    b"\"method\":\"x\"",
+    b"\"params\":[]",
+    b"\r",
+];
+
+/// Both directions, half of the frames each.
+pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let log = room.work().join("received");
+    let mut session = Session::start(room, gateway(room, &log)?)?;
+    let mut start = None;
+    let mut sides = [0; 2];
+    while outcome.tried < count {
+        room.go_on()?;
+        let is_from_server = outcome.tried * 2 < count;
+        let frames: Vec<Vec<u8>> = (0..BATCH).map(|_| mutated(chance)).collect();
+        let is_alive = match is_from_server {
+            true => from_server(room, &mut session, &frames, &mut outcome)?,
+            false => from_client(&mut session, &log, &frames, &mut outcome)?,
+        };
+        outcome.tried += BATCH;
+        sides[usize::from(!is_from_server)] += BATCH;
+        if !is_alive {
+            outcome.hangs += 1;
+            outcome.note("a question after the frames was not answered".to_owned());
+            break;
+        }
+        // The first ones fill pools.
+        if outcome.tried >= count / 5 && start.is_none() {
+            start = Some(session.memory());
+        }
+    }
+    outcome.memory = start.map(|start| (start, session.memory()));
+    session.end(&mut outcome)?;
+    outcome.note(format!(
+        "{} from the server, {} from the client",
+        sides[0], sides[1]
+    ));
+    Ok(outcome)
+}
+
+/// One frame, changed one to four times, as one line.
+fn mutated(chance: &mut Chance) -> Vec<u8> {
+    let mut frame = chance.one(&FRAMES).as_bytes().to_vec();
+    for _ in 0..=chance.below(4) {
+        mutate(&mut frame, chance);
+    }
+    frame.retain(|byte| *byte != b'\n');
+    if frame.is_empty() {
+        frame.push(b'x'); // an empty line is no frame
+    }
+    frame
+}
+
+fn mutate(frame: &mut Vec<u8>, chance: &mut Chance) {
+    let at = chance.below(frame.len() + 1);
+    let end = (at + chance.below(24)).min(frame.len());
+    match chance.below(7) {
+        0 if at < frame.len() => frame[at] ^= 1 << chance.below(8),
+        1 => drop(frame.drain(at..end)),
+        2 => {
+            let piece = frame[at..end].to_vec();
+            frame.splice(at..at, piece);
+        }
+        3 => frame.truncate(at),
+        4 => {
+            let other = chance.one(&FRAMES).as_bytes();
+            frame.truncate(at);
+            frame.extend_from_slice(&other[chance.below(other.len())..]);
+        }
+        5 => {
+            let piece = chance.one(&PIECES);
+            let piece = piece.repeat(1 + chance.below(3) * chance.below(40));
+            frame.splice(at..at, piece);
+        }
+        _ => {
+            let piece = chance.one(&PIECES);
+            frame.splice(at..end, piece.iter().copied());
+        }
+    }
+}
+
+/// The server writes the frames; all must come, as they are and in their order.
+fn from_server(
+    room: &Room,
+    session: &mut Session,
+    frames: &[Vec<u8>],
+    outcome: &mut Outcome,
+) -> Result<bool> {
+    let file = room.work().join("play");
+    let mut all = frames.join(&b'\n');
+    all.push(b'\n');
+    fs::write(&file, all)?;
+    let Heard { mut lines, answer } = session.ask(PLAY, &json!({"file": file}))?;
+    if answer.is_some() {
+        lines.pop();
+    }
+    let (missing, odd) = compared(frames, &lines);
+    outcome.unnoticed += missing.len().max(odd.len());
+    for frame in missing.iter().chain(&odd) {
+        outcome.note(format!(
+            "from the server: {:.300}",
+            String::from_utf8_lossy(frame)
+        ));
+    }
+    Ok(answer.is_some())
+}
+
+/// The client writes the frames; what does not reach the server must be answered.
+fn from_client(
+    session: &mut Session,
+    log: &std::path::Path,
+    frames: &[Vec<u8>],
+    outcome: &mut Outcome,
+) -> Result<bool> {
+    let before = fs::metadata(log)?.len();
+    let mut all = frames.join(&b'\n');
+    all.push(b'\n');
+    session.send(&all)?;
+    let heard = session.ask("attack/mark", &json!({}))?;
+    let log = fs::read(log)?;
+    let log = &log[usize::try_from(before)?.min(log.len())..];
+    let log = log.strip_suffix(b"\n").unwrap_or(log);
+    let is_mark = |line: &&[u8]| line.windows(11).any(|part| part == b"attack/mark");
+    let reached: Vec<Vec<u8>> = log
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !is_mark(line))
+        .map(<[u8]>::to_vec)
+        .collect();
+    let (kept, odd) = compared(frames, &reached);
+    let answers = heard
+        .lines
+        .iter()
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let answered: HashSet<String> = answers.map(|answer| answer["id"].to_string()).collect();
+    let parts: HashSet<String> = kept
+        .iter()
+        .flat_map(|frame| parts(frame))
+        .map(|part| part.to_string())
+        .collect();
+    for frame in kept {
+        if !is_handled(frame, &answered) {
+            outcome.unnoticed += 1;
+            outcome.note(format!(
+                "kept back without an answer: {:.300}",
+                String::from_utf8_lossy(frame)
+            ));
+        }
+    }
+    for line in odd {
+        // A batch may be taken apart.
+        let is_part = serde_json::from_slice::<Value>(line)
+            .is_ok_and(|line| parts.contains(&line.to_string()));
+        if !is_part {
+            outcome.unnoticed += 1;
+            outcome.note(format!(
+                "reached the server changed: {:.300}",
+                String::from_utf8_lossy(line)
+            ));
+        }
+    }
+    Ok(heard.answer.is_some())
+}
+
+/// What of `sent` did not come, and what came that was not sent, both in order.
+fn compared<'a>(sent: &'a [Vec<u8>], came: &'a [Vec<u8>]) -> (Vec<&'a [u8]>, Vec<&'a [u8]>) {
+    let (mut missing, mut odd) = (Vec::new(), Vec::new());
+    let mut next = 0;
+    for line in came {
+        match sent[next..].iter().position(|frame| frame == line) {
+            Some(skipped) => {
+                missing.extend(sent[next..next + skipped].iter().map(Vec::as_slice));
+                next += skipped + 1;
+            }
+            None => odd.push(line.as_slice()),
+        }
+    }
+    missing.extend(sent[next..].iter().map(Vec::as_slice));
+    (missing, odd)
+}
+
+/// The messages of a frame, if it is JSON.
+fn parts(frame: &[u8]) -> Vec<Value> {
+    match serde_json::from_slice(frame) {
+        Ok(Value::Array(all)) => all,
+        Ok(one) => vec![one],
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Whether the gateway may keep the frame: it is JSON, and its requests were answered.
+fn is_handled(frame: &[u8], answered: &HashSet<String>) -> bool {
+    let parts = parts(frame);
+    let is_answered = |part: &Value| match (&part["id"], part["method"].is_string()) {
+        (Value::Null, _) | (_, false) => true,
+        (id, true) => answered.contains(&id.to_string()),
+    };
+    !parts.is_empty() && parts.iter().all(is_answered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_and_what_is_odd_is_told() {
+        let all = |lines: &[&str]| -> Vec<Vec<u8>> {
+            lines.iter().map(|line| line.as_bytes().to_vec()).collect()
+        };
+        let (sent, came) = (all(&["a", "b", "c", "d"]), all(&["a", "x", "c"]));
+        let (missing, odd) = compared(&sent, &came);
+        assert_eq!(missing, [b"b", b"d"]);
+        assert_eq!(odd, [b"x"]);
+    }
+
+    #[test]
+    fn a_frame_is_handled_only_if_its_requests_are_answered() {
+        let answered = HashSet::from(["1".to_owned()]);
+        let cases = [
+            (r#"{"id":1,"method":"ping"}"#, true),
+            (r#"{"id":2,"method":"ping"}"#, false),
+            (r#"[{"id":1,"method":"ping"},{"method":"told"}]"#, true),
+            (
+                r#"[{"id":1,"method":"ping"},{"id":2,"method":"ping"}]"#,
+                false,
+            ),
+            (r#"{"id":1,"#, false),
+        ];
+        for (frame, wanted) in cases {
+            assert_eq!(is_handled(frame.as_bytes(), &answered), wanted, "{frame}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! A directory, a store and an environment of an attack's own, and programs run in them within a time.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::table::Outcome;
+
+/// What still runs then hangs. The slowest call has a limit of 10 s of its own, and the machine may be busy.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// How often we look whether a program has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// Where an attack happens. It is removed at the end.
+#[derive(Debug)]
+pub(crate) struct Room {
+    directory: PathBuf,
+    program: PathBuf,
+    interrupted: Arc<AtomicBool>,
+}
+
+/// How a program ended, and what it said.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+    /// It was still running after [`LIMIT`], or its own time.
+    pub(crate) is_late: bool,
+}
+
+impl Ended {
+    pub(crate) fn is_done(&self) -> bool {
+        self.status.success()
+    }
+
+    pub(crate) fn has_panicked(&self) -> bool {
+        has_panicked(&self.stderr, self.status)
+    }
+
+    /// Counts a panic or a hang; whether there was none.
+    pub(crate) fn judge(&self, outcome: &mut Outcome, what: &str) -> bool {
+        if self.is_late {
+            outcome.hangs += 1;
+            outcome.note(format!("{what}: still ran after its time"));
+        } else if self.has_panicked() {
+            outcome.panics += 1;
+            outcome.note(format!(
+                "{what}: {}: {:.200}",
+                self.status,
+                self.stderr.trim()
+            ));
+        } else {
+            return true;
+        }
+        false
+    }
+}
+
+/// Whether a program panicked, or died of a signal that nobody sent on purpose.
+pub(crate) fn has_panicked(stderr: &str, status: ExitStatus) -> bool {
+    stderr.contains("panicked at") || status.signal().is_some() || status.code() == Some(101)
+}
+
+impl Room {
+    /// A new directory for the attack `name` against `program`.
+    pub(crate) fn new(name: &str, program: &Path, interrupted: &Arc<AtomicBool>) -> Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let process = std::process::id();
+        let directory =
+            std::env::temp_dir().join(format!("spillgate-attack-{process}-{name}-{number}"));
+        fs::create_dir_all(directory.join("work"))
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+        Ok(Self {
+            directory,
+            program: program.to_owned(),
+            interrupted: Arc::clone(interrupted),
+        })
+    }
+
+    /// Where the attack may write.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.directory.join("work")
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.directory.join("store")
+    }
+
+    /// `spillgate`, with this room's store and none of the user's configuration.
+    pub(crate) fn spillgate(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        let home = self.directory.join("home");
+        command
+            .arg("--store")
+            .arg(self.store())
+            .args(arguments)
+            .current_dir(self.work())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("TMPDIR", self.work());
+        for name in ["CONFIG", "STATE", "DATA", "CACHE"] {
+            command.env(format!("XDG_{name}_HOME"), home.join(name));
+        }
+        command.env("HOME", home);
+        command
+    }
+
+    /// An error once a person pressed Ctrl-C.
+    pub(crate) fn go_on(&self) -> Result<()> {
+        ensure!(!self.interrupted.load(Ordering::Relaxed), "interrupted");
+        Ok(())
+    }
+
+    /// Runs `spillgate` to its end, or to [`LIMIT`].
+    pub(crate) fn run(&self, arguments: &[&str], stdin: &[u8]) -> Result<Ended> {
+        self.go_on()?;
+        Running::start(self.spillgate(arguments), stdin)?.end(LIMIT)
+    }
+
+    /// Stores `bytes` and gives their handle.
+    pub(crate) fn put(&self, bytes: &[u8]) -> Result<String> {
+        let ended = self.run(&["put", "--max-bytes", "100"], bytes)?;
+        ensure!(ended.is_done(), "nothing could be stored: {}", ended.stderr);
+        let handle = handles(&ended.stdout).pop();
+        handle.context("what was stored has no handle")
+    }
+
+    /// The files of an artifact that there are: by suffix.
+    pub(crate) fn file(&self, handle: &str, suffix: &str) -> Option<PathBuf> {
+        let path = self.store().join(format!("{handle}{suffix}"));
+        path.is_file().then_some(path)
+    }
+
+    /// The file that holds what came in, byte for byte: apart only where the view differs.
+    pub(crate) fn raw_file(&self, handle: &str) -> Option<PathBuf> {
+        self.file(handle, ".raw").or_else(|| self.file(handle, ""))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A program under way. Dropped, it is killed with all that it started.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    readers: Option<[JoinHandle<Vec<u8>>; 2]>,
+}
+
+impl Running {
+    /// Starts it; `stdin` is written from a thread.
+    pub(crate) fn start(mut command: Command, stdin: &[u8]) -> Result<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .context("cannot start spillgate")?;
+        let (mut to, bytes) = (child.stdin.take(), stdin.to_owned());
+        thread::spawn(move || to.as_mut().map(|to| to.write_all(&bytes)));
+        let stdout = child.stdout.take().map(all_of);
+        let stderr = child.stderr.take().map(all_of);
+        let readers = stdout.zip(stderr).map(|(out, err)| [out, err]);
+        Ok(Self { child, readers })
+    }
+
+    /// Kills it, as a machine that runs out of memory would.
+    pub(crate) fn kill(&self) {
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+    }
+
+    /// Waits for its end, for so long at most.
+    pub(crate) fn end(mut self, limit: Duration) -> Result<Ended> {
+        let begin = Instant::now();
+        let mut is_late = false;
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            if begin.elapsed() > limit {
+                is_late = true;
+                self.kill();
+                break self.child.wait()?;
+            }
+            thread::sleep(LOOK_EVERY);
+        };
+        let mut said = [Vec::new(), Vec::new()];
+        for (said, reader) in said
+            .iter_mut()
+            .zip(self.readers.take().into_iter().flatten())
+        {
+            *said = reader.join().unwrap_or_default();
+        }
+        let [stdout, stderr] = said;
+        Ok(Ended {
+            status,
+            stdout,
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+            is_late,
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn all_of(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        // What came before a kill is what counts.
+        let _ = from.read_to_end(&mut all);
+        all
+    })
+}
+
+/// Letters of a UUID as text.
+const UUID: usize = 36;
+const SESSION: &str = "session-";
+
+/// All handles in what was said, each once.
+pub(crate) fn handles(said: &[u8]) -> Vec<String> {
+    let said = String::from_utf8_lossy(said);
+    let mut found: Vec<String> = Vec::new();
+    for (at, _) in said.match_indices(SESSION) {
+        let end = at + SESSION.len() + UUID + 1 + UUID;
+        let Some(handle) = said.get(at..end) else {
+            continue;
+        };
+        let is_handle = handle.split_once('/').is_some_and(|(session, file)| {
+            [&session[SESSION.len()..], file].iter().all(|id| {
+                let fits = |c: char| c.is_ascii_hexdigit() || c == '-';
+                id.len() == UUID && id.chars().all(fits)
+            })
+        });
+        if is_handle && !found.iter().any(|other| other == handle) {
+            found.push(handle.to_owned());
+        }
+    }
+    found
+}
+
+/// A text of at least `bytes` bytes that is no other tag's.
+pub(crate) fn text(tag: u64, bytes: usize) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes + 80);
+    let mut line = 0_u64;
+    while text.len() < bytes {
+        let _ = writeln!(
+            text,
+            "attack {tag} line {line:06} has some words and the number {}",
+            line * 7919 % 1009
+        );
+        line += 1;
+    }
+    text
+}
+
+/// The tag of such a text.
+pub(crate) fn tag_of(text: &[u8]) -> Option<u64> {
+    let line = text.split(|byte| *byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    line.strip_prefix("attack ")?
+        .split(' ')
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// MiB that a process has resident.
+pub(crate) fn resident(process: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_and_tags_are_found_in_what_is_said() {
+        let handle =
+            "session-0b1f4e3a-6f5e-4b43-9a55-3f0c8c3b0001/0b1f4e3a-6f5e-4b43-9a55-3f0c8c3b0002";
+        let said = format!("stored whole as {handle} and again {handle}; cut: session-0b1f4e3a-6f");
+        assert_eq!(handles(said.as_bytes()), [handle]);
+        assert_eq!(handles(b"session-x/y"), [""; 0]);
+        assert_eq!(tag_of(&text(17, 300)), Some(17));
+        assert!(text(17, 300).len() >= 300);
+        assert_eq!(tag_of(b"else"), None);
+    }
+}

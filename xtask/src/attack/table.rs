@@ -1,0 +1,141 @@
+//! The table of all attacks, and whether it is good enough.
+
+use std::fmt::Write;
+
+/// What an attack came to.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Attempts that counted.
+    pub(crate) tried: usize,
+    /// Processes that panicked or were ended by a signal that we did not send.
+    pub(crate) panics: usize,
+    /// What did not end, or was not answered, in time.
+    pub(crate) hangs: usize,
+    /// Handles that were shown and lead nowhere.
+    pub(crate) dead: usize,
+    /// Wrong bytes that were given as right ones, frames that were changed, requests that were let in.
+    pub(crate) unnoticed: usize,
+    /// MiB resident of the process that went on during the attack, before and after.
+    pub(crate) memory: Option<(f64, f64)>,
+    /// The first things that went wrong, and figures beside the table's.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Notes of one attack that are printed.
+const MOST_NOTES: usize = 8;
+
+/// Memory may end so much higher than it began: a fifth, and 4 MiB that one more thread's pools take.
+const MEMORY_PART: f64 = 1.2;
+const MEMORY_MIB: f64 = 4.0;
+
+impl Outcome {
+    /// Notes what went wrong, as far as there is room.
+    pub(crate) fn note(&mut self, what: String) {
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push(what);
+        }
+    }
+
+    /// Adds what another part of the same attack came to.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.tried += other.tried;
+        self.panics += other.panics;
+        self.hangs += other.hangs;
+        self.dead += other.dead;
+        self.unnoticed += other.unnoticed;
+        self.memory = self.memory.or(other.memory);
+        for note in other.notes {
+            self.note(note);
+        }
+    }
+
+    /// What is not as it should be: `wanted` attempts, and nothing wrong.
+    pub(crate) fn faults(&self, wanted: usize) -> Vec<String> {
+        let mut faults = Vec::new();
+        if self.tried < wanted {
+            faults.push(format!("{} of {wanted} attempts", self.tried));
+        }
+        for (count, what) in [
+            (self.panics, "panics"),
+            (self.hangs, "hangs"),
+            (self.dead, "dead handles"),
+            (self.unnoticed, "unnoticed"),
+        ] {
+            if count > 0 {
+                faults.push(format!("{count} {what}"));
+            }
+        }
+        if let Some((start, end)) = self.memory
+            && end > start * MEMORY_PART + MEMORY_MIB
+        {
+            faults.push(format!("memory from {start:.0} to {end:.0} MiB"));
+        }
+        faults
+    }
+}
+
+/// The rows, with the notes of those that have some below.
+pub(crate) fn table(rows: &[(&str, Outcome)]) -> String {
+    let mut text = format!(
+        "{:<12} {:>8} {:>7} {:>6} {:>13} {:>10} {:>15}\n",
+        "attack", "tried", "panics", "hangs", "dead handles", "unnoticed", "memory MiB"
+    );
+    for (name, row) in rows {
+        let memory = row.memory.map_or_else(
+            || "-".to_owned(),
+            |(start, end)| format!("{start:.1} -> {end:.1}"),
+        );
+        let _ = writeln!(
+            text,
+            "{name:<12} {:>8} {:>7} {:>6} {:>13} {:>10} {memory:>15}",
+            row.tried, row.panics, row.hangs, row.dead, row.unnoticed
+        );
+    }
+    for (name, row) in rows {
+        for note in &row.notes {
+            let _ = writeln!(text, "{name}: {note}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_good_only_without_a_fault() {
+        let good = || Outcome {
+            tried: 10,
+            memory: Some((20.0, 24.0)),
+            ..Outcome::default()
+        };
+        let few = Outcome { tried: 9, ..good() };
+        let panicked = Outcome {
+            panics: 1,
+            ..good()
+        };
+        let hung = Outcome { hangs: 2, ..good() };
+        let dead = Outcome { dead: 1, ..good() };
+        let unnoticed = Outcome {
+            unnoticed: 3,
+            ..good()
+        };
+        let grown = Outcome {
+            memory: Some((20.0, 29.0)),
+            ..good()
+        };
+        let cases = [
+            (good(), ""),
+            (few, "9 of 10 attempts"),
+            (panicked, "1 panics"),
+            (hung, "2 hangs"),
+            (dead, "1 dead handles"),
+            (unnoticed, "3 unnoticed"),
+            (grown, "memory from 20 to 29 MiB"),
+        ];
+        for (outcome, wanted) in cases {
+            assert_eq!(outcome.faults(10).join(", "), wanted);
+        }
+    }
+}
