@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! .peers/python/   virtual environment: mcp, fastmcp, mcp-server-git, and Node as a wheel
+//! .peers/fastmcp3/ FastMCP of the generation before, to be laid over these by the search path
 //! .peers/bin/      node, npm, npx
 //! .peers/node/     npm packages: servers, the TypeScript SDK, inspector
 //! .peers/stamp     written last; what is installed, and where
@@ -20,6 +21,7 @@ use crate::{python, workspace};
 
 const REQUIREMENTS: &str = include_str!("../peers/requirements.txt");
 const CONSTRAINTS: &str = include_str!("../peers/constraints.txt");
+const FASTMCP_3: &str = include_str!("../peers/fastmcp3.txt");
 const PACKAGE: &str = include_str!("../peers/package.json");
 const PACKAGE_LOCK: &str = include_str!("../peers/package-lock.json");
 
@@ -64,14 +66,27 @@ impl Peers {
             .arg(self.home.join("python")))?;
         let requirements = self.write("requirements.txt", REQUIREMENTS)?;
         let constraints = self.write("constraints.txt", CONSTRAINTS)?;
-        let mut pip = Command::new(self.python());
-        let install = "-m pip install --quiet --disable-pip-version-check --no-input";
-        pip.args(install.split(' '))
-            .arg("--requirement")
+        let mut pip = self.pip();
+        pip.arg("--requirement")
             .arg(requirements)
             .arg("--constraint")
             .arg(constraints);
+        run(&mut pip)?;
+        let over = self.write("fastmcp3.txt", FASTMCP_3)?;
+        let mut pip = self.pip();
+        pip.args(["--no-deps", "--target"])
+            .arg(self.home.join("fastmcp3"))
+            .arg("--requirement")
+            .arg(over);
         run(&mut pip)
+    }
+
+    /// `pip install` of the virtual environment.
+    fn pip(&self) -> Command {
+        let mut pip = Command::new(self.python());
+        let install = "-m pip install --quiet --disable-pip-version-check --no-input";
+        pip.args(install.split(' '));
+        pip
     }
 
     /// `node`, `npm` and `npx` from the wheel. The wheel's own `npm` does not start: it looks for
@@ -121,7 +136,15 @@ impl Peers {
     /// All versions, and the place: neither a virtual environment nor the shims can be moved.
     fn stamp(&self) -> String {
         let home = self.home.display().to_string();
-        [&home, REQUIREMENTS, CONSTRAINTS, PACKAGE, PACKAGE_LOCK].join("\n")
+        [
+            &home,
+            REQUIREMENTS,
+            CONSTRAINTS,
+            FASTMCP_3,
+            PACKAGE,
+            PACKAGE_LOCK,
+        ]
+        .join("\n")
     }
 
     fn stamp_file(&self) -> PathBuf {

@@ -14,11 +14,12 @@ use spillgate_store::{Receipt, StoreError};
 use crate::blocks::Form;
 use crate::results::Found;
 use crate::shown::{self, Stored};
+use crate::widening;
 use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_wire::Splice;
 use spillgate_wire::span_in;
 
-/// The member of our `structuredContent` that holds the preview; `listing`
+/// The member of our `structuredContent` that holds the preview; `widening`
 /// widens each `outputSchema` by an object with just this member.
 pub(crate) const ENVELOPE_KEY: &str = "spillgate";
 
@@ -125,8 +126,8 @@ pub(crate) fn changes(
         None => members.push_str(&format!("\"{}\":{blocks},", found.form.list())),
     }
     if let (Some(structured), Some(preview)) = (found.structured, stored.preview) {
-        let envelope = json!({ENVELOPE_KEY: preview}).to_string();
-        splice.replace(span_in(frame, structured.get()), envelope);
+        let instead = widening::instead(preview, found.meta);
+        splice.replace(span_in(frame, structured.get()), instead);
     }
     let is_refused = limits.profile == Profile::Reject && stored.preview.is_some();
     if is_refused && found.form == Form::Call && !found.is_error() {
@@ -290,6 +291,10 @@ mod tests {
         assert_snapshot!(becomes(&only), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
         let empty = format!(r#"{{"content":[], "structuredContent" : {records} }}"#);
         assert_snapshot!(becomes(&empty), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}], "structuredContent" : {"spillgate":PREVIEW} },"x":1.0}"#);
+        let wrapped = format!(
+            r#"{{"structuredContent":{{"result":{records}}},"_meta":{{"fastmcp":{{"wrap_result":true}}}},"content":[]}}"#
+        );
+        assert_snapshot!(becomes(&wrapped), @r#"{"id":1,"result":{"structuredContent":{"result":{"spillgate":PREVIEW}},"_meta":{"fastmcp":{"wrap_result":true}},"content":[{"text":PREVIEW,"type":"text"}]},"x":1.0}"#);
         let no_list = format!(r#"{{"content":null,"structuredContent":{records}}}"#);
         assert_snapshot!(becomes(&no_list), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
     }

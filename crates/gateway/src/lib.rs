@@ -60,6 +60,7 @@ mod upstream;
 mod uri;
 mod watchdog;
 mod watched;
+mod widening;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -11,11 +11,10 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::gateway::ToolFilter;
-use crate::intercept::ENVELOPE_KEY;
 use crate::own::OwnTools;
+use crate::widening::widened;
 use spillgate_wire::Splice;
 use spillgate_wire::{object, span_in};
 
@@ -114,128 +113,10 @@ fn end_of_empty_tools(frame: &[u8], result: &RawValue) -> Option<usize> {
     Some(span_in(frame, list.tools.get()).start + 1)
 }
 
-/// A schema that allows what `schema` allows, and our envelope.
-fn widened(tool: &str, schema: &str) -> String {
-    let original: Value = serde_json::from_str(schema).unwrap_or_default();
-    if let Some(plain) = with_another_property(schema, &original) {
-        return plain;
-    }
-    let envelope = json!({
-        "type": "object",
-        "properties": {ENVELOPE_KEY: {"type": "string"}},
-        "required": [ENVELOPE_KEY],
-        "additionalProperties": false,
-    });
-    // The dialect is said at the root: under the newest, an older schema with
-    // tuples, say, is no schema at all.
-    let dialect = original.get("$schema");
-    let dialect = dialect.map_or_else(String::new, |uri| format!("\"$schema\":{uri},"));
-    // Clients older than 2026-07-28 demand an object at the root.
-    let is_object = original.get("type").is_some_and(|kind| kind == "object");
-    let kind = if is_object {
-        "\"type\":\"object\","
-    } else {
-        ""
-    };
-    let (schema, shared) = rooted(tool, schema, &original);
-    format!("{{{dialect}{kind}\"anyOf\":[{schema},{envelope}]{shared}}}")
-}
-
-/// What the root of a schema may say for its envelope to be one more property.
-const PLAIN: [&str; 9] = [
-    "$schema",
-    "$defs",
-    "definitions",
-    "title",
-    "description",
-    "type",
-    "properties",
-    "required",
-    "additionalProperties",
-];
-
-/// A plain object stays one, and spelled as it was: clients that make types of
-/// schemas (`FastMCP` does) then have the server's fields where they expect them.
-fn with_another_property(schema: &str, original: &Value) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Root<'a> {
-        #[serde(borrow)]
-        properties: &'a RawValue,
-        #[serde(borrow, default)]
-        required: Option<&'a RawValue>,
-    }
-    let members = original.as_object()?;
-    let properties = members.get("properties")?.as_object()?;
-    let plain = members.keys().all(|key| PLAIN.contains(&key.as_str()))
-        && members.get("type").is_some_and(|kind| kind == "object")
-        && !properties.contains_key(ENVELOPE_KEY)
-        // To itself: it would allow the envelope further down.
-        && !references(original).contains(&"#");
-    if !plain {
-        return None;
-    }
-    let root: Root<'_> = serde_json::from_str(schema).ok()?;
-    let mut splice = Splice::default();
-    let end = span_in(schema.as_bytes(), root.properties.get()).end - 1;
-    let comma = if properties.is_empty() { "" } else { "," };
-    let property = format!(r#"{comma}"{ENVELOPE_KEY}":{{"type":"string"}}"#);
-    splice.replace(end..end, property);
-    if let Some(required) = root.required {
-        let value = span_in(schema.as_bytes(), required.get());
-        let key = schema[..value.start].trim_end().strip_suffix(':')?;
-        let key = key.trim_end().strip_suffix(r#""required""#)?.len();
-        let either =
-            format!(r#""anyOf":[{{"required":{required}}},{{"required":["{ENVELOPE_KEY}"]}}]"#);
-        splice.replace(key..value.end, either);
-    }
-    String::from_utf8(splice.apply(schema.as_bytes())).ok()
-}
-
-/// References such as `#/$defs/x` start from the root, which is another one
-/// now: definitions are repeated there; a schema that refers to itself in other
-/// ways becomes a root of its own.
-fn rooted<'s>(tool: &str, schema: &'s str, original: &Value) -> (Cow<'s, str>, String) {
-    let refers = schema.contains("\"$ref\"");
-    if !refers {
-        return (schema.into(), String::new());
-    }
-    let to_definitions = |reference: &&str| {
-        ["#/$defs/", "#/definitions/"]
-            .iter()
-            .any(|root| reference.starts_with(root))
-    };
-    if references(original).iter().all(to_definitions) {
-        let shared = ["$defs", "definitions"].iter().filter_map(|key| {
-            let definitions = original.get(key)?;
-            Some(format!(",\"{key}\":{definitions}"))
-        });
-        return (schema.into(), shared.collect());
-    }
-    let mut own = original.clone();
-    if let Some(object) = own.as_object_mut() {
-        let id = || json!(format!("urn:spillgate:output-schema:{tool}"));
-        object.entry("$id").or_insert_with(id);
-    }
-    (own.to_string().into(), String::new())
-}
-
-fn references(schema: &Value) -> Vec<&str> {
-    match schema {
-        Value::Object(members) => members
-            .iter()
-            .flat_map(|(key, value)| match value.as_str() {
-                Some(reference) if key == "$ref" => vec![reference],
-                _ => references(value),
-            })
-            .collect(),
-        Value::Array(items) => items.iter().flat_map(references).collect(),
-        _ => Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use serde_json::Value;
 
     use spillgate_offload::{Profile, Rule};
 
@@ -368,37 +249,6 @@ mod tests {
         {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>,<get_continuation>]}}
         {"id":1,"result":{"tools":[{"name":"get_continuation"},<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
         "#);
-    }
-
-    #[test]
-    fn schemas_are_widened() {
-        let schemas = [
-            r#"{"type":"object","properties":{"a":{"type":"number","maximum":1.0}}}"#,
-            r#"{"required" : ["a"],"additionalProperties":false,"properties":{"a":true },"type":"object"}"#,
-            r#"{"type":"object","properties":{},"required":[]}"#,
-            r#"{"type":"object","properties":{"a":true},"maxProperties":1}"#,
-            r#"{"type":"object","properties":{"spillgate":{"type":"number"}}}"#,
-            r#"{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}"#,
-            r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"x":1}}}"##,
-            r##"{"properties":{"a":{"$ref":"#/definitions/n"}},"definitions":{"n":true}}"##,
-            r##"{"type":"object","properties":{"a":{"$ref":"#"}}}"##,
-            r##"{"$id":"urn:x","anyOf":[{"$ref":"#/properties/a"}],"properties":{"a":true}}"##,
-            "true",
-        ];
-        let all: Vec<String> = schemas.map(|schema| widened("get it", schema)).into();
-        assert_snapshot!(all.join("\n"), @r##"
-        {"type":"object","properties":{"a":{"type":"number","maximum":1.0},"spillgate":{"type":"string"}}}
-        {"anyOf":[{"required":["a"]},{"required":["spillgate"]}],"additionalProperties":false,"properties":{"a":true ,"spillgate":{"type":"string"}},"type":"object"}
-        {"type":"object","properties":{"spillgate":{"type":"string"}},"anyOf":[{"required":[]},{"required":["spillgate"]}]}
-        {"type":"object","anyOf":[{"type":"object","properties":{"a":true},"maxProperties":1},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
-        {"type":"object","anyOf":[{"type":"object","properties":{"spillgate":{"type":"number"}}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
-        {"$schema":"http://json-schema.org/draft-07/schema#","type":"object","anyOf":[{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
-        {"type":"object","properties":{"a":{"$ref":"#/$defs/n"},"spillgate":{"type":"string"}},"$defs":{"n":{"x":1}}}
-        {"anyOf":[{"properties":{"a":{"$ref":"#/definitions/n"}},"definitions":{"n":true}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}],"definitions":{"n":true}}
-        {"type":"object","anyOf":[{"$id":"urn:spillgate:output-schema:get it","properties":{"a":{"$ref":"#"}},"type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
-        {"anyOf":[{"$id":"urn:x","anyOf":[{"$ref":"#/properties/a"}],"properties":{"a":true}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
-        {"anyOf":[true,{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
-        "##);
     }
 
     #[test]

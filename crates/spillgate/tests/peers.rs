@@ -190,6 +190,26 @@ fn the_clients_of_the_sdks_find_again_what_was_stored() {
     verdict.shows(&names);
 }
 
+#[test]
+fn the_data_of_fastmcps_own_client_is_the_same_through_the_gateway() {
+    let verdict = Lab::new("fast").drive("fast", &[]);
+    let of_generation = |generation: &str| {
+        [
+            "text 3: the same",
+            "rows 3: the same",
+            "table 3: the same",
+            "maybe 3: the same",
+            "either 3: the same",
+            "text 3000: a preview",
+            "rows 3000: a preview",
+            "untyped 3000: a preview",
+        ]
+        .map(|check| format!("FastMCP {generation}, {check}"))
+    };
+    let names = ["4", "3"].map(of_generation).concat();
+    verdict.shows(&names.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
 /// Where client, gateway and server are, each on standard streams or over HTTP.
 const SIDES: [&str; 4] = [
     "stdio client, stdio server",
