@@ -360,6 +360,7 @@ impl Session {
             filter: self.is_solo().then_some(&upstream.server.tools),
             own: &self.own,
             learnt: &upstream.learnt,
+            shows: self.client.shows(),
         }
     }
 }

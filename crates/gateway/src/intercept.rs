@@ -12,8 +12,9 @@ use spillgate_offload::{Limits, Offloader, Outcome, Profile};
 use spillgate_store::{Receipt, StoreError};
 
 use crate::blocks::Form;
-use crate::results::Found;
+use crate::results::{Found, text_of};
 use crate::shown::{self, Stored};
+use crate::shows::Shows;
 use crate::widening;
 use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_wire::Splice;
@@ -34,8 +35,21 @@ pub(crate) struct Case {
     pub(crate) form: Form,
     /// Whether the client knows `resource_link` blocks (MCP 2025-06-18 on).
     pub(crate) links: bool,
+    /// What of it the client shows its model.
+    pub(crate) shows: Shows,
     /// What it was that was asked.
     pub(crate) origin: Origin,
+}
+
+impl Case {
+    /// What of the result its client shows. Whether clients show of a failed one
+    /// what they show of others nobody has seen.
+    pub(crate) fn shows_of(&self, found: &Found<'_>) -> Shows {
+        match found.is_error() {
+            true => Shows::Either,
+            false => self.shows,
+        }
+    }
 }
 
 /// The changes to `frame` that replace an oversized `result` in it, none if it
@@ -53,7 +67,8 @@ pub(crate) fn intercept(
     };
     let limits = offloader.limits(&case.origin);
     let bulky = found.bulky(&limits);
-    let bytes = found.wire_bytes();
+    let shows = case.shows_of(&found);
+    let bytes = found.wire_bytes(shows);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
         let server = case.origin.server.as_deref();
         offloader.ledger().inline_of(server, bytes);
@@ -61,14 +76,20 @@ pub(crate) fn intercept(
     }
     let whole = result.as_bytes();
     let _store = tracing::info_span!("store", bytes).entered();
-    let text = found.text(whole);
-    let tool = case.origin.tool.clone();
+    let parts = found.parts_of(whole);
+    // Of two texts the client shows one: that counts.
+    let is_over = parts.shown(shows).map(|shown| {
+        let fits = |one: &Vec<_>| offloader.admits(&limits, &text_of(whole, one).into_bytes());
+        !shown.iter().all(fits)
+    });
+    let (tool, parts) = (case.origin.tool.clone(), parts.stored());
     let outcome = offloader.json_result(
         case.origin,
         found.is_error(),
         whole.to_vec(),
-        text.parts,
-        text.text,
+        text_of(whole, &parts),
+        parts,
+        is_over,
     );
     let (stored, preview) = match outcome {
         Outcome::Inline(_) if bulky.is_empty() => return unchanged,
@@ -163,10 +184,12 @@ pub(crate) fn is_retrieval(found: &Found<'_>, bytes: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use spillgate_artifact::ContentKind;
+    use spillgate_offload::Rule;
     use spillgate_testkit::{log, records};
 
     use super::*;
-    use crate::fixture::{offloader, without_handles, without_previews};
+    use crate::fixture::{offloader, offloader_with, without_handles, without_previews};
     use spillgate_wire::messages;
 
     /// The frame as it leaves, and the artifact that it names.
@@ -180,6 +203,7 @@ mod tests {
             let case = Case {
                 form: Form::Call,
                 links: true,
+                shows: Shows::default(),
                 origin: Origin::tool("dump"),
             };
             splice.merge(intercept(&offloader, case, frame.as_bytes(), result.get()).0);
@@ -301,11 +325,26 @@ mod tests {
 
     #[test]
     fn what_is_said_twice_is_counted_once() {
-        // Within the limit once, but not twice.
-        let lines: Vec<String> = log(100).lines().map(str::to_owned).collect();
+        let lines: Vec<String> = log(200).lines().map(str::to_owned).collect();
         let text = lines.join("\n");
         let value = json!({"lines": lines, "n": 1});
         let blocks: Vec<String> = lines.iter().map(|line| block(line)).collect();
+        let told = |result: String| {
+            let offloader = offloader();
+            let case = Case {
+                form: Form::Call,
+                links: true,
+                shows: Shows::default(),
+                origin: Origin::tool("dump"),
+            };
+            assert!(intercept(&offloader, case, result.as_bytes(), &result).1);
+            offloader.store().list().unwrap()[0]
+                .manifest
+                .facts
+                .stats
+                .bytes
+        };
+        let once = text.len() as u64;
         for result in [
             format!(
                 r#"{{"content":[{}],"structuredContent":{{"result":{}}}}}"#,
@@ -321,14 +360,119 @@ mod tests {
                 blocks.join(",")
             ),
         ] {
-            assert!(!becomes(&result).contains("PREVIEW"), "{result}");
+            assert!(
+                (once..once * 3 / 2).contains(&told(result.clone())),
+                "{result}"
+            );
         }
         let another = format!(
             r#"{{"content":[{}],"structuredContent":{{"result":{}}}}}"#,
             block(&text),
             quoted(&text.replace("batch", "bunch"))
         );
-        assert!(becomes(&another).contains("PREVIEW"));
+        assert!(told(another) > 2 * once);
+    }
+
+    /// Rows as `FastMCP` and the Python SDK 1.30 send them, and as JSON.
+    fn rows(n: usize) -> (String, String, String) {
+        let row = |id: usize| json!({"id": id, "state": "idle", "note": "Käse"});
+        let rows: Vec<_> = (0..n).map(row).collect();
+        let value = json!(rows).to_string();
+        let pretty = rows
+            .iter()
+            .map(|row| block(&serde_json::to_string_pretty(row).unwrap()));
+        let pretty: Vec<String> = pretty.collect();
+        let (one, each) = (block(&json!(rows).to_string()), pretty.join(","));
+        let result = |blocks: &str| {
+            format!(
+                r#"{{"content":[{blocks}],"structuredContent":{{"result":{value}}},"isError":false}}"#
+            )
+        };
+        (result(&one), result(&each), value)
+    }
+
+    #[test]
+    fn one_value_in_two_forms_is_one_value_at_every_size() {
+        for n in [100, 600, 1200, 5000] {
+            let (one, each, value) = rows(n);
+            for result in [one, each] {
+                let offloader = offloader_with(Rule {
+                    max_tokens: Some(700),
+                    ..Rule::default()
+                });
+                let frame = format!(r#"{{"id":1,"result":{result}}}"#);
+                let case = Case {
+                    form: Form::Call,
+                    links: true,
+                    shows: Shows::default(),
+                    origin: Origin::tool("dump"),
+                };
+                let (splice, is_stored) = intercept(
+                    &offloader,
+                    case,
+                    frame.as_bytes(),
+                    &frame[17..frame.len() - 1],
+                );
+                // Of 100 rows 4.3 KB, not 8.6.
+                let told = format!("dump returned {} bytes", value.len());
+                let shown = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
+                assert!(is_stored && shown.contains(&told), "{shown}");
+                let stored = &offloader.store().list().unwrap()[0].manifest;
+                let stats = &stored.facts.stats;
+                assert_eq!(
+                    (stats.bytes, stats.kind),
+                    (value.len() as u64, ContentKind::Json)
+                );
+                let artifact = offloader.artifact(stored.handle).unwrap();
+                assert_eq!(
+                    artifact.raw().bytes(0, u64::MAX).unwrap(),
+                    result.as_bytes()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_limit_counts_what_the_client_shows() {
+        // Of 2,500 tokens the one has some 1,700, the other some 4,000.
+        let (some, many) = (log(100), log(250));
+        let shown = |shows, text: &str, value: &str, is_error: bool| {
+            let frame = format!(
+                r#"{{"id":1,"result":{{"content":[{}],"structuredContent":{{"told":{},"n":1}},"isError":{is_error}}}}}"#,
+                block(text),
+                quoted(value)
+            );
+            let case = Case {
+                form: Form::Call,
+                links: true,
+                shows,
+                origin: Origin::tool("dump"),
+            };
+            !intercept(
+                &offloader(),
+                case,
+                frame.as_bytes(),
+                &frame[17..frame.len() - 1],
+            )
+            .1
+        };
+        let bunch = some.replace("batch", "bunch");
+        for (shows, text, value, is_error, fits) in [
+            // Either fits, but not both together.
+            (Shows::Either, &some, &bunch, false, true),
+            (Shows::Either, &some, &many, false, false),
+            (Shows::Either, &many, &some, false, false),
+            (Shows::Structured, &some, &bunch, false, true),
+            (Shows::Structured, &some, &many, false, false),
+            (Shows::Structured, &many, &some, false, true),
+            (Shows::Structured, &many, &some, true, false),
+        ] {
+            assert_eq!(
+                shown(shows, text, value, is_error),
+                fits,
+                "{shows:?} {is_error}"
+            );
+        }
     }
 
     #[test]

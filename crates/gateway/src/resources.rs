@@ -340,6 +340,7 @@ mod tests {
         let case = Case {
             form,
             links: true,
+            shows: crate::shows::Shows::default(),
             origin: Origin::tool("shoot"),
         };
         let raw = messages(frame.as_bytes())[0].result.unwrap();

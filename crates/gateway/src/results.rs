@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::ops::Range;
 
-use memchr::memchr2;
 use serde_json::value::RawValue;
 use spillgate_artifact::TextPart;
 use spillgate_offload::Limits;
@@ -11,8 +10,11 @@ use spillgate_view::decode_json_string;
 
 use crate::binary;
 use crate::blocks::{Block, Form, Kind};
+use crate::canonical::{self, Canonical};
 use crate::members::Members;
 use crate::place::Place;
+use crate::shows::Shows;
+use crate::twins::Twin;
 
 /// Bytes of links and of blocks that nobody knows that stay beside a preview;
 /// more of them count as text. Some thirty links.
@@ -38,11 +40,45 @@ pub(crate) struct Found<'a> {
     crowd: Option<&'a RawValue>,
 }
 
-/// The text of a result, decoded, and where it was found.
+/// Where in a result its text lies.
 #[derive(Debug)]
-pub(crate) struct Text {
-    pub(crate) text: String,
-    pub(crate) parts: Vec<TextPart>,
+pub(crate) struct Parts {
+    /// The texts of its blocks.
+    texts: Vec<TextPart>,
+    structured: Option<TextPart>,
+    /// Links and unknown blocks, where they count.
+    others: Vec<TextPart>,
+    twin: Twin,
+}
+
+impl Parts {
+    /// What is stored as the text of the result: each value once.
+    pub(crate) fn stored(&self) -> Vec<TextPart> {
+        let mut parts = match &self.twin {
+            Twin::List(list) => vec![as_it_stands(list)],
+            Twin::No | Twin::Text => self.texts.clone(),
+        };
+        parts.extend(self.structured.filter(|_| self.twin == Twin::No));
+        parts.extend(&self.others);
+        parts
+    }
+
+    /// The texts of which a client shows one; `None` if there is only one.
+    pub(crate) fn shown(&self, shows: Shows) -> Option<Vec<Vec<TextPart>>> {
+        let structured = vec![self.structured.filter(|_| !self.texts.is_empty())?];
+        Some(match shows {
+            Shows::Structured => vec![structured],
+            Shows::Either => vec![[&*self.texts, &*self.others].concat(), structured],
+        })
+    }
+}
+
+fn as_it_stands(span: &Range<u64>) -> TextPart {
+    TextPart {
+        start: span.start,
+        end: span.end,
+        is_string: false,
+    }
 }
 
 impl<'a> Found<'a> {
@@ -103,12 +139,21 @@ impl<'a> Found<'a> {
         self.place.bytes(part.get())
     }
 
-    /// No text of the result is longer than so many bytes: what is on the wire
-    /// is never shorter than what it decodes to.
-    pub(crate) fn wire_bytes(&self) -> u64 {
+    /// No text that a client shows is longer than so many bytes: what is on the
+    /// wire is never shorter than what it decodes to.
+    pub(crate) fn wire_bytes(&self, shows: Shows) -> u64 {
         let texts = self.texts().map(|(json, _)| json);
-        let others = self.structured.into_iter().chain(self.counted_others());
-        texts.chain(others).map(|json| self.bytes(json)).sum()
+        let content: u64 = texts
+            .chain(self.counted_others())
+            .map(|json| self.bytes(json))
+            .sum();
+        let structured = self.structured.map(|json| self.bytes(json));
+        match (shows, structured) {
+            (_, Some(structured)) if content == 0 => structured,
+            (Shows::Structured, Some(structured)) => structured,
+            (Shows::Either, Some(structured)) => content.max(structured),
+            (_, None) => content,
+        }
     }
 
     /// The texts of blocks, each as JSON, and whether that is a string. Of
@@ -140,14 +185,13 @@ impl<'a> Found<'a> {
         others().filter(move |_| bytes > MOST_OTHERS)
     }
 
-    /// Where in the result its text lies: that of its blocks and, unless it says
-    /// the same again, `structuredContent`. `is_twin` is asked for that, with
-    /// where `structuredContent` lies, the strings of the blocks, with their
-    /// quotes, and the text so far.
+    /// Where in the result its text lies. `twin` is asked whether
+    /// `structuredContent` says the same again, with where that lies, the strings
+    /// of the blocks, with their quotes, and their text.
     pub(crate) fn parts<E>(
         &self,
-        is_twin: impl FnOnce(&Range<u64>, &[Range<u64>], &[TextPart]) -> Result<bool, E>,
-    ) -> Result<Vec<TextPart>, E> {
+        twin: impl FnOnce(&Range<u64>, &[Range<u64>], &[TextPart]) -> Result<Twin, E>,
+    ) -> Result<Parts, E> {
         let part = |(json, is_string): (&RawValue, bool)| {
             let Range { start, end } = self.place.span(json.get());
             let quote = u64::from(is_string);
@@ -157,37 +201,92 @@ impl<'a> Found<'a> {
                 is_string,
             }
         };
-        let mut parts: Vec<TextPart> = self.texts().map(part).collect();
+        let mut parts = Parts {
+            texts: self.texts().map(part).collect(),
+            structured: None,
+            others: self
+                .counted_others()
+                .map(|raw| part((raw, false)))
+                .collect(),
+            twin: Twin::No,
+        };
         if let Some(structured) = self.structured {
             let strings = self.blocks.iter().filter_map(Block::text);
             let strings: Vec<_> = strings.map(|text| self.place.span(text.get())).collect();
             let span = self.place.span(structured.get());
-            if !is_twin(&span, &strings, &parts)? {
-                parts.push(part((structured, false)));
-            }
+            parts.structured = Some(as_it_stands(&span));
+            parts.twin = twin(&span, &strings, &parts.texts)?;
         }
-        parts.extend(self.counted_others().map(|raw| part((raw, false))));
         Ok(parts)
     }
 
-    /// All text of a result that is in memory as `whole`.
-    pub(crate) fn text(&self, whole: &[u8]) -> Text {
-        let decoded = |part: &TextPart| decoded(whole, part);
-        let mut texts: Vec<String> = Vec::new();
-        let is_twin = |_: &Range<u64>, _: &[Range<u64>], parts: &[TextPart]| {
-            texts.extend(parts.iter().map(decoded));
+    /// Where the text lies of a result that is in memory as `whole`.
+    pub(crate) fn parts_of(&self, whole: &[u8]) -> Parts {
+        let twin = |_: &Range<u64>, _: &[Range<u64>], parts: &[TextPart]| {
+            let texts: Vec<String> = parts.iter().map(|part| decoded(whole, part)).collect();
             let structured = self.structured;
-            Ok(structured.is_some_and(|value| is_twin(value, &self.blocks, &texts)))
+            Ok(structured.map_or(Twin::No, |value| self.twin(value, &texts)))
         };
-        let parts = self.parts::<Infallible>(is_twin);
-        let parts = parts.unwrap_or_else(|never| match never {});
-        let rest = texts.len();
-        texts.extend(parts[rest..].iter().map(decoded));
-        Text {
-            text: texts.join("\n"),
-            parts,
+        let parts = self.parts::<Infallible>(twin);
+        parts.unwrap_or_else(|never| match never {})
+    }
+
+    /// Whether `structuredContent` only repeats the text: as a string in it
+    /// (server-filesystem), because the text is the same JSON (as the SDKs do) or
+    /// that of the one member (`FastMCP`), or because the texts are the elements of
+    /// the list that is the one member (Python SDK 1.30).
+    fn twin(&self, structured: &RawValue, texts: &[String]) -> Twin {
+        if texts.is_empty() {
+            return Twin::No;
+        }
+        let members = Members::of(structured);
+        let members: Vec<(&str, &RawValue)> = members.iter().flat_map(Members::iter).collect();
+        let only = match &*members {
+            [(_, only)] => Some(*only),
+            _ => None,
+        };
+        if let [text] = texts {
+            let text = Some(text.trim_ascii_start()).filter(|text| text.starts_with(['{', '[']));
+            let text = text.map(|text| Canonical::of(text.as_bytes()));
+            let same = |json: &RawValue| text == Some(Canonical::of(json.get().as_bytes()));
+            let mut strings = self.blocks.iter().filter_map(Block::text);
+            let is_member = |string: &RawValue| {
+                let rest: usize = members.iter().map(|(_, value)| value.get().len()).sum();
+                let found = members.iter().any(|(_, value)| value.get() == string.get());
+                found && rest < string.get().len() * 2
+            };
+            if same(structured) || only.is_some_and(same) || strings.any(is_member) {
+                return Twin::Text;
+            }
+        } else if self.are_in_order(structured) {
+            return Twin::Text;
+        }
+        let is_list = |list: &&RawValue| {
+            let list = list.get().as_bytes();
+            list.starts_with(b"[") && canonical::of_list(texts) == Canonical::of(list)
+        };
+        match only.filter(is_list) {
+            Some(list) => Twin::List(self.place.span(list.get())),
+            None => Twin::No,
         }
     }
+
+    /// Whether each text stands in `structured` as a string, one behind the other.
+    fn are_in_order(&self, structured: &RawValue) -> bool {
+        let mut rest = structured.get();
+        let mut strings = self.blocks.iter().filter_map(Block::text);
+        strings.all(|string| {
+            let after = rest.find(string.get()).map(|at| at + string.get().len());
+            rest = after.map_or("", |after| &rest[after..]);
+            after.is_some()
+        })
+    }
+}
+
+/// The text of parts of a result that is in memory as `whole`.
+pub(crate) fn text_of(whole: &[u8], parts: &[TextPart]) -> String {
+    let texts: Vec<String> = parts.iter().map(|part| decoded(whole, part)).collect();
+    texts.join("\n")
 }
 
 /// The text of a part.
@@ -198,106 +297,5 @@ fn decoded(whole: &[u8], part: &TextPart) -> String {
     match part.is_string {
         true => decode_json_string(json).unwrap_or_default(),
         false => String::from_utf8_lossy(json).into_owned(),
-    }
-}
-
-/// Whether `structuredContent` only repeats the text: as a string in it
-/// (server-filesystem), or because the text is the same JSON (as the SDKs do).
-fn is_twin(structured: &RawValue, blocks: &[Block<'_>], texts: &[String]) -> bool {
-    if let [text] = texts
-        && same_json(text, structured.get())
-    {
-        return true;
-    }
-    let members: std::collections::HashMap<String, &RawValue> =
-        serde_json::from_str(structured.get()).unwrap_or_default();
-    let mut strings = blocks.iter().filter_map(Block::text);
-    let [_] = texts else {
-        // Many blocks: each of them a string of it, in the same order?
-        let mut rest = structured.get();
-        let is_next = |string: &RawValue| {
-            let after = rest.find(string.get()).map(|at| at + string.get().len());
-            rest = after.map_or("", |after| &rest[after..]);
-            after.is_some()
-        };
-        return !texts.is_empty() && strings.all(is_next);
-    };
-    let is_member = |string: &RawValue| {
-        let rest: usize = members.values().map(|value| value.get().len()).sum();
-        let found = members.values().any(|value| value.get() == string.get());
-        found && rest < string.get().len() * 2
-    };
-    strings.any(is_member)
-}
-
-/// Whether a text is the same JSON as another but for white space between tokens.
-fn same_json(one: &str, other: &str) -> bool {
-    let (mut one, mut other) = (next_token(one.as_bytes()), next_token(other.as_bytes()));
-    if !matches!(one.first(), Some(b'{' | b'[')) {
-        return false;
-    }
-    while let Some(byte) = one.first() {
-        let same = match byte {
-            b'"' => string_length(one),
-            _ => 1,
-        };
-        if other.get(..same) != Some(&one[..same]) {
-            return false;
-        }
-        (one, other) = (next_token(&one[same..]), next_token(&other[same..]));
-    }
-    other.is_empty()
-}
-
-/// What follows the white space that `json` begins with.
-fn next_token(mut json: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] = json {
-        json = rest;
-    }
-    json
-}
-
-/// The bytes of the string that `json` begins with, quotes included; all of them
-/// if it does not end.
-fn string_length(json: &[u8]) -> usize {
-    let mut at = 1;
-    while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if json[at] == b'"' {
-            return at + 1;
-        }
-        at += 2; // with what is escaped
-    }
-    json.len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_same_json_in_another_layout() {
-        let cases = [
-            ("{\"a\": [1, 2]}", "{\"a\":[1,2]}", true),
-            ("{\"a\": [1, 2]}", "{\"a\":[1,3]}", false),
-            ("plain text", "{\"a\":1}", false),
-            ("[not json", "{\"a\":1}", false),
-            ("{\"a b\": \"\\\\\" }", "{\"a b\":\"\\\\\"}", true),
-            ("{\"a b\": 1}", "{\"ab\":1}", false),
-            ("{\"a\": \"\\\"\"}", "{\"a\":\"\\\" \"}", false),
-            ("[1, 2", "[1,2]", false),
-            ("{\"a", "{\"a\":1}", false),
-            ("{\"a\\", "{\"a\":1}", false),
-        ];
-        for (one, other, same) in cases {
-            assert_eq!(same_json(one, other), same, "{one} {other}");
-        }
-    }
-
-    #[test]
-    fn deep_nesting_is_compared_as_it_stands() {
-        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(same_json(&deep, &deep));
-        assert!(!same_json(&deep[1..], &deep));
     }
 }

@@ -18,6 +18,7 @@ use crate::own::OwnTools;
 use crate::pending::{Asked, CallParams, Waiting};
 use crate::references::{self, Schemas};
 use crate::resources::Known;
+use crate::shows::Shows;
 use crate::tasks::{self, Tasks};
 use crate::{capabilities, listing, notes};
 use spillgate_wire::{Key, Splice, messages, object, span_in};
@@ -41,6 +42,8 @@ pub(crate) struct Rewriting<'a> {
     pub(crate) filter: Option<&'a ToolFilter>,
     pub(crate) own: &'a OwnTools,
     pub(crate) learnt: &'a Learnt,
+    /// What the client shows its model.
+    pub(crate) shows: Shows,
 }
 
 #[derive(Deserialize)]
@@ -87,6 +90,7 @@ impl Rewriting<'_> {
         Some(Case {
             form,
             links,
+            shows: self.shows,
             origin,
         })
     }
@@ -252,6 +256,7 @@ mod tests {
             filter: Some(&filter),
             own: &own,
             learnt: &learnt,
+            shows: Shows::default(),
         };
         let answer = |(method, params, result): &(&str, Value, String)| {
             let params = serde_json::value::to_raw_value(params).unwrap();

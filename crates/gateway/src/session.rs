@@ -24,6 +24,7 @@ use crate::pending::{CallParams, Pending, Waiting};
 use crate::roster::{Memory, Roster};
 use crate::seen::Outcome;
 use crate::several::listening::{self, Listening};
+use crate::shows::Client;
 use crate::upstream::{Slot, Upstream, notice};
 use crate::{GatewayError, denial, locked, several, watchdog};
 
@@ -38,6 +39,8 @@ pub struct Session {
     pub(crate) own_calls: OwnCalls,
     pub(crate) pending: Pending,
     pub(crate) roster: Roster,
+    /// Who the client is.
+    pub(crate) client: Client,
     /// There has been one server only: nothing is renamed, merged or mapped.
     is_solo: AtomicBool,
     /// It was so at the beginning: what the server asked then has no mark.
@@ -79,6 +82,7 @@ impl Session {
             own_calls: OwnCalls::new(turns),
             pending: Pending::default(),
             roster: Roster::new(&servers, memory),
+            client: Client::default(),
             is_solo: AtomicBool::new(servers.len() == 1),
             began_solo: servers.len() == 1,
             asked: Arc::default(),
@@ -181,6 +185,8 @@ impl Session {
 
     async fn one(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
         let call = CallParams::of(envelope);
+        let meta = call.as_ref().and_then(|call| call.meta);
+        self.client.note(envelope, meta);
         match &call {
             Some(call) if self.is_own_call(call) => {
                 // A call without an id wants no answer.

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteSource, TextPart};
-use spillgate_offload::{LostRaw, Offloader, Outcome, SpooledRaw};
+use spillgate_offload::{Limits, LostRaw, Offloader, Outcome, SpooledRaw};
 use spillgate_store::{Draft, Part, Receipt, StoreError};
 use spillgate_view::Decoded;
 use spillgate_wire::{
@@ -25,7 +25,7 @@ use crate::intercept::{Case, changes, intercept, is_retrieval, log};
 use crate::place::Place;
 use crate::results::{Found, MOST_OTHERS};
 use crate::shown::{self, Stored};
-use crate::twins::is_twin;
+use crate::twins::{Twin, twin};
 
 /// Bytes read at a time.
 const BLOCK: u64 = 256 << 10;
@@ -152,22 +152,30 @@ fn settle(
     let Some(mut found) = found(case.form, result, stand_in, source.as_ref())? else {
         return unchanged(value);
     };
-    let (bytes, limits) = (found.wire_bytes(), offloader.limits(&case.origin));
+    let shows = case.shows_of(&found);
+    let (bytes, limits) = (found.wire_bytes(shows), offloader.limits(&case.origin));
     let bulky = found.bulky(&limits);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
         let ledger = offloader.ledger();
         ledger.inline_of(case.origin.server.as_deref(), bytes);
         return unchanged(value);
     }
-    let is_twin = |structured: &_, strings: &[_], texts: &[_]| match &source {
-        Some(source) => is_twin(source, structured, strings, texts).map_err(|e| damaged(&e)),
-        None => Ok(true), // whose ends would not be known
+    let twin = |structured: &_, strings: &[_], texts: &[_]| match &source {
+        Some(source) => twin(source, structured, strings, texts).map_err(|e| damaged(&e)),
+        None => Ok(Twin::Text), // whose ends would not be known
     };
-    let parts = found.parts(is_twin)?;
+    let parts = found.parts(twin)?;
+    let is_over = match (&source, parts.shown(shows)) {
+        (Some(source), Some(shown)) => {
+            Some(!all_fit(offloader, &limits, source, &shown).map_err(|e| damaged(&e))?)
+        }
+        _ => None,
+    };
+    let parts = parts.stored();
     let (tool, is_error) = (case.origin.tool.clone(), found.is_error());
     let _store = tracing::info_span!("store", bytes).entered();
     let (stored, preview) =
-        match offloader.spooled_result(case.origin, is_error, raw_of(value), parts) {
+        match offloader.spooled_result(case.origin, is_error, raw_of(value), parts, is_over) {
             Outcome::Inline(fits) if bulky.is_empty() => {
                 let draft = fits.into_draft().map_or(Large::Lost, Large::Draft);
                 return Ok((Splice::default(), draft));
@@ -197,6 +205,22 @@ fn settle(
         return Ok((splice, settled));
     }
     Ok((instead(stand_in, &found, &shown), settled))
+}
+
+/// Whether each of the texts in the source is within the limits.
+fn all_fit(
+    offloader: &Offloader,
+    limits: &Limits,
+    source: &Arc<dyn ByteSource>,
+    texts: &[Vec<TextPart>],
+) -> io::Result<bool> {
+    for parts in texts {
+        let text = Decoded::new(Arc::clone(source), parts, &mut |_| {})?;
+        if !offloader.admits(limits, &text) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// What stands in the place of a result of which nothing is known but that it is

@@ -3,16 +3,20 @@
 //! The same question as in `results`, for what lies in a draft: answered by
 //! reading both side by side, never as a whole.
 
-use std::io;
+use std::fmt;
+use std::io::{self, BufReader};
 use std::ops::Range;
 use std::sync::Arc;
 
 use memchr::memmem;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use spillgate_artifact::{ByteSource, ReadRange, TextPart};
-use spillgate_view::{Decoded, JsonLayout, ViewSink};
-use spillgate_wire::Skeleton;
+use spillgate_view::Decoded;
+use spillgate_wire::{Skeleton, span_in};
+
+use crate::canonical::{Canonical, List};
 
 /// Bytes compared at a time.
 const BLOCK: u64 = 256 << 10;
@@ -21,46 +25,105 @@ const BLOCK: u64 = 256 << 10;
 /// more than the text counted twice.
 const MOST_PLACES: usize = 64;
 
-/// Whether the JSON at `structured` repeats the texts: as a string in it
-/// (server-filesystem), or because the text is the same JSON (as the SDKs do).
-/// `strings` are those of the blocks, with their quotes; an error is one of reading.
+/// Bytes of a list of blocks that is read block by block: one of them may be all of
+/// it, and is in memory meanwhile.
+const MOST_CROWD: u64 = 64 << 20;
+
+/// Whether `structuredContent` says what the text says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Twin {
+    /// It says something else.
+    No,
+    /// It says the same.
+    Text,
+    /// The texts are the elements of the list that lies there, one each.
+    List(Range<u64>),
+}
+
+/// Whether the JSON at `structured` repeats the texts. `strings` are those of the
+/// blocks, with their quotes; an error is one of reading.
 pub fn is_twin(
     source: &Arc<dyn ByteSource>,
     structured: &Range<u64>,
     strings: &[Range<u64>],
     texts: &[TextPart],
 ) -> io::Result<bool> {
+    twin(source, structured, strings, texts).map(|twin| twin != Twin::No)
+}
+
+/// How it repeats them: as a string in it (server-filesystem), because the text is
+/// the same JSON (as the SDKs do) or that of its one member (`FastMCP`), or because
+/// the texts are the elements of the list that is its one member (Python SDK
+/// 1.30). Blocks too many to be known are one text that is no string.
+pub(crate) fn twin(
+    source: &Arc<dyn ByteSource>,
+    structured: &Range<u64>,
+    strings: &[Range<u64>],
+    texts: &[TextPart],
+) -> io::Result<Twin> {
+    let members = members(&**source, structured)?;
+    let only = match &*members {
+        [only] => Some(only.clone()),
+        _ => None,
+    };
     match (texts, strings) {
-        (_, []) => Ok(false),
-        ([text], [string, ..]) => Ok(
-            is_member(&**source, structured, string)? || is_same_json(source, structured, text)?
-        ),
-        _ => all_in_order(&**source, structured, strings),
+        ([], _) => return Ok(Twin::No),
+        ([text], [string, ..]) => {
+            if is_member(&**source, &members, string)? {
+                return Ok(Twin::Text);
+            }
+            for json in [Some(structured), only.as_ref()].into_iter().flatten() {
+                if is_same_json(source, json, text)? {
+                    return Ok(Twin::Text);
+                }
+            }
+        }
+        (_, []) => {}
+        _ if all_in_order(&**source, structured, strings)? => return Ok(Twin::Text),
+        _ => {}
     }
+    let Some(only) = only.filter(|only| length(only) > 1) else {
+        return Ok(Twin::No);
+    };
+    if source.bytes(only.start, only.start + 1)? != b"[" {
+        return Ok(Twin::No);
+    }
+    let elements = match (texts, strings) {
+        ([crowd], []) if !crowd.is_string => elements_of(&**source, crowd),
+        (_, []) => return Ok(Twin::No),
+        _ => Some(elements(source, texts)?),
+    };
+    Ok(match elements {
+        Some(elements) if elements == canonical(&**source, only.clone())? => Twin::List(only),
+        _ => Twin::No,
+    })
+}
+
+/// Where the values of the object's members lie.
+fn members(source: &dyn ByteSource, object: &Range<u64>) -> io::Result<Vec<Range<u64>>> {
+    let Some(skeleton) = Skeleton::of(source, object.clone())? else {
+        return Ok(Vec::new());
+    };
+    let members: std::collections::HashMap<String, &RawValue> =
+        serde_json::from_slice(skeleton.json()).unwrap_or_default();
+    let span = |value: &&RawValue| {
+        let raw = skeleton.raw_span(span_in(skeleton.json(), value.get()));
+        object.start + raw.start..object.start + raw.end
+    };
+    Ok(members.values().map(span).collect())
 }
 
 /// Whether a member of the object is the string, and most of the object.
 fn is_member(
     source: &dyn ByteSource,
-    object: &Range<u64>,
+    members: &[Range<u64>],
     string: &Range<u64>,
 ) -> io::Result<bool> {
-    let Some(skeleton) = Skeleton::of(source, object.clone())? else {
-        return Ok(false);
-    };
-    let members: std::collections::HashMap<String, &RawValue> =
-        serde_json::from_slice(skeleton.json()).unwrap_or_default();
-    let spans = members.values().map(|value| {
-        let part = spillgate_wire::span_in(skeleton.json(), value.get());
-        let raw = skeleton.raw_span(part);
-        object.start + raw.start..object.start + raw.end
-    });
-    let spans: Vec<Range<u64>> = spans.collect();
-    let of_all: u64 = spans.iter().map(length).sum();
+    let of_all: u64 = members.iter().map(length).sum();
     if of_all >= length(string) * 2 {
         return Ok(false);
     }
-    for span in &spans {
+    for span in members {
         if length(span) == length(string) && is_same(source, span.start, string)? {
             return Ok(true);
         }
@@ -136,57 +199,81 @@ fn find(
     Ok(None)
 }
 
-/// Whether the text is the JSON `structured` but for white space between tokens.
+/// Whether the text is the JSON that lies at `json`, but for the spelling.
 fn is_same_json(
     source: &Arc<dyn ByteSource>,
-    structured: &Range<u64>,
+    json: &Range<u64>,
     text: &TextPart,
 ) -> io::Result<bool> {
     // Each escape makes the text shorter; more than that can only differ.
-    if (text.end - text.start) > length(structured) * 16 {
+    if (text.end - text.start) > length(json) * 16 {
         return Ok(false);
     }
     let text = Decoded::new(Arc::clone(source), std::slice::from_ref(text), &mut |_| {})?;
     let start = text.bytes(0, 4096)?;
     let is_json =
         start.trim_ascii_start().starts_with(b"{") || start.trim_ascii_start().starts_with(b"[");
-    if !is_json || text.len() > length(structured) * 4 {
-        return Ok(false);
-    }
-    let one = laid_out(&text, 0..text.len())?;
-    Ok(one.is_some() && one == laid_out(&**source, structured.clone())?)
+    Ok(is_json && canonical(&text, 0..text.len())? == canonical(&**source, json.clone())?)
 }
 
-/// A hash of the JSON in one layout; `None` if that grows out of proportion.
-fn laid_out(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Option<Vec<u8>>> {
-    /// Laid-out JSON is some two to four times its text.
-    const MOST_GROWTH: u64 = 8;
-
-    struct Hashed(Sha256, u64);
-
-    impl ViewSink for Hashed {
-        fn text(&mut self, bytes: &[u8]) -> io::Result<()> {
-            let left = self.1.checked_sub(bytes.len() as u64);
-            self.1 = left.ok_or(io::ErrorKind::FileTooLarge)?;
-            self.0.update(bytes);
-            Ok(())
+/// The hash of the JSON there.
+fn canonical(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let mut canonical = Canonical::default();
+    let mut at = range.start;
+    while at < range.end {
+        let block = source.bytes(at, range.end.min(at + BLOCK))?;
+        if block.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        at += block.len() as u64;
+        canonical.feed(&block);
+    }
+    Ok(canonical.finish())
+}
 
-        fn line(&mut self, _: u64) {}
+/// The hash of the list of the texts.
+fn elements(source: &Arc<dyn ByteSource>, texts: &[TextPart]) -> io::Result<Vec<u8>> {
+    let mut list = List::default();
+    for text in texts {
+        let part = std::slice::from_ref(text);
+        list.element(|one| Decoded::new(Arc::clone(source), part, &mut |block| one.feed(block)))?;
+    }
+    Ok(list.finish())
+}
+
+/// The same of a list of blocks that was not read; `None` if they are not all texts.
+fn elements_of(source: &dyn ByteSource, blocks: &TextPart) -> Option<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct TextBlock {
+        r#type: String,
+        text: String,
     }
 
-    let mut hashed = Hashed(Sha256::new(), length(&range) * MOST_GROWTH);
-    let mut layout = JsonLayout::default();
-    let mut reader = ReadRange::new(source, range.start, range.end);
-    let mut block = vec![0; usize::try_from(BLOCK).map_err(io::Error::other)?];
-    loop {
-        let n = io::Read::read(&mut reader, &mut block)?;
-        if n == 0 {
-            return Ok(Some(hashed.0.finalize().to_vec()));
+    struct Elements(List);
+
+    impl<'de> Visitor<'de> for Elements {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of texts")
         }
-        match layout.feed(&block[..n], &mut hashed) {
-            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return Ok(None),
-            laid_out => laid_out?,
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Vec<u8>, A::Error> {
+            while let Some(block) = list.next_element::<TextBlock>()? {
+                if block.r#type != "text" {
+                    return Err(A::Error::custom("another block"));
+                }
+                self.0.element(|one| one.feed(block.text.as_bytes()));
+            }
+            Ok(self.0.finish())
         }
     }
+
+    if blocks.end - blocks.start > MOST_CROWD {
+        return None;
+    }
+    let reader =
+        BufReader::with_capacity(256 << 10, ReadRange::new(source, blocks.start, blocks.end));
+    let mut json = serde_json::Deserializer::from_reader(reader);
+    json.deserialize_seq(Elements(List::default())).ok()
 }

@@ -175,26 +175,28 @@ impl Offloader {
         progress: &mut dyn FnMut(u64),
     ) -> io::Result<Outcome> {
         let captured = capture_stream(&*self.store, self.counter(), origin, reader, progress)?;
-        Ok(self.settle(captured))
+        Ok(self.settle(captured, None))
     }
 
     /// Takes in a result that is JSON (`raw`) and whose text is `text`: the
-    /// parts `parts` of it, decoded and joined by newlines.
+    /// parts `parts` of it, decoded and joined by newlines. `is_over` says whether
+    /// it is over its limits, where not the whole text counts.
     #[must_use]
     pub fn json_result(
         &self,
         origin: Origin,
         is_error: bool,
         raw: Vec<u8>,
-        parts: Vec<TextPart>,
         text: String,
+        parts: Vec<TextPart>,
+        is_over: Option<bool>,
     ) -> Outcome {
-        self.settle(capture_json(origin, is_error, raw, parts, text))
+        self.settle(capture_json(origin, is_error, raw, parts, text), is_over)
     }
 
     /// Takes in a JSON result that is in a draft already, since it is too large
     /// for the memory; its text is the parts `parts` of it, decoded and joined by
-    /// newlines.
+    /// newlines. `is_over` is as in [`json_result`](Self::json_result).
     #[must_use]
     pub fn spooled_result(
         &self,
@@ -202,17 +204,19 @@ impl Offloader {
         is_error: bool,
         raw: SpooledRaw,
         parts: Vec<TextPart>,
+        is_over: Option<bool>,
     ) -> Outcome {
         let counter = self.counter();
-        self.settle(capture_spooled(counter, origin, is_error, raw, parts))
+        let captured = capture_spooled(counter, origin, is_error, raw, parts);
+        self.settle(captured, is_over)
     }
 
-    fn settle(&self, captured: Captured) -> Outcome {
+    fn settle(&self, captured: Captured, is_over: Option<bool>) -> Outcome {
         let begun = self.clock.now();
         let limits = self.policy.limits(&captured.origin);
         let sanitized = sanitize(captured);
         let measured = measure(sanitized, Arc::clone(&self.presenter.counter));
-        let outcome = match decide(measured, limits) {
+        let outcome = match decide(measured, limits, is_over) {
             Decision::Inline(fits) => Outcome::Inline(fits),
             Decision::Offload(plan) => self.offload(plan),
         };

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use globset::{Glob, GlobMatcher};
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Origin, Reason, TokenBudget};
+use spillgate_measure::ScanFacts;
 
 use crate::measured::Measured;
 use crate::present::{TemplateError, Templates};
@@ -340,8 +341,9 @@ pub(crate) struct Plan {
     pub(crate) limits: Limits,
 }
 
-/// Decides about a result.
-pub(crate) fn decide(measured: Measured, limits: Limits) -> Decision {
+/// Decides about a result. `is_over` says whether it is over the limits where
+/// that is not a matter of its stored text.
+pub(crate) fn decide(measured: Measured, limits: Limits, is_over: Option<bool>) -> Decision {
     let inline = |measured, never_worse| {
         Decision::Inline(Fits {
             measured,
@@ -349,7 +351,7 @@ pub(crate) fn decide(measured: Measured, limits: Limits) -> Decision {
         })
     };
     if !measured.is_lost() {
-        if !is_oversized(&measured, &limits) {
+        if !is_over.unwrap_or_else(|| is_oversized(&measured, &limits)) {
             return inline(measured, false);
         }
         // What is shown takes at most half of the tokens, and has a least size.
@@ -367,11 +369,20 @@ pub(crate) fn decide(measured: Measured, limits: Limits) -> Decision {
 /// Whether any set limit is strictly exceeded (SPEC 2.3).
 pub(crate) fn is_oversized(measured: &Measured, limits: &Limits) -> bool {
     let scan = measured.sanitized.captured.scan;
+    is_over(limits, &scan, |limit| measured.exceeds_tokens(limit))
+}
+
+/// The same of any text with that many bytes, lines and characters.
+pub(crate) fn is_over(
+    limits: &Limits,
+    scan: &ScanFacts,
+    exceeds_tokens: impl Fn(u64) -> bool,
+) -> bool {
     let over = |limit: Option<u64>, size: u64| limit.is_some_and(|limit| size > limit);
     // Seed 004 estimates; its limit is 100,003 bytes and not a count.
     let over_tokens = |limit| match limits.profile {
         Profile::Reject => estimated_tokens(scan.bytes) > limit,
-        _ => measured.exceeds_tokens(limit),
+        _ => exceeds_tokens(limit),
     };
     over(limits.bytes, scan.bytes)
         || over(limits.lines, scan.lines())

@@ -9,13 +9,14 @@ use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use spillgate_artifact::{Handle, Origin, Reason, Stats, TokenBudget, Tokens};
+use spillgate_artifact::{ByteSource, Handle, Origin, Reason, Stats, TokenBudget, Tokens};
+use spillgate_measure::{Scan, source_exceeds};
 
 use crate::aside::TwoEnds;
 use crate::capture::capture_stream;
 use crate::measured::{Measured, measure};
 use crate::pipeline::{Offloader, Outcome};
-use crate::policy::{Limits, Plan, is_oversized};
+use crate::policy::{Limits, Plan, is_over, is_oversized};
 use crate::present::{handle, truncate};
 use crate::profile::{DEFAULT_SLICE_CHARS, Profile};
 use crate::sanitize::sanitize;
@@ -23,6 +24,9 @@ use crate::sanitize::sanitize;
 /// A text of more bytes than these is not given out whole: no conversation holds
 /// it.
 const MOST_WHOLE: u64 = 16 << 20;
+
+/// Bytes of a text looked at at a time.
+const BLOCK: u64 = 256 << 10;
 
 /// Tokens of the words after a slice: how much it is and how to get more.
 const SLICE_WORDS: u64 = 60;
@@ -166,6 +170,28 @@ fn any_handle() -> Handle {
 }
 
 impl Offloader {
+    /// Whether a text is within the limits; what cannot be read is not.
+    #[must_use]
+    pub fn admits(&self, limits: &Limits, text: &dyn ByteSource) -> bool {
+        if limits.admit_any(text.len()) {
+            return true;
+        }
+        let mut scan = Scan::default();
+        let mut at = 0;
+        while at < text.len() {
+            match text.window(at, at + BLOCK) {
+                Ok(block) if !(*block).as_ref().is_empty() => {
+                    scan.feed((*block).as_ref());
+                    at += (*block).as_ref().len() as u64;
+                }
+                _ => return false,
+            }
+        }
+        let counter = &**self.counter();
+        let exceeds = |limit| source_exceeds(counter, text, limit).unwrap_or(true);
+        !is_over(limits, &scan.finish(), exceeds)
+    }
+
     /// Takes in a result to its end and weighs it. An error is the stream's.
     pub fn weigh(
         &self,

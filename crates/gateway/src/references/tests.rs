@@ -260,13 +260,14 @@ fn the_text_of_a_results_parts_is_put_in_as_it_came() {
     let result = json!({"content": [{"type": "text", "text": json}]}).to_string();
     let raw: &RawValue = serde_json::from_str(&result).unwrap();
     let found = crate::results::Found::parse(crate::blocks::Form::Call, raw.get()).unwrap();
-    let text = found.text(result.as_bytes());
+    let parts = found.parts_of(result.as_bytes()).stored();
     let outcome = offloader.json_result(
         Origin::tool("dump"),
         false,
         result.clone().into_bytes(),
-        text.parts,
-        text.text,
+        crate::results::text_of(result.as_bytes(), &parts),
+        parts,
+        None,
     );
     let Outcome::Offloaded(stored) = outcome else {
         panic!("20 KB do not fit")

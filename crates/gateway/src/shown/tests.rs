@@ -20,6 +20,7 @@ fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> Strin
     let case = Case {
         form,
         links,
+        shows: crate::shows::Shows::default(),
         origin: Origin::tool("shoot"),
     };
     let raw = messages(frame.as_bytes())[0].result.unwrap();

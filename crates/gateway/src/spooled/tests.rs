@@ -14,6 +14,7 @@ use spillgate_wire::{Frame, Intake};
 
 use super::*;
 use crate::fixture::{offloader, offloader_with, without_handles};
+use crate::shows::Shows;
 use spillgate_retrieval::RETRIEVAL_MARK;
 
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -39,6 +40,7 @@ impl Asked {
         Case {
             form: self.form,
             links: self.links,
+            shows: Shows::default(),
             origin: Origin::tool("dump"),
         }
     }
@@ -129,6 +131,41 @@ fn short(frame: &str) -> String {
 
 fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
+}
+
+/// Rows in `structuredContent`, and again: as one text, and as a text each.
+fn rows_twice(n: usize) -> [Value; 2] {
+    let rows: Vec<Value> = (0..n)
+        .map(|id| json!({"id": id, "note": "Käse \"x\""}))
+        .collect();
+    let each = rows
+        .iter()
+        .map(|row| text_block(&serde_json::to_string_pretty(row).unwrap()));
+    let each: Vec<Value> = each.collect();
+    let one = text_block(&json!(rows).to_string());
+    [json!([one]), json!(each)]
+        .map(|content| json!({"content": content, "structuredContent": {"result": rows}}))
+}
+
+#[test]
+fn one_value_in_two_forms_is_one_value() {
+    for result in rows_twice(1000) {
+        let frame = json!({"id": 1, "result": result}).to_string();
+        same_both_ways(CALL, &Rule::default(), &frame, 4096, 1 << 16);
+    }
+}
+
+#[test]
+fn blocks_too_many_to_be_known_are_the_elements_of_a_list_too() {
+    let [_, each] = rows_twice(60_000);
+    let offloader = offloader();
+    let frame = json!({"id": 1, "result": each}).to_string();
+    let (_, stored) = streamed(&offloader, CALL, &frame, 4 << 20, 1 << 20);
+    let all = kept(&offloader);
+    let value = each["structuredContent"]["result"].to_string();
+    let stats = &all[0].0.stats;
+    assert!(stored && stats.bytes == value.len() as u64, "{stats:?}");
+    assert_eq!(stats.kind, spillgate_artifact::ContentKind::Json);
 }
 
 #[test]

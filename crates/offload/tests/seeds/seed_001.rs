@@ -79,7 +79,7 @@ fn a_failed_result_is_bounded() {
         for is_error in [true, false] {
             let origin = spillgate_artifact::Origin::tool("tool");
             let (raw, text) = (raw.clone(), text.clone());
-            let outcome = offloader.json_result(origin, is_error, raw, vec![part], text);
+            let outcome = offloader.json_result(origin, is_error, raw, text, vec![part], None);
             let Outcome::Offloaded(offloaded) = outcome else {
                 panic!("{profile}, is_error: {is_error}: {outcome:?}");
             };
