@@ -42,6 +42,7 @@ impl LookupError {
             Self::EmptyQuestion => "empty_question",
             Self::PastEnd { .. } => "past_end",
             Self::Index(_) => "store_damaged",
+            Self::Io(error) if error.kind() == io::ErrorKind::InvalidData => "store_damaged",
             Self::Io(_) => "store_io",
         }
     }

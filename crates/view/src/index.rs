@@ -98,8 +98,17 @@ impl LineIndex {
             offset,
             origin: (origin != UNKNOWN).then_some(origin),
         };
+        let anchors: Vec<Anchor> = anchors.iter().map(anchor).collect();
+        let is_ascending =
+            |two: &[Anchor]| two[0].line < two[1].line && two[0].offset < two[1].offset;
+        let (first, last) = (anchors[0], anchors[anchors.len() - 1]);
+        let fits =
+            (first.line, first.offset) == (0, 0) && last.offset <= *bytes && last.line <= *lines;
+        if !fits || !anchors.windows(2).all(is_ascending) {
+            return Err(IndexError);
+        }
         Ok(Self {
-            anchors: anchors.iter().map(anchor).collect(),
+            anchors,
             lines: *lines,
             bytes: *bytes,
             longest_line: *longest_line,
@@ -294,7 +303,10 @@ mod tests {
     fn survives_being_stored() {
         let index = index(&b"abc\n".repeat(40_000), 1000, Layout::AsIs);
         assert_eq!(LineIndex::from_bytes(&index.to_bytes()), Ok(index.clone()));
-        for damaged in [&b""[..], b"SGLINES0", &index.to_bytes()[..50]] {
+        let mut swapped = index.clone();
+        swapped.anchors.swap(0, 1);
+        let swapped = swapped.to_bytes();
+        for damaged in [&b""[..], b"SGLINES0", &index.to_bytes()[..50], &swapped] {
             assert_eq!(LineIndex::from_bytes(damaged), Err(IndexError));
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spillgate_artifact::{ByteSource, Layout};
 
 use crate::index::{Anchor, LineIndex};
-use crate::lines::{HARD_BYTES, line_end};
+use crate::lines::{HARD_BYTES, SOFT_CHARS, line_end};
 
 /// Bytes read at a time while walking lines; what lies between two anchors.
 const READ: usize = 64 << 10;
@@ -112,6 +112,18 @@ impl View {
         Ok(lines)
     }
 
+    /// Whether a line can begin at `offset`: behind a newline, unless long lines are broken.
+    fn check_start(&self, offset: u64) -> io::Result<()> {
+        let is_broken =
+            self.layout == Layout::Markup || self.index.longest_line > SOFT_CHARS as u64;
+        if is_broken || self.source.bytes(offset - 1, offset)? == b"\n" {
+            return Ok(());
+        }
+        let what =
+            format!("damaged: by its index a line begins at byte {offset}, by its text none does");
+        Err(io::Error::new(io::ErrorKind::InvalidData, what))
+    }
+
     fn walk(&self, anchor: Anchor) -> Lines<'_> {
         Lines {
             view: self,
@@ -174,6 +186,9 @@ impl Lines<'_> {
     /// Reads on so that at least one whole line is there; tells whether the
     /// view ends in the buffer.
     fn refill(&mut self) -> io::Result<bool> {
+        if self.buffer.is_empty() && self.start > 0 {
+            self.view.check_start(self.start)?;
+        }
         self.buffer.drain(..self.at);
         self.at = 0;
         let from = self.start + self.buffer.len() as u64;
@@ -222,6 +237,16 @@ mod tests {
         }
         assert_eq!(count, view.lines());
         assert_eq!(view.offset_of_line(count + 1).unwrap(), view.bytes());
+    }
+
+    #[test]
+    fn an_index_that_does_not_fit_the_text_is_noticed() {
+        let mut view = view(&"0123456789\n".repeat(50_000));
+        view.index.anchors[3].offset += 1;
+        let line = view.index.anchors[3].line + 1;
+        let error = view.offset_of_line(line + 5).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+        assert!(view.offset_of_line(5).is_ok());
     }
 
     #[test]
