@@ -27,7 +27,7 @@ mod tokens;
 pub use file_name::{FileName, FileNameError};
 pub use handle::{FileId, Handle, HandleError, SessionId};
 pub use kind::ContentKind;
-pub use manifest::{Facts, Layout, Manifest, Reason, Stats, ViewFacts};
+pub use manifest::{Checks, Facts, Layout, Manifest, Reason, Stats, ViewFacts};
 pub use origin::{Origin, RawForm, TextPart};
 pub use source::{ByteSource, ReadRange, SharedBytes};
 pub use span::{ByteRange, LineRange, SpanError};

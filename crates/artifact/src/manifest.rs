@@ -82,14 +82,55 @@ pub enum Layout {
 /// artifact exists when its manifest does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
+    /// How it is written; [`Manifest::FORMAT`] when it is new.
+    #[serde(default = "first_format")]
+    pub format: u32,
     /// The artifact's name.
     pub handle: Handle,
     /// Whether quota and age spare it.
     #[serde(default)]
     pub pinned: bool,
+    /// Sums of what the SHA-256 does not cover; none in old manifests and in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Checks>,
     /// What is known of the result.
     #[serde(flatten)]
     pub facts: Facts,
+}
+
+/// Manifests were written without a format before there was another.
+const fn first_format() -> u32 {
+    1
+}
+
+impl Manifest {
+    /// The newest format that this version knows. It changes when a manifest, a view or
+    /// an index means something else than before, not when members are added.
+    pub const FORMAT: u32 = 1;
+
+    /// The manifest of an artifact that is stored now.
+    #[must_use]
+    pub fn new(handle: Handle, facts: Facts) -> Self {
+        Self {
+            format: Self::FORMAT,
+            handle,
+            pinned: false,
+            checks: None,
+            facts,
+        }
+    }
+}
+
+/// CRC-32 sums, by which damage is noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checks {
+    /// Of the view; none where the raw bytes are it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<u32>,
+    /// Of the line index.
+    pub index: u32,
+    /// Of the manifest's other members but `pinned`, as compact JSON.
+    pub manifest: u32,
 }
 
 /// What is known of a result when it is stored.

@@ -3,7 +3,7 @@
 //! Every offloaded result and every retrieval leaves one entry. Results that
 //! pass through are summed up, so that passing one costs nothing.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Handle, Timestamp, Tokens};
+use spillgate_store::open_regular;
 
 /// Where entries go. Recording never fails for the caller: an account is not
 /// worth a result.
@@ -151,9 +152,12 @@ impl FileLedger {
     /// All entries, oldest first. Lines that are none (cut by a crash) are left
     /// out.
     pub fn entries(&self) -> io::Result<Vec<LedgerEntry>> {
-        let file = match File::open(&self.path) {
+        let file = match open_regular(&self.path, OpenOptions::new().read(true)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            file => file?,
+            file => file.map_err(|error| {
+                let what = format!("{}: {error}", self.path.display());
+                io::Error::new(error.kind(), what)
+            })?,
         };
         let lines = BufReader::new(file).lines();
         lines
@@ -186,7 +190,7 @@ impl FileLedger {
         line.push(b'\n');
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600);
-        options.open(&self.path)?.write_all(&line)
+        open_regular(&self.path, &mut options)?.write_all(&line)
     }
 }
 

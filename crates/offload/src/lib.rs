@@ -50,6 +50,7 @@ mod references;
 mod rejection;
 mod retrieve;
 mod sanitize;
+mod verify;
 mod weighed;
 
 pub use capture_spooled::{LostRaw, SpooledRaw};
@@ -71,4 +72,5 @@ pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call, grouped};
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
 pub use rejection::{Rejection, estimated_tokens};
 pub use retrieve::{CONTINUATION_TOOL, RetrieveError, continuation_schema, whole_number};
+pub use verify::{Checked, Verified, verify};
 pub use weighed::Weighed;

@@ -13,7 +13,7 @@ use spillgate_offload::{
     RECOVERY_TOKENS, Rule,
 };
 use spillgate_store::{
-    ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored,
+    ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored, Survey,
 };
 use spillgate_testkit::{StoppedClock, log, noise, records};
 
@@ -91,6 +91,10 @@ impl ArtifactStore for Failing {
 
     fn list(&self) -> Result<Vec<Listed>, StoreError> {
         self.inner.list()
+    }
+
+    fn survey(&self) -> Result<Survey, StoreError> {
+        self.inner.survey()
     }
 
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {

@@ -52,6 +52,10 @@ pub(crate) struct Common {
     /// Print one JSON object (lists: one a line); errors too
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
+    /// Use a store that others may write to, or that is somebody else's [env:
+    /// `SPILLGATE_SHARED_STORE`]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
+    pub(crate) shared_store: bool,
     /// What counts tokens: `o200k_base`, `cl100k_base` or heuristic [env: `SPILLGATE_TOKENIZER`]
     #[arg(long, global = true, value_name = "NAME", hide_possible_values = true, value_parser = tokenizer(), help_heading = EVERYWHERE)]
     pub(crate) tokenizer: Option<Tokenizer>,
@@ -103,6 +107,8 @@ pub(crate) enum Command {
     Ls(Ls),
     /// Show what is known of a stored output
     Show(Show),
+    /// Check that stored outputs are what was stored, byte for byte
+    Verify(Verify),
     /// Remove stored outputs
     Rm(Rm),
     /// Keep a stored output from being expired or evicted
@@ -349,6 +355,12 @@ pub(crate) struct Show {
     /// Also show the raw bytes that this line of the view was made from
     #[arg(long, value_name = "N")]
     pub(crate) line: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Verify {
+    /// What to check; everything unless told
+    pub(crate) handles: Vec<Handle>,
 }
 
 #[derive(Debug, clap::Args)]

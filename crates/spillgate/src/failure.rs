@@ -184,17 +184,29 @@ impl From<StoreError> for Failure {
                 Fault::Caller,
                 "`spillgate ls` lists what is stored; --store DIR looks elsewhere",
             ),
+            StoreError::Reserve { .. } => (
+                Fault::Us,
+                "free some space, lower `reserve`, or name another place with --store DIR",
+            ),
             StoreError::Full { .. } => (
                 Fault::Us,
                 "free some space, remove outputs with `spillgate rm`, or name another place with --store DIR",
             ),
             StoreError::Denied { .. } => (
                 Fault::Us,
-                "make the directory writable or name another one with --store DIR",
+                "give yourself the right to read and write it (`ls -ld` shows whose it is), or name another one with --store DIR",
             ),
             StoreError::Damaged { .. } => (
                 Fault::Us,
                 "the file was changed from outside; remove it with `spillgate rm`",
+            ),
+            StoreError::Newer { .. } => (
+                Fault::Caller,
+                "use that version, or name another store with --store DIR",
+            ),
+            StoreError::Exposed { .. } => (
+                Fault::Caller,
+                "take the right away from others (`chmod go-w DIR`), name another one with --store DIR, or accept it with --shared-store",
             ),
             _ => (Fault::Us, "look at the path it names"),
         };

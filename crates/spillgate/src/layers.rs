@@ -35,17 +35,25 @@ pub(crate) struct InForce {
 }
 
 /// Settings that the environment may set to a text, to yes or no, and to a number.
-const TEXTS: [&str; 7] = [
+const TEXTS: [&str; 9] = [
     "store",
     "sync",
     "tokenizer",
     "profile",
     "quota",
+    "reserve",
     "max_age",
+    "tombstone_age",
     "list_tools",
 ];
-const SWITCHES: [&str; 1] = ["detailed_recovery"];
-const NUMBERS: [&str; 4] = ["max_tokens", "max_bytes", "preview_tokens", "page_tokens"];
+const SWITCHES: [&str; 2] = ["detailed_recovery", "shared_store"];
+const NUMBERS: [&str; 5] = [
+    "max_tokens",
+    "max_bytes",
+    "preview_tokens",
+    "page_tokens",
+    "tombstones",
+];
 
 fn variable(key: &str) -> String {
     format!("SPILLGATE_{}", key.to_ascii_uppercase())
@@ -268,8 +276,8 @@ fn wrong(error: figment2::Error, places: &Places) -> Failure {
 fn form(key: &str) -> Option<&'static str> {
     Some(match key {
         "listen" => "write an address and a port, such as \"127.0.0.1:8700\"",
-        "quota" => "write a number of bytes such as \"10 GiB\"",
-        "max_age" | "timeout" => "write a time such as \"30d\" or \"12h\"",
+        "quota" | "reserve" => "write a number of bytes such as \"10 GiB\"",
+        "max_age" | "tombstone_age" | "timeout" => "write a time such as \"30d\" or \"12h\"",
         _ => return None,
     })
 }
@@ -279,6 +287,8 @@ fn form(key: &str) -> Option<&'static str> {
 struct Flags {
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared_store: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokenizer: Option<Tokenizer>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -302,6 +312,7 @@ impl Flags {
     fn new(common: &Common, limits: &LimitArgs) -> Self {
         Self {
             store: common.store.clone(),
+            shared_store: common.shared_store.then_some(true),
             tokenizer: common.tokenizer,
             max_tokens: limits.max_tokens,
             max_bytes: limits.max_bytes,

@@ -85,6 +85,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Ls(ls) => cmd::ls::ls(&looking()?, ls, out),
         Command::Show(show) => cmd::show::show(&looking()?, show, out),
         Command::Rm(rm) => cmd::rm::rm(&looking()?, rm, out),
+        Command::Verify(verify) => cmd::verify::verify(&looking()?, verify, out),
         Command::Pin(pin) => cmd::pin::pin(&looking()?, pin, out),
         Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),

@@ -11,19 +11,30 @@ const AFTER: Duration = Duration::from_millis(500);
 /// Shows how much was captured, on standard error and only on a terminal.
 #[derive(Debug)]
 pub(crate) struct CaptureProgress {
+    done: &'static str,
     started: Instant,
     bar: Option<ProgressBar>,
 }
 
 impl CaptureProgress {
     pub(crate) fn new() -> Self {
+        Self::of("captured")
+    }
+
+    /// The same for bytes that are checked.
+    pub(crate) fn checking() -> Self {
+        Self::of("checked")
+    }
+
+    fn of(done: &'static str) -> Self {
         Self {
+            done,
             started: Instant::now(),
             bar: None,
         }
     }
 
-    /// So many bytes have come.
+    /// So many bytes are done.
     pub(crate) fn at(&mut self, bytes: u64) {
         let elapsed = self.started.elapsed();
         if elapsed < AFTER {
@@ -32,8 +43,9 @@ impl CaptureProgress {
         let bar = self.bar.get_or_insert_with(ProgressBar::new_spinner);
         let rate = u128::from(bytes) * 1000 / elapsed.as_millis().max(1);
         bar.set_message(format!(
-            "{} captured, {}/s",
+            "{} {}, {}/s",
             HumanBytes(bytes),
+            self.done,
             HumanBytes(u64::try_from(rate).unwrap_or(u64::MAX))
         ));
         bar.tick();

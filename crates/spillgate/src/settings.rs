@@ -11,7 +11,7 @@ use spillgate_gateway::ListTools;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{ByReference, Policy, Profile, Rule, TemplateError, Templates};
-use spillgate_store::SyncWhen;
+use spillgate_store::{Notes, Space, SyncWhen, Upkeep};
 
 use crate::args::LimitArgs;
 use crate::config_file::Places;
@@ -28,6 +28,8 @@ use crate::tool_output::ToolOutput;
 pub(crate) struct Settings {
     /// Where artifacts are stored.
     pub(crate) store: PathBuf,
+    /// Whether it may be one that others can write to.
+    pub(crate) shared_store: bool,
     /// When the gateway brings a result to the disk.
     pub(crate) sync: SyncWhen,
     /// What counts tokens.
@@ -61,6 +63,14 @@ pub(crate) struct Settings {
     pub(crate) page_tokens: Option<u64>,
     /// Bytes that the store may hold, such as "10 GiB"; "0" is no limit.
     pub(crate) quota: Size,
+    /// Bytes of the disk that are left free, such as "1 GiB", but at most a twentieth of
+    /// the disk; "0" is none.
+    pub(crate) reserve: Size,
+    /// How long it is remembered what became of an output, such as "90d"; "0s" is for
+    /// ever.
+    pub(crate) tombstone_age: Span,
+    /// Of how many outputs it is remembered; 0 is no limit.
+    pub(crate) tombstones: usize,
     /// How long an output is kept after its last use, such as "30d"; "0s" is
     /// for ever.
     pub(crate) max_age: Span,
@@ -182,14 +192,27 @@ impl Settings {
         self.places.wrong(&key, &error.to_string(), hint)
     }
 
-    /// Bytes that the store may hold.
-    pub(crate) fn quota(&self) -> Option<u64> {
-        self.quota.bytes
+    /// Bytes that the store may hold, and those of the disk that are left free.
+    pub(crate) fn space(&self) -> Space {
+        Space {
+            quota: self.quota.bytes,
+            reserve: self.reserve.bytes.unwrap_or(0),
+            evicts: false,
+        }
     }
 
-    /// How long an artifact is kept.
-    pub(crate) fn max_age(&self) -> Option<Duration> {
-        self.max_age.time
+    /// How the store is kept.
+    pub(crate) fn upkeep(&self) -> Upkeep {
+        Upkeep {
+            max_age: self.max_age.time,
+            notes: Notes {
+                max_age: self.tombstone_age.time,
+                most: Some(self.tombstones).filter(|&most| most > 0),
+            },
+            every: SWEEP_EVERY,
+            idle: LEFTOVER,
+            most: MOST_AT_ONCE,
+        }
     }
 
     /// Checks all that reading does not check by itself. Done whenever settings are loaded,
@@ -211,9 +234,20 @@ impl Settings {
     }
 }
 
+/// A draft untouched for this long has no writer any more.
+const LEFTOVER: Duration = Duration::from_secs(60);
+
+/// The store is swept at most once in so long.
+pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(300);
+
+/// Outputs that one command removes at most, so that nobody waits for long: some thousand
+/// are removed a second.
+const MOST_AT_ONCE: usize = 5000;
+
 pub(crate) fn defaults() -> Result<Settings, Failure> {
     Ok(Settings {
         store: state_directory()?,
+        shared_store: false,
         sync: SyncWhen::default(),
         tokenizer: Tokenizer::default(),
         max_tokens: None,
@@ -228,7 +262,10 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         by_reference_bytes: None,
         page_tokens: None,
         quota: Size::of("10 GiB"),
+        reserve: Size::of("1 GiB"),
         max_age: Span::of("30d"),
+        tombstone_age: Span::of("90d"),
+        tombstones: 100_000,
         tools: BTreeMap::new(),
         servers: BTreeMap::new(),
         templates: BTreeMap::new(),

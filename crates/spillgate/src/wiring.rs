@@ -1,14 +1,12 @@
 //! Settings in, working parts out.
 
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use spillgate_artifact::{Clock, SystemClock, Timestamp, TokenBudget};
+use spillgate_artifact::{Clock, SystemClock, TokenBudget};
 use spillgate_llm::{ChatModel, Target};
 use spillgate_offload::{Door, FileLedger, Ledger, Offloader, Policy};
-use spillgate_store::{FileStore, Lifetime, Receipt, Retention, SyncWhen, sweep};
+use spillgate_store::{FileStore, Lifetime, Receipt, Space, SyncWhen, Upkeep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
@@ -24,12 +22,6 @@ pub(crate) const COMMAND_LINE_PAGE: u64 = 10_000;
 /// client passes on whole (deps.md).
 pub(crate) const GATEWAY_PAGE: u64 = 2500;
 
-/// A draft untouched for this long has no writer any more.
-const LEFTOVER: Duration = Duration::from_secs(60);
-
-/// The store is swept at most once in so long.
-pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(300);
-
 /// The working parts of a command.
 #[derive(Debug)]
 pub(crate) struct House {
@@ -39,6 +31,7 @@ pub(crate) struct House {
     pub(crate) store: Arc<FileStore>,
     pub(crate) ledger: Arc<FileLedger>,
     pub(crate) offloader: Offloader,
+    upkeep: Upkeep,
 }
 
 impl House {
@@ -46,13 +39,7 @@ impl House {
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
         let limits = LimitArgs::default();
         let settings = Layers::load(common, &limits)?.settings;
-        Self::build(
-            common,
-            &limits,
-            settings,
-            Policy::default(),
-            SyncWhen::Before,
-        )
+        Self::build(common, &limits, settings, Policy::default(), false)
     }
 
     /// The parts for offloading, by these arguments and the settings beneath
@@ -60,15 +47,15 @@ impl House {
     pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Layers::load(common, limits)?.settings;
         let policy = settings.policy(limits)?;
-        Self::build(common, limits, settings, policy, SyncWhen::Before)
+        Self::build(common, limits, settings, policy, false)
     }
 
-    /// The same for the gateway, whose clients wait for each result: it may be
-    /// brought to the disk afterwards.
+    /// The same for a process that serves: its clients wait for each result, so it
+    /// may be brought to the disk afterwards, and room for it is made beside.
     pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Layers::load(common, limits)?.settings;
-        let (policy, sync) = (settings.policy(limits)?, settings.sync);
-        Self::build(common, limits, settings, policy, sync)
+        let policy = settings.policy(limits)?;
+        Self::build(common, limits, settings, policy, true)
     }
 
     fn build(
@@ -76,19 +63,28 @@ impl House {
         limits: &LimitArgs,
         settings: Settings,
         policy: Policy,
-        sync: SyncWhen,
+        serves: bool,
     ) -> Result<Self, Failure> {
+        let sync = match serves {
+            true => settings.sync,
+            false => SyncWhen::Before,
+        };
+        let upkeep = settings.upkeep();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let base = std::path::absolute(&settings.store)?;
         let store = FileStore::new(&base, Lifetime::Durable, Arc::clone(&clock));
-        let store = Arc::new(store.synced(sync));
+        let space = Space {
+            evicts: serves,
+            ..settings.space()
+        };
+        let store = Arc::new(store.synced(sync).within(space));
+        store.check_format()?;
+        if !settings.shared_store {
+            store.check_base()?;
+        }
         let ledger = Arc::new(FileLedger::new(base.join("ledger.ndjson")));
         let door = Door::CommandLine {
-            store_option: common
-                .store
-                .as_deref()
-                .map(store_option)
-                .unwrap_or_default(),
+            store_option: store_option(common),
         };
         let offloader = Offloader::new(
             Arc::clone(&store) as _,
@@ -106,6 +102,7 @@ impl House {
             store,
             ledger,
             offloader,
+            upkeep,
         })
     }
 
@@ -148,64 +145,42 @@ impl House {
 
     /// The option that leads to the same store in another command.
     pub(crate) fn store_option(&self) -> String {
-        self.common
-            .store
-            .as_deref()
-            .map(store_option)
-            .unwrap_or_default()
+        store_option(&self.common)
     }
 
-    /// Lets go what is over age or quota and what killed writers left. Done at
-    /// most every few minutes, but at once after an output that is a good part
-    /// of the quota. Never an error: what was asked is done.
+    /// Lets go what is over the quota, and every few minutes what is too old and what
+    /// killed writers left. Never an error: what was asked is done.
     pub(crate) fn tidy(&self, stored: Option<&Receipt>) {
-        let (max_bytes, max_age) = (self.settings.quota(), self.settings.max_age());
-        let now = SystemClock.now();
-        let mark = self.store.base().join(".swept");
-        let bytes = stored.map_or(0, |receipt| receipt.manifest().facts.raw_bytes);
-        let is_large = max_bytes.is_some_and(|quota| bytes > quota / GOOD_PART);
-        if !is_large && is_recent(&mark, now) || touch(&mark).is_err() {
-            return;
-        }
-        let retention = Retention { max_bytes, max_age };
         let spared = stored.map(Receipt::handle);
-        if let Err(error) = sweep(&*self.store, retention, spared, now) {
-            tracing::warn!(%error, "the store could not be swept");
+        let kept = self.store.keep_up(&self.upkeep, spared, SystemClock.now());
+        if let Err(error) = kept {
+            tracing::warn!(%error, "the store could not be tidied");
         }
-        self.clear_leftovers();
     }
 
     /// Removes what killed writers left. A gateway does so when it starts: whoever
     /// was killed is mostly started again soon.
     pub(crate) fn clear_leftovers(&self) {
-        if let Err(error) = self.store.remove_leftovers(LEFTOVER) {
+        if let Err(error) = self.store.remove_leftovers(self.upkeep.idle) {
             tracing::warn!(%error, "leftovers could not be removed");
         }
     }
 }
 
-/// An output of a hundredth of the quota is worth a sweep of its own.
-const GOOD_PART: u64 = 100;
-
-fn is_recent(mark: &Path, now: Timestamp) -> bool {
-    let swept = std::fs::metadata(mark).and_then(|found| found.modified());
-    swept.is_ok_and(|at| Timestamp::new(at).age_at(now) < SWEEP_EVERY)
-}
-
-fn touch(mark: &Path) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options
-        .open(mark)?
-        .set_modified(SystemClock.now().system_time())
-}
-
-/// The option as it is typed in a shell.
-fn store_option(path: &Path) -> String {
+/// The options as they are typed in a shell.
+fn store_option(common: &Common) -> String {
+    let shared = if common.shared_store {
+        " --shared-store"
+    } else {
+        ""
+    };
+    let Some(path) = &common.store else {
+        return shared.to_owned();
+    };
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     match text.chars().all(plain) {
-        true => format!(" --store {text}"),
-        false => format!(" --store '{}'", text.replace('\'', "'\\''")),
+        true => format!(" --store {text}{shared}"),
+        false => format!(" --store '{}'{shared}", text.replace('\'', "'\\''")),
     }
 }

@@ -25,6 +25,7 @@ pub fn run(make: &dyn Fn() -> Box<dyn ArtifactStore>) {
         lists_oldest_first,
         sweeps_by_age_quota_and_pin,
         never_sweeps_what_was_just_stored,
+        sweeps_only_as_much_as_it_is_told,
         serves_many_threads,
     ] {
         check(&*make());
@@ -187,14 +188,14 @@ fn sweeps_by_age_quota_and_pin(store: &dyn ArtifactStore) {
         .sum();
     let retention = Retention {
         max_bytes: Some(total - 1),
-        max_age: None,
+        ..Retention::default()
     };
     let swept = sweep(store, retention, None, at(100)).expect("swept");
     assert_eq!(swept.len(), 1, "one is enough to fit the quota");
     assert_eq!(swept[0].why, Gone::Evicted);
     let retention = Retention {
-        max_bytes: None,
         max_age: Some(Duration::ZERO),
+        ..Retention::default()
     };
     let later = Timestamp::new(at(0).system_time() + Duration::from_secs(1 << 32));
     let swept = sweep(store, retention, None, later).expect("swept");
@@ -214,7 +215,7 @@ fn never_sweeps_what_was_just_stored(store: &dyn ArtifactStore) {
     let large = put(store, &[2; 5000], 1).handle();
     let retention = Retention {
         max_bytes: Some(3000),
-        max_age: None,
+        ..Retention::default()
     };
     let swept = sweep(store, retention, Some(large), at(2)).expect("swept");
     assert_eq!(swept, [], "nothing is let go for what never fits");
@@ -223,6 +224,29 @@ fn never_sweeps_what_was_just_stored(store: &dyn ArtifactStore) {
     assert_eq!(swept.len(), 1);
     assert_eq!(swept[0].handle, large);
     assert!(store.open(small).is_ok());
+}
+
+fn sweeps_only_as_much_as_it_is_told(store: &dyn ArtifactStore) {
+    let all: Vec<Handle> = (0..10)
+        .map(|created| put(store, &[1; 1000], created).handle())
+        .collect();
+    let listed = store.survey().expect("a survey").listed;
+    let total: u64 = listed.iter().map(|one| one.bytes).sum();
+    let retention = Retention {
+        max_bytes: Some(total),
+        headroom: 2500,
+        ..Retention::default()
+    };
+    let few = Retention {
+        most: Some(1),
+        ..retention
+    };
+    assert_eq!(sweep(store, few, None, at(20)).expect("swept").len(), 1);
+    assert_eq!(
+        sweep(store, retention, None, at(20)).expect("swept").len(),
+        2
+    );
+    assert!(store.open(all[9]).is_ok());
 }
 
 fn serves_many_threads(store: &dyn ArtifactStore) {

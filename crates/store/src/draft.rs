@@ -16,8 +16,10 @@ use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId}
 use crate::ahead::{SYNC_EVERY, SyncAhead};
 use crate::alias;
 use crate::disk::{Due, Synced, Syncing};
-use crate::files::{FileSource, Paths, create_new, to_json};
-use crate::{Draft, Part, Receipt, StoreError};
+use crate::files::{FileSource, Paths};
+use crate::open::{create_new, to_json};
+use crate::room::Room;
+use crate::{Draft, Part, Receipt, StoreError, manifest};
 
 /// First letters of every file in the making.
 pub(crate) const DRAFT_PREFIX: &str = ".draft-";
@@ -32,13 +34,22 @@ pub(crate) struct FileDraft {
     view: Option<DraftFile>,
     /// Brings the raw bytes to the disk while they come.
     ahead: Option<SyncAhead>,
+    /// Where it is entered.
+    room: Option<Arc<Room>>,
+    /// Bytes written since the disk was last looked at.
+    unlooked: u64,
 }
+
+/// So many bytes are written between two looks at how much of the disk is free.
+const LOOK_EVERY: u64 = 4 << 20;
 
 #[derive(Debug)]
 struct DraftFile {
     path: PathBuf,
     file: File,
     bytes: u64,
+    /// CRC-32 of the view. (Raw bytes have their SHA-256.)
+    sum: crc32fast::Hasher,
     /// Syncs under way. Each is asked how it ended: an error is told once only.
     syncing: Vec<Syncing>,
     /// Whether anything was written since the last one began.
@@ -50,6 +61,7 @@ impl FileDraft {
         directory: &Path,
         session: SessionId,
         synced: Synced,
+        room: Option<Arc<Room>>,
     ) -> Result<Self, StoreError> {
         let handle = Handle {
             session,
@@ -67,6 +79,8 @@ impl FileDraft {
             raw,
             view: None,
             ahead: None,
+            room,
+            unlooked: 0,
         })
     }
 
@@ -137,6 +151,11 @@ impl FileDraft {
 
 impl Draft for FileDraft {
     fn write(&mut self, part: Part, bytes: &[u8]) -> Result<(), StoreError> {
+        self.unlooked += bytes.len() as u64;
+        if self.unlooked >= LOOK_EVERY {
+            self.unlooked = 0;
+            self.room.as_ref().map_or(Ok(()), Room::keep_reserve)?;
+        }
         match part {
             Part::Raw => {
                 self.raw.write(bytes)?;
@@ -153,7 +172,9 @@ impl Draft for FileDraft {
                     Some(view) => view,
                     None => DraftFile::create(&self.directory, self.handle.file, ".view")?,
                 };
-                self.view.insert(view).write(bytes)
+                let view = self.view.insert(view);
+                view.sum.update(bytes);
+                view.write(bytes)
             }
         }
     }
@@ -182,12 +203,19 @@ impl Draft for FileDraft {
     }
 
     fn commit(mut self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError> {
-        let manifest = Manifest {
-            handle: self.handle,
-            pinned: false,
-            facts,
-        };
+        let view = self.view.as_ref().map(|view| view.sum.clone().finalize());
+        let manifest = manifest::of(self.handle, facts, view, index);
+        let view_bytes = self.view.as_ref().map_or(0, |view| view.bytes);
+        let bytes = self.raw.bytes + view_bytes + index.len() as u64;
+        // Before it has its name: a killed writer leaves too many bytes entered, not too few.
+        let admitted = self.room.as_ref().map(|room| room.admit(bytes));
+        let admitted = admitted.transpose()?;
         let stored = self.store(&manifest, index);
+        if stored.is_ok()
+            && let Some(admitted) = admitted
+        {
+            admitted.keep();
+        }
         if stored.is_err() {
             // No manifest, so no artifact; take away what was put in place.
             let paths = Paths::new(&self.directory, self.handle.file);
@@ -226,6 +254,7 @@ impl DraftFile {
             path,
             file,
             bytes: 0,
+            sum: crc32fast::Hasher::new(),
             syncing: Vec::new(),
             is_dirty: false,
         })

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use spillgate_artifact::{Handle, Timestamp};
+use spillgate_artifact::{Handle, Manifest, Timestamp};
 
 use crate::tombstone::{Gone, Tombstone};
 
@@ -27,8 +27,18 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
-    /// The store may not be written.
-    #[error("{} may not be written: {source}", .path.display())]
+    /// So little of the disk is free that it is left for others.
+    #[error("{free} bytes are free on the disk that holds {}, and {reserve} are kept free", .path.display())]
+    Reserve {
+        /// The store.
+        path: PathBuf,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that are to be left free.
+        reserve: u64,
+    },
+    /// The store may not be read, or not be written.
+    #[error("no access to {}: {source}", .path.display())]
     Denied {
         /// The file or directory.
         path: PathBuf,
@@ -42,6 +52,22 @@ pub enum StoreError {
         path: PathBuf,
         /// What is wrong with it.
         what: String,
+    },
+    /// What is stored is of a format that only newer versions know.
+    #[error("{} was written by a newer version of spillgate (format {format}; this version knows up to {})", .path.display(), Manifest::FORMAT)]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
+    /// Others can put files into the store's directory, or it is somebody else's.
+    #[error("the store {} is not safe: {why}", .path.display())]
+    Exposed {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        why: String,
     },
     /// Anything else that the system refused.
     #[error("{}: {source}", .path.display())]
@@ -73,9 +99,11 @@ impl StoreError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Absent { .. } => "not_found",
-            Self::Full { .. } => "store_full",
+            Self::Full { .. } | Self::Reserve { .. } => "store_full",
             Self::Denied { .. } => "store_denied",
             Self::Damaged { .. } => "store_damaged",
+            Self::Newer { .. } => "store_newer",
+            Self::Exposed { .. } => "store_exposed",
             Self::Io { .. } => "store_io",
         }
     }

@@ -15,18 +15,23 @@
 //! Paths are built from parsed UUIDs only and no symbolic link is followed, so
 //! no handle leads out of the base (SPEC 2.4).
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::OFlags;
 use spillgate_artifact::{ByteSource, Clock, FileId, Handle, Manifest, SessionId, Timestamp};
 
 use crate::alias;
 use crate::disk::{Disk, Later, SyncWhen, Synced};
 use crate::draft::FileDraft;
+use crate::manifest;
+use crate::open::{
+    entries, make_directory, make_session, open_existing, read_small, to_json, write_whole,
+};
+use crate::room::{Room, Space};
+use crate::survey::Survey;
 use crate::tombstone::Tombstone;
 use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, Stored};
 
@@ -55,6 +60,8 @@ pub struct FileStore {
     later: OnceLock<Option<Arc<Later>>>,
     /// Whether the base is made where it is not there.
     makes_base: bool,
+    /// What keeps it within its quota; `None` is no limit.
+    room: Option<Arc<Room>>,
 }
 
 impl FileStore {
@@ -70,6 +77,7 @@ impl FileStore {
             when: SyncWhen::default(),
             later: OnceLock::new(),
             makes_base: true,
+            room: None,
         }
     }
 
@@ -86,6 +94,22 @@ impl FileStore {
     pub fn synced(mut self, when: SyncWhen) -> Self {
         self.when = when;
         self
+    }
+
+    /// The same, kept within a quota that all processes with this base share.
+    #[must_use]
+    pub fn within(self, space: Space) -> Self {
+        let room = Room::new(self.base.clone(), Arc::clone(&self.clock), space);
+        self.in_room(Arc::new(room))
+    }
+
+    pub(crate) fn in_room(mut self, room: Arc<Room>) -> Self {
+        self.room = Some(room);
+        self
+    }
+
+    pub(crate) fn room(&self) -> Option<&Arc<Room>> {
+        self.room.as_ref()
     }
 
     #[cfg(test)]
@@ -134,7 +158,7 @@ impl FileStore {
     }
 
     /// The directory of a session, unless something else is in its place.
-    fn directory(&self, session: SessionId) -> Option<PathBuf> {
+    pub(crate) fn directory(&self, session: SessionId) -> Option<PathBuf> {
         let path = self.base.join(session.to_string());
         let is_directory = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
         is_directory.then_some(path)
@@ -160,37 +184,38 @@ impl FileStore {
         }
     }
 
-    fn load(handle: Handle, paths: &Paths) -> Result<Manifest, StoreError> {
-        let bytes = match read_small(&paths.manifest) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Self::absent(handle, paths));
-            }
-            Err(error) => return Err(StoreError::io(&paths.manifest, error)),
-        };
-        let damaged = |what: String| StoreError::Damaged {
-            path: paths.manifest.clone(),
-            what,
-        };
-        let manifest: Manifest =
-            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-        if manifest.handle != handle {
-            return Err(damaged(format!("it speaks of {}", manifest.handle)));
-        }
-        Ok(manifest)
+    /// The bytes of the manifest, which are there as long as the artifact is.
+    pub(crate) fn manifest_bytes(handle: Handle, paths: &Paths) -> Result<Vec<u8>, StoreError> {
+        read_small(&paths.manifest).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Self::absent(handle, paths),
+            io::ErrorKind::InvalidInput => StoreError::Damaged {
+                path: paths.manifest.clone(),
+                what: error.to_string(),
+            },
+            _ => StoreError::io(&paths.manifest, error),
+        })
     }
 
-    fn listed(session: SessionId, directory: &Path, name: &str) -> Option<Listed> {
-        let file: FileId = name.strip_suffix(".json")?.parse().ok()?;
-        let paths = Paths::new(directory, file);
-        let manifest = Self::load(Handle { session, file }, &paths).ok()?;
-        let size = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.len());
-        let used = fs::symlink_metadata(&paths.manifest).and_then(|found| found.modified());
-        Some(Listed {
-            used: used.map_or(manifest.facts.created, Timestamp::new),
-            bytes: size(&paths.view) + size(&paths.raw) + size(&paths.lines),
-            manifest,
-        })
+    pub(crate) fn load(handle: Handle, paths: &Paths) -> Result<Manifest, StoreError> {
+        manifest::parse(
+            handle,
+            &paths.manifest,
+            &Self::manifest_bytes(handle, paths)?,
+        )
+    }
+
+    /// Why a file of a stored artifact could not be opened: perhaps the artifact was
+    /// removed a moment ago.
+    fn unopened(handle: Handle, paths: &Paths, path: &Path, error: StoreError) -> StoreError {
+        let is_missing = matches!(&error, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound);
+        match is_missing {
+            true if fs::symlink_metadata(&paths.manifest).is_err() => Self::absent(handle, paths),
+            true => StoreError::Damaged {
+                path: path.to_owned(),
+                what: "the file is missing".to_owned(),
+            },
+            false => error,
+        }
     }
 }
 
@@ -204,7 +229,11 @@ impl ArtifactStore for FileStore {
                 false => make_session(&directory)?,
             }
             attempts -= 1;
-            match FileDraft::create(&directory, self.session, self.next_synced()) {
+            if let Some(room) = &self.room {
+                room.keep_reserve()?;
+            }
+            let room = self.room.clone();
+            match FileDraft::create(&directory, self.session, self.next_synced(), room) {
                 // Another draft's end took the empty directory away.
                 Err(StoreError::Io { source, .. })
                     if source.kind() == io::ErrorKind::NotFound && attempts > 0 => {}
@@ -215,9 +244,13 @@ impl ArtifactStore for FileStore {
 
     fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
         let paths = self.paths(handle)?;
-        let manifest = Self::load(handle, &paths)?;
+        let bytes = Self::manifest_bytes(handle, &paths)?;
+        let manifest = manifest::parse(handle, &paths.manifest, &bytes)?;
+        manifest::check(&manifest, &paths.manifest, &bytes)?;
+        let unopened = |path: &Path, error| Self::unopened(handle, &paths, path, error);
         let source = |path: &Path| -> Result<Arc<dyn ByteSource>, StoreError> {
-            Ok(Arc::new(FileSource::open(path)?))
+            let opened = FileSource::open(path).map_err(|error| unopened(path, error))?;
+            Ok(Arc::new(opened))
         };
         let view = source(&paths.view)?;
         let raw = match manifest.facts.view.is_raw {
@@ -236,8 +269,9 @@ impl ArtifactStore for FileStore {
                 what: format!("{} bytes of {}", view.len(), manifest.facts.view.bytes),
             });
         }
-        let index =
-            read_small(&paths.lines).map_err(|error| StoreError::io(&paths.lines, error))?;
+        let index = read_small(&paths.lines)
+            .map_err(|error| unopened(&paths.lines, StoreError::io(&paths.lines, error)))?;
+        manifest::check_index(&manifest, &paths.lines, &index)?;
         // A store that may only be read is still read.
         let touched = open_existing(&paths.manifest)
             .and_then(|file| file.set_modified(self.clock.now().system_time()));
@@ -255,47 +289,57 @@ impl ArtifactStore for FileStore {
     }
 
     fn list(&self) -> Result<Vec<Listed>, StoreError> {
-        let mut listed = Vec::new();
-        for (session, directory) in self.sessions()? {
-            for entry in entries(&directory)? {
-                let name = entry.file_name();
-                listed.extend(
-                    name.to_str()
-                        .and_then(|name| Self::listed(session, &directory, name)),
-                );
-            }
-        }
-        listed.sort_by_key(|one| (one.manifest.facts.created, one.manifest.handle));
-        Ok(listed)
+        Ok(self.survey()?.listed)
+    }
+
+    fn survey(&self) -> Result<Survey, StoreError> {
+        self.look_over()
     }
 
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
         let paths = self.paths(handle)?;
-        let manifest = Self::load(handle, &paths)?;
-        let tombstone = to_json(&Tombstone::of(&manifest, why, at));
-        write_whole(&paths.gone, &tombstone)?;
+        let manifest = match Self::load(handle, &paths) {
+            // It goes all the same: nothing of it has to be understood for that.
+            Err(StoreError::Damaged { .. }) => None,
+            manifest => Some(manifest?),
+        };
+        let bytes = paths.bytes();
+        let tombstone = to_json(&Tombstone::of(manifest.as_ref(), why, at));
+        // First, so that nobody sees neither. A full disk has room for it only
+        // once the rest is gone; then whoever looks meanwhile is not told why.
+        let is_noted = write_whole(&paths.gone, &tombstone, None).is_ok();
         // The manifest first: without it the artifact is gone, whatever
         // happens to the rest.
-        fs::remove_file(&paths.manifest).map_err(|error| StoreError::io(&paths.manifest, error))?;
-        if let Some(directory) = paths.view.parent() {
+        fs::remove_file(&paths.manifest).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Self::absent(handle, &paths),
+            _ => StoreError::io(&paths.manifest, error),
+        })?;
+        if let (Some(directory), Some(manifest)) = (paths.view.parent(), &manifest) {
             alias::unlink(directory, &paths, &manifest.facts);
         }
+        let mut unlinked = Ok(());
         for part in [&paths.view, &paths.raw, &paths.lines] {
             match fs::remove_file(part) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(StoreError::io(part, error));
+                    unlinked = Err(StoreError::io(part, error));
                 }
                 _ => {}
             }
         }
-        Ok(())
+        if let Some(room) = &self.room {
+            room.leave(bytes);
+        }
+        if !is_noted && let Err(error) = write_whole(&paths.gone, &tombstone, None) {
+            tracing::warn!(%handle, %error, "what became of a removed output could not be noted");
+        }
+        unlinked
     }
 
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
         let paths = self.paths(handle)?;
-        let mut manifest = Self::load(handle, &paths)?;
-        manifest.pinned = pinned;
-        write_whole(&paths.manifest, &to_json(&manifest))
+        let bytes = Self::manifest_bytes(handle, &paths)?;
+        manifest::parse(handle, &paths.manifest, &bytes)?;
+        manifest::pin(&paths.manifest, &bytes, pinned, &self.disk)
     }
 
     fn path(&self, manifest: &Manifest) -> Option<PathBuf> {
@@ -400,78 +444,4 @@ impl ByteSource for FileSource {
     fn file(&self) -> Option<&File> {
         Some(&self.file)
     }
-}
-
-/// Everything in a directory; nothing when it is not there.
-pub(crate) fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.and_then(Iterator::collect),
-    };
-    entries.map_err(|error| StoreError::io(directory, error))
-}
-
-pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Vec<u8> {
-    let mut json = serde_json::to_vec_pretty(value).expect("invariant: plain data is JSON");
-    json.push(b'\n');
-    json
-}
-
-fn make_directory(path: &Path) -> Result<(), StoreError> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder
-        .create(path)
-        .map_err(|error| StoreError::io(path, error))
-}
-
-/// The directory of a session in a base that is there.
-fn make_session(path: &Path) -> Result<(), StoreError> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.map_err(|error| StoreError::io(path, error)),
-    }
-}
-
-fn open_existing(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(no_follow())
-        .open(path)
-}
-
-pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .custom_flags(no_follow())
-        .open(path)
-        .map_err(|error| StoreError::io(path, error))
-}
-
-fn no_follow() -> i32 {
-    OFlags::NOFOLLOW.bits().cast_signed()
-}
-
-fn read_small(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_existing(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Replaces a file by another in one step.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let draft = path.with_file_name(format!(".draft-{name}-{}", FileId::random()));
-    let mut file = create_new(&draft)?;
-    let written = file
-        .write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&draft, path));
-    written.map_err(|error| {
-        drop(fs::remove_file(&draft));
-        StoreError::io(path, error)
-    })
 }

@@ -1,6 +1,6 @@
 //! What did killed writers leave behind?
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use spillgate_artifact::FileId;
 use crate::StoreError;
 use crate::alias;
 use crate::draft::DRAFT_PREFIX;
-use crate::files::{FileStore, entries};
+use crate::files::FileStore;
+use crate::open::{entries, open_existing};
 
 impl FileStore {
     /// Removes files that no living writer owns, no manifest names and nobody
@@ -69,5 +70,5 @@ fn is_leftover(directory: &Path, name: &str) -> bool {
 /// Whether a living writer holds the file: it keeps its raw file locked until
 /// the manifest is in place.
 fn is_owned(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| file.try_lock_shared().is_err())
+    open_existing(path).is_ok_and(|file| file.try_lock_shared().is_err())
 }

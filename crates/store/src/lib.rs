@@ -23,15 +23,22 @@
 
 mod ahead;
 mod alias;
+mod base;
+mod books;
 pub mod conformance;
 mod disk;
 mod draft;
 mod error;
 mod files;
 mod leftovers;
+mod manifest;
 mod memory;
+mod open;
 mod retention;
+mod room;
+mod survey;
 mod tombstone;
+mod upkeep;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -43,8 +50,12 @@ pub use disk::SyncWhen;
 pub use error::{Absent, StoreError};
 pub use files::{FileSource, FileStore, Lifetime};
 pub use memory::MemoryStore;
+pub use open::open_regular;
 pub use retention::{Retention, Swept, sweep};
+pub use room::Space;
+pub use survey::{Survey, Unreadable};
 pub use tombstone::Gone;
+pub use upkeep::{Notes, Upkeep};
 
 /// Keeps artifacts. The smallest set of methods that a store must have; all of
 /// them work from several threads and, for files, several processes at once.
@@ -61,7 +72,16 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
     /// All artifacts, oldest first.
     fn list(&self) -> Result<Vec<Listed>, StoreError>;
 
-    /// Lets an artifact go and remembers why and when.
+    /// All artifacts, and those that are damaged so badly that nothing is known of them.
+    fn survey(&self) -> Result<Survey, StoreError> {
+        let listed = self.list()?;
+        Ok(Survey {
+            listed,
+            damaged: Vec::new(),
+        })
+    }
+
+    /// Lets an artifact go and remembers why and when. One that is damaged goes, too.
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError>;
 
     /// Exempts an artifact from quota and age, or ends the exemption.

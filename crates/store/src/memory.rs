@@ -96,7 +96,7 @@ impl ArtifactStore for MemoryStore {
         let Some(stored) = shelf.stored.remove(&handle) else {
             return Err(shelf.absent(handle));
         };
-        let tombstone = Tombstone::of(&stored.manifest, why, at);
+        let tombstone = Tombstone::of(Some(&stored.manifest), why, at);
         shelf.gone.insert(handle, tombstone);
         Ok(())
     }
@@ -145,11 +145,7 @@ impl Draft for MemoryDraft {
     }
 
     fn commit(self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError> {
-        let manifest = Manifest {
-            handle: self.handle,
-            pinned: false,
-            facts,
-        };
+        let manifest = Manifest::new(self.handle, facts);
         let raw: Arc<dyn ByteSource> = Arc::new(self.raw);
         let stored = Stored {
             manifest: manifest.clone(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use spillgate_artifact::{Handle, Timestamp};
 
-use crate::{ArtifactStore, Gone, Listed, StoreError};
+use crate::{ArtifactStore, Gone, StoreError, Survey};
 
 /// How much a durable store keeps, and how long (SPEC 2.4). Pinned artifacts
 /// are exempt from both and count toward the quota.
@@ -12,6 +12,10 @@ use crate::{ArtifactStore, Gone, Listed, StoreError};
 pub struct Retention {
     /// Bytes in all; the least recently used go first. `None` is no limit.
     pub max_bytes: Option<u64>,
+    /// So many of them are left free.
+    pub headroom: u64,
+    /// How many artifacts go at once at most. `None` is no limit.
+    pub most: Option<usize>,
     /// Time since last use. `None` is no limit.
     pub max_age: Option<Duration>,
 }
@@ -35,38 +39,68 @@ pub fn sweep(
     now: Timestamp,
 ) -> Result<Vec<Swept>, StoreError> {
     let quota = retention.max_bytes.unwrap_or(u64::MAX);
-    let mut listed = store.list()?;
-    listed.sort_by_key(|one| (one.bytes <= quota, one.used));
-    let is_spared = |one: &Listed| Some(one.manifest.handle) == spared;
+    let goal = quota.saturating_sub(retention.headroom);
+    let mut all = candidates(store.survey()?);
+    all.sort_by_key(|one| (one.bytes <= quota, one.used));
+    let is_spared = |one: &Candidate| Some(one.handle) == spared;
     // Room for what is spared is not made by letting everything else go when
     // even that would not do.
-    let counted = listed
+    let counted = all
         .iter()
         .filter(|one| !is_spared(one) || one.bytes <= quota);
     let mut total: u64 = counted.map(|one| one.bytes).sum();
-    let mut swept = Vec::new();
-    for one in listed
-        .iter()
-        .filter(|one| !one.manifest.pinned && !is_spared(one))
-    {
+    let (mut swept, mut failed) = (Vec::new(), None);
+    for one in all.iter().filter(|one| one.may_go && !is_spared(one)) {
+        if retention.most.is_some_and(|most| swept.len() >= most) {
+            break;
+        }
         let expired = retention
             .max_age
             .is_some_and(|max| one.used.age_at(now) > max);
-        let why = match (expired, total > quota) {
+        let why = match (expired, total > goal) {
             (true, _) => Gone::Expired,
             (false, true) => Gone::Evicted,
             (false, false) => continue,
         };
-        match store.remove(one.manifest.handle, why, now) {
-            Ok(()) => swept.push(Swept {
-                handle: one.manifest.handle,
-                why,
-            }),
+        let handle = one.handle;
+        match store.remove(handle, why, now) {
+            Ok(()) => swept.push(Swept { handle, why }),
             // Another process was faster.
             Err(StoreError::Absent { .. }) => {}
-            Err(error) => return Err(error),
+            Err(error) => {
+                failed = Some(error);
+                continue;
+            }
         }
         total = total.saturating_sub(one.bytes);
     }
-    Ok(swept)
+    match failed {
+        Some(error) if swept.is_empty() => Err(error),
+        _ => Ok(swept),
+    }
+}
+
+/// What a sweep has to know of an artifact.
+struct Candidate {
+    handle: Handle,
+    bytes: u64,
+    used: Timestamp,
+    may_go: bool,
+}
+
+/// A damaged artifact goes like any other; one that a newer version wrote only counts.
+fn candidates(survey: Survey) -> Vec<Candidate> {
+    let listed = survey.listed.into_iter().map(|one| Candidate {
+        handle: one.manifest.handle,
+        bytes: one.bytes,
+        used: one.used,
+        may_go: !one.manifest.pinned,
+    });
+    let damaged = survey.damaged.into_iter().map(|one| Candidate {
+        handle: one.handle,
+        bytes: one.bytes,
+        used: one.used,
+        may_go: !matches!(one.why, StoreError::Newer { .. }),
+    });
+    listed.chain(damaged).collect()
 }

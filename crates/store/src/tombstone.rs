@@ -25,11 +25,13 @@ pub(crate) struct Tombstone {
 }
 
 impl Tombstone {
-    pub(crate) fn of(manifest: &Manifest, why: Gone, at: Timestamp) -> Self {
+    /// Without a manifest that can be read nobody knows which tool it was.
+    pub(crate) fn of(manifest: Option<&Manifest>, why: Gone, at: Timestamp) -> Self {
+        let tool = manifest.map(|manifest| manifest.facts.origin.tool.clone());
         Self {
             why,
             at,
-            tool: manifest.facts.origin.tool.clone(),
+            tool: tool.unwrap_or_else(|| "its tool".to_owned()),
         }
     }
 }

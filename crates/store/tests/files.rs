@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use spillgate_artifact::{Clock, FileName, Handle, SystemClock};
 use spillgate_store::conformance::{self, facts_of};
-use spillgate_store::{ArtifactStore, FileStore, Gone, Lifetime, Part, StoreError, SyncWhen};
+use spillgate_store::{
+    ArtifactStore, FileStore, Gone, Lifetime, Part, Retention, StoreError, SyncWhen, sweep,
+};
 
 fn store_in(base: &Path) -> FileStore {
     FileStore::new(base, Lifetime::Durable, Arc::new(SystemClock))
@@ -194,4 +196,329 @@ fn a_named_text_can_be_opened_by_its_path_until_it_is_removed() {
     symlink("nowhere", &path).unwrap();
     store.remove_leftovers(Duration::ZERO).unwrap();
     assert!(fs::symlink_metadata(&path).is_err());
+}
+
+/// Changes one bit of a file.
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn what_is_changed_in_a_manifest_or_an_index_is_noticed_when_it_is_opened() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_in(base.path());
+    let handle = put(&store, b"raw", Some(b"view"));
+    let part = |suffix: &str| base.path().join(format!("{handle}{suffix}"));
+    let manifest = fs::read(part(".json")).unwrap();
+    let text = String::from_utf8(manifest.clone()).unwrap();
+    let changed = [
+        text.replace("\"is_error\": false", "\"is_error\": true "),
+        text.replace("\"test_tool\"", "\"best_tool\""),
+        text.replace("\"longest_line\": 3", "\"longest_line\": 2"),
+        "garbage".to_owned(),
+        String::new(),
+    ];
+    for changed in changed {
+        fs::write(part(".json"), &changed).unwrap();
+        let error = store.open(handle).unwrap_err();
+        assert!(
+            matches!(error, StoreError::Damaged { .. }),
+            "{changed}: {error}"
+        );
+    }
+    fs::write(part(".json"), manifest).unwrap();
+    assert!(store.open(handle).is_ok());
+    flip(&part(".lines"), 2);
+    let error = store.open(handle).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn an_artifact_without_a_usable_manifest_is_listed_and_can_be_removed() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_in(base.path());
+    let kept = put(&store, b"kept", None);
+    let now = SystemClock.now();
+    for damage in ["garbage", "{}", ""] {
+        let handle = put(&store, b"raw", Some(b"view"));
+        let manifest = base.path().join(format!("{handle}.json"));
+        fs::write(&manifest, damage).unwrap();
+        let survey = store.survey().unwrap();
+        assert_eq!(survey.listed.len(), 1);
+        assert_eq!(
+            (survey.damaged[0].handle, survey.damaged[0].bytes),
+            (handle, 12)
+        );
+        store.remove(handle, Gone::Removed, now).unwrap();
+        assert!(matches!(store.open(handle), Err(StoreError::Absent { .. })));
+        assert!(
+            names(base.path())
+                .iter()
+                .filter(|name| name.starts_with(&handle.file.to_string()))
+                .all(|name| name.ends_with(".gone"))
+        );
+    }
+    // It counts towards the quota and goes when it was used least recently.
+    let handle = put(&store, &[1; 1000], None);
+    fs::write(base.path().join(format!("{handle}.json")), "garbage").unwrap();
+    let retention = Retention {
+        max_bytes: Some(500),
+        ..Retention::default()
+    };
+    let swept = sweep(&store, retention, None, now).unwrap();
+    assert_eq!(swept.len(), 1);
+    assert_eq!(swept[0].handle, handle);
+    assert!(store.open(kept).is_ok());
+}
+
+#[test]
+fn what_a_newer_version_wrote_is_refused_and_kept() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_in(base.path());
+    let handle = put(&store, b"raw", None);
+    let path = base.path().join(format!("{handle}.json"));
+    let text = fs::read_to_string(&path).unwrap();
+    for newer in [
+        text.replace("\"format\": 1", "\"format\": 7"),
+        "{\"format\": 7}".to_owned(),
+    ] {
+        fs::write(&path, newer).unwrap();
+        let error = store.open(handle).unwrap_err();
+        assert!(error.to_string().contains("newer version"), "{error}");
+        let removed = store.remove(handle, Gone::Removed, SystemClock.now());
+        assert!(matches!(removed, Err(StoreError::Newer { .. })));
+        let retention = Retention {
+            max_bytes: Some(0),
+            max_age: Some(Duration::ZERO),
+            ..Retention::default()
+        };
+        assert_eq!(
+            sweep(&store, retention, None, SystemClock.now()).unwrap(),
+            []
+        );
+    }
+    // Manifests of older versions have neither a format nor sums.
+    let mut old: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let members = old.as_object_mut().unwrap();
+    assert!(members.remove("format").is_some() && members.remove("checks").is_some());
+    fs::write(&path, old.to_string()).unwrap();
+    assert!(store.open(handle).is_ok());
+}
+
+#[test]
+fn a_pin_keeps_what_this_version_does_not_know() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_in(base.path());
+    let handle = put(&store, b"raw", None);
+    let path = base.path().join(format!("{handle}.json"));
+    let mut manifest: serde_json::Value =
+        serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    manifest["checks"] = serde_json::Value::Null;
+    manifest["later"] = serde_json::json!({"known": [1, 2]});
+    fs::write(&path, manifest.to_string()).unwrap();
+    for pinned in [true, false] {
+        store.pin(handle, pinned).unwrap();
+        assert_eq!(store.manifest(handle).unwrap().pinned, pinned);
+        let manifest: serde_json::Value =
+            serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(manifest["later"]["known"][1], 2);
+    }
+}
+
+/// A file system with room for `bytes`, until it is dropped; `None` where we may not
+/// mount one.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn of(bytes: u32) -> Option<Self> {
+        let at = tempfile::tempdir().unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "small"]);
+        let mounted = mount
+            .arg(at.path())
+            .stderr(std::process::Stdio::null())
+            .status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(Self(at))
+    }
+
+    /// Takes all the room that is left.
+    fn fill(&self) {
+        let mut file = fs::File::create(self.0.path().join("full")).unwrap();
+        while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        drop(
+            std::process::Command::new("umount")
+                .arg("-l")
+                .arg(self.0.path())
+                .status(),
+        );
+    }
+}
+
+#[test]
+fn on_a_full_disk_things_are_pinned_and_removed() {
+    let Some(disk) = Small::of(1 << 20) else {
+        eprintln!("no tmpfs can be mounted here: not tested");
+        return;
+    };
+    let store = store_in(&disk.0.path().join("store"));
+    let (pinned, removed, evicted) = (
+        put(&store, &[1; 9000], None),
+        put(&store, &[2; 9000], None),
+        put(&store, &[3; 9000], None),
+    );
+    disk.fill();
+    let mut draft = store.draft().unwrap();
+    assert!(matches!(
+        draft.write(Part::Raw, &[4; 9000]),
+        Err(StoreError::Full { .. })
+    ));
+    drop(draft);
+    disk.fill();
+    for is_pinned in [true, false, true] {
+        store.pin(pinned, is_pinned).unwrap();
+        assert_eq!(store.manifest(pinned).unwrap().pinned, is_pinned);
+        assert!(store.open(pinned).is_ok());
+    }
+    store
+        .remove(removed, Gone::Removed, SystemClock.now())
+        .unwrap();
+    disk.fill();
+    let retention = Retention {
+        max_bytes: Some(1),
+        ..Retention::default()
+    };
+    let swept = sweep(&store, retention, None, SystemClock.now()).unwrap();
+    assert_eq!(swept.len(), 1);
+    for (handle, why) in [(removed, "was removed"), (evicted, "was evicted")] {
+        // There is room for the note once the rest has gone.
+        let error = store.open(handle).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    assert!(store.open(pinned).is_ok());
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_in(base.path());
+    let (manifest, body) = (put(&store, b"one", None), put(&store, b"two", None));
+    let fifo = |path: &Path| {
+        fs::remove_file(path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
+    };
+    fifo(&base.path().join(format!("{manifest}.json")));
+    fifo(&base.path().join(body.to_string()));
+    let session = base.path().join(store.session().to_string());
+    let stray = session.join(".draft-5f3c2b1a-0000-4000-8000-000000000001");
+    fs::write(&stray, "").unwrap();
+    fifo(&stray);
+    let (done, waits) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let survey = store.survey().unwrap();
+        assert_eq!((survey.listed.len(), survey.damaged.len()), (1, 1));
+        assert!(matches!(
+            store.open(manifest),
+            Err(StoreError::Damaged { .. })
+        ));
+        assert!(store.open(body).is_err());
+        store.remove_leftovers(Duration::ZERO).unwrap();
+        store
+            .remove(manifest, Gone::Removed, SystemClock.now())
+            .unwrap();
+        store
+            .remove(body, Gone::Removed, SystemClock.now())
+            .unwrap();
+        done.send(()).unwrap();
+    });
+    assert!(
+        waits.recv_timeout(Duration::from_secs(30)).is_ok(),
+        "it hangs"
+    );
+}
+
+#[test]
+fn a_base_of_others_is_not_safe() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_in(base.path());
+    let set = |mode| fs::set_permissions(base.path(), fs::Permissions::from_mode(mode)).unwrap();
+    for (mode, is_safe) in [
+        (0o700, true),
+        (0o755, true),
+        (0o770, false),
+        (0o702, false),
+        (0o1777, false),
+    ] {
+        set(mode);
+        let checked = store.check_base();
+        assert_eq!(checked.is_ok(), is_safe, "{mode:o}");
+        assert!(
+            checked.is_ok()
+                || checked
+                    .unwrap_err()
+                    .to_string()
+                    .contains("others may write")
+        );
+    }
+    set(0o700);
+    if std::os::unix::fs::chown(base.path(), Some(12345), None).is_ok() {
+        let error = store.check_base().unwrap_err().to_string();
+        assert!(error.contains("belongs to user 12345"), "{error}");
+    }
+    assert!(
+        store_in(&base.path().join("not there"))
+            .check_base()
+            .is_ok()
+    );
+}
+
+#[test]
+fn a_part_that_is_missing_is_damage_and_a_removed_artifact_is_not() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_in(base.path());
+    for suffix in ["", ".raw", ".lines"] {
+        let handle = put(&store, b"raw", Some(b"view"));
+        fs::remove_file(base.path().join(format!("{handle}{suffix}"))).unwrap();
+        let error = store.open(handle).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .ends_with("is damaged: the file is missing"),
+            "{error}"
+        );
+    }
+    // Whatever moment it is removed in, a reader finds it whole or hears why not.
+    for _ in 0..200 {
+        let handle = put(&store, b"raw", Some(b"view"));
+        std::thread::scope(|scope| {
+            let remove = || store.remove(handle, Gone::Removed, SystemClock.now());
+            let removers = [scope.spawn(remove), scope.spawn(remove)];
+            loop {
+                match store.open(handle) {
+                    Ok(_) => {}
+                    Err(error) => {
+                        assert!(error.to_string().contains("It was removed"), "{error}");
+                        break;
+                    }
+                }
+            }
+            let mut removed = 0;
+            for remover in removers {
+                match remover.join().unwrap() {
+                    Ok(()) => removed += 1,
+                    Err(error) => assert!(error.to_string().contains("It was removed"), "{error}"),
+                }
+            }
+            assert!(removed >= 1);
+        });
+    }
 }

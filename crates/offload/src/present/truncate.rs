@@ -97,7 +97,10 @@ pub(crate) fn not_stored(
 fn reason(error: &StoreError) -> &'static str {
     match error {
         StoreError::Full { .. } => "the disk is full",
+        StoreError::Reserve { .. } => "the disk is nearly full",
         StoreError::Denied { .. } => "the store may not be written",
+        StoreError::Exposed { .. } => "the store is not safe: others may write to it",
+        StoreError::Newer { .. } => "the store is of a newer version",
         _ => "the store failed",
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use bytesize::ByteSize;
 use serde_json::json;
 use spillgate_artifact::{Clock, SystemClock};
-use spillgate_store::{ArtifactStore, Listed};
+use spillgate_store::{ArtifactStore, Listed, Survey};
 
 use crate::args::Ls;
 use crate::failure::Failure;
@@ -13,7 +13,10 @@ use crate::output::Output;
 use crate::wiring::House;
 
 pub(crate) fn ls(house: &House, ls: &Ls, out: &Output) -> Result<u8, Failure> {
-    let mut listed = house.store.list()?;
+    let Survey {
+        mut listed,
+        damaged,
+    } = house.store.survey()?;
     if let Some(part) = &ls.tool {
         listed.retain(|one| one.manifest.facts.origin.tool.contains(part));
     }
@@ -24,15 +27,29 @@ pub(crate) fn ls(house: &House, ls: &Ls, out: &Output) -> Result<u8, Failure> {
             object["stored_bytes"] = json!(one.bytes);
             out.object(&object)?;
         }
+        for one in &damaged {
+            out.object(&json!({
+                "handle": one.handle,
+                "damaged": one.why.to_string(),
+                "used": one.used,
+                "stored_bytes": one.bytes,
+            }))?;
+        }
         return Ok(0);
     }
-    if listed.is_empty() && out.terminal {
+    if listed.is_empty() && damaged.is_empty() && out.terminal {
         out.note(&format!(
             "nothing is stored in {}",
             house.store.base().display()
         ));
     }
-    out.raw(table(&listed, out.terminal).as_bytes())?;
+    let mut text = table(&listed, out.terminal);
+    for one in &damaged {
+        let (handle, why) = (one.handle, one.why.to_string());
+        writeln!(text, "{handle} {}: {}", one.why.kind(), why.escape_debug())
+            .expect("writing to a string");
+    }
+    out.raw(text.as_bytes())?;
     Ok(0)
 }
 

@@ -28,4 +28,5 @@ pub(crate) mod stats;
 pub(crate) mod tools;
 mod trace;
 pub(crate) mod unwrap;
+pub(crate) mod verify;
 pub(crate) mod wrap;

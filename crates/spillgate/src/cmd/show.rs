@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use spillgate_store::ArtifactStore;
 
 use crate::args::Show;
 use crate::failure::{Failure, Fault};
@@ -10,9 +11,10 @@ use crate::output::Output;
 use crate::wiring::House;
 
 pub(crate) fn show(house: &House, show: &Show, out: &Output) -> Result<u8, Failure> {
-    let artifact = house.offloader.artifact(show.handle)?;
-    let mut object = serde_json::to_value(artifact.manifest()).unwrap_or_default();
+    let manifest = house.store.manifest(show.handle)?;
+    let mut object = serde_json::to_value(&manifest).unwrap_or_default();
     if let Some(line) = show.line {
+        let artifact = house.offloader.artifact(show.handle)?;
         let range = artifact.raw_range(line)?.ok_or_else(|| {
             let message = format!(
                 "line {line} is past the end: there are {} lines",

@@ -33,8 +33,10 @@ struct Sums {
     /// What our own tools' definitions cost, once a list that has them.
     tokens_schema: u64,
     tokens_schema_estimated: u64,
-    /// In − shown − retrieved − schema; negative when it cost more than it
-    /// saved.
+    /// What was not shown of results that could not be stored.
+    tokens_lost: u64,
+    /// In − shown − retrieved − schema − lost; negative when it cost more than
+    /// it saved.
     tokens_saved: i64,
     /// The average time from a result's end to its message.
     milliseconds: f64,
@@ -111,9 +113,12 @@ impl Sums {
             }
             Exit::Inline => {}
             Exit::Offloaded | Exit::NotStored => {
-                match entry.exit {
-                    Exit::Offloaded => self.offloaded += 1,
-                    _ => self.not_stored += 1,
+                if entry.exit == Exit::Offloaded {
+                    self.offloaded += 1;
+                } else {
+                    // What is lost is not saved: nobody can read it later.
+                    self.not_stored += 1;
+                    self.tokens_lost += entry.tokens_in.count.saturating_sub(shown.count);
                 }
                 self.tokens_in += entry.tokens_in.count;
                 self.tokens_in_estimated += estimated(entry.tokens_in);
@@ -123,7 +128,8 @@ impl Sums {
                 self.milliseconds = (self.micros / results.max(1)) as f64 / 1000.0;
             }
         }
-        let spent = self.tokens_shown + self.tokens_retrieved + self.tokens_schema;
+        let spent =
+            self.tokens_shown + self.tokens_retrieved + self.tokens_schema + self.tokens_lost;
         self.tokens_saved = self.tokens_in.cast_signed() - spent.cast_signed();
     }
 

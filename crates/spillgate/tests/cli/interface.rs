@@ -282,7 +282,6 @@ fn pinned_outputs_survive_the_quota() {
     let pinned = tool.put(log(5000).as_bytes());
     assert!(tool.run(&["pin", &pinned], b"").status.success());
     let loose = tool.put(log(5000).as_bytes());
-    fs::remove_file(tool.store().join(".swept")).unwrap();
     let mut command = tool.command(&["put"]);
     command.env("SPILLGATE_QUOTA", "600 KB");
     feed(command, log(6000).as_bytes());

@@ -38,6 +38,7 @@ mod session;
 mod settings;
 mod shapes;
 mod stalls;
+mod store;
 mod strict;
 mod tool;
 mod tools;

@@ -94,7 +94,6 @@ fn a_gateway_killed_amid_storing() {
         let touched = file.metadata().unwrap().modified().unwrap();
         file.set_modified(touched - Duration::from_mins(2)).unwrap();
     }
-    fs::write(tool.store().join(".swept"), "").unwrap();
     let session = Session::start(&tool, &[], SILENT);
     until("it is cleared away", || leftovers().is_empty());
     session.end();

@@ -22,8 +22,9 @@ use crate::clients::{is_program, on_path};
 use crate::failure::{Failure, Fault};
 use crate::logs::log_and_trace;
 use crate::server_args::{Listen, Mcp};
+use crate::settings::SWEEP_EVERY;
 use crate::traces::Joined;
-use crate::wiring::{House, SWEEP_EVERY};
+use crate::wiring::House;
 use crate::{net, servers};
 
 /// Programs that only start another one, whose name says more.

@@ -1,0 +1,72 @@
+//! `spillgate verify`: whether what is stored is what was stored.
+
+use serde_json::json;
+use spillgate_artifact::Handle;
+use spillgate_offload::{Verified, verify as check};
+use spillgate_store::{ArtifactStore, StoreError};
+
+use crate::args::Verify;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::progress::CaptureProgress;
+use crate::wiring::House;
+
+pub(crate) fn verify(house: &House, verify: &Verify, out: &Output) -> Result<u8, Failure> {
+    let is_all = verify.handles.is_empty();
+    let handles = match is_all {
+        true => all(house)?,
+        false => verify.handles.clone(),
+    };
+    let (mut progress, mut bytes) = (CaptureProgress::checking(), 0);
+    let (mut checked, mut damaged) = (0u64, 0u64);
+    for handle in handles {
+        let verified = check(&*house.store, handle, &mut |read| {
+            bytes += read;
+            progress.at(bytes);
+        });
+        let verified = match verified {
+            // Removed since it was listed.
+            Err(StoreError::Absent { .. }) if is_all => continue,
+            verified => verified?,
+        };
+        checked += 1;
+        damaged += u64::from(!verified.problems.is_empty());
+        tell(handle, &verified, out)?;
+    }
+    drop(progress);
+    if !out.json {
+        out.note(&format!("{checked} checked, {damaged} damaged"));
+    }
+    Ok(u8::from(damaged > 0))
+}
+
+fn all(house: &House) -> Result<Vec<Handle>, Failure> {
+    let survey = house.store.survey()?;
+    let listed = survey.listed.iter().map(|one| one.manifest.handle);
+    let damaged = survey.damaged.iter().map(|one| one.handle);
+    Ok(listed.chain(damaged).collect())
+}
+
+fn tell(handle: Handle, verified: &Verified, out: &Output) -> Result<(), Failure> {
+    let Verified {
+        problems,
+        unchecked,
+    } = verified;
+    if out.json {
+        let whole = problems.is_empty();
+        out.object(&json!({
+            "handle": handle, "whole": whole, "problems": problems, "not_checkable": unchecked,
+        }))?;
+        return Ok(());
+    }
+    let found = match (&**problems, &**unchecked) {
+        ([], []) => "whole".to_owned(),
+        ([], unchecked) => {
+            let parts = unchecked.join(", ");
+            format!("whole, but not checkable, for it was stored by an older version: {parts}")
+        }
+        (problems, _) => format!("DAMAGED: {}", problems.join("; ")),
+    };
+    out.raw(format!("{handle} {found}\n").as_bytes())?;
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Counts the bytes of a store for all processes that share it.
+//!
+//! One small file in the base, changed in place under a lock: a few microseconds beside
+//! the milliseconds of a sync, no room needed on a full disk, and right at once for
+//! everybody. Bytes are entered before their artifact gets its name, so a killed writer
+//! leaves too many, never too few; the next count mends it (ADR 17).
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use spillgate_artifact::Timestamp;
+
+use crate::StoreError;
+use crate::open::open_regular;
+
+/// Its name in the base.
+const NAME: &str = ".store";
+
+/// The newest format of a store that this version knows.
+const FORMAT: u32 = 1;
+
+/// Bytes of the file, filled up with spaces, so that a change needs no room.
+const LENGTH: usize = 256;
+
+/// The file that the bytes of a store are entered in.
+#[derive(Debug)]
+pub(crate) struct Books {
+    path: PathBuf,
+}
+
+/// What it says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// How the store is laid out.
+    format: u32,
+    /// Bytes of all artifacts; `None` before they were counted.
+    pub(crate) bytes: Option<u64>,
+    /// How many times they were counted: whoever finds another number here than before
+    /// its count leaves it at the other's.
+    #[serde(default)]
+    pub(crate) counts: u64,
+    /// When the store was swept last.
+    pub(crate) swept: Option<Timestamp>,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Self {
+            format: FORMAT,
+            bytes: None,
+            counts: 0,
+            swept: None,
+        }
+    }
+}
+
+impl Entry {
+    /// Whether the store was swept longer ago than `every`. A time to come is no time.
+    pub(crate) fn is_due(&self, every: Duration, now: Timestamp) -> bool {
+        self.swept
+            .is_none_or(|swept| swept > now || swept.age_at(now) >= every)
+    }
+}
+
+impl Books {
+    pub(crate) fn of(base: &Path) -> Self {
+        let path = base.join(NAME);
+        Self { path }
+    }
+
+    /// What they say; nothing of a store that has none.
+    pub(crate) fn read(&self) -> Result<Entry, StoreError> {
+        match open_regular(&self.path, OpenOptions::new().read(true)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Entry::default()),
+            file => {
+                let file = file.map_err(|error| self.failed(error))?;
+                file.lock_shared().map_err(|error| self.failed(error))?;
+                self.parse(file)
+            }
+        }
+    }
+
+    /// Changes them, alone among all processes; gives what they say now.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Entry)) -> Result<Entry, StoreError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        let file = open_regular(&self.path, &mut options).map_err(|error| self.failed(error))?;
+        file.lock().map_err(|error| self.failed(error))?;
+        let read = file.try_clone().map_err(|error| self.failed(error))?;
+        let before = self.parse(read)?;
+        let mut after = before.clone();
+        change(&mut after);
+        if after != before {
+            let text = serde_json::to_string(&after).unwrap_or_default();
+            let text = format!("{text:<width$}\n", width = LENGTH - 1);
+            let written = file.write_all_at(text.as_bytes(), 0);
+            written.map_err(|error| self.failed(error))?;
+        }
+        Ok(after)
+    }
+
+    /// A file that is empty or torn says nothing; the bytes are counted anew then.
+    fn parse(&self, file: File) -> Result<Entry, StoreError> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            format: u32,
+        }
+        let mut text = String::new();
+        let read = file.take(LENGTH as u64).read_to_string(&mut text);
+        read.map_err(|error| self.failed(error))?;
+        match serde_json::from_str(&text).ok() {
+            Some(Versioned { format }) if format > FORMAT => Err(StoreError::Newer {
+                path: self.path.clone(),
+                format,
+            }),
+            _ => Ok(serde_json::from_str(&text).unwrap_or_default()),
+        }
+    }
+
+    fn failed(&self, error: io::Error) -> StoreError {
+        StoreError::io(&self.path, error)
+    }
+}

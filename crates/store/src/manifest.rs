@@ -1,0 +1,140 @@
+//! Reads, checks and changes the manifest of an artifact.
+//!
+//! An artifact of a newer format is refused, never guessed at. What this version does
+//! not know in a manifest stays in it when it is pinned.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use spillgate_artifact::{Checks, Facts, Handle, Manifest};
+
+use crate::StoreError;
+use crate::disk::Disk;
+use crate::open::{open_regular, to_json, write_whole};
+
+/// Members that the manifest's sum leaves out: a pin changes the one, the other holds
+/// the sum.
+const NOT_SUMMED: [&str; 2] = ["pinned", "checks"];
+
+/// The manifest of a new artifact, with sums of what its SHA-256 does not cover.
+pub(crate) fn of(handle: Handle, facts: Facts, view: Option<u32>, index: &[u8]) -> Manifest {
+    let mut manifest = Manifest::new(handle, facts);
+    let sum = serde_json::to_value(&manifest).map_or(0, |value| sum(&value));
+    manifest.checks = Some(Checks {
+        view,
+        index: crc32fast::hash(index),
+        manifest: sum,
+    });
+    manifest
+}
+
+/// The sum of a manifest as it lies in its file: also over what only other versions know.
+fn sum(manifest: &Value) -> u32 {
+    let mut summed = manifest.clone();
+    if let Some(members) = summed.as_object_mut() {
+        members.retain(|name, _| !NOT_SUMMED.contains(&name.as_str()));
+    }
+    crc32fast::hash(summed.to_string().as_bytes())
+}
+
+fn damaged(path: &Path, what: impl Into<String>) -> StoreError {
+    StoreError::Damaged {
+        path: path.to_owned(),
+        what: what.into(),
+    }
+}
+
+pub(crate) fn parse(handle: Handle, path: &Path, bytes: &[u8]) -> Result<Manifest, StoreError> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        format: u32,
+    }
+    let parsed = serde_json::from_slice::<Manifest>(bytes);
+    // A newer one may be built in another way altogether.
+    let format = match &parsed {
+        Ok(manifest) => Some(manifest.format),
+        Err(_) => serde_json::from_slice(bytes)
+            .ok()
+            .map(|versioned: Versioned| versioned.format),
+    };
+    if let Some(format) = format.filter(|&format| format > Manifest::FORMAT) {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            format,
+        });
+    }
+    let manifest = parsed.map_err(|error| damaged(path, error.to_string()))?;
+    if manifest.handle != handle {
+        return Err(damaged(path, format!("it speaks of {}", manifest.handle)));
+    }
+    Ok(manifest)
+}
+
+/// Whether the manifest is as it was written.
+pub(crate) fn check(manifest: &Manifest, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let Some(checks) = &manifest.checks else {
+        return Ok(());
+    };
+    let value = serde_json::from_slice(bytes).unwrap_or(Value::Null);
+    match sum(&value) == checks.manifest {
+        true => Ok(()),
+        false => Err(damaged(path, "it is not what was written (CRC-32)")),
+    }
+}
+
+/// Whether the line index is as it was written.
+pub(crate) fn check_index(
+    manifest: &Manifest,
+    path: &Path,
+    index: &[u8],
+) -> Result<(), StoreError> {
+    match &manifest.checks {
+        Some(checks) if checks.index != crc32fast::hash(index) => {
+            let what = "the line index is not what was written (CRC-32)";
+            Err(damaged(path, what))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the manifest `bytes` again with another pin. On a full disk the mark is changed
+/// in place: as many bytes in a block that is there need no room.
+pub(crate) fn pin(path: &Path, bytes: &[u8], pinned: bool, disk: &Disk) -> Result<(), StoreError> {
+    let mut manifest: Value =
+        serde_json::from_slice(bytes).map_err(|error| damaged(path, error.to_string()))?;
+    manifest["pinned"] = pinned.into();
+    match write_whole(path, &to_json(&manifest), Some(disk)) {
+        Err(full @ StoreError::Full { .. }) => match mark(bytes, pinned) {
+            Some((at, mark)) => overwrite(path, at, mark),
+            None => Err(full),
+        },
+        written => written,
+    }
+}
+
+/// Where the mark of the pin lies, and bytes of the same number that change it. JSON
+/// takes a space or a line break after it, or none.
+fn mark(manifest: &[u8], pinned: bool) -> Option<(usize, &'static [u8])> {
+    let changes: [(&[u8], &[u8]); 2] = match pinned {
+        true => [(b"false,", b"true ,"), (b"false", b"true ")],
+        false => [(b"true ,", b"false,"), (b"true,\n", b"false,")],
+    };
+    let name = b"\"pinned\": ";
+    let at = manifest.windows(name.len()).position(|part| part == name)? + name.len();
+    let (_, mark) = changes
+        .into_iter()
+        .find(|(is, _)| manifest[at..].starts_with(is))?;
+    Some((at, mark))
+}
+
+fn overwrite(path: &Path, at: usize, mark: &[u8]) -> Result<(), StoreError> {
+    open_regular(path, OpenOptions::new().write(true))
+        .and_then(|file| {
+            file.write_all_at(mark, at as u64)?;
+            file.sync_data()
+        })
+        .map_err(|error| StoreError::io(path, error))
+}

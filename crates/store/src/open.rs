@@ -1,0 +1,101 @@
+//! Opens, makes and replaces the files of a store. No link is followed, and what is no
+//! regular file is never opened: a FIFO would hang its reader.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use spillgate_artifact::FileId;
+
+use crate::StoreError;
+use crate::disk::Disk;
+
+/// Opens a regular file by `options`. A link, a FIFO, a device or a directory is refused
+/// with `InvalidInput`, and not waited for.
+pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let refused = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
+    // Without NONBLOCK the opening of a FIFO waits for its other end.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => refused("it is a symbolic link"),
+        // A FIFO that nobody reads, a socket.
+        Some(Errno::NXIO) => refused("it is no regular file"),
+        _ => error,
+    })?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(refused("it is no regular file")),
+    }
+}
+
+pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
+    open_regular(path, OpenOptions::new().read(true))
+}
+
+pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    open_regular(path, &mut options).map_err(|error| StoreError::io(path, error))
+}
+
+pub(crate) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_existing(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Replaces a file by another in one step; brings it to the disk where one is given.
+pub(crate) fn write_whole(
+    path: &Path,
+    bytes: &[u8],
+    disk: Option<&Disk>,
+) -> Result<(), StoreError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = path.with_file_name(format!(".draft-{name}-{}", FileId::random()));
+    let mut file = create_new(&draft)?;
+    let written = file
+        .write_all(bytes)
+        .map_err(|error| StoreError::io(path, error));
+    let written = written.and_then(|()| match disk {
+        Some(disk) => disk.sync(&draft, &file),
+        None => Ok(()),
+    });
+    let renamed = written
+        .and_then(|()| fs::rename(&draft, path).map_err(|error| StoreError::io(path, error)));
+    renamed.inspect_err(|_| drop(fs::remove_file(&draft)))
+}
+
+/// Everything in a directory; nothing when it is not there.
+pub(crate) fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.and_then(Iterator::collect),
+    };
+    entries.map_err(|error| StoreError::io(directory, error))
+}
+
+pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    let mut json = serde_json::to_vec_pretty(value).expect("invariant: plain data is JSON");
+    json.push(b'\n');
+    json
+}
+
+pub(crate) fn make_directory(path: &Path) -> Result<(), StoreError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder
+        .create(path)
+        .map_err(|error| StoreError::io(path, error))
+}
+
+/// The directory of a session in a base that is there.
+pub(crate) fn make_session(path: &Path) -> Result<(), StoreError> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(|error| StoreError::io(path, error)),
+    }
+}

@@ -1,0 +1,288 @@
+//! Keeps a store within its quota, and some of the disk free, while things are stored.
+//!
+//! Every artifact is entered in the [`Books`] before it gets its name. A process that
+//! serves many evicts from a thread of its own as soon as the store is nearly full, down
+//! to a sixteenth below the quota, so that what is stored need not wait; what would go
+//! over the quota waits until there is room or nothing is left that may go.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use spillgate_artifact::{Clock, Handle, Timestamp};
+
+use crate::books::{Books, Entry};
+use crate::files::{FileStore, Lifetime};
+use crate::{Retention, StoreError, Swept, sweep};
+
+/// How much a store of files may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Space {
+    /// Bytes of all artifacts. `None` is no limit.
+    pub quota: Option<u64>,
+    /// Bytes of the disk that are left free, but at most a twentieth of the disk.
+    pub reserve: u64,
+    /// Whether a thread of this process evicts as soon as the store is nearly full.
+    /// Otherwise somebody else does, after each artifact.
+    pub evicts: bool,
+}
+
+/// A part of the quota that eviction leaves free, so that it need not begin again with
+/// the next artifact.
+const SLACK: u64 = 16;
+
+/// Eviction begins when less than this part of the quota is free.
+const NEARLY: u64 = 32;
+
+/// What would go over the quota waits at most so long for room. Eviction removes some
+/// thousand artifacts a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Between two looks at whether there is room.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The room of a store.
+#[derive(Debug)]
+pub(crate) struct Room {
+    base: PathBuf,
+    clock: Arc<dyn Clock>,
+    space: Space,
+    books: Books,
+    /// Bytes that were entered here and are not in their place yet.
+    pending: AtomicU64,
+    passes: Mutex<Passes>,
+    ended: Condvar,
+    /// Held by who makes room on the disk.
+    freeing: Mutex<()>,
+}
+
+/// Passes of eviction in this process, one after the other.
+#[derive(Debug, Default)]
+struct Passes {
+    is_running: bool,
+    begun: u64,
+    ended: u64,
+}
+
+impl Room {
+    pub(crate) fn new(base: PathBuf, clock: Arc<dyn Clock>, space: Space) -> Self {
+        Self {
+            books: Books::of(&base),
+            base,
+            clock,
+            space,
+            pending: AtomicU64::new(0),
+            passes: Mutex::default(),
+            ended: Condvar::new(),
+            freeing: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// Enters an artifact of so many bytes, once there is room for it.
+    pub(crate) fn admit(self: &Arc<Self>, bytes: u64) -> Result<Admitted, StoreError> {
+        self.pending.fetch_add(bytes, Ordering::Relaxed);
+        let mut admitted = Admitted {
+            room: Arc::clone(self),
+            bytes,
+            is_entered: false,
+            is_kept: false,
+        };
+        let total = match self.enter(bytes) {
+            Ok(total) => total,
+            Err(error @ StoreError::Newer { .. }) => return Err(error),
+            // A store is not lost for its books.
+            Err(error) => {
+                tracing::debug!(%error, "the bytes of an artifact could not be entered");
+                return Ok(admitted);
+            }
+        };
+        admitted.is_entered = true;
+        if let Some(quota) = self.space.quota.filter(|_| self.space.evicts)
+            // Room for what never fits is not made by letting everything else go.
+            && bytes <= quota
+            && total > quota - quota / NEARLY
+        {
+            self.relieve(quota);
+        }
+        Ok(admitted)
+    }
+
+    fn enter(self: &Arc<Self>, bytes: u64) -> Result<u64, StoreError> {
+        let add = |entry: &mut Entry| {
+            entry.bytes = entry.bytes.map(|total| total.saturating_add(bytes));
+        };
+        match self.books.change(add)?.bytes {
+            Some(total) => Ok(total),
+            None => self.count(),
+        }
+    }
+
+    /// What is gone is not counted any more.
+    pub(crate) fn leave(&self, bytes: u64) {
+        let left = self.books.change(|entry| {
+            entry.bytes = entry.bytes.map(|total| total.saturating_sub(bytes));
+        });
+        drop(left);
+    }
+
+    /// Counts what is there, and what this process is about to place. Where something
+    /// comes meanwhile it may be counted twice, until the next count; never left out.
+    pub(crate) fn count(self: &Arc<Self>) -> Result<u64, StoreError> {
+        let before = self.books.read()?;
+        let pending = self.pending.load(Ordering::Relaxed);
+        let counted = self.store().usage()? + pending;
+        let after = self.books.change(|entry| {
+            if entry.counts != before.counts {
+                return;
+            }
+            let came = match (before.bytes, entry.bytes) {
+                (Some(before), Some(now)) => now.cast_signed() - before.cast_signed(),
+                _ => 0,
+            };
+            entry.bytes = Some(counted.saturating_add_signed(came));
+            entry.counts += 1;
+        })?;
+        Ok(after.bytes.unwrap_or(counted))
+    }
+
+    /// Lets a thread evict; waits for it where the quota is used up.
+    fn relieve(self: &Arc<Self>, quota: u64) {
+        let until = Instant::now() + PATIENCE;
+        let mut passes = self.passes();
+        // A pass that is under way may not have seen everything.
+        let enough = passes.begun + 1;
+        if !passes.is_running {
+            self.begin(&mut passes);
+        }
+        let is_over = || {
+            let total = self.books.read().ok().and_then(|entry| entry.bytes);
+            total.is_some_and(|total| total > quota)
+        };
+        while is_over() && passes.ended < enough && Instant::now() < until {
+            if !passes.is_running {
+                self.begin(&mut passes);
+            }
+            let waited = self.ended.wait_timeout(passes, LOOK);
+            passes = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn begin(self: &Arc<Self>, passes: &mut Passes) {
+        let room = Arc::clone(self);
+        let pass = move || {
+            if let Err(error) = room.evict(None, None, room.clock.now()) {
+                tracing::warn!(%error, "the store could not be brought within its quota");
+            }
+            let mut passes = room.passes();
+            passes.is_running = false;
+            passes.ended += 1;
+            room.ended.notify_all();
+        };
+        passes.is_running = Builder::new().name("evict".to_owned()).spawn(pass).is_ok();
+        passes.begun += u64::from(passes.is_running);
+    }
+
+    /// Brings the store a sixteenth below its quota, and below what is on its way here.
+    pub(crate) fn evict(
+        self: &Arc<Self>,
+        spared: Option<Handle>,
+        most: Option<usize>,
+        now: Timestamp,
+    ) -> Result<Vec<Swept>, StoreError> {
+        self.count()?;
+        // Of what is on its way as much as ever fits.
+        let most_pending = self.space.quota.map_or(0, |quota| quota / 2);
+        let pending = self.pending.load(Ordering::Relaxed).min(most_pending);
+        let slack = self.space.quota.map_or(0, |quota| quota / SLACK);
+        let retention = Retention {
+            max_bytes: self.space.quota,
+            headroom: slack + pending,
+            most,
+            ..Retention::default()
+        };
+        sweep(&self.store(), retention, spared, now)
+    }
+
+    /// Whether the artifacts take more than the quota.
+    pub(crate) fn is_over(&self) -> bool {
+        let total = self.books.read().ok().and_then(|entry| entry.bytes);
+        matches!((total, self.space.quota), (Some(total), Some(quota)) if total > quota)
+    }
+
+    /// Fails where the disk has no more room than is to be left free, and nothing that
+    /// may go is left.
+    pub(crate) fn keep_reserve(self: &Arc<Self>) -> Result<(), StoreError> {
+        let Some(missing) = self.missing() else {
+            return Ok(());
+        };
+        let freeing = self.freeing.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody else may have made room meanwhile.
+        if self.missing().is_some() {
+            let bytes = self.store().usage()?;
+            let retention = Retention {
+                max_bytes: Some(bytes),
+                headroom: missing.1.saturating_mul(2),
+                ..Retention::default()
+            };
+            sweep(&self.store(), retention, None, self.clock.now())?;
+        }
+        drop(freeing);
+        match self.missing() {
+            None => Ok(()),
+            Some((free, missing)) => Err(StoreError::Reserve {
+                path: self.base.clone(),
+                free,
+                reserve: free + missing,
+            }),
+        }
+    }
+
+    /// Bytes that are free, and those that are missing to the reserve, if any.
+    fn missing(&self) -> Option<(u64, u64)> {
+        let disk = rustix::fs::statvfs(&self.base).ok()?;
+        let reserve = self.space.reserve.min(disk.f_blocks * disk.f_frsize / 20);
+        let free = disk.f_bavail * disk.f_frsize;
+        (free < reserve).then(|| (free, reserve - free))
+    }
+
+    fn passes(&self) -> MutexGuard<'_, Passes> {
+        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same store, to remove from.
+    fn store(self: &Arc<Self>) -> FileStore {
+        let clock = Arc::clone(&self.clock);
+        FileStore::new(&self.base, Lifetime::Durable, clock).in_room(Arc::clone(self))
+    }
+}
+
+/// An artifact that was entered. It is taken out again unless it is kept.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    room: Arc<Room>,
+    bytes: u64,
+    is_entered: bool,
+    is_kept: bool,
+}
+
+impl Admitted {
+    /// It has its name now.
+    pub(crate) fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.room.pending.fetch_sub(self.bytes, Ordering::Relaxed);
+        if self.is_entered && !self.is_kept {
+            self.room.leave(self.bytes);
+        }
+    }
+}
