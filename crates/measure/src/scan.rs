@@ -52,7 +52,7 @@ impl Scan {
         for block in bytes.chunks(BLOCK) {
             self.facts.bytes += block.len() as u64;
             self.facts.newlines += bytecount::count(block, b'\n') as u64;
-            self.facts.controls = self.facts.controls || has_controls(block);
+            self.facts.controls = self.facts.controls || self.has_controls(block);
             self.characters(block);
         }
     }
@@ -65,6 +65,12 @@ impl Scan {
             self.facts.invalid += 1;
         }
         self.facts
+    }
+
+    /// Whether a control character ends in `block`.
+    fn has_controls(&self, block: &[u8]) -> bool {
+        let across = self.pending.last().zip(block.first());
+        has_controls(block) || across.is_some_and(|(&one, &other)| is_c1(one, other))
     }
 
     fn characters(&mut self, block: &[u8]) {
@@ -121,10 +127,17 @@ impl Scan {
 
 /// Without an early end, so that the compiler can look at many bytes at once.
 fn has_controls(block: &[u8]) -> bool {
-    let is_control = |&byte: &u8| byte < b' ' && byte != b'\n' && byte != b'\t';
-    block
+    let is_control = |&byte: &u8| byte < b' ' && byte != b'\n' && byte != b'\t' || byte == b'\x7f';
+    let is_found = block
         .iter()
-        .fold(false, |found, byte| found | is_control(byte))
+        .fold(false, |found, byte| found | is_control(byte));
+    let pairs = block.iter().zip(block.get(1..).unwrap_or_default());
+    pairs.fold(is_found, |found, (&one, &other)| found | is_c1(one, other))
+}
+
+/// Whether two bytes are U+0080 to U+009F, which terminals obey as they do escapes.
+fn is_c1(one: u8, other: u8) -> bool {
+    one == 0xc2 && other & 0xe0 == 0x80
 }
 
 #[cfg(test)]
@@ -150,9 +163,9 @@ mod tests {
                 .utf8_chunks()
                 .filter(|chunk| !chunk.invalid().is_empty())
                 .count() as u64,
-            controls: bytes
-                .iter()
-                .any(|b| b.is_ascii_control() && !b"\n\t\x7f".contains(b)),
+            controls: String::from_utf8_lossy(bytes)
+                .chars()
+                .any(|c| c.is_control() && !"\n\t".contains(c)),
         }
     }
 
@@ -168,7 +181,7 @@ mod tests {
         fn any_bytes_in_any_steps(
             parts in proptest::collection::vec(prop_oneof![
                 proptest::collection::vec(any::<u8>(), 0..6),
-                "[a\n\r漢é🚀\u{1b}]{0,4}".prop_map(String::into_bytes),
+                "[a\n\r漢é🚀\u{1b}\u{7f}\u{85}\u{9b}\u{a0}]{0,4}".prop_map(String::into_bytes),
             ], 0..40),
             step in 1usize..9,
         ) {
