@@ -24,8 +24,10 @@ pub(crate) fn run(request: &Request, data: &[u8], sink: &mut Sink<'_>) -> Result
     let program = Program::compile(request)?;
     let data = data.strip_prefix(BYTE_ORDER_MARK).unwrap_or(data);
     let is_json = matches!(request.format, Format::Json | Format::Ndjson);
+    // What follows paths takes all bytes for UTF-8; those of a damaged file may be anything.
+    let text = String::from_utf8_lossy(data);
     let data = match is_json {
-        true => without_lone_surrogates(data),
+        true => without_lone_surrogates(text.as_bytes()),
         false => data.into(),
     };
     let is_one = request.format == Format::Json;

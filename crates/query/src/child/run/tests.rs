@@ -335,6 +335,29 @@ fn lines_rows_and_text() {
 }
 
 #[test]
+fn bytes_that_are_no_text_are_no_reason_to_break_down() {
+    for (filter, data, want) in [
+        (".", &b"\"\x9c\""[..], "\u{fffd}"),
+        (".a", b"{\"\xff\":1,\"a\":\"\xe2\x82\"}", "\u{fffd}"),
+        ("length", b"\"\xff\"", "1"),
+    ] {
+        let asked = Request {
+            raw: true,
+            ..request(filter, Format::Json)
+        };
+        let mut out = Vec::new();
+        run(&asked, data, &mut Sink::new(&asked, &mut out))
+            .ok()
+            .unwrap();
+        let said = String::from_utf8(out).unwrap();
+        assert!(
+            said.contains(&format!("\"text\":\"{want}\"")),
+            "{filter}: {said}"
+        );
+    }
+}
+
+#[test]
 fn deep_documents_are_refused_before_they_are_parsed() {
     let deep = format!("{}1{}", "[".repeat(65), "]".repeat(65));
     assert_eq!(give("length", &deep), "TooDeep { at: 64 }");
