@@ -134,9 +134,9 @@ pub fn one_line(frame: Bytes) -> Bytes {
             byte
         }
     };
-    let mut line: Vec<u8> = match memchr(b'\n', text) {
-        Some(_) => text.iter().map(flat).collect(),
-        None => frame.strip_suffix(b"\n").unwrap_or(&frame).to_vec(),
+    let mut line: Vec<u8> = match memchr(b'\n', &frame) {
+        Some(at) if at < text.len() => text.iter().map(flat).collect(),
+        end => frame[..end.unwrap_or(frame.len())].to_vec(),
     };
     line.push(b'\n');
     line.into()
@@ -185,6 +185,8 @@ mod tests {
             ("{\"a\":1}", "{\"a\":1}\n"),
             ("{\"a\":1}\r\n", "{\"a\":1}\r\n"),
             ("{\r\n  \"a\": 1\n}\n", "{    \"a\": 1 }\n"),
+            ("{\"a\":1}\r\n\n\n", "{\"a\":1}\r\n"),
+            ("\n\n", "\n"),
             ("", "\n"),
         ] {
             assert_eq!(
