@@ -240,7 +240,10 @@ fn given<'a>(message: &'a Message, wanted: &HeaderName) -> Option<&'a str> {
 
 /// What cannot stand in a header is left out, for the server to miss.
 fn put(headers: &mut HeaderMap, name: &str, value: &str) {
-    if let (Ok(name), Ok(value)) = (
+    // The library would let other bytes pass, which servers and proxies read in ways of their own.
+    let is_plain = value.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
+    if let (true, Ok(name), Ok(value)) = (
+        is_plain,
         HeaderName::from_bytes(name.as_bytes()),
         HeaderValue::from_str(value),
     ) {
@@ -374,6 +377,15 @@ mod tests {
         mcp-param-x: 1
         mcp-protocol-version: 2026-07-28
         ");
+    }
+
+    #[test]
+    fn what_is_not_plain_is_left_out() {
+        let odd = message(
+            r#"{"id":1,"method":"漢","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"漢"}}}"#,
+            &[("traceparent", "é"), ("tracestate", "a=b")],
+        );
+        insta::assert_snapshot!(said(&odd, None, &ParamHeaders::default()), @"tracestate: a=b");
     }
 
     #[test]
