@@ -15,6 +15,8 @@ mod protocol;
 mod source;
 
 pub use child::child_main;
+#[doc(hidden)]
+pub use child::unconfined;
 pub use engine::{Child, Engine, QueryLimits};
 pub use error::QueryError;
 pub use page::{MissingPath, Query, QueryNext, QueryPage, query};

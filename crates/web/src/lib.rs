@@ -24,3 +24,4 @@ pub use error::{FetchError, SearchError};
 pub use fetcher::{FetchSettings, Fetcher};
 pub use opened::Opened;
 pub use provider::{Found, Key, Provider, Service};
+pub use robots::is_allowed as robots_allow;

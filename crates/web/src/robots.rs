@@ -88,7 +88,8 @@ pub(crate) async fn allows(text: Text, page: &Url) -> Result<bool, &'static str>
     checked.await.unwrap_or(Err("it cannot be read"))
 }
 
-fn is_allowed(text: &[u8], page: &Url) -> Result<bool, &'static str> {
+/// Whether the rules in `text` (a `robots.txt`) allow `page`; why they say nothing, otherwise.
+pub fn is_allowed(text: &[u8], page: &Url) -> Result<bool, &'static str> {
     if text.iter().filter(|&&byte| byte == b'$').count() > MOST_ENDS {
         return Err("it has more rules than are read");
     }

@@ -29,7 +29,10 @@ mod ways;
 pub use authority::{Authority, Refused};
 pub use child::{ChildLink, ServerCommand, ServerLog};
 pub use frame::{Envelope, Key, messages, object, object_in, span_in};
-pub use http::{HttpLink, HttpOptions, ParamHeaders, SseLink, http_client};
+pub use http::{
+    EventDecoder, EventPiece, EventTags, HttpLink, HttpOptions, ParamHeaders, SseLink, http_client,
+    request_headers,
+};
 pub use intake::{DEFAULT_SPOOL_BYTES, Intake, Taking};
 pub use link::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
 pub use parcel::{Frame, Item, Parcel, Refusal, Sink};

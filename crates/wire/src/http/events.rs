@@ -11,7 +11,7 @@ const MOST_GATHERED: usize = 4096;
 
 /// What comes next in a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub enum Piece<'a> {
     /// More of the data of the event.
     Data(&'a [u8]),
     /// The event is complete.
@@ -20,13 +20,13 @@ pub(crate) enum Piece<'a> {
 
 /// What an event says beside its data.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tags {
+pub struct Tags {
     /// Its type; `message` where none is said.
-    pub(crate) kind: Option<String>,
+    pub kind: Option<String>,
     /// Its id.
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
     /// How long to wait before a broken stream is opened again.
-    pub(crate) retry: Option<Duration>,
+    pub retry: Option<Duration>,
 }
 
 impl Tags {
@@ -57,7 +57,7 @@ enum Place {
 
 /// Takes a stream apart.
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     place: Place,
     field: Field,
     /// A name or a value that is being gathered.
@@ -70,8 +70,8 @@ pub(crate) struct Decoder {
     tags: Tags,
 }
 
-impl Decoder {
-    pub(crate) fn new() -> Self {
+impl Default for Decoder {
+    fn default() -> Self {
         Self {
             place: Place::Name,
             field: Field::Other,
@@ -82,10 +82,12 @@ impl Decoder {
             tags: Tags::default(),
         }
     }
+}
 
+impl Decoder {
     /// The next piece in `bytes`, which are used up as far as it goes; `None`
     /// where more bytes are needed.
-    pub(crate) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Piece<'a>> {
+    pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Piece<'a>> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_return) && first == b'\n' {
                 *bytes = &bytes[1..];
@@ -198,7 +200,7 @@ mod tests {
     /// The events of a stream that comes in chunks of `size` bytes: type, id,
     /// milliseconds and data.
     fn decode(stream: &[u8], size: usize) -> Vec<String> {
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::default();
         let (mut events, mut data) = (Vec::new(), Vec::new());
         for mut chunk in stream.chunks(size) {
             while let Some(piece) = decoder.next(&mut chunk) {

@@ -65,7 +65,7 @@ struct Tool {
 
 impl ParamHeaders {
     /// Learns from an answer to `tools/list`.
-    pub(crate) fn learn(&self, answer: &[u8]) {
+    pub fn learn(&self, answer: &[u8]) {
         for result in messages(answer).iter().filter_map(|all| all.result) {
             let listed: Option<Tools<'_>> = object(result);
             for tool in listed.map(|listed| listed.tools).unwrap_or_default() {
@@ -153,7 +153,7 @@ struct Meta<'a> {
 
 /// The headers of `message`, where `negotiated` is the version that holds unless
 /// the message says another.
-pub(crate) fn of(message: &Message, negotiated: Option<&str>, known: &ParamHeaders) -> HeaderMap {
+pub fn of(message: &Message, negotiated: Option<&str>, known: &ParamHeaders) -> HeaderMap {
     let envelopes = messages(&message.frame);
     let only = match envelopes.as_slice() {
         [only] => Some(only),

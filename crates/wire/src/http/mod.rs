@@ -32,7 +32,8 @@ use crate::{HttpServer, Intake, Item, Key, Link, LinkError, Message, Parcel, Ref
 
 pub(crate) use self::call::place;
 pub use self::client::http_client;
-pub use self::headers::ParamHeaders;
+pub use self::events::{Decoder as EventDecoder, Piece as EventPiece, Tags as EventTags};
+pub use self::headers::{ParamHeaders, of as request_headers};
 pub use self::sse::SseLink;
 
 /// The server is told that a session is over; it need not take its time.

@@ -31,7 +31,7 @@ impl Events {
         Self {
             response,
             chunk: Bytes::new(),
-            decoder: Decoder::new(),
+            decoder: Decoder::default(),
             intake,
             taking: None,
         }

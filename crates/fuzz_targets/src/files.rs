@@ -1,0 +1,158 @@
+//! Targets for files that users and clients write: settings, agents, clients' configurations.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use spillgate_agentfile::{ConfigFile, PromptFile, Settings, resolve};
+use spillgate_clients::{
+    Client, Gateway, Place, Records, Surroundings, inspect, json_values, places, unwrap, wrap,
+};
+use spillgate_llm::{ModelConfig, ProviderConfig};
+use spillgate_offload::{Policy, Rule};
+use tempfile::TempDir;
+
+use crate::first_line;
+
+/// Variables that a configuration may name.
+fn variable(name: &str) -> Option<String> {
+    (name.len() < 4).then(|| "value".to_owned())
+}
+
+/// `.ai-agent.json`: what is wrong is told with its place, and what is right gives an agent or says
+/// what is missing.
+pub fn agent_config(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match ConfigFile::parse(&text, Path::new("/a/.ai-agent.json"), &variable) {
+        Err(problems) => assert!(!problems.to_string().is_empty()),
+        Ok(file) => {
+            let prompt = "---\nmodels: a/b\ntools: [fs]\n---\nDo it.\n";
+            let prompt = PromptFile::parse(prompt, Path::new("/a/b.ai")).unwrap();
+            settled(&prompt, &[file]);
+        }
+    }
+}
+
+/// Prompt files: frontmatter in YAML, then the prompt.
+pub fn prompt_file(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match PromptFile::parse(&text, Path::new("/a/b.ai")) {
+        Err(problems) => assert!(!problems.to_string().is_empty()),
+        Ok(prompt) => settled(&prompt, &[]),
+    }
+}
+
+fn settled(prompt: &PromptFile, files: &[ConfigFile]) {
+    match resolve(&Settings::default(), prompt, files) {
+        Err(problems) => assert!(!problems.to_string().is_empty()),
+        Ok(agent) => drop(agent.settings().len()),
+    }
+}
+
+/// Settings in TOML: the tables of `spillgate.toml` that the libraries read.
+pub fn settings(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(rule) = toml_edit::de::from_str::<Rule>(&text) {
+        let _ = rule.clone().resolve();
+        let _ = Policy::new(rule, [], []);
+    }
+    if let Ok(settings) = toml_edit::de::from_str::<spillgate_extract::Settings>(&text) {
+        let _ = settings.within(1000);
+    }
+    let _ = toml_edit::de::from_str::<ProviderConfig>(&text).map(|one| format!("{one:?}"));
+    let _ = toml_edit::de::from_str::<ModelConfig>(&text).map(|one| format!("{one:?}"));
+}
+
+/// Configurations of clients: a client's name on the first line, then its file. Servers go behind the
+/// gateway once, and come out of it byte for byte.
+pub fn client_files(bytes: &[u8]) {
+    let (name, text) = first_line(bytes);
+    let name = String::from_utf8_lossy(name);
+    let _ = std::str::from_utf8(text).map(json_values);
+    let Ok(client) = name.trim().parse::<Client>() else {
+        return;
+    };
+    let house = House::new(client, text);
+    if house.inspected().is_err() || !house.wrap() {
+        return;
+    }
+    let wrapped = fs::read(&house.file).unwrap();
+    house.inspected().unwrap();
+    assert!(house.wrap(), "what was wrapped can be wrapped again");
+    assert_eq!(
+        fs::read(&house.file).unwrap(),
+        wrapped,
+        "wrapping again changes nothing"
+    );
+    house.unwrap();
+    let back = fs::read(&house.file).unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&back),
+        String::from_utf8_lossy(text)
+    );
+    assert_eq!(back, text, "what comes out is what went in");
+}
+
+/// A client's file below a home of its own.
+struct House {
+    client: Client,
+    home: TempDir,
+    file: PathBuf,
+}
+
+impl House {
+    fn new(client: Client, text: &[u8]) -> Self {
+        let home = TempDir::new().unwrap();
+        let file = all(client, home.path()).swap_remove(0).file;
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        Self { client, home, file }
+    }
+
+    fn places(&self) -> Vec<Place> {
+        all(self.client, self.home.path())
+    }
+
+    fn records(&self) -> Records {
+        Records::new(self.home.path().join("state"))
+    }
+
+    fn inspected(&self) -> Result<(), spillgate_clients::ClientsError> {
+        let report = inspect(self.client, &self.file, &self.places(), &self.records())?;
+        assert!(report.is_some());
+        Ok(())
+    }
+
+    /// Whether its servers could be put behind the gateway.
+    fn wrap(&self) -> bool {
+        let gateway = Gateway {
+            program: "/bin/spillgate".into(),
+            arguments: vec![],
+        };
+        let (places, records) = (self.places(), self.records());
+        let Ok(plan) = wrap(self.client, &self.file, &places, &[], &gateway, &records) else {
+            return false;
+        };
+        let plan = plan.unwrap();
+        let _ = plan.diff();
+        plan.carry_out(&records).unwrap();
+        true
+    }
+
+    fn unwrap(&self) {
+        let (places, records) = (self.places(), self.records());
+        let plan = unwrap(self.client, &self.file, &places, true, &[], &records);
+        plan.unwrap().unwrap().carry_out(&records).unwrap();
+    }
+}
+
+fn all(client: Client, home: &Path) -> Vec<Place> {
+    let around = Surroundings {
+        home: home.to_owned(),
+        config: home.join(".config"),
+        project: home.join("project"),
+        codex_home: None,
+        claude_config: None,
+        macos: false,
+    };
+    places(client, &around)
+}

@@ -1,0 +1,45 @@
+//! Results that targets have stored, in memory.
+
+use std::sync::Arc;
+
+use spillgate_artifact::{Handle, Origin, Reason, SystemClock};
+use spillgate_lookup::Artifact;
+use spillgate_measure::Tokenizer;
+use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_store::MemoryStore;
+
+/// An offloader that keeps in memory and shows oversized results by `profile`.
+pub(crate) fn offloader(profile: Profile) -> Offloader {
+    let rule = Rule {
+        max_tokens: Some(300),
+        profile: Some(profile),
+        ..Rule::default()
+    };
+    Offloader::new(
+        Arc::new(MemoryStore::default()),
+        Policy::new(rule, [], []).unwrap(),
+        Tokenizer::Heuristic.counter(),
+        Door::gateway(),
+        Arc::new(SystemClock),
+        Arc::new(NoLedger),
+    )
+}
+
+/// Stores `bytes` as a tool's output, however small.
+pub(crate) fn keep(offloader: &Offloader, bytes: &[u8]) -> Handle {
+    let mut reader = bytes;
+    let weighed = offloader
+        .weigh(Origin::tool("cat"), false, &mut reader)
+        .unwrap();
+    match weighed.keep(offloader, Reason::TokenBudget) {
+        Outcome::Offloaded(stored) => stored.receipt.handle(),
+        other => panic!("not stored: {other:?}"),
+    }
+}
+
+/// `bytes` as a stored artifact.
+pub(crate) fn artifact(bytes: &[u8]) -> Artifact {
+    let offloader = offloader(Profile::Handle);
+    let handle = keep(&offloader, bytes);
+    offloader.artifact(handle).unwrap()
+}

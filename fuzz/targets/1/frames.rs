@@ -1,0 +1,5 @@
+//! libFuzzer on `spillgate_fuzz_targets::frames`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| spillgate_fuzz_targets::frames(bytes));
