@@ -120,6 +120,9 @@ pub enum Abort {
     Cancelled,
     /// Its time is over.
     TimedOut,
+    /// The run that it is part of has used up what it may
+    /// ([`Session::conclude`](crate::Session::conclude) said why).
+    UsedUp,
 }
 
 /// What to do next. Each is answered by an event, but for those that say so.

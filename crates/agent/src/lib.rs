@@ -7,6 +7,7 @@
 //!
 //! Read `session/mod.rs` first, then `session/results.rs`: what becomes of a result.
 
+mod allowance;
 mod batch;
 mod cache;
 mod event;
@@ -23,6 +24,7 @@ mod sub_agent;
 mod texts;
 mod trace;
 
+pub use allowance::{Allowance, Metered, RunLimits, Share};
 pub use cache::{
     CacheEntry, CacheKey, CacheLimits, CacheRules, Caching, DEFAULT_ENTRY_BYTES,
     DEFAULT_TOTAL_BYTES, DirectoryCache, ToolCache,

@@ -44,6 +44,8 @@ pub enum Ending {
     Cancelled,
     /// It took too long.
     TimedOut,
+    /// A limit of the whole run was reached: of requests, tokens or cost.
+    UsedUp(String),
 }
 
 /// What came of a session.

@@ -1,5 +1,7 @@
 //! Does what a session wants done.
 
+use std::future::ready;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -9,6 +11,7 @@ use spillgate_llm::{ChatModel, OnDelta, Request};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use crate::allowance::Share;
 use crate::event::{Abort, CallId, Effect, Event, Planned, Settled, Status};
 use crate::orchestrator::Orchestrator;
 use crate::report::Finished;
@@ -55,12 +58,15 @@ impl OnDelta for Deltas<'_> {
 }
 
 /// When a session has to end.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Until {
     /// So long after its start.
     pub timeout: Option<Duration>,
     /// When this becomes true, or its sender goes.
     pub cancelled: Option<watch::Receiver<bool>>,
+    /// When this is used up: the first agent after one more turn, others before their
+    /// next request.
+    pub share: Option<Share>,
 }
 
 impl Until {
@@ -109,18 +115,36 @@ pub async fn run(
     // Dropped after what is under way.
     let _leaving = Leaving(journal, orchestrator);
     let deltas = Deltas(watcher);
+    let share = until.share.clone();
     let mut doing: FuturesUnordered<BoxFuture<'_, Event>> = FuturesUnordered::new();
     doing.push(Box::pin(async { Event::Ended(until.over().await) }));
     let mut event = Event::Start;
     loop {
         watcher.happened(&event);
+        if let Some(share) = share.as_ref().filter(|share| share.is_first)
+            && let Some(why) = share.allowance.used_up()
+        {
+            session.conclude(&why);
+        }
         for effect in session.step(event) {
             match effect {
                 Effect::Ask(request) => {
+                    let allowance = share.as_ref().map(|share| Arc::clone(&share.allowance));
+                    let taken = allowance
+                        .as_ref()
+                        .map(|all| all.take(session.is_concluded()));
+                    if let Some(Err(why)) = taken {
+                        session.conclude(&why);
+                        doing.push(Box::pin(ready(Event::Ended(Abort::UsedUp))));
+                        continue;
+                    }
                     watcher.asks(&request);
                     let (span, deltas) = (journal.asks(&request), &deltas);
                     doing.push(Box::pin(async move {
                         let reply = model.chat(&request, deltas).await;
+                        if let (Some(allowance), Ok(reply)) = (&allowance, &reply) {
+                            allowance.add(reply.usage);
+                        }
                         span.replied(&reply, None);
                         Event::Replied(reply)
                     }));

@@ -121,6 +121,7 @@ impl SubAgent {
             Ending::Failed(_) => "failed",
             Ending::Cancelled => "was cancelled",
             Ending::TimedOut => "took too long",
+            Ending::UsedUp(_) => "was stopped",
         };
         Given::error(format!(
             "The agent '{name}' {how}. {}",

@@ -15,6 +15,7 @@ use crate::guarded::GuardedTools;
 use crate::keys::{InputFormat, OutputFormat, Retrieval};
 use crate::sections::McpServer;
 use crate::source::{Set, Source};
+use crate::values::Cost;
 
 /// An agent: a prompt, and everything that holds for its runs, each setting with
 /// who decided it.
@@ -64,8 +65,11 @@ pub struct Agent {
     pub llm_timeout: Set<Option<Duration>>,
     /// How long a call of a tool may take.
     pub tool_timeout: Set<Duration>,
-    /// How long the whole run may take; none is any time.
+    /// How long it may take; none is [`DEFAULT_RUN_TIME`](crate::DEFAULT_RUN_TIME) for
+    /// the agent that is run, and as long as the run for those below it.
     pub timeout: Set<Option<Duration>>,
+    /// What the whole run may use, where this is the agent that is run.
+    pub run: RunRules,
     /// Results that are kept for the same call again.
     pub cache: CacheRules,
     /// Whether it has `agent__batch`.
@@ -75,6 +79,19 @@ pub struct Agent {
     /// Tries after a failed request to a model; none is as its provider has it.
     pub max_retries: Set<Option<u32>>,
     pub(crate) rows: Vec<Row>,
+}
+
+/// Limits of a whole run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRules {
+    /// Requests to models.
+    pub max_requests: Set<u64>,
+    /// Their tokens; none is no limit.
+    pub max_total_tokens: Set<Option<u64>>,
+    /// What they cost; none is no limit.
+    pub max_cost: Set<Option<Cost>>,
+    /// Agents below one another.
+    pub max_depth: Set<u32>,
 }
 
 /// Where tools come from.

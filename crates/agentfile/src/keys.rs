@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::values::{CacheFor, Count, CountOrNone, Models, Names, Time, Whole};
+use crate::values::{CacheFor, Cost, Count, CountOrNone, Models, Names, Time, Whole};
 
 /// Keys that are no defaults: each sub-agent would have them, too.
 pub(crate) const OF_ONE_AGENT: [&str; 3] = ["name", "description", "agents"];
@@ -63,8 +63,17 @@ pub struct Settings {
     pub llm_timeout: Option<Time>,
     /// How long a call of a tool may take; by default 5 minutes.
     pub tool_timeout: Option<Time>,
-    /// How long the whole run may take; by default any time.
+    /// How long it may take; by default 30 minutes, for a sub-agent as long as the run.
     pub timeout: Option<Time>,
+    /// Requests to models of the whole run, sub-agents and extractions included; by
+    /// default 200. Counts in the file of the agent that is run.
+    pub max_requests: Option<Count>,
+    /// Tokens of all of them; by default any number.
+    pub max_total_tokens: Option<Count>,
+    /// US dollars that they may cost; by default any amount.
+    pub max_cost: Option<Cost>,
+    /// Agents below one another, the first not counted; by default 3.
+    pub max_depth: Option<Whole<0, 100>>,
     /// How long results of tools are kept for the same call again; by default off.
     pub cache: Option<CacheFor>,
     /// Whether it has `agent__batch`, several calls in one; by default yes.

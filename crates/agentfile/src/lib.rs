@@ -33,7 +33,7 @@ mod values;
 mod wrong;
 mod yaml;
 
-pub use agent::{Agent, CacheRules, Row, SourceKind, ToolOutputs, ToolSource};
+pub use agent::{Agent, CacheRules, Row, RunRules, SourceKind, ToolOutputs, ToolSource};
 pub use config::ConfigFile;
 pub use entry::Entry;
 pub use expand::Lookup;
@@ -46,9 +46,10 @@ pub use node::MAX_FILE_BYTES;
 pub use problem::{FileError, Place, Problems};
 pub use prompt::PromptFile;
 pub use resolve::{
-    DEFAULT_BUFFER, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_TURNS, DEFAULT_TOOL_TIMEOUT, resolve,
+    DEFAULT_BUFFER, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_DEPTH, DEFAULT_MAX_REQUESTS,
+    DEFAULT_MAX_TURNS, DEFAULT_RUN_TIME, DEFAULT_TOOL_TIMEOUT, resolve,
 };
 pub use schema::{ai_agent_schema, prompt_file_schema};
 pub use sections::{Cache, McpKind, McpServer};
 pub use source::{Set, Source};
-pub use values::{Bytes, CacheFor, Count, CountOrNone, Models, Names, Time, Whole};
+pub use values::{Bytes, CacheFor, Cost, Count, CountOrNone, Models, Names, Time, Whole};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Subcommand, ValueEnum, ValueHint};
-use spillgate_agentfile::{Count, CountOrNone, OutputFormat, Time, Whole};
+use spillgate_agentfile::{Cost, Count, CountOrNone, OutputFormat, Time, Whole};
 use spillgate_llm::TargetError;
 
 use crate::args::Models;
@@ -18,7 +18,7 @@ Examples:
 A file that begins with `#!/usr/bin/env -S spillgate agent` and may be executed is a command of its own.
 
 Standard output is the report; everything else is on standard error. Exit codes: 0 a report; 1 none, or it could \
-not begin, or its trace could not be written (the report is printed then, too); 2 wrong usage; 124 the time was over; 129, 130 or 143 when a signal cancelled it.";
+not begin, or its trace could not be written (the report is printed then, too); 2 wrong usage; 3 a limit of the run was reached; 124 the time was over; 129, 130 or 143 when a signal cancelled it.";
 
 const LIMITS: &str = "Limits";
 const REPORT: &str = "The report";
@@ -127,9 +127,21 @@ pub(crate) struct AgentLimits {
     /// Bytes over which a result is stored; 0 is no limit
     #[arg(long, value_name = "N")]
     pub(crate) tool_response_max_bytes: Option<CountOrNone>,
-    /// How long it may take, with the start of its tools, such as 10m
+    /// How long the whole run may take, with the start of its tools, such as 10m [default: 30m]
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Time>,
+    /// Requests to models of the whole run, sub-agents and extractions included [default: 200]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_requests: Option<Count>,
+    /// Tokens of all of these requests and their replies
+    #[arg(long, value_name = "N")]
+    pub(crate) max_total_tokens: Option<Count>,
+    /// US dollars that they may cost
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost: Option<Cost>,
+    /// Agents below one another, the first not counted [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_depth: Option<Whole<0, 100>>,
 }
 
 /// What the report has to be.

@@ -14,11 +14,16 @@ impl Session {
         if self.is_final || self.turns >= self.settings.max_turns {
             // Said to a person, who has not read what the model was told.
             let said = why.map(|why| format!(", the last reply had no report (\"{why}\")"));
+            let said = said.unwrap_or_default();
+            if let Some(used_up) = &self.used_up {
+                let why = format!("{used_up}{said}");
+                return self.finish(Ending::UsedUp(why.clone()), &why);
+            }
             let end = match self.turns >= self.settings.max_turns {
                 true => "the turns were used up",
                 false => "the conversation was full",
             };
-            let why = format!("{end}{}", said.unwrap_or_default());
+            let why = format!("{end}{said}");
             return self.finish(Ending::Failed(why.clone()), &why);
         }
         self.turns += 1;
@@ -31,6 +36,7 @@ impl Session {
         let tokens = tokens.unwrap_or_default();
         self.is_final = self.turns >= self.settings.max_turns
             || self.guard.is_over()
+            || self.used_up.is_some()
             || !self.guard.holds(tokens);
         if self.is_final {
             let notice = self.last_notice(why);

@@ -70,6 +70,8 @@ pub struct Session {
     asked: u32,
     paging: u32,
     is_final: bool,
+    /// Why the run that it is part of may ask no more, if it may not.
+    used_up: Option<String>,
     is_done: bool,
     usage: Usage,
     /// The model's last words.
@@ -115,6 +117,7 @@ impl Session {
             asked: 0,
             paging: 0,
             is_final: false,
+            used_up: None,
             is_done: false,
             usage: Usage::default(),
             said: None,
@@ -139,7 +142,23 @@ impl Session {
             Event::Ended(Abort::TimedOut) => {
                 self.finish(Ending::TimedOut, "the session took too long")
             }
+            Event::Ended(Abort::UsedUp) => {
+                let why = self.used_up.clone().unwrap_or_default();
+                self.finish(Ending::UsedUp(why.clone()), &why)
+            }
         }
+    }
+
+    /// The run that it is part of may ask no more, for this reason: the next turn is the
+    /// final one.
+    pub fn conclude(&mut self, why: &str) {
+        self.used_up.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Whether [`Session::conclude`] was called.
+    #[must_use]
+    pub fn is_concluded(&self) -> bool {
+        self.used_up.is_some()
     }
 
     /// What was said so far.

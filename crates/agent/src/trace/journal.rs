@@ -205,6 +205,7 @@ impl Journal {
             Ending::Failed(why) => Some(why.clone()),
             Ending::Cancelled => Some("it was cancelled".to_owned()),
             Ending::TimedOut => Some("it took too long".to_owned()),
+            Ending::UsedUp(why) => Some(why.clone()),
         };
         let mut state = self.state();
         let is_cut_off = matches!(finished.ending, Ending::Cancelled | Ending::TimedOut);

@@ -9,7 +9,8 @@ use futures_util::future::BoxFuture;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_agent::{
-    BadInput, FINAL_REPORT, Finished, Host, Launch, NotLaunched, Part, Scope, SubAgent, Until,
+    Allowance, BadInput, Ending, FINAL_REPORT, Finished, Host, Launch, NotLaunched, Part,
+    RunLimits, Scope, Share, SubAgent, Until,
 };
 use spillgate_llm::{Reply, Scripted};
 
@@ -169,7 +170,7 @@ async fn an_agent_that_takes_too_long_is_told_of_and_its_caller_goes_on() {
     let slow = Row {
         until: Until {
             timeout: Some(Duration::from_secs(60)),
-            cancelled: None,
+            ..Until::default()
         },
         ..Row::new(vec![calls(&[("hang", json!({}))])])
     };
@@ -219,6 +220,97 @@ async fn an_agent_that_is_cut_off_with_its_caller_is_in_the_trace_up_to_there() 
               Llm model, 4 messages, gave 9 bytes
               Tool hang, of test, unfinished
     "#);
+}
+
+/// Runs an agent that only calls agents, three at once, for each call.
+#[derive(Debug, Clone)]
+struct Swarm {
+    allowance: Arc<Allowance>,
+    /// What each of them says: it never reports, or does when it is asked to.
+    reports: bool,
+}
+
+impl Swarm {
+    fn new(limits: RunLimits, reports: bool) -> Self {
+        Self {
+            allowance: Allowance::new(limits),
+            reports,
+        }
+    }
+
+    fn row(&self, is_first: bool) -> Row {
+        let sub = SubAgent::new("again", "", None, Arc::new(self.clone())).unwrap();
+        Row {
+            hosts: vec![Arc::new(sub) as Arc<dyn Host>],
+            until: Until {
+                share: Some(Share {
+                    allowance: Arc::clone(&self.allowance),
+                    is_first,
+                }),
+                ..Until::default()
+            },
+            window: 100_000,
+            max_turns: 100,
+            ..Row::new(Vec::new())
+        }
+    }
+
+    fn model(&self) -> Scripted {
+        let reports = self.reports;
+        Scripted::new(move |seen| {
+            let is_final = seen.request.tools.len() == 1;
+            let again = || ("again", json!({"prompt": "Do it."}));
+            Ok(match is_final && reports {
+                true => done(),
+                false => calls(&[again(), again(), again()]),
+            })
+        })
+    }
+
+    /// What the first of them comes to, and the requests of all.
+    async fn ended(&self) -> (Finished, u64) {
+        let (row, model) = (self.row(true), self.model());
+        let stage = row.stage(&model, None);
+        let journal = stage.journal.clone();
+        let (finished, _) = stage.run(&model, row.until.clone()).await;
+        (finished, journal.accounting().total.calls)
+    }
+}
+
+impl Launch for Swarm {
+    fn launch<'a>(
+        &'a self,
+        _: String,
+        scope: &'a Scope,
+    ) -> BoxFuture<'a, Result<Finished, NotLaunched>> {
+        async move {
+            let (row, model) = (self.row(false), self.model());
+            let stage = row.stage(&model, Some(scope));
+            Ok(stage.run(&model, row.until.clone()).await.0)
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn agents_that_only_call_agents_end_at_the_limit_of_the_run() {
+    let limits = |requests| RunLimits {
+        requests: Some(requests),
+        ..RunLimits::default()
+    };
+    for requests in [1, 2, 40] {
+        let (finished, asked) = Swarm::new(limits(requests), false).ended().await;
+        assert_eq!(asked, requests);
+        let Ending::UsedUp(why) = &finished.ending else {
+            panic!("{:?}", finished.ending);
+        };
+        let reached = format!("the run's limit of {requests} model requests was reached");
+        assert!(why.starts_with(&reached), "{why}");
+        assert!(finished.report.content.contains(&reached));
+        // The first agent has the last request, for its report.
+        let (finished, asked) = Swarm::new(limits(requests), true).ended().await;
+        assert_eq!((finished.ending, asked), (Ending::Success, requests));
+    }
 }
 
 /// An agent that calls itself.

@@ -111,8 +111,8 @@ pub(crate) fn hanging() -> Row {
     Row {
         hosts: vec![Arc::new(tools) as Arc<dyn Host>],
         until: Until {
-            timeout: None,
             cancelled: Some(cancelled),
+            ..Until::default()
         },
         ..Row::new(vec![
             calls(&[give(20)]),
@@ -147,7 +147,7 @@ async fn a_session_that_takes_too_long_ends() {
     let row = Row {
         until: Until {
             timeout: Some(Duration::from_secs(60)),
-            cancelled: None,
+            ..Until::default()
         },
         ..Row::new(vec![calls(&[("hang", json!({}))]), done()])
     };
@@ -222,8 +222,8 @@ async fn what_is_held_when_it_ends_leaves_no_draft() {
         window: 500_000,
         store: Arc::new(store),
         until: Until {
-            timeout: None,
             cancelled: Some(cancelled),
+            ..Until::default()
         },
         watcher: Arc::new(OnceReturned(cancels)),
         ..Row::new(vec![calls(&[(BATCH, batch)])])

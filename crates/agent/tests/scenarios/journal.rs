@@ -211,8 +211,8 @@ async fn an_extraction_that_is_cut_off_is_in_the_trace_up_to_there() {
     };
     let mut row = extracting(Arc::new(stuck));
     row.until = Until {
-        timeout: None,
         cancelled: Some(cancelled),
+        ..Until::default()
     };
     let (_, trace) = row.played().await;
     assert_snapshot!(tree(&trace.root), @"

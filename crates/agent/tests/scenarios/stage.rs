@@ -65,10 +65,7 @@ impl Row {
             caching: None,
             limit: None,
             extracts: None,
-            until: Until {
-                timeout: None,
-                cancelled: None,
-            },
+            until: Until::default(),
             before: Vec::new(),
             watcher: Arc::new(NoWatcher),
             says,

@@ -139,7 +139,7 @@ fn what_is_wrong_with_a_key_is_told() {
     agent.ai:2:1: maxTurns: must be a whole number from 1 to 1000, is a list
     agent.ai:2:1: maxTurn: there is no such key; did you mean `maxTurns`?
     agent.ai:3:1: maxTurns: is set as `max_turns` on line 2, too; keep one of them
-    agent.ai:2:1: xyzzy: there is no such key; there are $schema, agents, batch, cache, contextWindow, contextWindowBuffer, description, input, llmTimeout, maxOutputTokens, maxRetries, maxToolCallsPerTurn, maxTurns, models, name, output, taskStatus, timeout, toolOutput, toolResponseMaxBytes, toolTimeout, tools
+    agent.ai:2:1: xyzzy: there is no such key; there are $schema, agents, batch, cache, contextWindow, contextWindowBuffer, description, input, llmTimeout, maxCost, maxDepth, maxOutputTokens, maxRequests, maxRetries, maxToolCallsPerTurn, maxTotalTokens, maxTurns, models, name, output, taskStatus, timeout, toolOutput, toolResponseMaxBytes, toolTimeout, tools
     agent.ai:2:1: temperature: requests to models carry no sampling settings, and a setting without effect would mislead; leave it out
     agent.ai:2:1: top_p: requests to models carry no sampling settings; leave it out
     agent.ai:2:1: model: the key has another name; write `models`, also for one

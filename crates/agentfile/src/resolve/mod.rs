@@ -15,7 +15,7 @@ use std::time::Duration;
 use spillgate_llm::Target;
 use spillgate_offload::DEFAULT_MAX_BYTES;
 
-use crate::agent::{Agent, Row};
+use crate::agent::{Agent, Row, RunRules};
 use crate::config::ConfigFile;
 use crate::keys::Settings;
 use crate::problem::{FileError, Problems};
@@ -32,6 +32,15 @@ pub const DEFAULT_CALLS_PER_TURN: u32 = 10;
 pub const DEFAULT_BUFFER: u64 = 8192;
 /// How long a call of a tool may take (ai-agent's default).
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a run may take. Ours: ai-agent has no limit for a run, nor have its
+/// sub-agents together.
+pub const DEFAULT_RUN_TIME: Duration = Duration::from_secs(30 * 60);
+/// Requests to models of a whole run. Ours: two levels of agents with 10 turns each and
+/// some extractions.
+pub const DEFAULT_MAX_REQUESTS: u64 = 200;
+/// Agents below one another, the first not counted: a task is handed down this often at
+/// most. Ours.
+pub const DEFAULT_MAX_DEPTH: u32 = 3;
 
 /// Names that agents cannot have: a tool of the session has them.
 const RESERVED: [&str; 2] = ["tool_output", "get_continuation"];
@@ -111,6 +120,7 @@ impl Run<'_> {
             llm_timeout: self.time("llmTimeout", |of| of.llm_timeout),
             tool_timeout: self.tool_timeout(),
             timeout: self.time("timeout", |of| of.timeout),
+            run: self.run(),
             cache: self.cache(),
             batch: self.or("batch", |of| of.batch, true),
             task_status: self.or("taskStatus", |of| of.task_status, true),
@@ -122,6 +132,18 @@ impl Run<'_> {
     fn calls_per_turn(&mut self) -> Set<u32> {
         let calls = |of: &Settings| of.max_tool_calls_per_turn;
         self.number("maxToolCallsPerTurn", calls, DEFAULT_CALLS_PER_TURN)
+    }
+
+    fn run(&mut self) -> RunRules {
+        let requests = |of: &Settings| of.max_requests.map(Whole::get);
+        let tokens = |of: &Settings| of.max_total_tokens.map(Whole::get);
+        let depth = |of: &Settings| of.max_depth.map(small);
+        RunRules {
+            max_requests: self.or("maxRequests", requests, DEFAULT_MAX_REQUESTS),
+            max_total_tokens: self.optional("maxTotalTokens", tokens),
+            max_cost: self.optional("maxCost", |of| of.max_cost),
+            max_depth: self.or("maxDepth", depth, DEFAULT_MAX_DEPTH),
+        }
     }
 
     fn cap(&mut self) -> Set<Option<u64>> {

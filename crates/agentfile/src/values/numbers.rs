@@ -126,3 +126,75 @@ impl JsonSchema for Bytes {
         })
     }
 }
+
+/// US dollars: more than 0.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+pub struct Cost(f64);
+
+const COST: &str = "a number of US dollars, more than 0";
+
+impl Cost {
+    /// The dollars.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    fn some(dollars: f64) -> Option<Self> {
+        (dollars.is_finite() && dollars > 0.0).then_some(Self(dollars))
+    }
+}
+
+impl FromStr for Cost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let dollars = text.trim().trim_start_matches('$').parse().ok();
+        let cost = dollars.and_then(Self::some);
+        cost.ok_or_else(|| format!("must be {COST}, is {text:?}"))
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${}", self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Cost {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Costs;
+        impl Visitor<'_> for Costs {
+            type Value = Cost;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(COST)
+            }
+
+            fn visit_f64<E: Error>(self, dollars: f64) -> Result<Cost, E> {
+                Cost::some(dollars)
+                    .ok_or_else(|| E::invalid_value(Unexpected::Float(dollars), &self))
+            }
+
+            fn visit_u64<E: Error>(self, dollars: u64) -> Result<Cost, E> {
+                let cost = u32::try_from(dollars).ok().map(f64::from);
+                cost.and_then(Cost::some)
+                    .ok_or_else(|| E::invalid_value(Unexpected::Unsigned(dollars), &self))
+            }
+        }
+        from.deserialize_any(Costs)
+    }
+}
+
+impl JsonSchema for Cost {
+    fn schema_name() -> Cow<'static, str> {
+        "Cost".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "exclusiveMinimum": 0 })
+    }
+}

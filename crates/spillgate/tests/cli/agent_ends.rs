@@ -215,3 +215,42 @@ fn failures_leave_nothing_and_keep_keeps() {
         .run(&["ls", "--json", "--store", kept[0].to_str().unwrap()], b"");
     assert!(String::from_utf8(ls.stdout).unwrap().contains("\"log\""));
 }
+
+#[test]
+fn all_agents_and_extractions_of_a_run_share_its_limit_of_requests() {
+    let find = |name| Step::Calls(vec![(name, json!({"prompt": "find"}))]);
+    let asks = json!({"handle": "HANDLE", "extract": "the errors", "mode": "full-chunked"});
+    let lab = Lab::of(vec![
+        ("You ask others.", vec![find("finder"), find("finder")]),
+        (
+            "You find",
+            vec![
+                Step::Calls(vec![("log", json!({}))]),
+                Step::Calls(vec![("tool_output", asks)]),
+            ],
+        ),
+    ]);
+    lab.write(
+        "chief.ai",
+        "---\nmodels: mock/reader\nagents: [finder.ai]\nmaxRequests: 4\n---\nYou ask others.\n",
+    );
+    lab.write("finder.ai", PROMPT);
+    let output = lab.run(&["chief.ai", "find", "--json", "--trace", "t.json"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let reached = "the run's limit of 4 model requests was reached";
+    assert_eq!(said["ending"]["status"], "used-up", "{said}");
+    assert!(said["ending"]["why"].as_str().unwrap().starts_with(reached));
+    assert_eq!(said["error"]["kind"], "limit_reached", "{said}");
+    // One of the chief, two of the finder, none of the extraction, the chief's last.
+    assert_eq!(lab.script.asked().len(), 4);
+    let trace = trace(&lab.path("t.json"));
+    let finder = tool(&trace["root"], "finder").unwrap();
+    assert!(
+        finder["error"].as_str().unwrap().contains(reached),
+        "{finder}"
+    );
+    let extraction = tool(finder, "tool_output").unwrap().to_string();
+    assert!(extraction.contains(reached), "{extraction}");
+    assert!(lab.left().is_empty());
+}

@@ -11,6 +11,8 @@ use crate::output::Output;
 
 /// That of SIGINT, where nobody knows which signal it was.
 const INTERRUPTED: u8 = 130;
+/// A limit of the run was reached.
+const USED_UP: u8 = 3;
 /// Characters of a reason and of the model's last words.
 const WORDS: usize = 500;
 
@@ -101,6 +103,7 @@ impl Over<'_> {
             Some(Ending::Success) => u8::from(self.unwritten.is_some()),
             Some(Ending::Cancelled) => self.signal.unwrap_or(INTERRUPTED),
             Some(Ending::TimedOut) => TIMED_OUT,
+            Some(Ending::UsedUp(_)) => USED_UP,
             Some(Ending::Failed(_)) | None => 1,
         }
     }
@@ -116,6 +119,13 @@ impl Over<'_> {
                 Fault::Upstream,
                 "no report: the time was over".to_owned(),
             ),
+            Some(Ending::UsedUp(why)) => {
+                let what = format!("no report: {}", one_line(why, WORDS));
+                let hint = "allow more with --max-requests, --max-total-tokens or --max-cost, \
+                            or see in its trace what it asked for";
+                let failure = Failure::new("limit_reached", Fault::Caller, what);
+                return Some(failure.hint(hint).code(self.code()));
+            }
             Some(Ending::Failed(why)) => {
                 let what = format!("no report: {}", one_line(why, WORDS));
                 ("no_report", Fault::Upstream, what)

@@ -10,15 +10,16 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_agent::{
-    About, Ending, Finished, Format, Host, Journal, Launch, NotLaunched, Offers, Orchestrator,
-    Retrieval, Scope, Session, Settings as SessionSettings, SubAgent, Until, run,
+    About, Allowance, Ending, Finished, Format, Host, Journal, Launch, Metered, NotLaunched,
+    Offers, Orchestrator, Retrieval, RunLimits, Scope, Session, Settings as SessionSettings, Share,
+    SubAgent, Until, run,
 };
-use spillgate_agentfile::{Agent, InputFormat, OutputFormat, Retrieval as Way, Source};
+use spillgate_agentfile::{Agent, InputFormat, OutputFormat, Retrieval as Way, RunRules, Source};
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
 use spillgate_gateway::Gateway;
 use spillgate_hosts::McpTools;
-use spillgate_llm::Target;
+use spillgate_llm::{Dollars, Target};
 use spillgate_measure::TokenCounter;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::{FileStore, Lifetime};
@@ -60,6 +61,9 @@ pub(super) struct Lead {
     has_let_go: AtomicBool,
     /// Whether nobody wants to wait for servers.
     hurry: watch::Receiver<bool>,
+    /// What the run may use.
+    allowance: Arc<Allowance>,
+    max_depth: usize,
 }
 
 /// An agent whose tools are there and whose session can begin.
@@ -123,14 +127,20 @@ impl Drop for Opening<'_> {
 }
 
 impl Lead {
-    /// What agents store stays if `is_kept`. `hurry` says when nobody wants to wait any
+    /// `limits` are those of the agent that is run. What agents store stays if `is_kept`. `hurry` says when nobody wants to wait any
     /// more.
     pub(super) fn new(
         settings: Settings,
+        limits: &RunRules,
         room: Arc<Room>,
         is_kept: bool,
         hurry: watch::Receiver<bool>,
     ) -> Arc<Self> {
+        let allowance = Allowance::new(RunLimits {
+            requests: Some(limits.max_requests.value),
+            tokens: limits.max_total_tokens.value,
+            cost: limits.max_cost.value.map(|cost| Dollars::new(cost.get())),
+        });
         Arc::new(Self {
             counter: settings.tokenizer.counter(),
             settings,
@@ -140,6 +150,8 @@ impl Lead {
             closing: Mutex::default(),
             has_let_go: AtomicBool::new(false),
             hurry,
+            allowance,
+            max_depth: usize::try_from(limits.max_depth.value).unwrap_or(usize::MAX),
         })
     }
 
@@ -273,6 +285,15 @@ impl Lead {
         Ok(finished)
     }
 
+    /// What an agent takes its requests from.
+    pub(super) fn share(&self, is_first: bool) -> Share {
+        let allowance = Arc::clone(&self.allowance);
+        Share {
+            allowance,
+            is_first,
+        }
+    }
+
     /// The agents that this one may call.
     fn below(
         self: &Arc<Self>,
@@ -299,6 +320,7 @@ impl Lead {
                 Failure::new("agent_files", Fault::Caller, error.to_string())
                     .hint("correct `input.schema` of its prompt file")
             })?;
+            let host = host.with_max_depth(self.max_depth);
             Ok(Arc::new(host) as Arc<dyn Host>)
         });
         each.collect()
@@ -314,13 +336,17 @@ impl Lead {
             Some(cap) => extraction.within(cap),
             None => extraction,
         };
+        let model = Metered {
+            model: Arc::clone(&asked.extracts),
+            allowance: Arc::clone(&self.allowance),
+        };
         match of.profile.value {
             Way::Continuation => Retrieval::Continuation {
                 short_ids: self.settings.continuation.short_ids,
             },
             Way::Handle => Retrieval::ToolOutput(Box::new(Extractor::new(
                 offloader.clone(),
-                Some(Arc::clone(&asked.extracts)),
+                Some(Arc::new(model)),
                 extraction,
             ))),
         }
@@ -342,6 +368,9 @@ impl Launch for Below {
         scope: &'a Scope,
     ) -> BoxFuture<'a, Result<Finished, NotLaunched>> {
         async move {
+            if let Some(why) = self.lead.allowance.used_up() {
+                return Err(NotLaunched(why));
+            }
             let told = |failure: Failure| NotLaunched(failure.text().to_owned());
             let agent = &self.plan.agent;
             let live = Arc::new(self.live.within(&agent.name.value));
@@ -357,6 +386,7 @@ impl Launch for Below {
             let until = Until {
                 timeout: deadline.map(|at| at.saturating_duration_since(Instant::now())),
                 cancelled: None,
+                share: Some(self.lead.share(false)),
             };
             self.lead
                 .run(ready, &journal, &live, until)

@@ -31,6 +31,10 @@ pub(super) fn settings(run: &AgentRun) -> Settings {
         context_window: limits.context_window,
         tool_response_max_bytes: limits.tool_response_max_bytes,
         timeout: limits.timeout,
+        max_requests: limits.max_requests,
+        max_total_tokens: limits.max_total_tokens,
+        max_cost: limits.max_cost,
+        max_depth: limits.max_depth,
         output: Some(output).filter(|output| *output != Output::default()),
         tool_output: Some(tool_output).filter(|of| *of != ToolOutput::default()),
         ..Settings::default()

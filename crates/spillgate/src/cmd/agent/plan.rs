@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::BaseStrategy;
-use spillgate_agent::DEFAULT_MAX_DEPTH;
 use spillgate_agentfile::{Agent, ConfigFile, Problems, PromptFile, Settings, resolve};
 
 use crate::failure::{Failure, Fault};
@@ -37,6 +36,7 @@ impl Plan {
             config,
             above: Vec::new(),
             count: 0,
+            max_depth: None,
         };
         reading.plan(file, over).map(Arc::new)
     }
@@ -47,6 +47,8 @@ struct Reading<'a> {
     /// The files that led here.
     above: Vec<PathBuf>,
     count: usize,
+    /// Agents below one another, as the first file has it.
+    max_depth: Option<usize>,
 }
 
 impl Reading<'_> {
@@ -57,6 +59,8 @@ impl Reading<'_> {
         let files = ConfigFile::read_all(&self.candidates(file)?, &lookup);
         let files = files.map_err(|problems| wrong(&problems))?;
         let agent = resolve(over, &prompt, &files).map_err(|problems| wrong(&problems))?;
+        let depth = usize::try_from(agent.run.max_depth.value).unwrap_or(usize::MAX);
+        self.max_depth.get_or_insert(depth);
         let below = agent.agents.value.iter();
         let below = below.map(|file| self.plan(file, &Settings::default()).map(Arc::new));
         let below = below.collect::<Result<Vec<_>, Failure>>()?;
@@ -84,12 +88,13 @@ impl Reading<'_> {
             let what = format!("agents call one another in a circle: {}", way(from));
             return refused(what, "take one of them out of `agents`");
         }
-        if self.above.len() > DEFAULT_MAX_DEPTH {
+        if let Some(most) = self.max_depth.filter(|most| self.above.len() > *most) {
             let what = format!(
-                "there are more than {DEFAULT_MAX_DEPTH} agents below one another: {}",
+                "there are more than {most} agents below one another: {}",
                 way(0)
             );
-            return refused(what, "let an agent above call the last one itself");
+            let hint = "let an agent above call the last one itself, or set maxDepth higher";
+            return refused(what, hint);
         }
         self.count += 1;
         if self.count > MOST_AGENTS {

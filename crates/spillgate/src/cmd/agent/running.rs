@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillgate_agent::{Ending, Trace, Until};
+use spillgate_agentfile::DEFAULT_RUN_TIME;
 use spillgate_artifact::{Clock, SystemClock};
 use tokio::time::{Instant, sleep_until};
 
@@ -48,6 +49,7 @@ pub(super) fn run(
     let room = Arc::clone(parts.stay.room());
     let lead = Lead::new(
         parts.settings.clone(),
+        &plan.agent.run,
         room,
         typed.keep,
         parts.stop.cancelled(),
@@ -111,7 +113,8 @@ impl Parts {
 
     /// Runs it to its end. An error is that it did not begin.
     async fn session(&self, lead: &Arc<Lead>, plan: &Plan, task: String) -> Result<Ended, Failure> {
-        let deadline = deadline(plan);
+        let time = plan.agent.timeout.value.unwrap_or(DEFAULT_RUN_TIME);
+        let deadline = Instant::now().checked_add(time);
         // Its own trace stands in the place of a former run's from the beginning on, and
         // one that cannot be written is told before anything is started.
         let before = lead.before(plan, &task)?;
@@ -125,6 +128,7 @@ impl Parts {
         let until = Until {
             timeout: deadline.map(|at| at.saturating_duration_since(Instant::now())),
             cancelled: Some(self.stop.cancelled()),
+            share: Some(lead.share(true)),
         };
         let running = lead.run(ready, &journal, &self.live, until);
         let (ran, written) =
@@ -192,7 +196,8 @@ impl Parts {
     }
 }
 
-/// When its time is over, from now on; with time for its tools in it.
+/// When the time of an agent below another is over, from now on; with time for its tools
+/// in it.
 pub(super) fn deadline(plan: &Plan) -> Option<Instant> {
     Instant::now().checked_add(plan.agent.timeout.value?)
 }

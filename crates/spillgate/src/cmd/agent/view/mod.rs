@@ -125,7 +125,9 @@ pub(super) fn ending(ending: Option<&Ending>) -> String {
     match ending {
         None => "not finished: under way, or killed".to_owned(),
         Some(Ending::Success) => "a report".to_owned(),
-        Some(Ending::Failed(why)) => format!("no report: {}", one_line(why, WORDS)),
+        Some(Ending::Failed(why) | Ending::UsedUp(why)) => {
+            format!("no report: {}", one_line(why, WORDS))
+        }
         Some(Ending::Cancelled) => "cancelled".to_owned(),
         Some(Ending::TimedOut) => "its time was over".to_owned(),
     }
