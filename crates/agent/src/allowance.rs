@@ -57,13 +57,11 @@ impl Allowance {
     /// Takes a request. `is_last` is the one that is kept for the first agent's report.
     pub(crate) fn take(&self, is_last: bool) -> Result<(), String> {
         let mut used = self.used();
-        match self.why(&used).filter(|_| !is_last) {
-            Some(why) => Err(why),
-            None => {
-                used.requests += 1;
-                Ok(())
-            }
+        if let Some(why) = self.why(&used).filter(|_| !is_last) {
+            return Err(why);
         }
+        used.requests += 1;
+        Ok(())
     }
 
     /// Counts what a reply used.

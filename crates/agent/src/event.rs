@@ -139,6 +139,17 @@ pub enum Effect {
     /// Write down what is shown of a call; what was shown before it no longer is. No
     /// event.
     Settled(CallId, Settled),
+    /// Write down that a call was not made, and what the model was told. No event.
+    Refused {
+        /// The call.
+        id: CallId,
+        /// The tool that it names.
+        tool: String,
+        /// What the model was told.
+        why: String,
+    },
+    /// Write down that a batch begins; the calls within it follow. No event.
+    Batched(Planned),
     /// Write down that what is shown of a call, or of a batch, is left out of the
     /// conversation from now on, to make room. No event.
     LeftOut {

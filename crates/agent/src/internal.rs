@@ -36,7 +36,9 @@ pub(crate) fn listed(settings: &Settings, has_stored: bool, is_final: bool) -> V
     if settings.offers.status {
         own.push(task_status());
     }
-    let retrieval = settings.retrieval.as_ref().filter(|_| has_stored);
+    // Seed 002 lists its tool from the start.
+    let is_there = |tool: &&ToolSpec| has_stored || tool.name == GET_CONTINUATION;
+    let retrieval = settings.retrieval.as_ref().filter(is_there);
     let callable: Vec<&ToolSpec> = settings.tools.iter().chain(retrieval).collect();
     if settings.offers.batch && !callable.is_empty() {
         let status = settings.offers.status.then(task_status);

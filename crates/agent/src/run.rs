@@ -167,6 +167,8 @@ pub async fn run(
                     journal.settled(&id, &settled);
                     watcher.settled(&id, &settled);
                 }
+                Effect::Refused { id, tool, why } => journal.refused(&id, &tool, &why),
+                Effect::Batched(planned) => journal.batched(&planned),
                 Effect::LeftOut { turn, id } => journal.left_out(turn, &id),
                 Effect::Status(status) => watcher.status(&status),
                 Effect::Finish(finished) => {

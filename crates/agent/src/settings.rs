@@ -38,8 +38,8 @@ pub struct Settings {
     pub offers: Offers,
     /// The tools of the hosts, in the order in which the model is told of them.
     pub tools: Vec<ToolSpec>,
-    /// The tool that leads into stored results, listed once there are some
-    /// (decision 15): `tool_output`, or `get_continuation`.
+    /// The tool that leads into stored results: `tool_output`, listed once there are some
+    /// (decision 15), or `get_continuation`, which is always listed (seed 002).
     pub retrieval: Option<ToolSpec>,
 }
 

@@ -67,6 +67,14 @@ pub(crate) fn final_turn(slot: &Slot, why: Option<&str>) -> String {
     )
 }
 
+/// That a reply to the final turn had calls instead of the report.
+pub(crate) fn called_at_the_end(names: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    format!("Your reply called {shown}{more}, but the final turn takes nothing but the report.")
+}
+
 /// That an identical call was just made (seed 002's sibling, obsidian-tools).
 pub(crate) fn duplicate(tool: &str, reply: &str) -> String {
     const SHOWN: usize = 500;

@@ -7,7 +7,7 @@ use spillgate_turns::{SlotError, Sorted};
 use super::round::{Round, Shown};
 use super::{MESSAGE_TOKENS, Session};
 use crate::batch;
-use crate::event::{Effect, Status};
+use crate::event::{CallId, Effect, Planned, Status};
 use crate::internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, TASK_STATUS, listed};
 use crate::report::{Ending, Report};
 use crate::texts;
@@ -57,16 +57,29 @@ impl Session {
             None => why,
         };
         self.heard(&reply.text, sorted.calls());
-        if sorted.calls().is_empty() || self.is_final {
+        if sorted.calls().is_empty() {
             return self.ask(Some(&why));
         }
         let (mut round, mut effects) = (Round::default(), Vec::new());
+        if self.is_final {
+            let names: Vec<&str> = sorted.calls().iter().map(|call| &*call.name).collect();
+            let why = match names.contains(&FINAL_REPORT) {
+                true => why,
+                false => texts::called_at_the_end(&names),
+            };
+            effects.extend(sorted.calls().iter().map(|call| refused(call, &why)));
+            effects.extend(self.ask(Some(&why)));
+            return effects;
+        }
         let alone = calls.make.iter().filter(|call| call.name != BATCH);
         let alone = u32::try_from(alone.count()).unwrap_or(u32::MAX);
         let mut left = limit.saturating_sub(alone);
         for (call, refusal) in sorted.calls().iter().zip(sorted.refusals()) {
             match refusal {
-                Some(reply) => round.answered(call, self.error(&reply.text)),
+                Some(reply) => {
+                    effects.push(refused(call, &reply.text));
+                    round.answered(call, self.error(&reply.text));
+                }
                 None => self.plan(&mut round, call, &why, &mut left, &mut effects),
             }
         }
@@ -109,9 +122,15 @@ impl Session {
         effects: &mut Vec<Effect>,
     ) {
         match call.name.as_str() {
-            FINAL_REPORT => round.answered(call, self.error(why)),
+            FINAL_REPORT => {
+                effects.push(refused(call, why));
+                round.answered(call, self.error(why));
+            }
             BATCH => match batch::calls(call) {
-                Err(why) => round.answered(call, self.error(&why)),
+                Err(why) => {
+                    effects.push(refused(call, &why));
+                    round.answered(call, self.error(&why));
+                }
                 Ok(mut inner) => {
                     let tools = listed(&self.settings, self.stored > 0, self.is_final);
                     let is_known = |call: &ToolCall| refusal(call, &tools).is_none();
@@ -119,13 +138,28 @@ impl Session {
                     *left = batch::limited(&mut inner, is_known, *left, limit);
                     let made = inner.iter().filter_map(|one| one.call.as_ref().ok());
                     effects.extend(made.filter_map(status));
+                    effects.push(Effect::Batched(Planned {
+                        id: CallId::of(call),
+                        call: call.clone(),
+                    }));
+                    for one in &inner {
+                        let why = match &one.call {
+                            Ok(made) => refusal(made, &tools),
+                            Err(why) => Some(format!("{}: {}", why.code, why.message)),
+                        };
+                        let id = CallId::within(call, &one.id);
+                        effects.extend(why.map(|why| refused_as(id, &one.tool, &why)));
+                    }
                     round.batched(call, inner, |inner| self.answered_at_once(inner));
                 }
             },
             _ => {
                 effects.extend(status(call));
                 match self.answered_at_once(call) {
-                    Some(shown) => round.answered(call, shown),
+                    Some(shown) => {
+                        effects.extend(shown.is_error.then(|| refused(call, &shown.text)));
+                        round.answered(call, shown);
+                    }
                     None => round.planned(call),
                 }
             }
@@ -162,6 +196,17 @@ impl Session {
             held: None,
         }
     }
+}
+
+/// That a call is not made, and why, for the trace.
+fn refused(call: &ToolCall, why: &str) -> Effect {
+    refused_as(CallId::of(call), &call.name, why)
+}
+
+fn refused_as(id: CallId, tool: &str, why: &str) -> Effect {
+    let tool = tool.to_owned();
+    let why = why.to_owned();
+    Effect::Refused { id, tool, why }
 }
 
 /// Why a call cannot be made, if it cannot.

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use spillgate_extract::{Decided, Op, OpKind};
 use spillgate_llm::Usage;
 
+use crate::internal::BATCH;
+
 /// What a session came to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Accounting {
@@ -123,7 +125,8 @@ impl Accounting {
                 self.add_model(part, op.target.as_deref().unwrap_or_default(), spent(op));
                 part
             }
-            OpKind::Tool if part == Part::Own => {
+            // A batch is no call but those within it.
+            OpKind::Tool if part == Part::Own && op.name != BATCH => {
                 self.add_tool(called(op));
                 part
             }

@@ -68,6 +68,8 @@ struct State {
     turns: u32,
     /// The calls, by their turn: ids are of one turn only.
     calls: HashMap<(u32, CallId), Scope>,
+    /// The batches of the turn.
+    batches: Vec<(CallId, Span)>,
     ended: Option<(Timestamp, Finished)>,
 }
 
@@ -143,6 +145,7 @@ impl Journal {
     /// The next turn begins, with a request to the model.
     pub(crate) fn asks(&self, request: &Request) -> Span {
         let mut state = self.state();
+        state.batches.drain(..).for_each(|(_, batch)| batch.end());
         if let Some(before) = state.turn.take() {
             before.end();
         }
@@ -157,10 +160,7 @@ impl Journal {
     /// A call of the turn begins.
     pub(crate) fn calls(&self, planned: &Planned) -> Span {
         let mut state = self.state();
-        let turn = state.turn.as_ref().map(Span::scope);
-        let span = turn
-            .unwrap_or(&self.0.root)
-            .begin(OpKind::Tool, &planned.call.name);
+        let span = self.tool(&state, &planned.id, &planned.call.name);
         let bytes = planned.call.arguments.len() as u64;
         span.scope().note(|op| op.request_bytes = Some(bytes));
         let key = (state.turns, planned.id.clone());
@@ -168,14 +168,40 @@ impl Journal {
         span
     }
 
+    /// A batch of the turn begins: calls within it are written down below it.
+    pub(crate) fn batched(&self, planned: &Planned) {
+        let mut state = self.state();
+        let span = self.tool(&state, &planned.id, &planned.call.name);
+        let bytes = planned.call.arguments.len() as u64;
+        span.scope().note(|op| op.request_bytes = Some(bytes));
+        state.batches.push((planned.id.clone(), span));
+    }
+
+    /// A call of the turn was not made.
+    pub(crate) fn refused(&self, id: &CallId, tool: &str, why: &str) {
+        let mut state = self.state();
+        let span = self.tool(&state, id, tool);
+        let key = (state.turns, id.clone());
+        state.calls.insert(key, span.scope().clone());
+        span.scope().note(|op| op.decided = Some(Decided::Refused));
+        let why = why[..why.floor_char_boundary(PREVIEW_BYTES)].to_owned();
+        span.end_with(Some(why));
+    }
+
+    /// Begins the operation of a call: in its batch, in its turn or in the session.
+    fn tool(&self, state: &State, id: &CallId, tool: &str) -> Span {
+        let mut batches = state.batches.iter();
+        let batch = batches.find(|(batch, _)| id.is_within(batch));
+        let above = batch.map(|(_, span)| span).or(state.turn.as_ref());
+        let above = above.map_or(&self.0.root, Span::scope);
+        above.begin(OpKind::Tool, tool)
+    }
+
     /// What is shown of a call is settled.
     pub(crate) fn settled(&self, id: &CallId, settled: &Settled) {
         let mut state = self.state();
         if settled.decided == Decided::NotMade {
-            let turn = state.turn.as_ref().map(Span::scope);
-            let span = turn
-                .unwrap_or(&self.0.root)
-                .begin(OpKind::Tool, &settled.tool);
+            let span = self.tool(&state, id, &settled.tool);
             let key = (state.turns, id.clone());
             state.calls.insert(key, span.scope().clone());
             span.end();
@@ -202,13 +228,16 @@ impl Journal {
     pub(crate) fn finished(&self, finished: &Finished) {
         let error = match &finished.ending {
             Ending::Success => None,
-            Ending::Failed(why) => Some(why.clone()),
+            Ending::Failed(why) | Ending::UsedUp(why) => Some(why.clone()),
             Ending::Cancelled => Some("it was cancelled".to_owned()),
             Ending::TimedOut => Some("it took too long".to_owned()),
-            Ending::UsedUp(why) => Some(why.clone()),
         };
         let mut state = self.state();
         let is_cut_off = matches!(finished.ending, Ending::Cancelled | Ending::TimedOut);
+        if !is_cut_off {
+            state.batches.drain(..).for_each(|(_, batch)| batch.end());
+        }
+        state.batches.clear();
         match state.turn.take() {
             Some(turn) if !is_cut_off => turn.end(),
             turn => drop(turn),
@@ -222,6 +251,7 @@ impl Journal {
     /// Nobody runs the session any more: without an end it stays unfinished.
     pub(crate) fn left(&self) {
         let mut state = self.state();
+        state.batches.clear();
         state.turn = None;
         state.session = None;
     }

@@ -22,6 +22,8 @@ fn batch(count: usize, bytes: u64) -> (&'static str, Value) {
 async fn counted(row: Row) -> (usize, usize, usize) {
     let (_, trace) = row.played().await;
     let calls = trace.root.children.iter().flat_map(|turn| &turn.children);
+    // Those of a batch are below it.
+    let calls = calls.flat_map(|call| std::iter::once(call).chain(&call.children));
     let mut counted = (0, 0, 0);
     for call in calls {
         match call.decided {

@@ -90,6 +90,7 @@ async fn a_trace_has_everything_and_can_be_read_again() {
 async fn decided(row: Row) -> String {
     let (_, trace) = row.played().await;
     let calls = trace.root.children.iter().flat_map(|turn| &turn.children);
+    let calls = calls.flat_map(|call| std::iter::once(call).chain(&call.children));
     let mut decided: Vec<String> = calls
         .filter_map(|call| {
             let decided = match call.decided? {
@@ -247,4 +248,53 @@ async fn a_trace_does_not_grow_with_what_was_read() {
     };
     let (small, large) = (bytes(100_000).await, bytes(3_000_000).await);
     assert!(large.abs_diff(small) < 100, "{small} {large}");
+}
+
+#[tokio::test]
+async fn batches_and_calls_that_are_refused_are_in_the_tree() {
+    let batch = json!({"calls": [
+        {"id": "a", "tool": "give", "parameters": {"bytes": 20}},
+        {"id": "b", "tool": "agent__final_report", "parameters": {}},
+        {"id": "c", "tool": "nobody", "parameters": {}},
+    ]});
+    let row = Row {
+        max_turns: 2,
+        ..Row::new(vec![
+            calls(&[(BATCH, batch), ("nobody", json!({}))]),
+            calls(&[give(1), ("tool_output", json!({}))]),
+        ])
+    };
+    let (told, trace) = row.played().await;
+    assert_eq!(
+        trace
+            .accounting
+            .tools
+            .iter()
+            .map(|tool| (&*tool.tool, tool.calls, tool.failures))
+            .collect::<Vec<_>>(),
+        [
+            ("agent__final_report", 1, 1),
+            ("give", 1, 1),
+            ("nobody", 2, 2),
+            ("tool_output", 1, 1),
+            ("give", 1, 0)
+        ]
+    );
+    let ending = told.lines().last().unwrap_or_default();
+    assert_snapshot!(format!("{ending}\n---\n{}", tree(&trace.root)), @r#"
+    Failed("the turns were used up, the last reply had no report (\"Your reply called give, tool_output, but the final turn takes nothing but the report.\")"): No final report: the turns were used up, the last reply had no report ("Your reply called give, tool_output, but the final turn takes nothing but the report.").
+    ---
+    Agent test, error: the turns were used up, the last reply had no report ("Your 
+      Turn turn 1
+        Llm model, 2 messages, gave 188 bytes
+        Tool agent__batch
+          Tool agent__final_report, Refused, error: INTERNAL_NOT_ALLOWED: It cannot be called within a batch.
+          Tool nobody, Refused, error: There is no tool 'nobody'; there are give, hang, quotes, age
+          Tool give, of test, gave 20 bytes, Shown, 5 tokens shown
+        Tool nobody, Refused, error: There is no tool 'nobody'; there are give, hang, quotes, age
+      Turn turn 2
+        Llm model, 5 messages, gave 35 bytes
+        Tool give, Refused, error: Your reply called give, tool_output, but the final turn take
+        Tool tool_output, Refused, error: Your reply called give, tool_output, but the final turn take
+    "#);
 }

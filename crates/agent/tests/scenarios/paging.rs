@@ -53,6 +53,18 @@ async fn pages_are_not_counted_and_give_the_whole() {
 }
 
 #[tokio::test]
+async fn the_tool_is_there_before_anything_is_stored() {
+    // Seed 002's `test_agent_turn_get_continuation_invalid_id`.
+    let row = row(vec![page("call_9", &json!(null)), done()]);
+    assert_snapshot!(row.told().await, @r#"
+    user: Find out.
+    model: get_continuation {"offset":null,"tool_call_id":"call_9"}
+    tool!: {"error": "No cached result for tool_call_id 'call_9'"}
+    Success: done
+    "#);
+}
+
+#[tokio::test]
 async fn a_failure_is_paged_like_any_result() {
     let row = row(vec![
         calls(&[("give", json!({"bytes": 330, "fails": true}))]),

@@ -149,7 +149,7 @@ async fn on_the_final_turn_only_the_report_is_left() {
     tool: Tool output is too large (5000 bytes, 160 lines, 1250 tokens). ⏎ Call tool_output(handle = "HANDLE-0", extract = "what to extract"). ⏎ Provide precise and detailed instructions in `extract` about what you are looking for.
     user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
     model: give {"bytes":1}
-    Failed("the turns were used up, the last reply had no report (\"Your reply is empty.\")"): No final report: the turns were used up, the last reply had no report ("Your reply is empty.").
+    Failed("the turns were used up, the last reply had no report (\"Your reply called give, but the final turn takes nothing but the report.\")"): No final report: the turns were used up, the last reply had no report ("Your reply called give, but the final turn takes nothing but the report.").
     "#);
 }
 
@@ -232,7 +232,7 @@ async fn what_may_not_be_stored_and_does_not_fit_is_dropped_though_the_tool_succ
     tool!: (tool failed: context window budget exceeded)
     user: This is the final turn: no other tool can be called any more. Finish now, from what you have seen: `agent__final_report`, or the report between <ai-agent-01010101010101010101010101010101-FINAL format="text"> and </ai-agent-01010101010101010101010101010101-FINAL>.
     model: give {"bytes":1}
-    Failed("the conversation was full, the last reply had no report (\"Your reply is empty.\")"): No final report: the conversation was full, the last reply had no report ("Your reply is empty.").
+    Failed("the conversation was full, the last reply had no report (\"Your reply called give, but the final turn takes nothing but the report.\")"): No final report: the conversation was full, the last reply had no report ("Your reply called give, but the final turn takes nothing but the report.").
     "#);
 }
 

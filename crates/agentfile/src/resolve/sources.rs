@@ -236,7 +236,10 @@ fn add(source: &ToolSource, tools: Option<&str>, chosen: &mut Vec<ToolSource>) {
 fn advice(name: &str, known: &[ToolSource]) -> String {
     match name {
         "batch" | "agent__batch" => return "the session has it; see `batch`".to_owned(),
-        "tool_output" | "get_continuation" => {
+        "get_continuation" => {
+            return "the session has it with `toolOutput: {profile: continuation}`".to_owned();
+        }
+        "tool_output" => {
             return "the session has it once something is stored; see `toolOutput`".to_owned();
         }
         name if name.starts_with("agent__") => return "the session has it".to_owned(),

@@ -110,6 +110,9 @@ pub enum Decided {
     Failed,
     /// The call was not made any more.
     NotMade,
+    /// The call was not made: there is no such tool, it may not be called in that place,
+    /// or there were too many.
+    Refused,
 }
 
 /// What requests to models came to.

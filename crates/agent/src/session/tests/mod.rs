@@ -149,7 +149,10 @@ impl Stage {
                     assert!(held.remove(&id).is_some(), "released once: {}", id.as_str());
                     continue;
                 }
-                Effect::Settled(..) | Effect::LeftOut { .. } => continue,
+                Effect::Settled(..)
+                | Effect::Refused { .. }
+                | Effect::Batched(_)
+                | Effect::LeftOut { .. } => continue,
                 Effect::Status(status) => {
                     log.push(format!("status {}: {}", status.status, status.now));
                     continue;

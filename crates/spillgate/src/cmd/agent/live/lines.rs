@@ -76,6 +76,10 @@ pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
         Some(Decided::Cut) => format!("its middle cut out{tokens}"),
         Some(Decided::Dropped) => "dropped: no room for it".to_owned(),
         Some(Decided::NotMade) => "not made any more".to_owned(),
+        Some(Decided::Refused) => match why {
+            Some(why) => format!("refused: {why}"),
+            None => "refused".to_owned(),
+        },
         Some(Decided::Failed) => match why {
             Some(why) => format!("failed: {why}"),
             None => "failed".to_owned(),
