@@ -148,7 +148,7 @@ impl Front {
         Ok(Inner {
             guard: Guard::new(&settings).map_err(FrontError::setting)?,
             porter: Porter::new(&settings, &self.tokens, self.outside)?,
-            sessions: Sessions::new(settings.max_sessions, idle),
+            sessions: Sessions::new(settings.sessions(), idle),
             rates: settings.rate.and_then(Rates::new),
             seats: Arc::default(),
             backend: self.backend,

@@ -84,7 +84,10 @@ impl Sessions {
         let id = BASE64_URL_SAFE_NO_PAD.encode(bytes);
         let mut open = guarded(&self.open);
         if open.len() >= self.most {
-            let what = "there are too many sessions; come again later";
+            let most = self.most;
+            let what = format!(
+                "there are {most} sessions already, as many as `http.max_sessions` allows; end one with DELETE, or come again later"
+            );
             return Err(Problem::http(StatusCode::SERVICE_UNAVAILABLE, what).again_in(30));
         }
         let client = Arc::new(Client {

@@ -30,8 +30,13 @@ pub struct FrontSettings {
     pub open_metrics: bool,
     /// Bytes of a request's body at most; a larger one is answered with 413.
     pub max_body_bytes: usize,
-    /// Sessions at most; one more is answered with 503.
-    pub max_sessions: usize,
+    /// Sessions at most; one more is answered with 503. By default 1024, or 32 where
+    /// anyone may come ([`Auth::None`]): each may start servers of its own.
+    pub max_sessions: Option<usize>,
+    /// Processes of servers at most, of all clients together; what would start one
+    /// more is answered with an error. By default as many as needed, or 32 where anyone
+    /// may come.
+    pub max_processes: Option<usize>,
     /// Requests of one session that may be under way; one more is answered with
     /// 429. Stateless requests of one client (its token, or its address) count
     /// as those of a session.
@@ -148,6 +153,11 @@ fn algorithms() -> Vec<Algorithm> {
     ]
 }
 
+/// Sessions, and processes of servers, where anyone who can connect is let in: a
+/// person's clients need a few, and a program that opens one after the other fills no
+/// memory.
+const MOST_OF_ANYONE: usize = 32;
+
 /// A minute, as most validators allow.
 const fn leeway() -> u64 {
     60
@@ -164,7 +174,8 @@ impl Default for FrontSettings {
             auth: Auth::None,
             open_metrics: false,
             max_body_bytes: 16 << 20,
-            max_sessions: 1024,
+            max_sessions: None,
+            max_processes: None,
             max_requests_per_session: 128,
             max_connections: 4096,
             session_idle_seconds: 60 * 60,
@@ -203,7 +214,8 @@ impl FrontSettings {
         let seconds = |seconds: u64| usize::try_from(seconds).unwrap_or(usize::MAX);
         let counts = [
             ("max_body_bytes", self.max_body_bytes),
-            ("max_sessions", self.max_sessions),
+            ("max_sessions", self.sessions()),
+            ("max_processes", self.processes().unwrap_or(1)),
             ("max_requests_per_session", self.max_requests_per_session),
             ("max_connections", self.max_connections),
             ("session_idle_seconds", seconds(self.session_idle_seconds)),
@@ -234,6 +246,23 @@ impl FrontSettings {
         unsafe_address
             .map(wrong("auth"))
             .or_else(|| guard::Guard::new(self).err())
+    }
+
+    /// Sessions at most.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        let most = match self.auth {
+            Auth::None => MOST_OF_ANYONE,
+            Auth::Bearer { .. } | Auth::Oauth(_) => 1024,
+        };
+        self.max_sessions.unwrap_or(most)
+    }
+
+    /// Processes of servers at most; `None` is any number.
+    #[must_use]
+    pub fn processes(&self) -> Option<usize> {
+        let is_open = self.auth == Auth::None;
+        self.max_processes.or(is_open.then_some(MOST_OF_ANYONE))
     }
 
     pub(crate) fn keep_alive(&self) -> Duration {

@@ -25,7 +25,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{Layout, Stats, SystemClock, TokenBudget, Tokens, ViewFacts};
-use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server};
+use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Several};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, Tokenizer, classify, count_source};
 use spillgate_offload::{Door, NoLedger, Offloader, Policy};
 use spillgate_outline::outline;
@@ -253,6 +253,7 @@ fn gateway(store: Arc<dyn ArtifactStore>, ways: Scripted) -> Gateway {
             arguments: Vec::new(),
         }),
         extractor: None,
+        several: Several::default(),
     }
 }
 

@@ -264,9 +264,13 @@ impl Session {
         if self.only().is_some() {
             return Some(Splice::default());
         }
-        several::note_change(self, envelope);
+        several::note_change(self, upstream, envelope);
         match several::heard(self, frame, envelope) {
-            Heard::Other => Some(several::mark_request(upstream.slot, frame, envelope)),
+            Heard::Other => {
+                let mut splice = several::mark_request(upstream.slot, frame, envelope);
+                splice.merge(several::told(self, upstream.name(), frame, envelope));
+                Some(splice)
+            }
             Heard::Of(stream, splice) => {
                 *of = Some(stream);
                 Some(splice)
@@ -310,7 +314,12 @@ impl Session {
         }
         let room = self.hub().room(frame.len()).await;
         let (session, upstream, frame) = (Arc::clone(self), Arc::clone(upstream), frame.clone());
+        let server = upstream.name().to_owned();
         let work = async move {
+            let has_links = !session.is_solo() && several::may_have_any(&frame);
+            if has_links {
+                several::learn_links(&session).await;
+            }
             let turn = session.hub().turn().await;
             let (rewriter, original) = (Arc::clone(&session), frame.clone());
             let rewrite = move || rewriter.rewrite(&upstream, &original, &due);
@@ -319,7 +328,13 @@ impl Session {
             if session.own.take_announcement() {
                 session.to_client(LIST_CHANGED.to_vec()).await;
             }
-            let item = Item::Message(Frame::Memory(rewritten.map_or(frame, Bytes::from)));
+            let mut frame = rewritten.map_or(frame, Bytes::from);
+            if has_links {
+                frame = several::in_results(&session, &server, &frame)
+                    .apply(&frame)
+                    .into();
+            }
+            let item = Item::Message(Frame::Memory(frame));
             session.to.take(Parcel { item, ..parcel }).await;
             drop((turn, room));
         };
@@ -337,6 +352,11 @@ impl Session {
         if self.hub().is_relay() {
             // A server's list is cut to what may be used.
             return *asked == Asked::ToolsList && !upstream.server.tools.admits_all();
+        }
+        // Of one of several servers URIs may have to be mapped.
+        let has_links = *asked != Asked::Other && several::may_have_any(frame);
+        if has_links && !self.is_solo() {
+            return true;
         }
         let gateway = self.hub().gateway();
         self.rewriting(&gateway, upstream).may_change(asked, frame)

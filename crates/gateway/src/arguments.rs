@@ -31,6 +31,21 @@ impl Session {
         call: Option<&CallParams<'_>>,
     ) {
         self.expect(upstream, envelope, call);
+        self.carry(upstream, incoming, Some(envelope)).await;
+    }
+
+    /// Passes a message on to its server, a call with what its arguments refer to. Who
+    /// waits for its answer is noted already.
+    pub(crate) async fn carry(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        incoming: &Incoming,
+        envelope: Option<&Envelope<'_>>,
+    ) {
+        let is_call = |one: &&Envelope<'_>| one.method.as_deref() == Some("tools/call");
+        let Some(envelope) = envelope.filter(is_call) else {
+            return self.pass(upstream, incoming, envelope).await;
+        };
         let resolved = match self.hub().gateway().offloader.policy().allows_references() {
             true => {
                 let era = Era::of(envelope.params);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 
 use crate::locked;
-use crate::several::Kind;
+use crate::several::{Kind, prefixed};
 
 /// By the name that clients use: the server, and its own name for it.
 type Owners = HashMap<String, (String, String)>;
@@ -17,25 +17,34 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Takes in a whole list; of two with one name the first counts. What the
-    /// servers that are `left_out` had, clients may still call.
+    /// Takes in a whole list; of two with one name the first counts.
     pub(crate) fn learn(
         &self,
         kind: Kind,
         owners: impl Iterator<Item = (String, (String, String))>,
-        left_out: &[&str],
     ) {
         let mut listed = HashMap::new();
         for (shown, owner) in owners {
             listed.entry(shown).or_insert(owner);
         }
-        let mut kinds = locked(&self.kinds);
-        for (shown, owner) in kinds.remove(&kind).unwrap_or_default() {
-            if left_out.contains(&&*owner.0) {
-                listed.entry(shown).or_insert(owner);
-            }
-        }
-        kinds.insert(kind, listed);
+        locked(&self.kinds).insert(kind, listed);
+    }
+
+    /// The names under which something of this name is known now: with the server's
+    /// name in front, or without. In their order, a few at most.
+    pub(crate) fn similar(&self, kind: Kind, old: &str) -> Vec<String> {
+        const MOST: usize = 5;
+        let kinds = locked(&self.kinds);
+        let Some(known) = kinds.get(&kind) else {
+            return Vec::new();
+        };
+        let is_meant =
+            |(server, name): &(String, String)| name == old || prefixed(server, name) == old;
+        let meant = known.iter().filter(|(_, owner)| is_meant(owner));
+        let mut names: Vec<String> = meant.map(|(shown, _)| shown.clone()).collect();
+        names.sort();
+        names.truncate(MOST);
+        names
     }
 
     pub(crate) fn knows(&self, kind: Kind) -> bool {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use spillgate_offload::Ledger;
-use spillgate_wire::Sink;
+use spillgate_wire::{Parcel, Sink};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::bridging::{Bridged, Eras};
@@ -17,8 +19,9 @@ use crate::own_calls::Turns;
 use crate::roster::Memory;
 use crate::seen::Traces;
 use crate::session::Session;
+use crate::several::{Known, SessionKind};
 use crate::shared::Shared;
-use crate::watched::{WatchedLedger, WatchedWays};
+use crate::watched::{Processes, WatchedLedger, WatchedWays};
 
 /// Oversized results that are worked on at once: each is in memory several times
 /// meanwhile.
@@ -45,6 +48,14 @@ pub struct Hub {
     own: Arc<OwnTools>,
     /// Which generation of the protocol each server speaks.
     pub(crate) eras: Arc<Eras>,
+    /// The processes of servers.
+    processes: Arc<Processes>,
+    /// What several servers said last.
+    known: Arc<Known>,
+    /// Asks several servers for their lists for all stateless requests.
+    scout: Mutex<Option<Arc<Session>>>,
+    /// Stateless requests that listen for changes.
+    listeners: Mutex<Vec<Weak<Session>>>,
     metrics: Arc<Metrics>,
     traces: OnceLock<Arc<dyn Traces>>,
     pub(crate) catalogue: Catalogue,
@@ -74,11 +85,20 @@ impl Hub {
 
     fn made(gateway: Gateway, is_relay: bool) -> Arc<Self> {
         let metrics = Arc::new(Metrics::default());
-        let gateway = watched(gateway, &metrics);
+        let processes = Arc::<Processes>::default();
+        let gateway = watched(gateway, &metrics, &processes);
         let servers: Vec<Arc<Server>> = gateway.servers.iter().cloned().map(Arc::new).collect();
         let eras = Arc::new(Eras::default());
         eras.adopt(&servers);
+        let known = Arc::new(Known::new(gateway.several.known.clone()));
+        if servers.len() > 1 {
+            known.adopt(&servers);
+        }
         Arc::new(Self {
+            processes,
+            known,
+            scout: Mutex::default(),
+            listeners: Mutex::default(),
             servers: Mutex::new(servers),
             sessions: Mutex::default(),
             shared: Arc::new(Shared::new(Arc::clone(&gateway.ways))),
@@ -111,10 +131,9 @@ impl Hub {
             to,
             own,
             Memory::default(),
+            SessionKind::Client,
         );
-        let mut sessions = locked(&self.sessions);
-        sessions.retain(|session| session.strong_count() > 0);
-        sessions.push(Arc::downgrade(&session));
+        keep_weak(&self.sessions, &session);
         session
     }
 
@@ -122,6 +141,21 @@ impl Hub {
     /// servers that are processes.
     #[must_use]
     pub fn exchange(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
+        self.stateless(to, SessionKind::Exchange)
+    }
+
+    /// Who asks several servers for their lists for all stateless requests.
+    pub(crate) fn scout(self: &Arc<Self>) -> Arc<Session> {
+        let mut scout = locked(&self.scout);
+        let new = || {
+            let session = self.stateless(Arc::new(Nobody), SessionKind::Scout);
+            keep_weak(&self.sessions, &session);
+            session
+        };
+        Arc::clone(scout.get_or_insert_with(new))
+    }
+
+    fn stateless(self: &Arc<Self>, to: Arc<dyn Sink>, kind: SessionKind) -> Arc<Session> {
         let known = (Arc::clone(&self.eras), Arc::clone(&self.metrics));
         let ways = Bridged::exchange(&self.shared, known.0, known.1);
         Session::new(
@@ -130,12 +164,28 @@ impl Hub {
             to,
             Arc::clone(&self.own),
             self.memory.clone(),
+            kind,
         )
+    }
+
+    /// A stateless request begins to listen for changes.
+    pub(crate) fn listens(&self, session: &Arc<Session>) {
+        keep_weak(&self.listeners, session);
+    }
+
+    pub(crate) fn listeners(&self) -> Vec<Arc<Session>> {
+        let listeners = locked(&self.listeners);
+        listeners.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// What several servers said last.
+    pub(crate) fn known(&self) -> &Arc<Known> {
+        &self.known
     }
 
     /// Takes over other settings: limits at once, servers as clients can bear it.
     pub async fn reload(&self, gateway: Gateway) {
-        let gateway = watched(gateway, &self.metrics);
+        let gateway = watched(gateway, &self.metrics, &self.processes);
         let servers: Vec<Arc<Server>> = {
             let known = self.servers();
             // What stays as it is keeps its links.
@@ -147,6 +197,7 @@ impl Hub {
         locked(&self.servers).clone_from(&servers);
         *locked(&self.gateway) = Arc::new(gateway);
         self.eras.adopt(&servers);
+        self.known.adopt(&servers);
         self.catalogue.forget_all();
         self.shared.keep_only(&servers).await;
         let sessions: Vec<Arc<Session>> = {
@@ -161,7 +212,17 @@ impl Hub {
 
     /// Ends what stateless requests share. Sessions are closed by themselves.
     pub async fn close(&self, hurried: bool) {
+        let scout = locked(&self.scout).take();
+        if let Some(scout) = scout {
+            scout.close(hurried).await;
+        }
         self.shared.close(hurried).await;
+    }
+
+    /// Lets so many processes of servers run at most, of all clients together; what
+    /// would start one more is refused. To be said before there are any.
+    pub fn bound_processes(&self, most: usize) {
+        self.processes.bound(most);
     }
 
     /// What is counted.
@@ -217,8 +278,24 @@ impl Hub {
     }
 }
 
+fn keep_weak(all: &Mutex<Vec<Weak<Session>>>, session: &Arc<Session>) {
+    let mut all = locked(all);
+    all.retain(|session| session.strong_count() > 0);
+    all.push(Arc::downgrade(session));
+}
+
+/// Gets what no client is meant to.
+#[derive(Debug)]
+struct Nobody;
+
+impl Sink for Nobody {
+    fn take(&self, _: Parcel) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+}
+
 /// The same, with what it does counted.
-fn watched(gateway: Gateway, metrics: &Arc<Metrics>) -> Gateway {
+fn watched(gateway: Gateway, metrics: &Arc<Metrics>, processes: &Arc<Processes>) -> Gateway {
     let ledger: Arc<dyn Ledger> = Arc::new(WatchedLedger {
         ledger: Arc::clone(gateway.offloader.ledger()),
         metrics: Arc::clone(metrics),
@@ -226,6 +303,7 @@ fn watched(gateway: Gateway, metrics: &Arc<Metrics>) -> Gateway {
     let ways = Arc::new(WatchedWays {
         ways: gateway.ways,
         metrics: Arc::clone(metrics),
+        processes: Arc::clone(processes),
     });
     let extractor = gateway.extractor;
     Gateway {

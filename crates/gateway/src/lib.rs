@@ -68,7 +68,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use blocks::Base64;
 pub use error::GatewayError;
-pub use gateway::{Bridging, DEFAULT_TIMEOUT, Gateway, Server, ToolFilter};
+pub use gateway::{Bridging, DEFAULT_TIMEOUT, Gateway, Prefix, Server, Several, ToolFilter};
 pub use hub::Hub;
 pub use incoming::Incoming;
 pub use metrics::{Metrics, ServerState};

@@ -154,6 +154,7 @@ pub struct Metrics {
     sessions: Gauge,
     bridged: Family<OfServer, Counter>,
     unreadable: Family<OfServer, Counter>,
+    unavailable: Family<OfServer, Gauge>,
     own_calls: Family<OfTool, Counter>,
     references: Family<OfOutcome, Counter>,
 }
@@ -173,6 +174,7 @@ impl Default for Metrics {
             sessions: Gauge::default(),
             bridged: Family::default(),
             unreadable: Family::default(),
+            unavailable: Family::default(),
             own_calls: Family::default(),
             references: Family::default(),
         };
@@ -205,6 +207,13 @@ impl Metrics {
     pub(crate) fn unreadable(&self, server: &str) {
         let server = server.to_owned();
         self.unreadable.get_or_create(&OfServer { server }).inc();
+    }
+
+    /// Counts a client that is served without `server`, or is so no more.
+    pub(crate) fn unavailable(&self, server: &str, is_so: bool) {
+        let server = server.to_owned();
+        let clients = self.unavailable.get_or_create(&OfServer { server });
+        let _ = if is_so { clients.inc() } else { clients.dec() };
     }
 
     /// The handles of a server.
@@ -316,6 +325,11 @@ impl Metrics {
     fn register_servers(&mut self) {
         let all = self.families.clone();
         self.add("server_links", "Open ways to a server", all.up);
+        self.add(
+            "server_unavailable",
+            "Clients that are served without a server, for it does not answer",
+            self.unavailable.clone(),
+        );
         self.add(
             "server_starts",
             "Times that a server was opened",

@@ -24,8 +24,9 @@ use crate::pending::{CallParams, Pending, Waiting};
 use crate::roster::{Memory, Roster};
 use crate::seen::Outcome;
 use crate::several::listening::{self, Listening};
+use crate::several::{Kind, Lane, Outbox, SessionKind, Told};
 use crate::shows::Client;
-use crate::upstream::{Slot, Upstream, notice};
+use crate::upstream::{Slot, Upstream};
 use crate::{GatewayError, denial, locked, several, watchdog};
 
 /// A client and its servers.
@@ -55,6 +56,11 @@ pub struct Session {
     work: Mutex<JoinSet<()>>,
     /// Numbers the gateway's own requests.
     pub(crate) questions: AtomicU64,
+    pub(crate) kind: SessionKind,
+    /// What waits to be sent to each of several servers.
+    pub(crate) outbox: Outbox,
+    /// What the client said of itself, where there are several servers.
+    pub(crate) said: Mutex<Told>,
     me: Weak<Session>,
 }
 
@@ -71,6 +77,7 @@ impl Session {
         to: Arc<dyn Sink>,
         own: Arc<OwnTools>,
         memory: Memory,
+        kind: SessionKind,
     ) -> Arc<Self> {
         let servers = hub.servers();
         let turns = Arc::clone(&hub.turns);
@@ -90,9 +97,14 @@ impl Session {
             closing: AtomicBool::new(false),
             work: Mutex::default(),
             questions: AtomicU64::default(),
+            kind,
+            outbox: Outbox::default(),
+            said: Mutex::default(),
             me: Weak::clone(me),
         });
-        session.hub.metrics().session_opened();
+        if !session.is_scout() {
+            session.hub.metrics().session_opened();
+        }
         watchdog::watch(&session);
         session
     }
@@ -127,9 +139,8 @@ impl Session {
     /// Opens all servers that are processes, so that they start while the client
     /// is still greeting. An error is that of the only server.
     pub async fn start(self: &Arc<Self>) -> Result<(), GatewayError> {
-        let nothing = notice(Bytes::new(), Some("initialize"));
         let all = self.roster.all();
-        let opened = all.iter().map(|upstream| upstream.open(self, &nothing));
+        let opened = all.iter().map(|upstream| upstream.open(self, false));
         for (upstream, opened) in all.iter().zip(join_all(opened).await) {
             let Err(error) = opened else { continue };
             if self.is_solo() {
@@ -230,15 +241,27 @@ impl Session {
         envelope: Option<&Envelope<'_>>,
     ) {
         let mut message = message_of(incoming, envelope);
-        if message
-            .id
-            .as_ref()
-            .is_some_and(|key| !self.pending.has(key))
-        {
+        let is_over = |message: &Message| {
+            let key = message.id.as_ref();
+            key.is_some_and(|key| !self.pending.has(key))
+        };
+        if is_over(&message) {
             return; // taken back or failed before it was sent
         }
+        let greets = message.method.as_deref() != Some("initialize");
+        let ready = match message.id {
+            Some(_) => upstream.ready(self, greets).await.map(drop),
+            None => Ok(()),
+        };
+        if is_over(&message) {
+            return; // the same while it waited for the server
+        }
         self.trace(upstream, envelope, &mut message);
-        let Err(error) = upstream.send(self, message).await else {
+        let sent = match ready {
+            Ok(()) => upstream.send(self, message).await,
+            Err(error) => Err(error),
+        };
+        let Err(error) = sent else {
             return;
         };
         let keys = messages(&incoming.frame)
@@ -295,8 +318,12 @@ impl Session {
             (Some(only), _) => Some(only),
             (None, asked) => asked.and_then(|waiting| self.roster.get(waiting.slot)),
         };
-        if let Some(upstream) = upstream {
-            self.pass(&upstream, incoming, Some(envelope)).await;
+        match upstream {
+            Some(upstream) if self.is_solo() => {
+                self.pass(&upstream, incoming, Some(envelope)).await
+            }
+            Some(upstream) => self.post(&upstream, Lane::Messages, incoming),
+            None => {}
         }
     }
 
@@ -331,6 +358,7 @@ impl Session {
     /// The client is gone. What is under way may still be answered, unless
     /// `hurried`; then what is still unanswered is answered with an error.
     pub async fn close(self: &Arc<Self>, hurried: bool) {
+        self.outbox.close(hurried).await;
         self.closing.store(true, Ordering::Relaxed);
         let all = self.roster.all();
         let links: Vec<_> = all.iter().filter_map(|upstream| upstream.link()).collect();
@@ -381,10 +409,8 @@ impl Session {
             self.fail_all(upstream, how).await;
         }
         if change.has_new || !change.gone.is_empty() {
-            for kind in ["tools", "prompts", "resources"] {
-                let method = format!("notifications/{kind}/list_changed");
-                let frame = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}\n");
-                self.to_client(frame.into_bytes()).await;
+            for kind in [Kind::Tools, Kind::Prompts, Kind::Resources] {
+                self.tell_changed(kind).await;
             }
         }
     }
@@ -433,7 +459,12 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Whoever looks after it can stop.
         self.asked.notify_one();
-        self.hub.metrics().session_closed();
+        if !self.is_scout() {
+            self.hub.metrics().session_closed();
+        }
+        for upstream in self.roster.all().iter() {
+            self.note_recovery(upstream); // nobody is served without it any more
+        }
     }
 }
 

@@ -10,7 +10,12 @@ use std::sync::Arc;
 use spillgate_wire::{Frame, Item, Key, LinkError, Parcel};
 
 use crate::session::Session;
+use crate::several::plain;
 use crate::upstream::Upstream;
+
+/// Characters of what is no message that the log shows, where several servers are
+/// behind the gateway.
+const MOST_SHOWN: usize = 200;
 
 /// What is said of such a message.
 fn error(bytes: u64) -> LinkError {
@@ -62,9 +67,15 @@ impl Session {
             return;
         };
         if frame.is_blank() {
-            return self.to.take(parcel).await;
+            return match self.is_solo() {
+                true => self.to.take(parcel).await,
+                false => {}
+            };
         }
         let answered = answered(frame, parcel.of.as_ref());
+        if !self.is_solo() && answered.is_none() {
+            return self.noise(upstream, frame);
+        }
         if matches!(frame, Frame::Spooled(spooled) if spooled.is_opaque()) {
             // It may well be whole, and the client can read it.
             drop(answered.as_ref().and_then(|key| self.pending.take(key)));
@@ -86,6 +97,28 @@ impl Session {
                 self.not_answered(upstream, waiting, &error).await;
             }
             None => self.to.take(parcel).await,
+        }
+    }
+
+    /// Takes what one of several servers wrote that is no message: it ends here, for a
+    /// client of five servers should not stumble over what one of them writes.
+    pub(crate) fn noise(&self, upstream: &Upstream, frame: &Frame) {
+        self.hub().metrics().unreadable(upstream.name());
+        let (server, bytes) = (upstream.name(), frame.len());
+        let start = match frame {
+            Frame::Memory(frame) => &frame[..frame.len().min(4 * MOST_SHOWN)],
+            _ => &[],
+        };
+        let text = plain(&String::from_utf8_lossy(start), MOST_SHOWN);
+        if upstream.is_first_noise() {
+            tracing::warn!(
+                server,
+                bytes,
+                text,
+                "it writes what is no message of MCP where its messages belong; that is left out (more of it is said at the level `debug`): the server should write its log to standard error"
+            );
+        } else {
+            tracing::debug!(server, bytes, text, "what is no message of MCP is left out");
         }
     }
 }

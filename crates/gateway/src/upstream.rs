@@ -8,15 +8,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use spillgate_wire::{Link, LinkError, Message, Parcel, Sink};
-use tokio::sync::Mutex as AsyncMutex;
+use serde_json::{Map, Value};
+use spillgate_wire::{Link, LinkError, Message, Parcel, Sink, messages, object};
+use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::{Instant, timeout};
 
-use crate::gateway::Server;
+use crate::gateway::{DEFAULT_TIMEOUT, Server};
 use crate::locked;
 use crate::rest::Rest;
 use crate::rewrite::Learnt;
 use crate::session::Session;
+use crate::several::{Fetches, Standing, why};
 
 /// A server's place among those of a session.
 pub(crate) type Slot = usize;
@@ -36,6 +38,26 @@ pub(crate) struct Upstream {
     opening: AsyncMutex<()>,
     /// Whether it has written what is no message.
     is_noisy: AtomicBool,
+    /// What became of the client's greeting, where there are several servers.
+    greeted: watch::Sender<Greeted>,
+    /// How it stands with the client, where there are several servers.
+    pub(crate) standing: Standing,
+    /// Its lists that are under way.
+    pub(crate) fetches: Fetches,
+    /// Somebody sees to it that it comes up.
+    pub(crate) is_kept: AtomicBool,
+}
+
+/// What became of the client's greeting.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Greeted {
+    /// Nothing yet.
+    #[default]
+    Waits,
+    /// It answered; nothing is in it if it refused.
+    Up(Arc<Map<String, Value>>),
+    /// It could not be said.
+    Failed(String),
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +66,7 @@ struct State {
     /// Counts its starts and ends, so that the end of one life is not taken for
     /// that of the next.
     life: u64,
-    /// It was opened again and has not greeted yet: nobody else may talk to it.
+    /// It is open and has not been greeted yet: nobody else may talk to it.
     is_greeting: bool,
     rest: Rest,
     /// The client's `initialize` and `notifications/initialized`, to be said
@@ -62,7 +84,40 @@ impl Upstream {
             state: Mutex::default(),
             opening: AsyncMutex::default(),
             is_noisy: AtomicBool::new(false),
+            greeted: watch::Sender::default(),
+            standing: Standing::default(),
+            fetches: Fetches::default(),
+            is_kept: AtomicBool::new(false),
         }
+    }
+
+    /// The client greets all servers with this: it is said as soon as the server is
+    /// open, and nobody talks to it before it has answered.
+    pub(crate) fn be_greeted(&self, initialize: Message) {
+        let mut state = locked(&self.state);
+        state.is_greeting = state.link.is_some();
+        state.initialize = Some(initialize);
+    }
+
+    /// Whether it has to be opened or greeted before it can be talked to.
+    pub(crate) fn is_starting(&self) -> bool {
+        let state = locked(&self.state);
+        state.is_greeting || state.link.is_none() && state.initialize.is_some()
+    }
+
+    /// Whether it cannot be expected to answer soon.
+    pub(crate) fn is_out(&self) -> bool {
+        let is_resting = locked(&self.state).rest.is_resting(Instant::now());
+        is_resting || self.standing.fault().is_some()
+    }
+
+    /// What becomes of the client's greeting, once that is known.
+    pub(crate) async fn is_greeted(&self) -> Greeted {
+        let mut greeted = self.greeted.subscribe();
+        let known = greeted.wait_for(|greeted| !matches!(greeted, Greeted::Waits));
+        known
+            .await
+            .map_or_else(|_| Greeted::default(), |known| known.clone())
     }
 
     /// It wrote what is no message; whether for the first time.
@@ -80,28 +135,48 @@ impl Upstream {
         session: &Arc<Session>,
         message: Message,
     ) -> Result<(), LinkError> {
-        self.remember(&message);
-        // The client's answers do not wait: the greeting may wait for them.
-        let link = match message.method {
-            Some(_) => self.greeted(),
-            None => self.link(),
-        };
-        let link = match link {
-            Some(link) => link,
-            None => self.open(session, &message).await?,
+        if self.remember(&message) {
+            // Said when its greeting is over.
+            return self.open(session, true).await.map(drop);
+        }
+        let link = match message.method.as_deref() {
+            // The client's answers do not wait: the greeting may wait for them.
+            None => match self.link() {
+                Some(link) => link,
+                None => self.open(session, true).await?,
+            },
+            Some(method) => self.ready(session, method != "initialize").await?,
         };
         link.send(message).await
     }
 
-    /// What a server that is opened again has to be told.
-    fn remember(&self, message: &Message) {
+    /// Its link, once it may be talked to; `greets` unless the message is itself the
+    /// greeting.
+    pub(crate) async fn ready(
+        &self,
+        session: &Arc<Session>,
+        greets: bool,
+    ) -> Result<Arc<dyn Link>, LinkError> {
+        match self.greeted() {
+            Some(link) => Ok(link),
+            None => self.open(session, greets).await,
+        }
+    }
+
+    /// Notes what a server that is opened again has to be told. Whether this is told
+    /// when the greeting is over, which is not so yet.
+    fn remember(&self, message: &Message) -> bool {
+        let mut state = locked(&self.state);
         match message.method.as_deref() {
-            Some("initialize") => locked(&self.state).initialize = Some(message.clone()),
+            Some("initialize") => state.initialize = Some(message.clone()),
             Some("notifications/initialized") => {
-                locked(&self.state).initialized = Some(message.clone());
+                state.initialized = Some(message.clone());
+                let is_down = state.link.is_none() && state.initialize.is_some();
+                return is_down || state.is_greeting;
             }
             _ => {}
         }
+        false
     }
 
     /// It is to be told what another server was told when the client greeted.
@@ -134,24 +209,59 @@ impl Upstream {
         Some(how.to_owned())
     }
 
-    /// Opens it, and greets it if a server before it was greeted.
+    /// Opens it if need be, and greets it if the client has greeted and `greets`.
     pub(crate) async fn open(
         &self,
         session: &Arc<Session>,
-        first: &Message,
+        greets: bool,
     ) -> Result<Arc<dyn Link>, LinkError> {
         let _one_at_a_time = self.opening.lock().await;
         if let Some(link) = self.greeted() {
             return Ok(link);
         }
-        let (life, greeting) = {
+        let opened = self.opened(session, greets).await;
+        if let Err(error) = &opened {
+            self.greeted.send_replace(Greeted::Failed(why(error)));
+        }
+        opened
+    }
+
+    async fn opened(
+        &self,
+        session: &Arc<Session>,
+        greets: bool,
+    ) -> Result<Arc<dyn Link>, LinkError> {
+        let present = {
+            let state = locked(&self.state);
+            state.link.clone().map(|link| (link, state.life))
+        };
+        let (link, life) = match present {
+            Some(present) => present,
+            None => self.begin_life(session, greets).await?,
+        };
+        if !greets {
+            return Ok(link);
+        }
+        if let Err(error) = self.greet(session, &link).await {
+            if self.lives(life) {
+                drop(self.note_end(&error.to_string()));
+            }
+            session.work(async move { link.close(true).await });
+            return Err(error);
+        }
+        Ok(link)
+    }
+
+    async fn begin_life(
+        &self,
+        session: &Arc<Session>,
+        greets: bool,
+    ) -> Result<(Arc<dyn Link>, u64), LinkError> {
+        let (life, is_greeting) = {
             let mut state = locked(&self.state);
             state.rest.open(Instant::now())?;
             state.life += 1;
-            let is_again = first.method.as_deref() != Some("initialize");
-            let initialize = state.initialize.clone().filter(|_| is_again);
-            let greeting = initialize.map(|one| (one, state.initialized.clone()));
-            (state.life, greeting)
+            (state.life, greets && state.initialize.is_some())
         };
         let inbox = Inbox {
             session: Arc::downgrade(session),
@@ -160,23 +270,11 @@ impl Upstream {
         };
         let opened = session.ways.open(&self.server.spec, Arc::new(inbox)).await;
         let link = opened.inspect_err(|error| drop(self.note_end(&error.to_string())))?;
-        let ready = async {
-            self.note_opened(life, &link, greeting.is_some())?;
-            let Some((initialize, initialized)) = greeting else {
-                return Ok(());
-            };
-            tracing::info!(server = self.name(), "greeted for the client");
-            self.greet(session, &link, initialize, initialized).await
-        };
-        if let Err(error) = ready.await {
-            if self.lives(life) {
-                drop(self.note_end(&error.to_string()));
-            }
+        if let Err(error) = self.note_opened(life, &link, is_greeting) {
             session.work(async move { link.close(true).await });
             return Err(error);
         }
-        locked(&self.state).is_greeting = false;
-        Ok(link)
+        Ok((link, life))
     }
 
     /// Notes the link of a life, unless that is over already.
@@ -196,30 +294,57 @@ impl Upstream {
         Ok(())
     }
 
-    async fn greet(
-        &self,
-        session: &Arc<Session>,
-        link: &Arc<dyn Link>,
-        initialize: Message,
-        initialized: Option<Message>,
-    ) -> Result<(), LinkError> {
+    /// Says to it what the client said when it greeted.
+    async fn greet(&self, session: &Arc<Session>, link: &Arc<dyn Link>) -> Result<(), LinkError> {
+        let initialize = locked(&self.state).initialize.clone();
+        let Some(initialize) = initialize else {
+            return Ok(());
+        };
         let (message, answer) = session.question_again(self, &initialize);
         let key = message.id.clone();
+        // Of several servers each may be starting for as long as a request may take.
+        let limit = match session.is_solo() {
+            true => GREETING,
+            false => self.server.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        };
         let answered = async {
             link.send(message).await?;
             let silent = "did not answer `initialize` when it was started again";
-            match timeout(GREETING, answer).await {
-                Ok(Ok(Ok(_))) => Ok(()),
+            match timeout(limit, answer).await {
+                Ok(Ok(Ok(frame))) => Ok(greeting_in(&frame)),
                 Ok(Ok(Err(how))) => Err(LinkError::Gone(how)),
                 _ => Err(LinkError::Gone(silent.to_owned())),
             }
         };
-        answered.await.inspect_err(|_| {
+        let greeting = answered.await.inspect_err(|_| {
             drop(key.and_then(|key| session.pending.take(&key)));
         })?;
-        match initialized {
-            Some(initialized) => link.send(initialized).await,
-            None => Ok(()),
+        tracing::info!(server = self.name(), "greeted for the client");
+        self.end_greeting(link).await?;
+        if !greeting.is_empty() {
+            let known = session.hub().known();
+            known.learn_greeting(self.name(), "initialize", &greeting);
+        }
+        self.greeted.send_replace(Greeted::Up(Arc::new(greeting)));
+        Ok(())
+    }
+
+    /// It has answered the greeting: it is told that the client has, too, as soon as
+    /// that is so, and then others may talk to it.
+    async fn end_greeting(&self, link: &Arc<dyn Link>) -> Result<(), LinkError> {
+        let mut is_told = false;
+        loop {
+            let told = {
+                let mut state = locked(&self.state);
+                let initialized = state.initialized.clone().filter(|_| !is_told);
+                state.is_greeting = initialized.is_some();
+                initialized
+            };
+            match told {
+                Some(initialized) => link.send(initialized).await?,
+                None => return Ok(()),
+            }
+            is_told = true;
         }
     }
 
@@ -231,6 +356,14 @@ impl Upstream {
         state.is_greeting = false;
         state.link.take()
     }
+}
+
+/// What an answer to `initialize` says; nothing if it is a refusal.
+fn greeting_in(frame: &[u8]) -> Map<String, Value> {
+    let answers = messages(frame);
+    let result = answers.first().and_then(|answer| answer.result);
+    let greeting = result.and_then(object::<Map<String, Value>>);
+    greeting.unwrap_or_default()
 }
 
 /// Where a server's parcels go.

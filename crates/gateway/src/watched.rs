@@ -1,13 +1,14 @@
 //! Servers and the account, with what they do counted on the way.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_offload::{Exit, Ledger, LedgerEntry};
-use spillgate_wire::{Item, Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink};
+use spillgate_wire::{Item, Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Via};
 
+use crate::locked;
 use crate::meter::Meter;
 use crate::metrics::{self, Metrics};
 
@@ -16,6 +17,47 @@ use crate::metrics::{self, Metrics};
 pub(crate) struct WatchedWays {
     pub(crate) ways: Arc<dyn Opener>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) processes: Arc<Processes>,
+}
+
+/// The processes of servers that run, of all clients together.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    running: AtomicUsize,
+    most: OnceLock<usize>,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+struct Process(Arc<Processes>);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Processes {
+    /// So many at most from now on.
+    pub(crate) fn bound(&self, most: usize) {
+        // It is said once, at the start.
+        let _ = self.most.set(most);
+    }
+
+    /// Room for the process of a server that is one.
+    fn begin(self: &Arc<Self>, via: &Via) -> Result<Option<Process>, LinkError> {
+        if !matches!(via, Via::Command(_)) {
+            return Ok(None);
+        }
+        let process = Process(Arc::clone(self));
+        let before = self.running.fetch_add(1, Ordering::Relaxed);
+        match self.most.get() {
+            Some(most) if before >= *most => Err(LinkError::Start(format!(
+                "{most} processes of servers run already, as many as `http.max_processes` allows"
+            ))),
+            _ => Ok(Some(process)),
+        }
+    }
 }
 
 impl Opener for WatchedWays {
@@ -33,11 +75,16 @@ impl Opener for WatchedWays {
             up: Arc::clone(&up),
         });
         async move {
+            let process = self.processes.begin(&server.via)?;
             up.meter.opening();
             // Before it is open, for it may end while it is being opened.
             up.begin();
             match self.ways.open(server, inbox).await {
-                Ok(link) => Ok(Arc::new(WatchedLink { link, up }) as Arc<dyn Link>),
+                Ok(link) => Ok(Arc::new(WatchedLink {
+                    link,
+                    up,
+                    process: Mutex::new(process),
+                }) as Arc<dyn Link>),
                 Err(error) => {
                     up.end();
                     up.meter.not_opened(&error.to_string());
@@ -93,6 +140,7 @@ impl Sink for WatchedSink {
 struct WatchedLink {
     link: Arc<dyn Link>,
     up: Arc<Up>,
+    process: Mutex<Option<Process>>,
 }
 
 impl Link for WatchedLink {
@@ -111,7 +159,11 @@ impl Link for WatchedLink {
     fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
         // What ends now was told to.
         self.up.end();
-        self.link.close(hurried)
+        async move {
+            self.link.close(hurried).await;
+            drop(locked(&self.process).take());
+        }
+        .boxed()
     }
 }
 

@@ -277,7 +277,9 @@ fn form(key: &str) -> Option<&'static str> {
     Some(match key {
         "listen" => "write an address and a port, such as \"127.0.0.1:8700\"",
         "quota" | "reserve" => "write a number of bytes such as \"10 GiB\"",
-        "max_age" | "tombstone_age" | "timeout" => "write a time such as \"30d\" or \"12h\"",
+        "max_age" | "tombstone_age" | "timeout" | "start_wait" => {
+            "write a time such as \"30d\" or \"12h\""
+        }
         _ => return None,
     })
 }

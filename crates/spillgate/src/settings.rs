@@ -7,7 +7,7 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use spillgate_front::FrontSettings;
-use spillgate_gateway::ListTools;
+use spillgate_gateway::{ListTools, Prefix, Several};
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{ByReference, Policy, Profile, Rule, TemplateError, Templates};
@@ -89,6 +89,12 @@ pub(crate) struct Settings {
     pub(crate) continuation: Continuation,
     /// When the gateway lists its own tools.
     pub(crate) list_tools: ListTools,
+    /// Which tools and prompts of several servers have their server's name in front.
+    #[serde(default)]
+    pub(crate) prefix: Prefix,
+    /// How long a client waits for one of several servers of which nothing is known
+    /// yet, such as "3s".
+    pub(crate) start_wait: Span,
     /// Extraction.
     #[serde(default)]
     pub(crate) tool_output: ToolOutput,
@@ -215,6 +221,15 @@ impl Settings {
         }
     }
 
+    /// How several servers look like one.
+    pub(crate) fn several(&self) -> Result<Several, Failure> {
+        Ok(Several {
+            start_wait: self.start_wait.time.unwrap_or_default(),
+            prefix: self.prefix,
+            known: Some(state_directory()?.join("lists")),
+        })
+    }
+
     /// Checks all that reading does not check by itself. Done whenever settings are loaded,
     /// before anything else: what is wrong is an error for every command.
     pub(crate) fn check(&self, flags: &LimitArgs) -> Result<(), Failure> {
@@ -271,6 +286,8 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         templates: BTreeMap::new(),
         continuation: Continuation::default(),
         list_tools: ListTools::default(),
+        prefix: Prefix::default(),
+        start_wait: Span::of("3s"),
         tool_output: ToolOutput::default(),
         providers: BTreeMap::new(),
         models: BTreeMap::new(),

@@ -186,7 +186,10 @@ fn look_for_orphans(room: &Room, outcome: &mut Outcome) -> Result<()> {
     let before = orphans(&room.store())?;
     for path in &before {
         // The sweep leaves alone what was written within the last 60 s: it may be somebody's work.
-        File::options().write(true).open(path)?.set_modified(SystemTime::UNIX_EPOCH)?;
+        File::options()
+            .write(true)
+            .open(path)?
+            .set_modified(SystemTime::UNIX_EPOCH)?;
     }
     begin(room, Kind::Gateway, 0)?.end(LIMIT)?;
     let after = orphans(&room.store())?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use spillgate_front::FrontSettings;
 
 use crate::running::{Running, call};
 
@@ -16,7 +17,11 @@ fn shuffled(a: u64, b: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_answer_goes_to_another_client() {
-    let front = Arc::new(Running::usual().await);
+    let settings = FrontSettings {
+        max_sessions: Some(64),
+        ..FrontSettings::default()
+    };
+    let front = Arc::new(Running::new(settings).await);
     let mut clients = Vec::new();
     for client in 0..CLIENTS {
         let front = Arc::clone(&front);

@@ -2,8 +2,8 @@
 //! end.
 
 use reqwest::Method;
-use serde_json::json;
-use spillgate_front::FrontSettings;
+use serde_json::{Value, json};
+use spillgate_front::{Auth, FrontSettings};
 
 use crate::fake::{Event, message, note};
 use crate::running::{Reader, Running, call, initialize, request};
@@ -174,7 +174,7 @@ async fn a_version_that_only_the_server_knows_may_be_used() {
 #[tokio::test]
 async fn there_are_only_so_many_sessions_and_requests() {
     let settings = FrontSettings {
-        max_sessions: 1,
+        max_sessions: Some(1),
         max_requests_per_session: 2,
         ..FrontSettings::default()
     };
@@ -217,6 +217,34 @@ async fn an_id_is_under_way_once() {
     let again = front.post_in(&session, &call(1, "echo", &json!({})));
     assert_eq!(again.send().await.unwrap().status(), 400);
     pending.abort();
+}
+
+#[tokio::test]
+async fn where_anyone_may_come_there_are_32_sessions() {
+    let front = Running::new(FrontSettings::default()).await;
+    for _ in 0..32 {
+        front.begin().await;
+    }
+    let refused = front.post(&initialize()).send().await.unwrap();
+    assert_eq!(refused.status(), 503);
+    let said: Value = refused.json().await.unwrap();
+    let said = said["error"]["message"].as_str().unwrap().to_owned();
+    assert!(
+        said.contains("32 sessions") && said.contains("http.max_sessions"),
+        "{said}"
+    );
+    let with_tokens = FrontSettings {
+        auth: Auth::Bearer {
+            token_files: Vec::new(),
+            token_env: Vec::new(),
+        },
+        ..FrontSettings::default()
+    };
+    assert_eq!(
+        (with_tokens.sessions(), with_tokens.processes()),
+        (1024, None)
+    );
+    assert_eq!(FrontSettings::default().processes(), Some(32));
 }
 
 #[tokio::test]

@@ -1,74 +1,175 @@
-//! What do several servers say of themselves together?
+//! What several servers say of themselves together, as far as they have answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
-use spillgate_wire::{LinkError, messages};
+use spillgate_wire::{Message, messages, object};
+use tokio::time::timeout;
 
-use super::{Question, all, result_frame};
+use super::fetch::{SILENT, keep};
+use super::standing::Awaited;
+use super::{Question, faults, result_frame};
 use crate::error::{method_not_found, nobody_answered};
 use crate::session::Session;
-use crate::upstream::Upstream;
+use crate::upstream::{Greeted, Upstream, notice};
 
 /// The greeting of the modern generation.
 const DISCOVER: &str = "server/discover";
 /// Where that has who the server is.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The newest protocol of the older generation.
+const NEWEST_LEGACY: &str = "2025-11-25";
 
-/// The greeting of all servers that answer: what any of them can do, in the
-/// oldest protocol version that one of them speaks.
-pub(super) async fn greet(session: &Arc<Session>, question: &Question) -> Vec<u8> {
-    let (mut greetings, mut refused) = (Vec::new(), Vec::new());
+type Greeting = Map<String, Value>;
+
+/// What is known of the servers' greetings.
+#[derive(Default)]
+struct Greetings {
+    /// By the servers' names.
+    said: Vec<(String, Greeting)>,
+    /// Why those are missing that have not answered.
+    missing: Vec<(String, String)>,
+}
+
+/// The greeting of all servers, and of those that have not answered yet what they said
+/// last: what any of them can do, in the oldest protocol version that one of them
+/// speaks.
+pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> Vec<u8> {
+    let all = session.roster.all();
+    for upstream in all.iter() {
+        upstream.be_greeted(message_of(question));
+        keep(session, upstream, Duration::ZERO);
+    }
+    let greeted = join_all(all.iter().map(|upstream| greeted(session, upstream))).await;
+    let mut greetings = Greetings::default();
+    for (upstream, (said, missing)) in all.iter().zip(greeted) {
+        let name = || upstream.name().to_owned();
+        greetings.said.extend(said.map(|said| (name(), said)));
+        if let Some(why) = missing {
+            session.note_fault(upstream, &why).await;
+            greetings.missing.push((name(), why));
+        }
+    }
+    let asked: Value = serde_json::from_str(&question.params).unwrap_or_default();
+    let asked = asked["protocolVersion"].as_str();
+    let version = asked.filter(|version| *version <= NEWEST_LEGACY);
+    let ours = json!({"protocolVersion": version.unwrap_or(NEWEST_LEGACY), "capabilities": {}});
+    let merged = merged(greetings, ours);
+    result_frame(&question.id, &merged.to_string())
+}
+
+/// What one server said, and why nothing if it is not there. One of which is known what
+/// it said last is not waited for.
+async fn greeted(session: &Session, upstream: &Upstream) -> (Option<Greeting>, Option<String>) {
+    let known = session
+        .hub()
+        .known()
+        .greeting(upstream.name(), "initialize");
+    let wait = session.hub().gateway().several.start_wait;
+    let patience = match known {
+        Some(_) => Duration::ZERO,
+        None => upstream.standing.patience(Awaited::Start, wait),
+    };
+    match timeout(patience, upstream.is_greeted()).await {
+        Ok(Greeted::Up(said)) => (Some((*said).clone()), None),
+        Ok(Greeted::Failed(why)) => (known, Some(why)),
+        Ok(Greeted::Waits) | Err(_) if known.is_some() => (known, None),
+        Ok(Greeted::Waits) | Err(_) => (None, Some(SILENT.to_owned())),
+    }
+}
+
+fn message_of(question: &Question) -> Message {
+    let Question {
+        id, method, params, ..
+    } = question;
+    let frame = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n"
+    );
+    notice(frame.into(), Some(method))
+}
+
+/// The same of the modern generation.
+pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec<u8> {
+    let (mut greetings, mut refused) = (Greetings::default(), Vec::new());
     let answers = asked(session, question).await;
     let is_any_legacy = answers
         .iter()
         .any(|(upstream, _)| is_legacy(session, upstream));
     for (upstream, answer) in answers {
-        let frame = match answer {
-            Ok(frame) => frame,
-            Err(error) => {
-                tracing::warn!(server = upstream.name(), %error, "left out");
-                refused.push(format!("`{}` {error}", upstream.name()));
-                continue;
+        let name = upstream.name().to_owned();
+        match answer {
+            Answer::Said(frame) => match greeting_in(&frame) {
+                Some(greeting) => greetings.said.push((name, greeting)),
+                None => refused.push(format!("`{name}` refused")),
+            },
+            Answer::Known(greeting) => greetings.said.push((name, greeting)),
+            Answer::Missing(why) => {
+                let asker = session.asker();
+                if let Some(upstream) = asker.roster.named(&name) {
+                    asker.note_fault(&upstream, &why).await;
+                }
+                greetings.missing.push((name, why));
             }
-        };
-        let answers = messages(&frame);
-        let result = answers.first().and_then(|answer| answer.result);
-        match result.and_then(|result| serde_json::from_str(result.get()).ok()) {
-            Some(Value::Object(greeting)) => greetings.push((upstream.name().to_owned(), greeting)),
-            _ => refused.push(format!("`{}` refused", upstream.name())),
         }
     }
-    match greetings.is_empty() {
+    let is_silent = greetings.missing.iter().any(|(_, why)| why == SILENT);
+    match greetings.said.is_empty() {
         // As each of them says: clients that speak both generations fall back.
-        true if question.method == DISCOVER && is_any_legacy => {
-            method_not_found(&question.id, &question.method)
+        true if is_any_legacy => method_not_found(&question.id, &question.method),
+        true if !is_silent => {
+            let missing = greetings.missing.iter();
+            refused.extend(missing.map(|(name, why)| format!("`{name}` {why}")));
+            nobody_answered(&question.id, &question.method, &refused.join("; "))
         }
-        true => nobody_answered(&question.id, &question.method, &refused.join("; ")),
-        false => result_frame(&question.id, &merged(greetings).to_string()),
+        _ => {
+            let ours = json!({
+                "resultType": "complete",
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {},
+                "ttlMs": 0,
+                "cacheScope": "private",
+            });
+            result_frame(&question.id, &merged(greetings, ours).to_string())
+        }
     }
+}
+
+/// What became of `server/discover` at a server.
+enum Answer {
+    Said(Bytes),
+    /// It has not answered yet: what it said last.
+    Known(Greeting),
+    Missing(String),
 }
 
 /// What each server says. If any of them is modern, the gateway is: then those
 /// that do not know `server/discover` are asked again, and bridges answer.
-async fn asked(
-    session: &Arc<Session>,
-    question: &Question,
-) -> Vec<(Arc<Upstream>, Result<Bytes, LinkError>)> {
-    let mut answers = all(session, question).await;
-    let greets = |answer: &Result<Bytes, LinkError>| match answer {
-        Ok(frame) => messages(frame)
-            .first()
-            .is_some_and(|one| one.result.is_some()),
-        Err(_) => false,
+async fn asked(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream>, Answer)> {
+    let all = session.roster.all();
+    let asked = all.iter().map(|upstream| async {
+        let answer = ask(session, upstream, question).await;
+        (Arc::clone(upstream), answer)
+    });
+    let mut answers = join_all(asked).await;
+    let greets = |answer: &Answer| match answer {
+        Answer::Said(frame) => greeting_in(frame).is_some(),
+        Answer::Known(_) => true,
+        Answer::Missing(_) => false,
     };
-    if question.method == DISCOVER && answers.iter().any(|(_, answer)| greets(answer)) {
+    if answers.iter().any(|(_, answer)| greets(answer)) {
+        let wait = session.hub().gateway().several.start_wait;
         let again = answers.iter_mut().map(|(upstream, answer)| async {
             if !greets(answer) && is_legacy(session, upstream) {
                 let (method, params) = (&question.method, &question.params);
-                *answer = session.ask(upstream, method, params).await;
+                let asked = session.ask(upstream, method, params);
+                *answer = match timeout(wait, asked).await {
+                    Ok(Ok(frame)) => Answer::Said(frame),
+                    Ok(Err(error)) => Answer::Missing(faults::why(&error)),
+                    Err(_) => Answer::Missing(SILENT.to_owned()),
+                };
             }
         });
         join_all(again).await;
@@ -76,14 +177,61 @@ async fn asked(
     answers
 }
 
+async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Question) -> Answer {
+    let hub = session.hub();
+    let asker = session.asker();
+    let standing = asker.roster.named(upstream.name());
+    let standing = standing.as_ref().unwrap_or(upstream);
+    let known = hub.known().greeting(upstream.name(), DISCOVER);
+    let wait = hub.gateway().several.start_wait;
+    let patience = match known {
+        Some(_) => Duration::ZERO,
+        None => standing.standing.patience(Awaited::Start, wait),
+    };
+    let (asks, of, params) = (
+        Arc::clone(session),
+        Arc::clone(upstream),
+        question.params.clone(),
+    );
+    // It is heard, too, when it comes late.
+    let asked = tokio::spawn(async move {
+        let answer = asks.ask(&of, DISCOVER, &params).await;
+        if let Ok(frame) = &answer
+            && let Some(greeting) = greeting_in(frame)
+        {
+            let known = asks.hub().known();
+            known.learn_greeting(of.name(), DISCOVER, &greeting);
+        }
+        answer
+    });
+    match timeout(patience, asked).await {
+        Ok(Ok(Ok(frame))) => {
+            standing.standing.came(Awaited::Start);
+            Answer::Said(frame)
+        }
+        Ok(Ok(Err(error))) => Answer::Missing(faults::why(&error)),
+        Ok(Err(_)) | Err(_) => match known {
+            Some(known) => Answer::Known(known),
+            None => Answer::Missing(SILENT.to_owned()),
+        },
+    }
+}
+
+/// The greeting in an answer, if it is none of refusal.
+fn greeting_in(frame: &[u8]) -> Option<Greeting> {
+    let answers = messages(frame);
+    answers.first()?.result.and_then(object)
+}
+
 fn is_legacy(session: &Session, upstream: &Upstream) -> bool {
     session.hub().eras.of(upstream.name()).modern == Some(false)
 }
 
-fn merged(greetings: Vec<(String, Map<String, Value>)>) -> Value {
+/// All greetings as one. `ours` has what must be in it where no server says it.
+fn merged(greetings: Greetings, ours: Value) -> Value {
     let mut whole = Map::new();
     let mut instructions = Vec::new();
-    for (server, greeting) in greetings {
+    for (server, greeting) in greetings.said {
         if let Some(text) = greeting.get("instructions").and_then(Value::as_str) {
             instructions.push(format!("# {server}\n{text}"));
         }
@@ -105,13 +253,22 @@ fn merged(greetings: Vec<(String, Map<String, Value>)>) -> Value {
             }
         }
     }
-    if let Some(capabilities) = whole.get_mut("capabilities").and_then(Value::as_object_mut) {
-        // Another configuration may bring other servers.
-        for kind in ["tools", "prompts", "resources"] {
-            if let Some(Value::Object(of_kind)) = capabilities.get_mut(kind) {
-                of_kind.insert("listChanged".to_owned(), true.into());
-            }
+    if let Value::Object(ours) = ours {
+        for (member, value) in ours {
+            whole.entry(member).or_insert(value);
         }
+    }
+    if let Some(Value::Object(capabilities)) = whole.get_mut("capabilities") {
+        // Servers may come later, and another configuration may bring others.
+        for kind in ["tools", "prompts", "resources"] {
+            let of_kind = capabilities.entry(kind).or_insert_with(|| json!({}));
+            if !of_kind.is_object() {
+                *of_kind = json!({});
+            }
+            of_kind["listChanged"] = true.into();
+        }
+        // What is missing is told as a log message.
+        capabilities.entry("logging").or_insert_with(|| json!({}));
     }
     let ourselves = json!({"name": "spillgate", "version": env!("CARGO_PKG_VERSION")});
     // The modern generation has it in `_meta`.
@@ -119,6 +276,7 @@ fn merged(greetings: Vec<(String, Map<String, Value>)>) -> Value {
         true => drop(whole.insert("_meta".to_owned(), json!({SERVER_INFO: ourselves}))),
         false => drop(whole.insert("serverInfo".to_owned(), ourselves)),
     }
+    instructions.extend(faults::notice(&greetings.missing));
     if !instructions.is_empty() {
         whole.insert("instructions".to_owned(), instructions.join("\n\n").into());
     }
@@ -153,7 +311,7 @@ mod tests {
             Value::Object(members) => (name.to_owned(), members),
             _ => unreachable!(),
         };
-        let merged = merged(vec![
+        let said = vec![
             of(
                 "a",
                 json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": false}, "x": {"y": 1}}, "serverInfo": {"name": "A"}, "instructions": "Do."}),
@@ -162,11 +320,18 @@ mod tests {
                 "b",
                 json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}, "prompts": {}}, "instructions": "Do not.", "extra": 1.5}),
             ),
-        ]);
+        ];
+        let missing = vec![("c".to_owned(), SILENT.to_owned())];
+        let ours = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+        let merged = merged(Greetings { said, missing }, ours);
         assert_snapshot!(serde_json::to_string_pretty(&merged).unwrap(), @r##"
         {
           "capabilities": {
+            "logging": {},
             "prompts": {
+              "listChanged": true
+            },
+            "resources": {
               "listChanged": true
             },
             "tools": {
@@ -177,7 +342,7 @@ mod tests {
             }
           },
           "extra": 1.5,
-          "instructions": "# a\nDo.\n\n# b\nDo not.",
+          "instructions": "# a\nDo.\n\n# b\nDo not.\n\n[spillgate] Not available yet: `c` (has not answered yet). What they offer is listed once they answer.",
           "protocolVersion": "2025-06-18",
           "serverInfo": {
             "name": "spillgate",

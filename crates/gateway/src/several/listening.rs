@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use spillgate_wire::{Envelope, Key, Parcel, Splice, object, span_in};
 use tokio::time::sleep;
 
-use super::{Question, lists, with_id};
+use super::{Kind, Question, links, lists, with_id};
 use crate::error::nobody_answered;
 use crate::locked;
 use crate::session::Session;
@@ -67,6 +67,7 @@ struct Params<'a> {
 
 /// Opens a stream of the client at all servers that have to do with it.
 pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
+    session.hub().listens(session);
     let (mut parts, mut asked) = (BTreeMap::new(), Vec::new());
     for (upstream, params) in wanted(session, question).await {
         let (message, answer) = session.question(&upstream, LISTEN, &params);
@@ -80,7 +81,7 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
         id: question.id.clone(),
         waiting: parts.keys().cloned().collect(),
         parts,
-        honoured: Map::new(),
+        honoured: changes_wanted(question),
         is_acknowledged: false,
     };
     // Where no server has any of it, there is nothing to wait for.
@@ -90,21 +91,67 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
         session.to.take(parcel).await;
     }
     for (upstream, key, message, answer) in asked {
-        if let Err(error) = upstream.send(session, message).await {
-            drop(session.pending.take(&key));
-            ended(session, &key, Err(error.to_string())).await;
-            continue;
-        }
-        // The session does not wait for it when it closes.
+        // Each by itself, for one may still be starting. The session does not wait for
+        // it when it closes.
         let session = Arc::downgrade(session);
         tokio::spawn(async move {
-            if let (Ok(how), Some(session)) = (answer.await, session.upgrade()) {
+            let sent = match session.upgrade() {
+                Some(session) => upstream.send(&session, message).await,
+                None => return,
+            };
+            let how = match sent {
+                Ok(()) => answer.await,
+                Err(error) => Ok(Err(error.to_string())),
+            };
+            if let (Ok(how), Some(session)) = (how, session.upgrade()) {
+                drop(session.pending.take(&key));
                 ended(&session, &key, how).await;
             }
         });
     }
     let session = Arc::downgrade(session);
     tokio::spawn(wait_no_longer(session, question.key.clone()));
+}
+
+/// The changes of lists that the client wants to hear of: the gateway itself tells
+/// them when a server joins.
+fn changes_wanted(question: &Question) -> Map<String, Value> {
+    let params: Value = serde_json::from_str(&question.params).unwrap_or_default();
+    let filter = params["notifications"].as_object().cloned();
+    let wanted = filter.unwrap_or_default().into_iter();
+    wanted
+        .filter(|(kind, is_wanted)| kind.ends_with("ListChanged") && *is_wanted == true)
+        .collect()
+}
+
+/// Tells of a changed list on the streams whose clients want to hear of it. Whether
+/// the client has any stream.
+pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
+    let Some(method) = kind.changed() else {
+        return true;
+    };
+    let member = match kind {
+        Kind::Tools => "toolsListChanged",
+        Kind::Prompts => "promptsListChanged",
+        _ => "resourcesListChanged",
+    };
+    let (told, is_any) = {
+        let streams = locked(&session.listening.0);
+        let wants = |stream: &&Stream| stream.honoured.get(member) == Some(&Value::Bool(true));
+        let frame = |stream: &Stream| {
+            let id = &stream.id;
+            let frame = format!(
+                "{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"_meta\":{{\"{STREAM}\":{id}}}}}}}\n"
+            );
+            Parcel::message(frame).of(Some(stream.key.clone()))
+        };
+        let told: Vec<Parcel> = streams.iter().filter(wants).map(frame).collect();
+        (told, !streams.is_empty())
+    };
+    for parcel in told {
+        session.to.take(parcel).await;
+    }
+    is_any
 }
 
 /// Acknowledges a stream without those that have not, when that takes too long.
@@ -179,14 +226,31 @@ pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) ->
     let Some(stream) = all.find(|stream| stream.parts.contains_key(&key)) else {
         return Heard::Other;
     };
+    let server = stream.parts.get(&key).cloned().unwrap_or_default();
     if envelope.method.as_deref() == Some("notifications/subscriptions/acknowledged") {
-        stream.honours(notifications);
+        stream.honours(as_shown(session, &server, notifications));
         stream.waiting.remove(&key);
         return Heard::Ours(stream.acknowledgement());
     }
     let mut splice = Splice::default();
     splice.replace(span_in(frame, ours.get()), stream.id.as_str());
+    splice.merge(links::told(session, &server, frame, envelope));
     Heard::Of(stream.key.clone(), splice)
+}
+
+/// What a server will tell, with the URIs by which the client knows its resources.
+fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> Map<String, Value> {
+    let catalogue = &session.hub().catalogue;
+    let uris = filter.get_mut("resourceSubscriptions");
+    for uri in uris.and_then(Value::as_array_mut).into_iter().flatten() {
+        let shown = uri
+            .as_str()
+            .and_then(|own| links::shown(catalogue, server, own));
+        if let Some(shown) = shown {
+            *uri = shown.into();
+        }
+    }
+    filter
 }
 
 /// A server ended its part of a stream. With the last part the stream ends.
@@ -262,7 +326,10 @@ async fn wanted(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstrea
             params,
             ..question.clone()
         };
-        owners.push((uri.clone(), lists::owner(session, &of_uri).await));
+        owners.push(match lists::owner(session, &of_uri).await {
+            Some((server, Some((_, own)))) => (own.into(), Some(server)),
+            other => (uri.clone(), other.map(|(server, _)| server)),
+        });
     }
     let mut wanted = Vec::new();
     for upstream in session.roster.all().iter() {

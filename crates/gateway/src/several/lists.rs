@@ -6,22 +6,17 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use spillgate_wire::{LinkError, Splice, messages, object, span_in};
+use spillgate_wire::{Splice, messages, object, span_in};
 
 use bytes::Bytes;
 
-use super::Question;
-use crate::error::nobody_answered;
+use super::{Question, fetch, links, names};
 use crate::resources::Era;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
-/// Pages of one list that are followed at most: a server whose cursors go round
-/// in a circle shall not keep a client waiting for ever.
-const MOST_PAGES: usize = 1000;
-
 /// What is listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
     Tools,
     Prompts,
@@ -42,7 +37,8 @@ impl Kind {
         })
     }
 
-    fn list(self) -> (&'static str, &'static str) {
+    /// The method that lists them, and the member with the list.
+    pub(super) fn list(self) -> (&'static str, &'static str) {
         match self {
             Self::Tools => ("tools/list", "tools"),
             Self::Prompts => ("prompts/list", "prompts"),
@@ -64,77 +60,34 @@ impl Kind {
 
     pub(super) fn noun(self) -> &'static str {
         match self {
-            Self::Tools => "the tool",
-            Self::Prompts => "the prompt",
-            Self::Resources | Self::Templates => "the resource",
-            Self::Tasks => "the task",
+            Self::Tools => "tool",
+            Self::Prompts => "prompt",
+            Self::Resources | Self::Templates => "resource",
+            Self::Tasks => "task",
         }
     }
 
-    /// Whether a name has to be of one server only. Resources are named by the
-    /// world, tasks by chance.
-    fn is_renamed(self) -> bool {
-        matches!(self, Self::Tools | Self::Prompts)
+    /// The notice that such a list has changed, if there is one.
+    pub(super) fn changed(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources | Self::Templates => "notifications/resources/list_changed",
+            Self::Tasks => return None,
+        })
     }
 }
 
 /// One thing of a list.
 struct Entry {
     server: String,
-    /// As the server has it, verbatim.
+    /// As the server has it, verbatim, but for what is noted in it.
     json: String,
     name: String,
 }
 
-/// All pages of a server's list, and what else its first page says.
-async fn pages(
-    session: &Arc<Session>,
-    upstream: &Arc<Upstream>,
-    kind: Kind,
-    question: &Question,
-) -> Result<(Vec<Entry>, Map<String, Value>), LinkError> {
-    let (method, member) = kind.list();
-    let mut params: Map<String, Value> = serde_json::from_str(&question.params).unwrap_or_default();
-    params.remove("cursor");
-    let (mut entries, mut first) = (Vec::new(), None);
-    for _ in 0..MOST_PAGES {
-        let asked = Value::from(params.clone()).to_string();
-        let frame = session.ask(upstream, method, &asked).await?;
-        let answers = messages(&frame);
-        // A server without such things answers with an error.
-        let Some(result) = answers.first().and_then(|answer| answer.result) else {
-            break;
-        };
-        let mut page: BTreeMap<String, &RawValue> =
-            serde_json::from_str(result.get()).unwrap_or_default();
-        let listed = page.remove(member).map_or("[]", RawValue::get);
-        let listed: Vec<&RawValue> = serde_json::from_str(listed).unwrap_or_default();
-        entries.extend(
-            listed
-                .into_iter()
-                .filter_map(|raw| entry(session, upstream, kind, raw)),
-        );
-        let cursor = page
-            .remove("nextCursor")
-            .and_then(|raw| serde_json::from_str(raw.get()).ok());
-        first.get_or_insert_with(|| {
-            let rest = page.iter().map(|(name, raw)| {
-                (
-                    name.clone(),
-                    serde_json::from_str(raw.get()).unwrap_or_default(),
-                )
-            });
-            rest.collect()
-        });
-        match cursor {
-            Some(cursor @ Value::String(_)) => drop(params.insert("cursor".to_owned(), cursor)),
-            _ => break,
-        }
-    }
-    Ok((entries, first.unwrap_or_default()))
-}
-
-fn entry(session: &Session, upstream: &Upstream, kind: Kind, raw: &RawValue) -> Option<Entry> {
+fn entry(session: &Session, upstream: &Upstream, kind: Kind, json: &str) -> Option<Entry> {
+    let raw: &RawValue = serde_json::from_str(json).ok()?;
     let members: BTreeMap<String, &RawValue> = object(raw)?;
     let name: String = serde_json::from_str(members.get(kind.name())?.get()).ok()?;
     if kind == Kind::Tools && !upstream.server.tools.admits(&name) {
@@ -156,40 +109,43 @@ fn entry(session: &Session, upstream: &Upstream, kind: Kind, raw: &RawValue) -> 
 }
 
 /// All that is listed, in the servers' order, each under the name by which the
-/// client can ask for it; and what the first server says of the list besides.
+/// client can ask for it; and what the first server says of the list besides. A
+/// server that gives none is left out, and the client was told so.
 async fn listed(
     session: &Arc<Session>,
     kind: Kind,
     question: &Question,
-) -> Result<(Vec<String>, Map<String, Value>), String> {
-    let all = session.roster.all();
+) -> (Vec<String>, Map<String, Value>) {
+    let asker = session.asker();
+    let all = asker.roster.all();
     let asked = all
         .iter()
-        .map(|upstream| pages(session, upstream, kind, question));
+        .map(|upstream| fetch::list(&asker, upstream, kind, &question.params));
     let answers = futures_util::future::join_all(asked).await;
-    let (mut entries, mut said, mut silent) = (Vec::new(), None, Vec::new());
-    let mut left_out = Vec::new();
+    let (mut entries, mut said) = (Vec::new(), None);
     for (upstream, answer) in all.iter().zip(answers) {
-        match answer {
-            Ok((of_server, rest)) => {
-                entries.extend(of_server);
-                match &mut said {
-                    None if rest.is_empty() => {}
-                    None => said = Some(rest),
-                    Some(said) => join(said, &rest),
-                }
-            }
-            Err(error) => {
-                tracing::warn!(server = upstream.name(), %error, "left out of a list");
-                silent.push(format!("`{}` {error}", upstream.name()));
-                left_out.push(upstream.name());
-            }
+        let Ok(list) = answer else { continue };
+        // Schemas are noted where calls of this client look for them.
+        let own = session.roster.named(upstream.name());
+        let own = own.as_ref().unwrap_or(upstream);
+        let of_server = list.entries.iter();
+        entries.extend(of_server.filter_map(|json| entry(session, own, kind, json)));
+        match &mut said {
+            None if list.rest.is_empty() => {}
+            None => said = Some(list.rest.clone()),
+            Some(said) => join(said, &list.rest),
         }
     }
-    if silent.len() == all.len() {
-        return Err(silent.join("; "));
-    }
-    let names = names(kind, &entries);
+    let owned: Vec<(&str, &str)> = entries
+        .iter()
+        .map(|entry| (&*entry.server, &*entry.name))
+        .collect();
+    let names = match kind {
+        Kind::Tools | Kind::Prompts => names::names(session.hub().gateway().several.prefix, &owned),
+        Kind::Resources | Kind::Templates => links::names(&owned),
+        // Named by chance.
+        Kind::Tasks => owned.iter().map(|(_, name)| (*name).to_owned()).collect(),
+    };
     let shown = entries
         .iter()
         .zip(&names)
@@ -197,8 +153,8 @@ async fn listed(
     let shown = shown.collect();
     let owners = entries.into_iter().zip(names);
     let owners = owners.map(|(entry, shown)| (shown, (entry.server, entry.name)));
-    session.hub().catalogue.learn(kind, owners, &left_out);
-    Ok((shown, said.unwrap_or_default()))
+    session.hub().catalogue.learn(kind, owners);
+    (shown, said.unwrap_or_default())
 }
 
 /// What two servers say of how long their lists keep: the shorter, and private
@@ -217,45 +173,6 @@ fn join(said: &mut Map<String, Value>, other: &Map<String, Value>) {
     }
 }
 
-/// By which name the client knows each entry.
-fn names(kind: Kind, entries: &[Entry]) -> Vec<String> {
-    let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for entry in entries {
-        let servers = owners.entry(&entry.name).or_default();
-        if !servers.contains(&&*entry.server) {
-            servers.push(&entry.server);
-        }
-    }
-    let mut taken: Vec<String> = Vec::new();
-    for entry in entries {
-        let clashes = kind.is_renamed() && owners[&*entry.name].len() > 1;
-        let mut shown = match clashes {
-            false => entry.name.clone(),
-            true => prefixed(&entry.server, &entry.name),
-        };
-        while clashes && (taken.contains(&shown) || owners.contains_key(&*shown)) {
-            shown.push('_');
-        }
-        taken.push(shown);
-    }
-    taken
-}
-
-/// Models' interfaces take letters, digits, `_` and `-`, 64 in all.
-fn prefixed(server: &str, name: &str) -> String {
-    const MOST: usize = 64;
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '-' {
-            c
-        } else {
-            '_'
-        }
-    };
-    let room = MOST.saturating_sub(name.chars().count() + 1).max(1);
-    let server: String = server.chars().map(plain).take(room).collect();
-    format!("{server}_{name}")
-}
-
 fn renamed(entry: &Entry, kind: Kind, shown: &str) -> String {
     if entry.name == shown {
         return entry.json.clone();
@@ -272,10 +189,7 @@ fn renamed(entry: &Entry, kind: Kind, shown: &str) -> String {
 
 /// The list of all servers, as an answer to the client's question.
 pub(super) async fn gather(session: &Arc<Session>, kind: Kind, question: &Question) -> Vec<u8> {
-    let (shown, mut said) = match listed(session, kind, question).await {
-        Ok(listed) => listed,
-        Err(silent) => return nobody_answered(&question.id, &question.method, &silent),
-    };
+    let (shown, mut said) = listed(session, kind, question).await;
     let params: Option<&RawValue> = serde_json::from_str(&question.params).ok();
     Era::of(params).fill_in(&mut said);
     let rest: String = said
@@ -301,9 +215,7 @@ pub(super) async fn learn(session: &Arc<Session>, kind: Kind, question: &Questio
         params: meta.map_or_else(|| "{}".to_owned(), |meta| format!("{{\"_meta\":{meta}}}")),
         ..question.clone()
     };
-    if let Err(silent) = listed(session, kind, &question).await {
-        tracing::warn!(silent, "no server gave its list");
-    }
+    listed(session, kind, &question).await;
 }
 
 /// The request with the name that its server has for the prompt in `ref`.
@@ -346,8 +258,12 @@ pub(super) async fn named_by_its_server(
     }
 }
 
-/// The server that a request is about, as far as lists tell.
-pub(super) async fn owner(session: &Arc<Session>, question: &Question) -> Option<String> {
+/// The server that a request is about, as far as lists tell; and where it is about a
+/// resource, the URI as the client has it and as the server has it.
+pub(super) async fn owner(
+    session: &Arc<Session>,
+    question: &Question,
+) -> Option<(String, Option<(String, String)>)> {
     #[derive(Deserialize)]
     struct About {
         #[serde(default)]
@@ -378,11 +294,12 @@ pub(super) async fn owner(session: &Arc<Session>, question: &Question) -> Option
         learn(session, Kind::Templates, question).await;
     }
     let resource = uri.and_then(|uri| {
-        let listed = catalogue.find(Kind::Resources, &uri);
-        listed.or_else(|| catalogue.find_template(&uri))
+        let (server, own) = links::meant(session, &uri)?;
+        Some((server, Some((uri, own))))
     });
     let task = about
         .task
         .and_then(|task| catalogue.find(Kind::Tasks, &task));
-    prompt.or(resource).or(task).map(|(server, _)| server)
+    let alone = |(server, _)| (server, None);
+    prompt.map(alone).or(resource).or(task.map(alone))
 }

@@ -1,35 +1,52 @@
-//! Several servers behind one client: which of them is meant?
+//! Several servers that look like one to a client.
 //!
 //! Tools, prompts and resources keep their names; what two servers call the
 //! same gets its server's name in front. Lists are gathered whole: a client
 //! sees one server. Requests of servers are told apart by their ids, which get
-//! the server's place in front.
+//! the server's place in front. A server that is slow or does not answer holds up
+//! nobody but who asks it.
 
+mod client;
+mod faults;
+mod fetch;
 mod greeting;
+mod known;
+mod links;
 pub(crate) mod listening;
 mod lists;
 mod marks;
+mod names;
+mod outbox;
+mod standing;
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{
-    Envelope, Frame, Item, Key, LinkError, Parcel, Splice, messages, object, span_in,
-};
-
-use bytes::Bytes;
+use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, Splice, messages, object, span_in};
 
 use crate::attempts::Attempts;
-use crate::error::{invalid_params, no_message, nobody_answered};
+use crate::error::{invalid_params, no_message};
 use crate::incoming::Incoming;
+use crate::locked;
+use crate::members::Members;
 use crate::pending::{CallParams, Waiting, asked};
+use crate::resources::Era;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
+pub(crate) use client::{SessionKind, Told};
+pub(crate) use faults::{plain, why};
+pub(crate) use fetch::Fetches;
+pub(crate) use known::Known;
+pub(crate) use links::{in_results, learn as learn_links, may_have_any, told};
 pub(crate) use listening::{Heard, heard};
 pub(crate) use lists::Kind;
 pub(crate) use marks::mark_request;
+pub(crate) use names::prefixed;
+pub(crate) use outbox::{Lane, Outbox};
+pub(crate) use standing::Standing;
 
 /// A request of the client that more than one server may have to answer, taken
 /// out of its frame.
@@ -44,6 +61,16 @@ pub(crate) struct Question {
 }
 
 impl Question {
+    /// A question of the gateway's own, of which only the parameters count.
+    fn of_ours(params: &str) -> Self {
+        Self {
+            key: Key::number(0),
+            id: "0".to_owned(),
+            method: String::new(),
+            params: params.to_owned(),
+        }
+    }
+
     fn of(envelope: &Envelope<'_>) -> Option<Self> {
         Some(Self {
             key: envelope.key()?,
@@ -67,6 +94,7 @@ pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incom
     let Some(question) = Question::of(envelope) else {
         return pass_notice(session, envelope, incoming).await;
     };
+    note_meta(session, envelope);
     let named = match &*question.method {
         "tools/call" => Some(lists::Kind::Tools),
         "prompts/get" => Some(lists::Kind::Prompts),
@@ -91,8 +119,20 @@ pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incom
     });
 }
 
+/// Notes what requests of the modern generation say of themselves: the gateway's own
+/// questions need it, too.
+fn note_meta(session: &Session, envelope: &Envelope<'_>) {
+    if locked(&session.said).meta.is_none() && Era::of(envelope.params) == Era::Modern {
+        let meta = envelope.params.and_then(Members::of);
+        let meta = meta.and_then(|params| params.get("_meta"));
+        let meta = meta.and_then(Members::of);
+        let meta = meta.map(|meta| meta.written(&["progressToken"], &[]));
+        locked(&session.said).meta = meta;
+    }
+}
+
 /// A server's list has changed: what is known of it does not hold any more.
-pub(crate) fn note_change(session: &Session, envelope: &Envelope<'_>) {
+pub(crate) fn note_change(session: &Session, upstream: &Upstream, envelope: &Envelope<'_>) {
     let changed = match envelope.method.as_deref() {
         Some("notifications/tools/list_changed") => &[Kind::Tools][..],
         Some("notifications/prompts/list_changed") => &[Kind::Prompts],
@@ -101,21 +141,26 @@ pub(crate) fn note_change(session: &Session, envelope: &Envelope<'_>) {
     };
     for kind in changed {
         session.hub().catalogue.forget(*kind);
+        upstream.fetches.forget(*kind);
     }
 }
 
 /// Answers what more than one server is asked for.
 async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming) {
     let frame = match &*question.method {
-        "initialize" | "server/discover" => greeting::greet(session, question).await,
+        "initialize" => greeting::initialize(session, question).await,
+        "server/discover" => greeting::discover(session, question).await,
         "ping" => result_frame(&question.id, "{}"),
-        "logging/setLevel" => set_level(session, question).await,
+        "logging/setLevel" => set_level(session, question),
         listening::LISTEN => return listening::begin(session, question).await,
         method => match lists::Kind::of_list(method) {
             Some(kind) => lists::gather(session, kind, question).await,
             None => return try_each(session, question, incoming).await,
         },
     };
+    if matches!(&*question.method, "tools/list" | "server/discover") {
+        session.tell_faults_with(question).await;
+    }
     let Some(first) = session.roster.first() else {
         return;
     };
@@ -157,11 +202,7 @@ async fn call(
         return session.to_client(invalid_params(id, &what)).await;
     };
     let Some((server, name)) = session.hub().catalogue.find(kind, &shown) else {
-        let what = format!(
-            "no server behind this gateway has {} `{}`",
-            kind.noun(),
-            shown.escape_debug()
-        );
+        let what = unknown(session, kind, &shown);
         return session.to_client(invalid_params(id, &what)).await;
     };
     let Some(upstream) = session.roster.named(&server) else {
@@ -181,9 +222,34 @@ async fn call(
     };
     if let [envelope] = &*messages(&frame) {
         let call = CallParams::of(envelope);
-        let call = call.as_ref();
-        session.forward(&upstream, &incoming, envelope, call).await;
+        session.expect(&upstream, envelope, call.as_ref());
+        session.post(&upstream, Lane::Messages, &incoming);
     }
+}
+
+/// What is said of a name that no server has: the names that it may have got
+/// meanwhile, and the servers that may still bring it.
+fn unknown(session: &Arc<Session>, kind: lists::Kind, shown: &str) -> String {
+    let noun = kind.noun();
+    let name = faults::plain(shown, 128);
+    let similar = session.hub().catalogue.similar(kind, shown);
+    let mut what = match &*similar {
+        [] => format!("no server behind this gateway has the {noun} `{name}`"),
+        [only] => format!("no {noun} `{name}`; there is {only}"),
+        [all @ .., last] => format!(
+            "no {noun} `{name}`; there are {} and {last}",
+            all.join(", ")
+        ),
+    };
+    let asker = session.asker();
+    let all = asker.roster.all();
+    let missing = all.iter().filter(|one| one.standing.fault().is_some());
+    let missing: Vec<String> = missing.map(|one| format!("`{}`", one.name())).collect();
+    if similar.is_empty() && !missing.is_empty() {
+        what.push_str("; not available now: ");
+        what.push_str(&missing.join(", "));
+    }
+    what
 }
 
 /// The headers but the one that names what is called: the link makes it of the
@@ -200,13 +266,15 @@ async fn pass_notice(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: 
     if let Some((slot, frame)) = marks::progress_of_client(envelope, &incoming.frame) {
         if let Some(upstream) = session.roster.get(slot) {
             let headers = incoming.headers.clone();
-            let incoming = Incoming { frame, headers };
-            session.pass(&upstream, &incoming, Some(envelope)).await;
+            session.post(&upstream, Lane::Messages, &Incoming { frame, headers });
         }
         return;
     }
     for upstream in session.roster.all().iter() {
-        session.pass(upstream, incoming, Some(envelope)).await;
+        session.post(upstream, Lane::Messages, incoming);
+    }
+    if envelope.method.as_deref() == Some("notifications/initialized") {
+        session.is_ready_to_hear().await;
     }
 }
 
@@ -215,57 +283,67 @@ async fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: 
     let Some((slot, frame)) = marks::unmarked_answer(envelope, &incoming.frame) else {
         // It may have been asked when there was only one.
         if let Some(first) = session.began_with() {
-            session.pass(&first, incoming, None).await;
+            session.post(&first, Lane::Answers, incoming);
         }
         return;
     };
     if let Some(upstream) = session.roster.get(slot) {
         let headers = incoming.headers.clone();
-        let incoming = Incoming { frame, headers };
-        session.pass(&upstream, &incoming, None).await;
+        session.post(&upstream, Lane::Answers, &Incoming { frame, headers });
     }
 }
 
-/// Asks all servers the same, at once.
-pub(crate) async fn all(
-    session: &Arc<Session>,
-    question: &Question,
-) -> Vec<(Arc<Upstream>, Result<Bytes, LinkError>)> {
-    let all = session.roster.all();
-    let asked = all.iter().map(|upstream| async move {
-        let answer = session
-            .ask(upstream, &question.method, &question.params)
-            .await;
-        (Arc::clone(upstream), answer)
-    });
-    futures_util::future::join_all(asked).await
-}
-
-/// Tells all servers which log messages the client wants; an error if none of
-/// them has any.
-async fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
-    let mut refused = None;
-    for (_, answer) in all(session, question).await {
-        let Ok(frame) = answer else { continue };
-        if messages(&frame).iter().any(|one| one.result.is_some()) {
-            return result_frame(&question.id, "{}");
+/// Notes which log messages the client wants, and tells the servers that, those that
+/// are still starting when they are up.
+fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
+    let params: serde_json::Value = serde_json::from_str(&question.params).unwrap_or_default();
+    let level = params["level"]
+        .as_str()
+        .filter(|level| faults::is_level(level));
+    let Some(level) = level else {
+        return invalid_params(&question.id, "there is no such `level` of log messages");
+    };
+    locked(&session.said).level = Some(level.to_owned());
+    for upstream in session.roster.all().iter() {
+        let (asks, of, told) = (Arc::clone(session), Arc::clone(upstream), question.clone());
+        let mut told = async move {
+            // One without logs refuses it, which is as good.
+            drop(asks.ask(&of, &told.method, &told.params).await);
         }
-        refused.get_or_insert_with(|| with_id(&frame, &question.id));
+        .boxed();
+        if (&mut told).now_or_never().is_none() {
+            tokio::spawn(told);
+        }
     }
-    let silent = || nobody_answered(&question.id, &question.method, "all are silent");
-    refused.unwrap_or_else(silent)
+    result_frame(&question.id, "{}")
 }
 
 /// Asks one server after the other until one has an answer; the first error is
-/// given otherwise. What it is about tells who comes first.
+/// given otherwise. What it is about tells who comes first. Servers that cannot be
+/// expected to answer are not asked on the off chance.
 async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incoming) {
-    let incoming = Incoming {
+    let mut incoming = Incoming {
         frame: lists::named_by_its_server(session, question, &incoming.frame).await,
         headers: without_name(incoming),
     };
-    let first = lists::owner(session, question).await;
-    let mut order = session.roster.all().to_vec();
-    order.sort_by_key(|upstream| first.as_deref() != Some(upstream.name()));
+    let (first, own) = lists::owner(session, question).await.unzip();
+    let is_first = |upstream: &Arc<Upstream>| first.as_deref() == Some(upstream.name());
+    // Who is named in the URI is meant alone.
+    let is_named = own.flatten().is_some_and(|(shown, own)| {
+        incoming.frame = links::readdressed(&incoming.frame, &own);
+        shown != own
+    });
+    let asker = session.asker();
+    let is_out = |upstream: &Arc<Upstream>| {
+        let watched = asker.roster.named(upstream.name());
+        watched.is_some_and(|watched| watched.is_out()) || upstream.is_out()
+    };
+    let all = session.roster.all();
+    let mut order: Vec<_> = all
+        .iter()
+        .filter(|one| is_first(one) || !is_named && !is_out(one))
+        .collect();
+    order.sort_by_key(|upstream| !is_first(upstream));
     let attempts = Attempts {
         incoming,
         left: order.iter().map(|upstream| upstream.slot).collect(),

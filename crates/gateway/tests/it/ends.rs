@@ -109,3 +109,22 @@ async fn silence_is_cut_off_and_the_server_told() {
     // What comes late is the server's affair; the next request is answered.
     assert_eq!(client.ask(2, "x", &json!({})).await["result"], json!({}));
 }
+
+#[tokio::test]
+async fn there_are_only_so_many_processes() {
+    let servers = Servers::default().with("s", |frame: &Value| {
+        vec![json!({"jsonrpc": "2.0", "id": frame["id"], "result": {}})]
+    });
+    let mut first = Client::of(servers, |server| server);
+    first.hub().bound_processes(1);
+    assert!(first.ask(1, "x", &json!({})).await["result"].is_object());
+    let mut second = first.second();
+    let refused = second.ask(1, "x", &json!({})).await;
+    assert_eq!(
+        refused["error"]["message"],
+        "the upstream server `s` could not be started: 1 processes of servers run already, as many as `http.max_processes` allows"
+    );
+    first.session.close(false).await;
+    let mut third = first.second();
+    assert!(third.ask(1, "x", &json!({})).await["result"].is_object());
+}

@@ -407,7 +407,7 @@ async fn servers_of_both_generations_look_like_one() {
     };
     let mut client = Client::of(both(), as_is);
     let greeted = client.ask(1, "server/discover", &of_today(json!({}))).await;
-    assert_snapshot!(greeted, @r##"{"id":1,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"spillgate","version":"0.1.0"}},"cacheScope":"private","capabilities":{"resources":{},"tools":{"listChanged":true}},"instructions":"# new\nuse new\n\n# old\nuse old","resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0}}"##);
+    assert_snapshot!(greeted, @r##"{"id":1,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"spillgate","version":"0.1.0"}},"cacheScope":"private","capabilities":{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}},"instructions":"# new\nuse new\n\n# old\nuse old","resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0}}"##);
     let mut told = Vec::new();
     for (id, tool) in [(2, "new_tool"), (3, "old_tool")] {
         let call = of_today(json!({"name": tool, "arguments": {}}));
@@ -417,7 +417,7 @@ async fn servers_of_both_generations_look_like_one() {
 
     let mut client = Client::of(both(), as_is);
     let greeted = client.ask(1, "initialize", &greeting()).await;
-    assert_snapshot!(greeted, @r##"{"id":1,"jsonrpc":"2.0","result":{"capabilities":{"resources":{},"tools":{"listChanged":true}},"instructions":"# new\nuse new\n\n# old\nuse old","protocolVersion":"2025-11-25","serverInfo":{"name":"spillgate","version":"0.1.0"}}}"##);
+    assert_snapshot!(greeted, @r##"{"id":1,"jsonrpc":"2.0","result":{"capabilities":{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}},"instructions":"# new\nuse new\n\n# old\nuse old","protocolVersion":"2025-11-25","serverInfo":{"name":"spillgate","version":"0.1.0"}}}"##);
     initialized(&client).await;
     for (id, tool) in [(2, "new_tool"), (3, "old_tool")] {
         let call = json!({"name": tool, "arguments": {}});

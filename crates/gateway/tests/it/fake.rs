@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use spillgate_artifact::TokenBudget;
-use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session};
+use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session, Several};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
@@ -53,6 +53,11 @@ pub(crate) fn no_session(of: &Value) -> Value {
 /// It reads nothing more.
 pub(crate) fn stuck() -> Value {
     json!("stuck")
+}
+
+/// What it says later than the rest.
+pub(crate) fn after(seconds: u64, frame: &Value) -> Value {
+    json!({"after": seconds, "say": frame})
 }
 
 async fn parcel_of(intake: &Intake, said: Value) -> Parcel {
@@ -199,7 +204,11 @@ impl Link for FakeLink {
         let (sink, intake) = (Arc::clone(&self.sink), self.intake.clone());
         // Aside, and in its order, as a link does.
         tokio::spawn(async move {
-            for said in all {
+            for mut said in all {
+                if let Some(seconds) = said.get("after").and_then(Value::as_u64) {
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                    said = said["say"].take();
+                }
                 sink.take(parcel_of(&intake, said).await).await;
             }
         });
@@ -265,6 +274,20 @@ impl Client {
 
     /// The same by other rules.
     pub(crate) fn by(policy: Policy, servers: Servers, change: impl Fn(Server) -> Server) -> Self {
+        Self::made(policy, servers, change, Several::default())
+    }
+
+    /// The same whose servers look like one in this way.
+    pub(crate) fn several(servers: Servers, several: Several) -> Self {
+        Self::made(Policy::default(), servers, |server| server, several)
+    }
+
+    fn made(
+        policy: Policy,
+        servers: Servers,
+        change: impl Fn(Server) -> Server,
+        several: Several,
+    ) -> Self {
         let log = Arc::clone(&servers.log);
         let of = |name: &String| {
             change(Server::new(ServerSpec {
@@ -290,6 +313,7 @@ impl Client {
                 arguments: Vec::new(),
             }),
             extractor: None,
+            several,
         };
         Self::served(gateway.clone(), gateway, log)
     }
@@ -319,6 +343,18 @@ impl Client {
     /// A client whose requests belong to no session.
     pub(crate) fn stateless(servers: Servers) -> Self {
         Self::of(servers, |server| server).another()
+    }
+
+    /// Another client with a session of the same gateway.
+    pub(crate) fn second(&self) -> Self {
+        let (to, got) = unbounded_channel();
+        Self {
+            hub: Arc::clone(&self.hub),
+            gateway: self.gateway.clone(),
+            session: self.hub.session(Arc::new(Collected(to))),
+            got,
+            log: Arc::clone(&self.log),
+        }
     }
 
     /// Another stateless client of the same gateway.

@@ -12,7 +12,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_agent::{Host, OpKind, Span};
 use spillgate_artifact::TokenBudget;
-use spillgate_gateway::{Gateway, ListTools, Server, ToolFilter};
+use spillgate_gateway::{Gateway, ListTools, Server, Several, ToolFilter};
 #[cfg(target_os = "linux")]
 use spillgate_hosts::Leftovers;
 use spillgate_hosts::{McpError, McpTools, OPENING, open_all};
@@ -130,6 +130,7 @@ impl Place {
                 arguments: Vec::new(),
             }),
             extractor: None,
+            several: Several::default(),
         }
     }
 

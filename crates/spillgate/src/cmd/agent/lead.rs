@@ -459,6 +459,7 @@ fn gateway(offloader: &Offloader) -> Result<Gateway, Failure> {
         servers: Vec::new(),
         page: spillgate_artifact::TokenBudget::new(GATEWAY_PAGE),
         list_tools: spillgate_gateway::ListTools::default(),
+        several: spillgate_gateway::Several::default(),
         engine: query::engine()?,
         extractor: None,
     })

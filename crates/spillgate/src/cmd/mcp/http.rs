@@ -26,6 +26,9 @@ pub(super) async fn serve(
 ) -> Result<u8, Failure> {
     let settings = settings(house, mcp, address);
     settings.check(address).map_err(|error| failure(&error))?;
+    if let Some(most) = settings.processes() {
+        hub.bound_processes(most);
+    }
     let front = front(Arc::clone(&hub), &settings)?;
     let mut signals = Signals::new()?;
     let listener = TcpListener::bind(address).await;

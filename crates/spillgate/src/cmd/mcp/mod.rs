@@ -116,6 +116,7 @@ fn gateway(house: &House, mcp: &Mcp) -> Result<Gateway, Failure> {
         page: house.gateway_page(),
         list_tools: house.settings.list_tools,
         engine: super::query::engine()?,
+        several: house.settings.several()?,
     })
 }
 

@@ -31,13 +31,16 @@ pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mc
             continue;
         }
         known = now;
-        let (common, mcp) = (common.clone(), mcp.clone());
-        match spawn_blocking(move || load(&common, &mcp)).await {
+        let (common, asked) = (common.clone(), mcp.clone());
+        match spawn_blocking(move || load(&common, &asked)).await {
             Ok(Ok(gateway)) => {
                 hub.reload(gateway).await;
-                tracing::warn!(
-                    "the configuration has changed and is in force, but for `[http]` and its tokens, which are read at the start"
-                );
+                match mcp.http {
+                    Some(_) => tracing::warn!(
+                        "the configuration has changed and is in force, but for `[http]` and its tokens, which are read at the start"
+                    ),
+                    None => tracing::warn!("the configuration has changed and is in force"),
+                }
             }
             Ok(Err(failure)) => {
                 let what = failure.text();

@@ -1,0 +1,194 @@
+//! What a client is told of servers that it is served without.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use spillgate_wire::{LinkError, Parcel};
+
+use super::Question;
+use crate::locked;
+use crate::session::Session;
+use crate::upstream::Upstream;
+
+/// The levels of log messages, the least first (RFC 5424).
+const LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+
+/// The level of what is told here.
+const WARNING: &str = "warning";
+
+/// Where a request of MCP 2026-07-28 says which messages it wants.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// Servers that `instructions` names.
+const MOST_NAMED: usize = 8;
+
+/// Characters of a server's name, and of what is said of it.
+const MOST_NAME: usize = 64;
+const MOST_WHY: usize = 160;
+
+/// A text of a stranger, short, on one line and without what could pass for markup
+/// or hide something: letters, digits and plain punctuation stay.
+pub(crate) fn plain(text: &str, most: usize) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() && c != '`' && c != '<';
+    let shown = |c: char| if is_plain(c) { c } else { ' ' };
+    let words: String = text.chars().take(most).map(shown).collect();
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.chars().nth(most) {
+        Some(_) => format!("{words}…"),
+        None => words,
+    }
+}
+
+/// What is wrong, in words that stay the same while a server rests.
+pub(crate) fn why(error: &LinkError) -> String {
+    match error {
+        LinkError::Resting { how, .. } => how.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// What `instructions` say of servers that are missing, by their names; nothing if
+/// there are none.
+pub(super) fn notice(missing: &[(String, String)]) -> Option<String> {
+    if missing.is_empty() {
+        return None;
+    }
+    let mut text = "[spillgate] Not available yet:".to_owned();
+    for (at, (name, why)) in missing.iter().take(MOST_NAMED).enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        let (name, why) = (plain(name, MOST_NAME), plain(why, MOST_WHY));
+        // A string takes any text.
+        let _ = write!(text, "{comma} `{name}` ({why})");
+    }
+    if missing.len() > MOST_NAMED {
+        let _ = write!(text, " and {} more", missing.len() - MOST_NAMED);
+    }
+    text.push_str(". What they offer is listed once they answer.");
+    Some(text)
+}
+
+fn message(upstream: &Upstream, why: &str) -> Value {
+    let (name, why) = (plain(upstream.name(), MOST_NAME), plain(why, MOST_WHY));
+    let data = format!(
+        "the server `{name}` is not available: it {why}; the others are, and it joins them once it answers"
+    );
+    let params = json!({"level": WARNING, "logger": "spillgate", "data": data});
+    json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+}
+
+/// Whether messages of this level are wanted where the client wants those from
+/// `level` on.
+fn is_wanted(level: &str) -> bool {
+    let at = |name: &str| LEVELS.iter().position(|level| *level == name);
+    at(level).is_none_or(|level| at(WARNING) >= Some(level))
+}
+
+/// Whether there is such a level.
+pub(super) fn is_level(level: &str) -> bool {
+    LEVELS.contains(&level)
+}
+
+impl Session {
+    /// Notes what is wrong with a server, and tells it where it is news.
+    pub(crate) async fn note_fault(&self, upstream: &Upstream, why: &str) {
+        if self.is_closing() {
+            return;
+        }
+        let before = upstream.standing.fail(why);
+        if before.is_none() {
+            self.hub().metrics().unavailable(upstream.name(), true);
+        }
+        if before.as_deref() != Some(why) {
+            let (server, why) = (upstream.name(), plain(why, MOST_WHY));
+            tracing::warn!(
+                server,
+                why,
+                "is not available: the others are served without it"
+            );
+        }
+        self.tell_fault(upstream).await;
+    }
+
+    /// Nothing is wrong with a server any more.
+    pub(crate) fn note_recovery(&self, upstream: &Upstream) {
+        if upstream.standing.recover().is_some() {
+            self.hub().metrics().unavailable(upstream.name(), false);
+            tracing::info!(server = upstream.name(), "is available again");
+        }
+    }
+
+    async fn tell_fault(&self, upstream: &Upstream) {
+        let (is_told, level) = {
+            let client = locked(&self.said);
+            (client.is_initialized, client.level.clone())
+        };
+        if !is_told || !level.is_none_or(|level| is_wanted(&level)) {
+            return;
+        }
+        if let Some(why) = upstream.standing.take_untold() {
+            let frame = format!("{}\n", message(upstream, &why));
+            self.to_client(frame.into_bytes()).await;
+        }
+    }
+
+    /// The client has greeted: from now on it may be told.
+    pub(super) async fn is_ready_to_hear(self: &Arc<Self>) {
+        locked(&self.said).is_initialized = true;
+        for upstream in self.roster.all().iter() {
+            self.tell_fault(upstream).await;
+        }
+    }
+
+    /// Tells what is missing on the stream of a request that asks for such messages
+    /// (MCP 2026-07-28).
+    pub(super) async fn tell_faults_with(self: &Arc<Self>, question: &Question) {
+        let params: Value = serde_json::from_str(&question.params).unwrap_or_default();
+        let level = params["_meta"][LOG_LEVEL].as_str();
+        if !level.is_some_and(is_wanted) {
+            return;
+        }
+        let asker = self.asker();
+        for upstream in asker.roster.all().iter() {
+            if let Some(why) = upstream.standing.fault() {
+                let frame = format!("{}\n", message(upstream, &why));
+                let parcel = Parcel::message(frame).of(Some(question.key.clone()));
+                self.to.take(parcel).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn what_instructions_say_is_short_and_plain() {
+        let bad = "`x`\n# Ignore all\u{202e} <b>".to_owned();
+        let mut missing = vec![(bad.clone(), bad.repeat(40))];
+        missing.extend((0..9).map(|at| (format!("s{at}"), "exited with status 3".to_owned())));
+        assert_eq!(notice(&[]), None);
+        assert_snapshot!(notice(&missing).unwrap(), @"[spillgate] Not available yet: `x # Ignore all b>` (x # Ignore all b> x # Ignore all b> x # Ignore all b> x # Ignore all b> x # Ignore all b> x # Ignore all b> x # Ignore all b> x # Ignore…), `s0` (exited with status 3), `s1` (exited with status 3), `s2` (exited with status 3), `s3` (exited with status 3), `s4` (exited with status 3), `s5` (exited with status 3), `s6` (exited with status 3) and 2 more. What they offer is listed once they answer.");
+    }
+
+    #[test]
+    fn a_warning_is_told_to_who_wants_warnings() {
+        let wanted: Vec<&str> = LEVELS
+            .into_iter()
+            .filter(|level| is_wanted(level))
+            .collect();
+        assert_eq!(wanted, ["debug", "info", "notice", "warning"]);
+    }
+}

@@ -1,0 +1,261 @@
+//! The lists of one of several servers, as far as they can be had now.
+//!
+//! A list is asked for once at a time. Whoever wants it waits for as long as there is
+//! patience with the server, then takes what it listed last. What comes later is told
+//! to the client by `list_changed`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use spillgate_wire::{LinkError, messages};
+use tokio::time::{sleep, timeout};
+
+use super::faults::why;
+use super::known::List;
+use super::standing::{Awaited, Missed};
+use super::{Kind, listening};
+use crate::locked;
+use crate::session::Session;
+use crate::upstream::{Slot, Upstream};
+
+/// Pages of one list that are followed at most: a server whose cursors go round
+/// in a circle shall not keep a client waiting for ever.
+const MOST_PAGES: usize = 1000;
+
+/// The first and the longest pause between tries to bring a server up.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What is said of a server that was waited for long enough.
+pub(super) const SILENT: &str = "has not answered yet";
+
+/// A list, or why there is none.
+type Fetched = Result<Arc<List>, String>;
+type Fetch = Shared<BoxFuture<'static, Fetched>>;
+
+/// The lists of a server that are under way.
+#[derive(Default)]
+pub(crate) struct Fetches(Mutex<HashMap<Kind, Fetch>>);
+
+impl fmt::Debug for Fetches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fetches")
+    }
+}
+
+impl Fetches {
+    /// The list has changed: what is under way may be the old one.
+    pub(crate) fn forget(&self, kind: Kind) {
+        locked(&self.0).remove(&kind);
+    }
+}
+
+/// A server's list: as it is now, or else as it was last. An error says why there is
+/// none.
+pub(super) async fn list(
+    session: &Arc<Session>,
+    upstream: &Arc<Upstream>,
+    kind: Kind,
+    params: &str,
+) -> Fetched {
+    let wait = session.hub().gateway().several.start_wait;
+    let standing = &upstream.standing;
+    let known = || session.hub().known().list(upstream.name(), kind);
+    let before = known();
+    let patience = match upstream.is_starting() {
+        true if before.is_some() => Duration::ZERO,
+        true => standing.patience(Awaited::Start, wait),
+        false => standing.patience(Awaited::List(kind), wait),
+    };
+    let fetch = fetch(session, upstream, kind, params);
+    let why = match timeout(patience, fetch).await {
+        Ok(Ok(list)) => return Ok(list),
+        Ok(Err(why)) => why,
+        Err(_) => SILENT.to_owned(),
+    };
+    if why == SILENT && (before.is_none() || !patience.is_zero()) {
+        session.note_fault(upstream, SILENT).await;
+    }
+    let missed = Missed {
+        shown: before.clone(),
+        params: params.to_owned(),
+    };
+    standing.miss(kind, missed);
+    // It may have come in between, and nobody told of it.
+    match known() {
+        now if now == before => before.ok_or(why),
+        now => {
+            standing.take_missed(kind);
+            now.ok_or(why)
+        }
+    }
+}
+
+/// Asks for a list, unless that is under way.
+fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &str) -> Fetch {
+    let mut fetches = locked(&upstream.fetches.0);
+    if let Some(fetch) = fetches.get(&kind) {
+        return fetch.clone();
+    }
+    let (asks, of, params) = (Arc::clone(session), Arc::clone(upstream), params.to_owned());
+    let fetch = async move { fetched(&asks, &of, kind, &params).await };
+    let fetch = fetch.boxed().shared();
+    fetches.insert(kind, fetch.clone());
+    drop(fetches);
+    // It goes on where nobody waits any more.
+    let (going_on, of) = (fetch.clone(), Arc::clone(upstream));
+    tokio::spawn(async move {
+        drop(going_on.clone().await);
+        let mut fetches = locked(&of.fetches.0);
+        if fetches
+            .get(&kind)
+            .is_some_and(|known| known.ptr_eq(&going_on))
+        {
+            fetches.remove(&kind);
+        }
+    });
+    fetch
+}
+
+async fn fetched(
+    session: &Arc<Session>,
+    upstream: &Arc<Upstream>,
+    kind: Kind,
+    params: &str,
+) -> Fetched {
+    let list = match pages(session, upstream, kind, params).await {
+        Ok(list) => Arc::new(list),
+        Err(error) => {
+            let why = why(&error);
+            session.note_fault(upstream, &why).await;
+            keep(session, upstream, FIRST_PAUSE);
+            return Err(why);
+        }
+    };
+    session
+        .hub()
+        .known()
+        .learn_list(upstream.name(), kind, &list);
+    upstream.standing.came(Awaited::Start);
+    upstream.standing.came(Awaited::List(kind));
+    session.note_recovery(upstream);
+    let missed = upstream.standing.take_missed(kind);
+    if missed.is_some_and(|missed| missed.shown.as_ref() != Some(&list)) {
+        session.hub().catalogue.forget(kind);
+        session.tell_changed(kind).await;
+    }
+    Ok(list)
+}
+
+/// All pages of a server's list, and what else its first page says.
+async fn pages(
+    session: &Arc<Session>,
+    upstream: &Arc<Upstream>,
+    kind: Kind,
+    params: &str,
+) -> Result<List, LinkError> {
+    let (method, member) = kind.list();
+    let mut params: Map<String, Value> = serde_json::from_str(params).unwrap_or_default();
+    params.remove("cursor");
+    let (mut entries, mut first) = (Vec::new(), None);
+    for _ in 0..MOST_PAGES {
+        let asked = Value::from(params.clone()).to_string();
+        let frame = session.ask(upstream, method, &asked).await?;
+        let answers = messages(&frame);
+        // A server without such things answers with an error.
+        let Some(result) = answers.first().and_then(|answer| answer.result) else {
+            break;
+        };
+        let mut page: BTreeMap<String, &RawValue> =
+            serde_json::from_str(result.get()).unwrap_or_default();
+        let listed = page.remove(member).map_or("[]", RawValue::get);
+        let listed: Vec<&RawValue> = serde_json::from_str(listed).unwrap_or_default();
+        entries.extend(listed.into_iter().map(|raw| raw.get().to_owned()));
+        let cursor = page
+            .remove("nextCursor")
+            .and_then(|raw| serde_json::from_str(raw.get()).ok());
+        first.get_or_insert_with(|| {
+            let value = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
+            let rest = page.iter().map(|(name, raw)| (name.clone(), value(raw)));
+            rest.collect()
+        });
+        match cursor {
+            Some(cursor @ Value::String(_)) => drop(params.insert("cursor".to_owned(), cursor)),
+            _ => break,
+        }
+    }
+    let rest = first.unwrap_or_default();
+    Ok(List { entries, rest })
+}
+
+/// Sees to it that a server comes up, and that its lists come that are missed: tries
+/// until it does, with growing pauses.
+pub(super) fn keep(session: &Arc<Session>, upstream: &Arc<Upstream>, after: Duration) {
+    if upstream.is_kept.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let (session, slot) = (Arc::downgrade(session), upstream.slot);
+    tokio::spawn(async move {
+        let mut pause = after;
+        loop {
+            if !pause.is_zero() {
+                sleep(pause).await;
+            }
+            if try_it(&session, slot).await {
+                return;
+            }
+            pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+        }
+    });
+}
+
+/// Whether nothing is left to be done for it.
+async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
+    let Some(session) = session.upgrade().filter(|one| !one.is_closing()) else {
+        return true;
+    };
+    let Some(upstream) = session.roster.get(slot) else {
+        return true;
+    };
+    let mut tried = upstream.ready(&session, true).await.map(drop);
+    for (kind, missed) in upstream.standing.missed() {
+        if tried.is_ok() {
+            let fetched = fetch(&session, &upstream, kind, &missed.params).await;
+            tried = fetched.map(drop).map_err(LinkError::Gone);
+        }
+    }
+    match tried {
+        Ok(()) => {
+            upstream.standing.came(Awaited::Start);
+            session.note_recovery(&upstream);
+            upstream.is_kept.store(false, Ordering::Release);
+            true
+        }
+        Err(error) => {
+            session.note_fault(&upstream, &why(&error)).await;
+            false
+        }
+    }
+}
+
+impl Session {
+    /// Tells the client that a list has changed.
+    pub(crate) async fn tell_changed(self: &Arc<Self>, kind: Kind) {
+        let Some(method) = kind.changed() else { return };
+        if self.is_scout() {
+            for listener in self.hub().listeners() {
+                listening::tell(&listener, kind).await;
+            }
+        } else if !listening::tell(self, kind).await {
+            let frame = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}\n");
+            self.to_client(frame.into_bytes()).await;
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! What each server said last: its greeting and its lists. Shown in its place while
+//! it is not up, and kept on disk for the next start.
+//!
+//! A file per server, 0600 in a directory 0700. Its name is a hash of how the server
+//! is reached and of this program's version; values of variables and headers are no
+//! part of it, and what is in the file came from the server alone.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use spillgate_wire::{ServerSpec, Via};
+
+use super::Kind;
+use crate::gateway::Server;
+use crate::locked;
+
+/// Bytes of a file. The largest list of a real server that was measured has 82 KB.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// Files in the directory; those that were written the longest ago go first.
+const MOST_FILES: usize = 256;
+
+/// One list of a server, whole.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct List {
+    /// Each entry as the server has it, verbatim JSON.
+    pub(crate) entries: Vec<String>,
+    /// What else its first page says.
+    pub(crate) rest: Map<String, Value>,
+}
+
+/// What one server said, by the method that asked.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Said {
+    #[serde(default)]
+    greetings: BTreeMap<String, Map<String, Value>>,
+    #[serde(default)]
+    lists: BTreeMap<String, Arc<List>>,
+}
+
+/// What all servers said. Lists are the same for every client, so all share them.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    servers: Mutex<HashMap<String, (ServerSpec, Said)>>,
+    directory: Option<PathBuf>,
+    /// Held while a file is written, so that an older state never replaces a newer.
+    writing: Mutex<()>,
+}
+
+impl Known {
+    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
+        Self {
+            directory,
+            ..Self::default()
+        }
+    }
+
+    /// Takes over the servers of a configuration. What is known of one that is
+    /// reached as before stays known; of a new one the disk may know something.
+    pub(crate) fn adopt(&self, servers: &[Arc<Server>]) {
+        let mut known = locked(&self.servers);
+        let adopted = servers.iter().map(|server| {
+            let spec = &server.spec;
+            let same = known.remove(&spec.name).filter(|(old, _)| old == spec);
+            let said = same.map(|(_, said)| said);
+            let said = said.or_else(|| self.read(spec)).unwrap_or_default();
+            (spec.name.clone(), (spec.clone(), said))
+        });
+        *known = adopted.collect();
+    }
+
+    pub(crate) fn list(&self, server: &str, kind: Kind) -> Option<Arc<List>> {
+        let known = locked(&self.servers);
+        known.get(server)?.1.lists.get(kind.list().0).cloned()
+    }
+
+    /// Its answer to `method`, which greets.
+    pub(crate) fn greeting(&self, server: &str, method: &str) -> Option<Map<String, Value>> {
+        let known = locked(&self.servers);
+        known.get(server)?.1.greetings.get(method).cloned()
+    }
+
+    pub(crate) fn learn_list(self: &Arc<Self>, server: &str, kind: Kind, list: &Arc<List>) {
+        let method = kind.list().0;
+        self.learn(server, |said| match said.lists.get(method) {
+            Some(same) if same == list => false,
+            _ => {
+                said.lists.insert(method.to_owned(), Arc::clone(list));
+                true
+            }
+        });
+    }
+
+    pub(crate) fn learn_greeting(
+        self: &Arc<Self>,
+        server: &str,
+        method: &str,
+        greeting: &Map<String, Value>,
+    ) {
+        self.learn(server, |said| match said.greetings.get(method) {
+            Some(same) if same == greeting => false,
+            _ => {
+                said.greetings.insert(method.to_owned(), greeting.clone());
+                true
+            }
+        });
+    }
+
+    fn learn(self: &Arc<Self>, server: &str, change: impl FnOnce(&mut Said) -> bool) {
+        let mut known = locked(&self.servers);
+        let has_changed = known.get_mut(server).is_some_and(|(_, said)| change(said));
+        drop(known);
+        if has_changed && self.directory.is_some() {
+            let (known, server) = (Arc::clone(self), server.to_owned());
+            drop(tokio::task::spawn_blocking(move || known.write(&server)));
+        }
+    }
+
+    fn read(&self, spec: &ServerSpec) -> Option<Said> {
+        let file = self.directory.as_ref()?.join(file_name(spec));
+        let read = || -> io::Result<Option<Said>> {
+            // A directory of ours has nobody's links in it; what is none of our files
+            // is not read.
+            let found = fs::symlink_metadata(&file)?;
+            if !found.is_file() || found.len() > MOST_BYTES {
+                return Ok(None);
+            }
+            let mut text = Vec::new();
+            fs::File::open(&file)?
+                .take(MOST_BYTES)
+                .read_to_end(&mut text)?;
+            Ok(serde_json::from_slice(&text).ok())
+        };
+        match read() {
+            Ok(said) => said,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                tracing::debug!(server = spec.name, %error, "its last lists could not be read");
+                None
+            }
+        }
+    }
+
+    /// Writes what is known of a server. Without it the next start only waits longer.
+    fn write(&self, server: &str) {
+        let _one_at_a_time = locked(&self.writing);
+        let (spec, said) = match locked(&self.servers).get(server) {
+            Some(known) => known.clone(),
+            None => return,
+        };
+        let Some(directory) = &self.directory else {
+            return;
+        };
+        if let Err(error) = write(directory, &file_name(&spec), &said) {
+            tracing::debug!(server, %error, "its lists could not be kept for the next start");
+        }
+    }
+}
+
+fn write(directory: &Path, name: &str, said: &Said) -> io::Result<()> {
+    let file = directory.join(name);
+    let text = serde_json::to_vec(said)?;
+    if text.len() as u64 > MOST_BYTES {
+        // An old one would be shown as the last.
+        return match fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
+    make_room(directory)?;
+    let beside = directory.join(format!("{name}.{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    // No link is followed: the name must be new.
+    options.write(true).create_new(true).mode(0o600);
+    let written = options.open(&beside).and_then(|mut to| {
+        to.write_all(&text)?;
+        fs::rename(&beside, &file)
+    });
+    if written.is_err() {
+        drop(fs::remove_file(&beside));
+    }
+    written
+}
+
+/// Removes the oldest files where there are too many.
+fn make_room(directory: &Path) -> io::Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let found = entry.metadata()?;
+        let age = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        files.push((age, entry.path()));
+    }
+    files.sort();
+    let surplus = (files.len() + 1).saturating_sub(MOST_FILES);
+    for (_, path) in files.iter().take(surplus) {
+        drop(fs::remove_file(path));
+    }
+    Ok(())
+}
+
+/// A hash of how it is reached. Arguments and URLs may hold secrets and do not stand
+/// in the clear anywhere; values of variables and headers are no part of it.
+fn file_name(spec: &ServerSpec) -> String {
+    let way = match &spec.via {
+        Via::Command(command) => json!([
+            "command",
+            command.program,
+            command.arguments,
+            command.env.keys().collect::<Vec<_>>(),
+            command.directory,
+        ]),
+        Via::Http(server) | Via::Sse(server) => {
+            let headers: Vec<&String> = server.headers.keys().collect();
+            json!(["url", server.url, headers])
+        }
+    };
+    let key = json!([env!("CARGO_PKG_VERSION"), way]).to_string();
+    let hash = Sha256::digest(key.as_bytes());
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{hex}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use spillgate_wire::ServerCommand;
+
+    use super::*;
+
+    fn server(program: &str, secret: &str) -> Arc<Server> {
+        let command = ServerCommand {
+            program: program.to_owned(),
+            arguments: vec!["--token=hidden".to_owned()],
+            env: BTreeMap::from([("KEY".to_owned(), secret.to_owned())]),
+            ..ServerCommand::default()
+        };
+        Arc::new(Server::new(ServerSpec {
+            name: "s".to_owned(),
+            via: Via::Command(command),
+        }))
+    }
+
+    fn directory() -> PathBuf {
+        let name = format!(
+            "spillgate-known-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        );
+        std::env::temp_dir().join(name.replace(['(', ')'], ""))
+    }
+
+    fn kept(directory: &Path, server: &Arc<Server>) -> Arc<Known> {
+        let known = Arc::new(Known::new(Some(directory.to_owned())));
+        known.adopt(std::slice::from_ref(server));
+        known
+    }
+
+    #[test]
+    fn a_list_is_found_again_by_the_same_server_only() {
+        let directory = directory();
+        let (first, other) = (server("a", "secret"), server("b", "secret"));
+        let known = kept(&directory, &first);
+        let list = List {
+            entries: vec![r#"{"name":"x", "n":1.0}"#.to_owned()],
+            rest: Map::new(),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async { known.learn_list("s", Kind::Tools, &Arc::new(list.clone())) });
+        drop(runtime); // waits for what is being written
+        // Another value of a variable is the same server, another program is not.
+        let again = kept(&directory, &server("a", "another secret"));
+        assert_eq!(again.list("s", Kind::Tools).as_deref(), Some(&list));
+        assert_eq!(again.list("s", Kind::Prompts), None);
+        assert_eq!(kept(&directory, &other).list("s", Kind::Tools), None);
+        for entry in fs::read_dir(&directory).unwrap() {
+            let entry = entry.unwrap();
+            assert_eq!(
+                entry.metadata().unwrap().permissions().mode() & 0o777,
+                0o600
+            );
+            let text = fs::read_to_string(entry.path()).unwrap();
+            let told = format!("{text} {}", entry.path().display());
+            assert!(
+                !told.contains("secret") && !told.contains("hidden"),
+                "{told}"
+            );
+            // A damaged one is none.
+            fs::write(entry.path(), "{").unwrap();
+        }
+        assert_eq!(kept(&directory, &first).list("s", Kind::Tools), None);
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn the_directory_does_not_grow_without_end() {
+        let directory = directory();
+        let said = Said::default();
+        for at in 0..MOST_FILES + 20 {
+            write(&directory, &format!("{at}.json"), &said).unwrap();
+        }
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), MOST_FILES);
+        let long = "x".repeat(usize::try_from(MOST_BYTES).unwrap());
+        let greeting = Map::from_iter([("instructions".to_owned(), Value::from(long))]);
+        let large = Said {
+            greetings: BTreeMap::from([("initialize".to_owned(), greeting)]),
+            ..Said::default()
+        };
+        let last = format!("{}.json", MOST_FILES + 19);
+        write(&directory, &last, &large).unwrap();
+        assert!(!directory.join(last).exists());
+        fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -1,0 +1,243 @@
+//! URIs of several servers' resources as their client knows them.
+//!
+//! What two servers call the same stays with the first of them in the configuration;
+//! the other's is `SERVER+URI`, which is a URI as well: `b+memo://insights`. Links in
+//! results, subscriptions and what is told of them are mapped both ways.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use spillgate_wire::{Envelope, Splice, messages, span_in};
+
+use super::{Kind, Question, lists};
+use crate::catalogue::Catalogue;
+use crate::locked;
+use crate::members::Members;
+use crate::session::Session;
+
+/// The URI with its server in front.
+pub(crate) fn with_server(server: &str, uri: &str) -> String {
+    format!("{}+{uri}", scheme_of(server))
+}
+
+/// A server's name as the beginning of a URI's scheme: letters in lower case, digits,
+/// `.` and `-`, a letter first. A name that is changed for that ends with four hex
+/// digits of its hash, so that two never become the same.
+fn scheme_of(server: &str) -> String {
+    let plain = |c: char| match c.to_ascii_lowercase() {
+        c if c.is_ascii_alphanumeric() || c == '.' || c == '-' => c,
+        _ => '-',
+    };
+    let mut scheme: String = server.chars().map(plain).collect();
+    if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        scheme.insert(0, 's');
+    }
+    if scheme != server {
+        let hash = Sha256::digest(server.as_bytes());
+        scheme = format!("{scheme}-{:02x}{:02x}", hash[0], hash[1]);
+    }
+    scheme
+}
+
+/// URIs, or templates of them, as a client knows them; of pairs of a server and its
+/// own.
+pub(super) fn names(entries: &[(&str, &str)]) -> Vec<String> {
+    let mut owned: HashSet<(&str, &str)> = HashSet::new();
+    let mut taken: HashSet<&str> = HashSet::new();
+    let mut names = Vec::new();
+    for &(server, uri) in entries {
+        let is_anothers = taken.contains(uri) && !owned.contains(&(server, uri));
+        names.push(match is_anothers {
+            true => with_server(server, uri),
+            false => uri.to_owned(),
+        });
+        if !is_anothers {
+            owned.insert((server, uri));
+        }
+        taken.insert(uri);
+    }
+    names
+}
+
+/// The server of a URI that a client uses, and its own form of it, as far as lists
+/// tell.
+pub(super) fn owner(catalogue: &Catalogue, uri: &str) -> Option<(String, String)> {
+    let listed = catalogue.find(Kind::Resources, uri);
+    let listed = listed.or_else(|| catalogue.find(Kind::Templates, uri));
+    listed.or_else(|| {
+        let (server, _) = catalogue.find_template(uri)?;
+        let prefix = with_server(&server, "");
+        let own = uri.strip_prefix(&prefix).unwrap_or(uri).to_owned();
+        Some((server, own))
+    })
+}
+
+/// The same, and by the server in front of a URI that no list has any more.
+pub(super) fn meant(session: &Session, uri: &str) -> Option<(String, String)> {
+    let named = || {
+        let (scheme, own) = uri.split_once('+')?;
+        let all = session.roster.all();
+        let server = all.iter().find(|one| scheme_of(one.name()) == scheme)?;
+        Some((server.name().to_owned(), own.to_owned()))
+    };
+    owner(&session.hub().catalogue, uri).or_else(named)
+}
+
+/// How the client knows a URI of a server, where it is another.
+pub(super) fn shown(catalogue: &Catalogue, server: &str, uri: &str) -> Option<String> {
+    let (owner, _) = owner(catalogue, uri)?;
+    (owner != server).then(|| with_server(server, uri))
+}
+
+/// What changes in a message of a server that tells of a resource.
+pub(crate) fn told(
+    session: &Session,
+    server: &str,
+    frame: &[u8],
+    envelope: &Envelope<'_>,
+) -> Splice {
+    let mut splice = Splice::default();
+    if envelope.method.as_deref() == Some("notifications/resources/updated")
+        && let Some(params) = envelope.params.and_then(Members::of)
+    {
+        let place = params.get("uri");
+        replace(&session.hub().catalogue, server, frame, place, &mut splice);
+    }
+    splice
+}
+
+/// Whether there may be URIs of resources in a result.
+pub(crate) fn may_have_any(frame: &[u8]) -> bool {
+    memchr::memmem::find(frame, b"\"uri\"").is_some()
+}
+
+/// The changes to the URIs in the results of a frame.
+pub(crate) fn in_results(session: &Session, server: &str, frame: &[u8]) -> Splice {
+    let mut splice = Splice::default();
+    let catalogue = &session.hub().catalogue;
+    for envelope in messages(frame) {
+        let Some(result) = envelope.result.and_then(Members::of) else {
+            continue;
+        };
+        for list in ["content", "contents"] {
+            for block in items(result.get(list)) {
+                in_block(catalogue, server, frame, block, &mut splice);
+            }
+        }
+        for message in items(result.get("messages")) {
+            let content = Members::of(message).and_then(|message| message.get("content"));
+            let is_list = content.is_some_and(|raw| raw.get().starts_with('['));
+            let blocks = match is_list {
+                true => items(content),
+                false => content.into_iter().collect(),
+            };
+            for block in blocks {
+                in_block(catalogue, server, frame, block, &mut splice);
+            }
+        }
+    }
+    splice
+}
+
+fn items(list: Option<&RawValue>) -> Vec<&RawValue> {
+    let items = list.and_then(|list| serde_json::from_str(list.get()).ok());
+    items.unwrap_or_default()
+}
+
+/// A link, an embedded resource, or a resource itself.
+fn in_block(
+    catalogue: &Catalogue,
+    server: &str,
+    frame: &[u8],
+    block: &RawValue,
+    splice: &mut Splice,
+) {
+    let Some(block) = Members::of(block) else {
+        return;
+    };
+    replace(catalogue, server, frame, block.get("uri"), splice);
+    if let Some(resource) = block.get("resource").and_then(Members::of) {
+        replace(catalogue, server, frame, resource.get("uri"), splice);
+    }
+}
+
+fn replace(
+    catalogue: &Catalogue,
+    server: &str,
+    frame: &[u8],
+    place: Option<&RawValue>,
+    splice: &mut Splice,
+) {
+    let uri = place.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let shown = uri.and_then(|uri| shown(catalogue, server, &uri));
+    if let (Some(place), Some(shown)) = (place, shown) {
+        splice.replace(span_in(frame, place.get()), Value::from(shown).to_string());
+    }
+}
+
+/// A request of the client with the URI that its server has.
+pub(super) fn readdressed(frame: &Bytes, own: &str) -> Bytes {
+    let mut splice = Splice::default();
+    let all = messages(frame);
+    let params = all.first().and_then(|one| one.params).and_then(Members::of);
+    let reference = params.as_ref().and_then(|params| params.get("ref"));
+    let reference = reference.and_then(Members::of);
+    let place = params.as_ref().and_then(|params| params.get("uri"));
+    if let Some(place) = place.or(reference.and_then(|of| of.get("uri"))) {
+        splice.replace(span_in(frame, place.get()), Value::from(own).to_string());
+    }
+    splice.apply(frame).into()
+}
+
+/// Learns whose resources are whose, before a link is given to a client that has not
+/// asked for the lists.
+pub(crate) async fn learn(session: &Arc<Session>) {
+    let meta = locked(&session.said).meta.clone();
+    let question = meta.map(|meta| Question::of_ours(&format!("{{\"_meta\":{meta}}}")));
+    let question = question.unwrap_or_else(|| Question::of_ours("{}"));
+    for kind in [Kind::Resources, Kind::Templates] {
+        if !session.hub().catalogue.knows(kind) {
+            lists::learn(session, kind, &question).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn a_uri_stays_with_the_first_server() {
+        let entries = [
+            ("a", "memo://x"),
+            ("a", "memo://x"),
+            ("b", "memo://x"),
+            ("b", "memo://y"),
+            ("Web Hub", "memo://x"),
+            ("7", "memo://y"),
+        ];
+        let names = names(&entries);
+        assert_snapshot!(names[..4].join("\n"), @"
+        memo://x
+        memo://x
+        b+memo://x
+        memo://y
+        ");
+        // A name that is no scheme is changed, and its hash keeps it apart.
+        assert!(
+            names[4].starts_with("web-hub-") && names[4].ends_with("+memo://x"),
+            "{names:?}"
+        );
+        assert!(
+            names[5].starts_with("s7-") && names[5].ends_with("+memo://y"),
+            "{names:?}"
+        );
+        assert_ne!(with_server("Web Hub", ""), with_server("web-hub", ""));
+    }
+}

@@ -1,0 +1,113 @@
+//! By which name a client knows a tool or a prompt of one of several servers.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::gateway::Prefix;
+
+/// Characters of a name with its server in front. Models' interfaces take letters,
+/// digits, `_` and `-`, 64 in all, of which clients need some for a prefix of their
+/// own: `mcp__spillgate__` has 16.
+const MOST: usize = 48;
+
+/// Characters of the server's name in it, at least.
+const LEAST_SERVER: usize = 8;
+
+/// Names as a client knows them, of pairs of a server and its own name for something.
+pub(super) fn names(prefix: Prefix, entries: &[(&str, &str)]) -> Vec<String> {
+    let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (server, name) in entries {
+        let servers = owners.entry(name).or_default();
+        if !servers.contains(server) {
+            servers.push(server);
+        }
+    }
+    let mut taken: Vec<String> = Vec::new();
+    for (server, name) in entries {
+        let is_renamed = prefix == Prefix::Always || owners[name].len() > 1;
+        let mut shown = match is_renamed {
+            false => (*name).to_owned(),
+            true => prefixed(server, name),
+        };
+        // With all renamed nobody has a name of his own any more.
+        let is_anothers = |shown: &str| prefix == Prefix::Clash && owners.contains_key(shown);
+        while is_renamed && (taken.contains(&shown) || is_anothers(&shown)) {
+            shown.push('_');
+        }
+        taken.push(shown);
+    }
+    taken
+}
+
+/// The name with its server's in front. A server's name that is too long is cut, and
+/// a hash of the whole keeps it apart from others that begin so.
+pub(crate) fn prefixed(server: &str, name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let plain: String = server
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .collect();
+    let room = MOST.saturating_sub(name.chars().count() + 1);
+    let room = room.max(LEAST_SERVER);
+    match plain.len() <= room {
+        true => format!("{plain}_{name}"),
+        false => {
+            let hash = Sha256::digest(server.as_bytes());
+            let start = &plain[..room - 4];
+            format!("{start}{:02x}{:02x}_{name}", hash[0], hash[1])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn names_leave_room_for_a_clients_prefix() {
+        let long = "a-server-whose-name-is-of-sixty-four-characters-as-many-as-fit-x";
+        let other = "a-server-whose-name-is-of-sixty-four-characters-as-many-as-fit-y";
+        let tool = "a_tool_with_a_name_of_forty_characters_x";
+        let all = [
+            prefixed("git", "log"),
+            prefixed("web hub/ö", "search"),
+            prefixed(long, "read"),
+            prefixed(other, "read"),
+            prefixed(long, tool),
+        ];
+        assert_snapshot!(all.join("\n"), @"
+        git_log
+        web_hub___search
+        a-server-whose-name-is-of-sixty-four-ch06b8_read
+        a-server-whose-name-is-of-sixty-four-ch09a3_read
+        a-se06b8_a_tool_with_a_name_of_forty_characters_x
+        ");
+        for name in all {
+            assert!(
+                format!("mcp__spillgate__{name}").len() <= 64 || name.ends_with(tool),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_what_clashes_is_renamed_unless_all_is() {
+        let entries = [
+            ("a", "text"),
+            ("a", "rows"),
+            ("b", "text"),
+            ("c", "a_text"),
+            ("c", "twice"),
+            ("c", "twice"),
+        ];
+        let clash = names(Prefix::Clash, &entries).join(" ");
+        let always = names(Prefix::Always, &entries).join(" ");
+        assert_snapshot!(format!("{clash}\n{always}"), @"
+        a_text_ rows b_text a_text twice twice
+        a_text a_rows b_text c_a_text c_twice c_twice_
+        ");
+    }
+}

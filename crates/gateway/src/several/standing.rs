@@ -1,0 +1,99 @@
+//! How one of several servers stands with a client: since when it is waited for, what
+//! is missing because of it, and what the client was told.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Kind;
+use super::known::List;
+use crate::locked;
+
+/// What a server is waited for to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Awaited {
+    /// To start and answer the greeting.
+    Start,
+    /// To give this list.
+    List(Kind),
+}
+
+/// A list that the client got without the server's present answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Missed {
+    /// What it got in its place.
+    pub(crate) shown: Option<Arc<List>>,
+    /// The parameters that the list was asked for with.
+    pub(crate) params: String,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Standing(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    since: BTreeMap<Awaited, Instant>,
+    missed: BTreeMap<Kind, Missed>,
+    fault: Option<String>,
+    is_told: bool,
+}
+
+impl Standing {
+    /// How long it may still be waited for: `most` in all since the first wait that
+    /// nothing came of, so that no client waits for the same twice.
+    pub(crate) fn patience(&self, what: Awaited, most: Duration) -> Duration {
+        let now = Instant::now();
+        let mut state = locked(&self.0);
+        let since = *state.since.entry(what).or_insert(now);
+        (since + most).saturating_duration_since(now)
+    }
+
+    /// It did what it was waited for to do.
+    pub(crate) fn came(&self, what: Awaited) {
+        locked(&self.0).since.remove(&what);
+    }
+
+    pub(crate) fn miss(&self, kind: Kind, missed: Missed) {
+        locked(&self.0).missed.insert(kind, missed);
+    }
+
+    /// The list is missed no more: what the client has instead, if it was missed.
+    pub(crate) fn take_missed(&self, kind: Kind) -> Option<Missed> {
+        locked(&self.0).missed.remove(&kind)
+    }
+
+    pub(crate) fn missed(&self) -> BTreeMap<Kind, Missed> {
+        locked(&self.0).missed.clone()
+    }
+
+    /// Notes what is wrong with it: what was noted before.
+    pub(crate) fn fail(&self, why: &str) -> Option<String> {
+        let mut state = locked(&self.0);
+        if state.fault.as_deref() != Some(why) {
+            state.is_told = false;
+        }
+        state.fault.replace(why.to_owned())
+    }
+
+    /// Nothing is wrong with it any more; what was.
+    pub(crate) fn recover(&self) -> Option<String> {
+        let mut state = locked(&self.0);
+        state.is_told = false;
+        state.fault.take()
+    }
+
+    pub(crate) fn fault(&self) -> Option<String> {
+        locked(&self.0).fault.clone()
+    }
+
+    /// What the client is still to be told, once.
+    pub(crate) fn take_untold(&self) -> Option<String> {
+        let mut state = locked(&self.0);
+        if std::mem::replace(&mut state.is_told, true) {
+            return None;
+        }
+        state.fault.clone()
+    }
+}
