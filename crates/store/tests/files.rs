@@ -257,7 +257,7 @@ fn an_artifact_without_a_usable_manifest_is_listed_and_can_be_removed() {
             names(base.path())
                 .iter()
                 .filter(|name| name.starts_with(&handle.file.to_string()))
-                .all(|name| name.ends_with(".gone"))
+                .all(|name| *name == format!("{}.gone", handle.file))
         );
     }
     // It counts towards the quota and goes when it was used least recently.
