@@ -50,7 +50,7 @@ pub fn filter(bytes: &[u8]) {
     }
 }
 
-/// A path on the first line, then a document: what is followed in the bytes gives what jq gives.
+/// A path on the first line, then a document of any format: what is said of it is JSON, a message a line.
 pub fn query(bytes: &[u8]) {
     let (path, data) = first_line(bytes);
     let Some(path) = std::str::from_utf8(path).ok().filter(|path| is_path(path)) else {
