@@ -3,6 +3,7 @@
 use serde::Serialize;
 use spillgate_artifact::{ByteRange, LineRange, TokenBudget};
 use spillgate_measure::TokenCounter;
+use spillgate_untrusted::lines;
 use spillgate_view::{HARD_BYTES, View, line_end};
 
 use crate::fit::fitting;
@@ -49,6 +50,15 @@ pub struct Page {
     pub bytes: ByteRange,
     /// What to ask for next; `None` at the end of the span.
     pub next: Option<Span>,
+}
+
+impl Page {
+    /// The page as a person or a model sees it: what is hidden is marked, and no line passes
+    /// for one of ours.
+    #[must_use]
+    pub fn render(&self) -> String {
+        lines(&self.text).into_owned()
+    }
 }
 
 /// Arguments as they are named in every door.

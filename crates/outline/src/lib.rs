@@ -27,6 +27,7 @@ use std::io;
 
 use spillgate_artifact::{ContentKind, Stats, ViewFacts};
 use spillgate_measure::{SAMPLE_BYTES, Sample, classify};
+use spillgate_untrusted::marked;
 use spillgate_view::{View, clip};
 
 pub use fit::{DEFAULT_TOKENS, within};
@@ -64,7 +65,7 @@ pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<
         );
     }
     for line in &mut lines {
-        line.text = format!("  {}", clip(&line.text, LINE_CHARS));
+        line.text = format!("  {}", marked(&clip(&line.text, LINE_CHARS)));
     }
     Ok(lines)
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::{Artifact, fitting};
 use spillgate_measure::TokenCounter;
+use spillgate_untrusted::{in_json, lines};
 
 use crate::engine::Engine;
 use crate::error::{QueryError, bad_filter};
@@ -77,6 +78,19 @@ pub struct QueryPage {
     /// Where the filter's path leads nowhere, if that is why there are only
     /// `null`s or nothing.
     pub missing: Option<MissingPath>,
+}
+
+impl QueryPage {
+    /// The page as a person or a model sees it. In JSON what is hidden becomes an escape,
+    /// which means the same; in `raw` strings it is marked, and no line passes for one of
+    /// ours.
+    #[must_use]
+    pub fn render(&self, raw: bool) -> String {
+        match raw {
+            true => lines(&self.text).into_owned(),
+            false => in_json(&self.text).into_owned(),
+        }
+    }
 }
 
 /// Where a page begins.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use spillgate_artifact::{Layout, LineRange, TokenBudget};
 use spillgate_lookup::fitting;
 use spillgate_measure::TokenCounter;
+use spillgate_untrusted::marked;
 use spillgate_view::{View, line_end};
 
 use crate::Blocks;
@@ -57,7 +58,7 @@ pub struct Passage {
 
 impl SearchPage {
     /// The page as a model sees it: `12:line`, a JSON path above its lines, `--`
-    /// between passages of several lines.
+    /// between passages of several lines. What is hidden in them is marked.
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = String::new();
@@ -69,7 +70,7 @@ impl SearchPage {
             return text;
         }
         if let Some(header) = &self.header {
-            text.push_str(&format!("1:{header}\n"));
+            text.push_str(&format!("1:{}\n", marked(header)));
         }
         let mut above: Option<&Passage> = None;
         for passage in &self.passages {
@@ -103,16 +104,16 @@ impl Passage {
 
     fn render(&self, text: &mut String) {
         if let Some(path) = &self.path {
-            text.push_str(path);
+            text.push_str(&marked(path));
             text.push('\n');
         }
         let first = self.lines.first;
         if self.is_cut {
-            text.push_str(&format!("{first}:…{}…\n", self.text));
+            text.push_str(&format!("{first}:…{}…\n", marked(&self.text)));
             return;
         }
         for (number, line) in self.numbered() {
-            text.push_str(&format!("{number}:{line}\n"));
+            text.push_str(&format!("{number}:{}\n", marked(line)));
         }
     }
 }

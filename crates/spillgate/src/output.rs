@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde_json::Value;
+use spillgate_untrusted::marked;
 
 /// Standard output and standard error, the only way to either.
 #[derive(Debug)]
@@ -27,9 +28,13 @@ impl Output {
     }
 
     /// Text, ended with a newline on a terminal, where the prompt would else
-    /// stand behind it; byte for byte everywhere else.
+    /// stand behind it; byte for byte everywhere else. On a terminal what is hidden in it
+    /// is marked.
     pub(crate) fn text(&self, text: &str) -> io::Result<()> {
-        self.raw(text.as_bytes())?;
+        match self.terminal {
+            true => self.raw(marked(text).as_bytes())?,
+            false => self.raw(text.as_bytes())?,
+        }
         match self.terminal && !text.is_empty() && !text.ends_with('\n') {
             true => self.raw(b"\n"),
             false => Ok(()),

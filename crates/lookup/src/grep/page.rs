@@ -6,6 +6,7 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use serde::Serialize;
 use spillgate_measure::TokenCounter;
+use spillgate_untrusted::marked;
 use spillgate_view::{LineSpan, View};
 
 use super::{Found, GrepQuery};
@@ -53,7 +54,7 @@ pub struct Context {
 
 impl GrepPage {
     /// The page as text: `12:match`, `13-context`, `--` between places that do
-    /// not touch.
+    /// not touch. What is hidden in them is marked.
     #[must_use]
     pub fn render(&self) -> String {
         let (mut text, mut last) = (String::new(), None);
@@ -74,11 +75,11 @@ impl Match {
         }
         let context = |text: &mut String, lines: &[Context]| {
             for one in lines {
-                writeln!(text, "{}-{}", one.line, one.text).expect("writing to a string");
+                writeln!(text, "{}-{}", one.line, marked(&one.text)).expect("writing to a string");
             }
         };
         context(text, &self.before);
-        writeln!(text, "{}:{}", self.line, self.text).expect("writing to a string");
+        writeln!(text, "{}:{}", self.line, marked(&self.text)).expect("writing to a string");
         context(text, &self.after);
         *last = Some(self.after.last().map_or(self.line, |one| one.line));
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::TokenBudget;
 use spillgate_measure::TokenCounter;
+use spillgate_untrusted::is_hidden;
 use spillgate_view::clip;
 
 pub use continuation::ContinuationError;
@@ -72,6 +73,11 @@ pub(crate) struct Presenter {
 /// A name from outside, fit to stand in a line of ours: one line, bounded.
 pub(crate) fn name_in_line(name: &str) -> String {
     const LONGEST: usize = 80;
-    let clean = name.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let clean = name
+        .chars()
+        .map(|c| match c == '\t' || c == '\n' || is_hidden(c) {
+            true => ' ',
+            false => c,
+        });
     clip(&clean.collect::<String>(), LONGEST)
 }

@@ -7,6 +7,7 @@
 use spillgate_artifact::{ContentKind, Handle, Stats, TokenBudget};
 use spillgate_lookup::Artifact;
 use spillgate_outline::{Line, outline, within};
+use spillgate_untrusted::marked;
 use spillgate_view::clip;
 
 use super::{Presenter, name_in_line};
@@ -187,7 +188,7 @@ fn numbered(parts: &Preview<'_>, first: u64, count: u64) -> std::io::Result<Vec<
         };
         let text = String::from_utf8_lossy(bytes);
         let text = clip(text.trim_end_matches('\n'), LINE_CHARS);
-        numbered.push(format!("{:>4} {text}", line.number));
+        numbered.push(format!("{:>4} {}", line.number, marked(&text)));
     }
     Ok(numbered)
 }

@@ -6,6 +6,8 @@ use spillgate_outline::DEFAULT_TOKENS as OUTLINE_TOKENS;
 use spillgate_query::{Engine, MissingPath, Query, QueryError, QueryNext, QueryPage};
 use spillgate_search::SearchQuery;
 
+use spillgate_untrusted::marked;
+
 use super::RetrieveError;
 use crate::Offloader;
 use crate::present::Presentation;
@@ -36,7 +38,7 @@ impl Offloader {
             "[lines {}-{} of {}]\n",
             lines.first, lines.last, page.total_lines
         );
-        text.push_str(&page.text);
+        text.push_str(&page.render());
         let next = page.next.map(next);
         Ok(self.framed(text, next, budget))
     }
@@ -89,12 +91,12 @@ impl Offloader {
                 asked.start + results - 1
             ),
         };
-        text.push_str(&page.text);
+        text.push_str(&page.render(asked.raw));
         if !page.notes.is_empty() {
             if !text.ends_with('\n') {
                 text.push('\n');
             }
-            let notes = format!("note: {}", page.notes.join("; "));
+            let notes = format!("note: {}", marked(&page.notes.join("; ")));
             text.push_str(&self.cut(&notes, NOTE_TOKENS));
         }
         Ok(self.framed(text, page.next.map(next), asked.budget))
@@ -114,7 +116,7 @@ impl Offloader {
             Some(total) => format!("{total} results, all null"),
             None => "only null".to_owned(),
         };
-        let note = self.cut(&missing.to_string(), NOTE_TOKENS);
+        let note = self.cut(&marked(&missing.to_string()), NOTE_TOKENS);
         let text = format!("[{results}]\nnote: {note}\n");
         Ok(self.framed(text + &self.shape(handle, budget)?, None, budget))
     }

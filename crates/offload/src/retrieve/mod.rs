@@ -9,15 +9,50 @@ mod message;
 
 pub use continuation::{CONTINUATION_TOOL, continuation_schema, whole_number};
 
+use std::borrow::Cow;
+use std::fmt;
+
 use spillgate_artifact::{Handle, Origin, TokenBudget, Tokens};
 use spillgate_lookup::{Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, grep, read};
+use spillgate_measure::TokenCounter;
 use spillgate_outline::{outline, within};
 use spillgate_query::{Engine, Query, QueryError, QueryPage, query};
 use spillgate_search::{SearchPage, SearchQuery, search};
 use spillgate_store::StoreError;
+use spillgate_untrusted::{in_json, lines, marked};
 
 use crate::Offloader;
 use crate::ledger::{Exit, LedgerEntry, Spent};
+
+/// How what is hidden in a text is shown.
+type Marks<'a> = &'a (dyn Fn(&str) -> Cow<'_, str> + Sync);
+
+/// Counts texts as they are shown: marks have their price.
+struct AsShown<'a>(&'a dyn TokenCounter, Marks<'a>);
+
+impl fmt::Debug for AsShown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AsShown").field(&self.0).finish()
+    }
+}
+
+impl TokenCounter for AsShown<'_> {
+    fn count(&self, text: &str) -> u64 {
+        self.0.count(&(self.1)(text))
+    }
+
+    fn exceeds(&self, text: &str, limit: u64) -> bool {
+        self.0.exceeds(&(self.1)(text), limit)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.0.is_ready()
+    }
+
+    fn prepare(&self) {
+        self.0.prepare();
+    }
+}
 
 /// A retrieval could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -45,15 +80,17 @@ impl Offloader {
     /// A page of a stored artifact's text, entered into the ledger.
     pub fn read(&self, handle: Handle, query: ReadQuery) -> Result<Page, RetrieveError> {
         let artifact = self.artifact(handle)?;
-        let page = read(&artifact, query, &**self.counter())?;
-        self.retrieved(&artifact, &page.text);
+        let counter = AsShown(&**self.counter(), &lines);
+        let page = read(&artifact, query, &counter)?;
+        self.retrieved(&artifact, &page.render());
         Ok(page)
     }
 
     /// A page of a stored artifact's matching lines, entered into the ledger.
     pub fn grep(&self, handle: Handle, query: &GrepQuery<'_>) -> Result<GrepPage, RetrieveError> {
         let artifact = self.artifact(handle)?;
-        let page = grep(&artifact, query, &**self.counter())?;
+        let counter = AsShown(&**self.counter(), &marked);
+        let page = grep(&artifact, query, &counter)?;
         self.retrieved(&artifact, &page.render());
         Ok(page)
     }
@@ -67,8 +104,9 @@ impl Offloader {
         engine: &Engine,
     ) -> Result<QueryPage, RetrieveError> {
         let artifact = self.artifact(handle)?;
-        let page = query(&artifact, asked, engine, &**self.counter())?;
-        self.retrieved(&artifact, &page.text);
+        let marks: Marks<'_> = if asked.raw { &lines } else { &in_json };
+        let page = query(&artifact, asked, engine, &AsShown(&**self.counter(), marks))?;
+        self.retrieved(&artifact, &page.render(asked.raw));
         Ok(page)
     }
 
@@ -80,7 +118,8 @@ impl Offloader {
         asked: &SearchQuery<'_>,
     ) -> Result<SearchPage, RetrieveError> {
         let artifact = self.artifact(handle)?;
-        let page = search(&artifact, asked, &**self.counter())?;
+        let counter = AsShown(&**self.counter(), &marked);
+        let page = search(&artifact, asked, &counter)?;
         self.retrieved(&artifact, &page.render());
         Ok(page)
     }

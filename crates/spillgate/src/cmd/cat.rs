@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use serde_json::json;
 use spillgate_offload::Checked;
 use spillgate_store::{ArtifactStore, Part, StoreError};
+use spillgate_untrusted::marked;
 
 use crate::args::Cat;
 use crate::failure::Failure;
@@ -32,6 +33,7 @@ pub(crate) fn cat(house: &House, cat: &Cat, out: &Output) -> Result<u8, Failure>
                 text(&mut checked, to)?;
                 writeln!(to, "\"}}")?;
             }
+            false if out.terminal && !cat.raw => to_terminal(&mut checked, to)?,
             false => copy(&mut checked, to)?,
         }
         is_read = true;
@@ -57,9 +59,35 @@ fn copy(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     }
 }
 
+/// Text for a person's eyes: what is hidden in it is marked. It goes line by line, for what
+/// belongs where it stands is told by what stands beside it.
+fn to_terminal(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
+    let mut waiting = Vec::new();
+    each_block(reader, &mut |block| {
+        waiting.extend_from_slice(block);
+        let newline = memchr::memrchr(b'\n', &waiting).map(|at| at + 1);
+        // Of a line that has no end nothing waits: memory is bounded.
+        let ends = newline.or((waiting.len() > BLOCK).then_some(waiting.len()));
+        let lines: Vec<u8> = waiting.drain(..ends.unwrap_or(0)).collect();
+        to.write_all(marked(&String::from_utf8_lossy(&lines)).as_bytes())
+    })?;
+    to.write_all(marked(&String::from_utf8_lossy(&waiting)).as_bytes())
+}
+
 /// The inside of a JSON string, block by block. What is not UTF-8 becomes
 /// U+FFFD: JSON has no other way.
 fn text(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
+    each_block(reader, &mut |block| {
+        let quoted = serde_json::to_string(&String::from_utf8_lossy(block))?;
+        to.write_all(&quoted.as_bytes()[1..quoted.len() - 1])
+    })
+}
+
+/// Gives the bytes block by block, each with whole characters.
+fn each_block(
+    reader: &mut dyn Read,
+    each: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let (mut block, mut kept) = (vec![0; BLOCK], 0);
     loop {
         let n = reader.read(&mut block[kept..])?;
@@ -70,12 +98,26 @@ fn text(reader: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
             Err(error) if error.error_len().is_none() && n > 0 => error.valid_up_to(),
             _ => filled,
         };
-        let quoted = serde_json::to_string(&String::from_utf8_lossy(&bytes[..whole]))?;
-        to.write_all(&quoted.as_bytes()[1..quoted.len() - 1])?;
+        each(&bytes[..whole])?;
         if n == 0 {
             return Ok(());
         }
         block.copy_within(whole..filled, 0);
         kept = filled - whole;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_marks_across_blocks() {
+        let line = "漢字 \u{202e}x\u{1b}[31m 👩\u{200d}💻\n";
+        let times = 3 * BLOCK / line.len();
+        let (text, mut shown) = (line.repeat(times), Vec::new());
+        to_terminal(&mut text.as_bytes(), &mut shown).unwrap();
+        let want = "漢字 ⟨U+202E⟩x⟨U+001B⟩[31m 👩\u{200d}💻\n".repeat(times);
+        assert_eq!(String::from_utf8(shown).unwrap(), want);
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn query(house: &House, query: &Query, out: &Output) -> Result<u8, Fa
     };
     match out.json {
         true => out.object(&object(&page, &shape))?,
-        false => print(&page, &shape, out)?,
+        false => print(&page, query.raw_output, &shape, out)?,
     }
     Ok(0)
 }
@@ -75,8 +75,12 @@ fn object(page: &QueryPage, shape: &[String]) -> serde_json::Value {
     object
 }
 
-fn print(page: &QueryPage, shape: &[String], out: &Output) -> io::Result<()> {
-    out.text(&page.text)?;
+fn print(page: &QueryPage, is_raw: bool, shape: &[String], out: &Output) -> io::Result<()> {
+    // Strings for another program are what they are, as `jq -r` prints them.
+    match is_raw && !out.terminal {
+        true => out.text(&page.text)?,
+        false => out.text(&page.render(is_raw))?,
+    }
     for note in &page.notes {
         out.note(&format!("note: {note}"));
     }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 use spillgate_lookup::{Page, ReadQuery, Span};
+use spillgate_untrusted::marked;
 
 use crate::args::Read;
 use crate::failure::Failure;
@@ -42,7 +43,7 @@ pub(crate) fn read(house: &House, read: &Read, out: &Output) -> Result<u8, Failu
     }
     match read.number {
         true => out.text(&numbered(house, read, &page)?)?,
-        false => out.text(&page.text)?,
+        false => out.text(&page.render())?,
     }
     if let Some(next) = page.next {
         let option = match next {
@@ -81,7 +82,7 @@ fn numbered(house: &House, read: &Read, page: &Page) -> Result<String, Failure> 
         let at = |offset: u64| usize::try_from(offset - page.bytes.start).unwrap_or(usize::MAX);
         let part = page.text.get(at(start)..at(end)).unwrap_or_default();
         let part = part.trim_end_matches('\n');
-        writeln!(text, "{:>6} {part}", line.number).expect("writing to a string");
+        writeln!(text, "{:>6} {}", line.number, marked(part)).expect("writing to a string");
         shown = end;
     }
     Ok(text)
