@@ -44,6 +44,13 @@ pub enum RawForm {
     /// The raw bytes are JSON (an MCP result); the text is these parts of it,
     /// one after the other, each followed by a newline but the last.
     Parts(Vec<TextPart>),
+    /// The raw bytes are the text in an encoding other than UTF-8.
+    Encoded {
+        /// Its name, as the web has it: `UTF-16LE`, `windows-1251`.
+        encoding: String,
+        /// Bytes of the mark before the text.
+        mark: u64,
+    },
 }
 
 /// A part of the raw bytes that is text.

@@ -1,17 +1,17 @@
 //! `read_file`: what does a file say, whole or some lines of it?
 
-mod encoding;
-mod magic;
 mod pages;
 mod refusal;
 
 use std::fs::File;
 use std::io::{self, Read};
 
+use encoding_rs::{UTF_16BE, UTF_16LE};
 use serde_json::json;
 use spillgate_artifact::ByteSource;
 use spillgate_files::{Arguments, FileSource, Identity};
-use spillgate_measure::{SAMPLE_BYTES, Sample};
+use spillgate_measure::{Encoding, SAMPLE_BYTES, Sample};
+use spillgate_view::Newline;
 
 use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
@@ -21,7 +21,6 @@ use crate::rules::Rules;
 use crate::stop::Stop;
 use crate::walk::TIME_LIMIT;
 use crate::workspace::shown;
-use encoding::Encoding;
 use pages::Pages;
 use refusal::Why;
 
@@ -145,6 +144,15 @@ fn sample(file: &File, source: &dyn ByteSource, most: u64) -> io::Result<(Vec<u8
     let mut all = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut all)?;
     Ok((all, true))
+}
+
+/// How a line's end is written in an encoding.
+fn newline(encoding: &Encoding) -> Newline {
+    match encoding.other() {
+        Some(other) if other == UTF_16LE => Newline::Utf16Le,
+        Some(other) if other == UTF_16BE => Newline::Utf16Be,
+        _ => Newline::Byte,
+    }
 }
 
 /// The encoding that a text is in.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Layout, Manifest, RawForm, TextPart};
 use spillgate_store::Stored;
-use spillgate_view::{Decoded, LineIndex, View, raw_range};
+use spillgate_view::{Decoded, LineIndex, Transcoded, View, raw_range};
 
 use crate::LookupError;
 
@@ -52,6 +52,7 @@ impl Artifact {
         match &self.manifest.facts.form {
             RawForm::Plain => Ok(Arc::clone(&self.raw)),
             RawForm::Parts(parts) => Ok(Arc::new(self.decoded(parts)?)),
+            RawForm::Encoded { encoding, mark } => Ok(Arc::new(self.transcoded(encoding, *mark)?)),
         }
     }
 
@@ -60,22 +61,45 @@ impl Artifact {
         Decoded::new(Arc::clone(&self.raw), parts, &mut |_| {})
     }
 
+    /// The text that the raw bytes are in another encoding.
+    fn transcoded(&self, encoding: &str, mark: u64) -> io::Result<Transcoded> {
+        Transcoded::new(Arc::clone(&self.raw), encoding, mark, &mut |_| {})
+    }
+
     /// The raw bytes `start..end` that the 1-based view `line` was made from;
     /// `None` for a line past the last.
     pub fn raw_range(&self, line: u64) -> io::Result<Option<(u64, u64)>> {
         let facts = &self.manifest.facts.view;
-        let same = |is_same| if is_same { u64::MAX } else { facts.prelude };
         match &self.manifest.facts.form {
-            RawForm::Plain => raw_range(&self.view, &*self.raw, same(facts.is_raw), line),
+            RawForm::Plain => {
+                let same = if facts.is_raw {
+                    u64::MAX
+                } else {
+                    facts.prelude
+                };
+                raw_range(&self.view, &*self.raw, same, line)
+            }
             RawForm::Parts(parts) => {
                 let text = self.decoded(parts)?;
-                let is_same =
-                    facts.layout != Layout::Json && same_bytes(&text, self.view.source())?;
-                let found = raw_range(&self.view, &text, same(is_same), line)?;
+                let found = self.range_in(&text, line)?;
+                let place = |(start, end)| Ok((text.raw_at(start)?, text.raw_at(end)?));
+                found.map(place).transpose()
+            }
+            RawForm::Encoded { encoding, mark } => {
+                let text = self.transcoded(encoding, *mark)?;
+                let found = self.range_in(&text, line)?;
                 let place = |(start, end)| Ok((text.raw_at(start)?, text.raw_at(end)?));
                 found.map(place).transpose()
             }
         }
+    }
+
+    /// The bytes of a text which is not the raw bytes that a view line was made from.
+    fn range_in(&self, text: &dyn ByteSource, line: u64) -> io::Result<Option<(u64, u64)>> {
+        let facts = &self.manifest.facts.view;
+        let is_same = facts.layout != Layout::Json && same_bytes(text, self.view.source())?;
+        let same = if is_same { u64::MAX } else { facts.prelude };
+        raw_range(&self.view, text, same, line)
     }
 }
 

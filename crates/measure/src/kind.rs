@@ -10,6 +10,8 @@ use regex::Regex;
 use serde::de::IgnoredAny;
 use spillgate_artifact::ContentKind;
 
+use crate::magic;
+
 /// Bytes of the head that are looked at.
 pub const SAMPLE_BYTES: usize = 64 << 10;
 
@@ -26,7 +28,7 @@ pub struct Sample<'a> {
 #[must_use]
 pub fn classify(sample: Sample<'_>) -> ContentKind {
     let head = &sample.head[..sample.head.len().min(SAMPLE_BYTES)];
-    if is_binary(Sample { head, ..sample }) {
+    if magic::certain(head).is_some() || is_binary(Sample { head, ..sample }) {
         return ContentKind::Binary;
     }
     let text = String::from_utf8_lossy(head);
@@ -39,12 +41,16 @@ pub fn classify(sample: Sample<'_>) -> ContentKind {
         .unwrap_or(ContentKind::Text)
 }
 
-/// Whether it is no text: a NUL byte, or more than a tenth of it neither UTF-8 nor white
-/// space.
+/// Of text at most one byte in so many is NUL, as where a program has written a buffer with
+/// its end. What stands between NULs (`find -print0`, `/proc/1/environ`) has more.
+const NUL_SHARE: usize = 1000;
+
+/// Whether it is no text: more than one NUL in a thousand bytes, or more than a tenth of it
+/// neither UTF-8 nor white space.
 #[must_use]
 pub fn is_binary(sample: Sample<'_>) -> bool {
     let Sample { head, complete } = sample;
-    if memchr::memchr(0, head).is_some() {
+    if memchr::memchr_iter(0, head).count() * NUL_SHARE > head.len() {
         return true;
     }
     let mut odd = 0;

@@ -1,8 +1,8 @@
 //! How big is a result, and what is it?
 //!
 //! One fused pass over the bytes as they come ([`Scan`]), exact tokens with an
-//! early stop ([`TokenCounter`]), and the content kind from a sample
-//! ([`classify`]).
+//! early stop ([`TokenCounter`]), and the content kind and the encoding from a sample
+//! ([`classify`], [`Encoding`]).
 //!
 //! ```
 //! use spillgate_measure::{Scan, TokenCounter, Tokenizer};
@@ -17,12 +17,15 @@
 
 mod bpe;
 mod counter;
+mod encoding;
 mod estimate;
 mod kind;
+mod magic;
 mod scan;
 
 pub use bpe::MAX_TOKEN_BYTES;
 pub use counter::{TokenCounter, Tokenizer, UnknownTokenizer};
+pub use encoding::{Decoded, Encoding};
 pub use estimate::{EXACT_BYTES, count_source, source_exceeds};
 pub use kind::{SAMPLE_BYTES, Sample, classify, is_binary};
 pub use scan::{Scan, ScanFacts};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes, TextPart};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
 use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
-use spillgate_view::{Decoded, Indexer, LineIndex};
+use spillgate_view::{Decoded, Indexer, LineIndex, Transcoded};
 
 use crate::hash::{Hash, Hashing, sha256};
 use crate::sanitize::layout_of;
@@ -53,13 +53,15 @@ pub(crate) struct Captured {
     pub(crate) raw_bytes: u64,
 }
 
-/// The text of a JSON result.
+/// The text of a result that is JSON, or in another encoding than UTF-8.
 #[derive(Debug, Clone)]
 pub(crate) enum Text {
     /// In memory.
     Memory(Arc<Vec<u8>>),
     /// In the spooled raw bytes, decoded where it is read.
     Decoded(Arc<Decoded>),
+    /// The same for raw bytes in another encoding.
+    Transcoded(Arc<Transcoded>),
 }
 
 /// Where the raw bytes are.
@@ -84,6 +86,7 @@ impl Captured {
         match (&self.text, &self.raw) {
             (Some(Text::Memory(text)), _) => Ok(Some(text_source(text))),
             (Some(Text::Decoded(text)), _) => Ok(Some(Arc::clone(text) as Arc<dyn ByteSource>)),
+            (Some(Text::Transcoded(text)), _) => Ok(Some(Arc::clone(text) as Arc<dyn ByteSource>)),
             (None, Raw::Memory(bytes)) => Ok(Some(text_source(bytes))),
             (None, Raw::Spooled(draft)) => Ok(Some(draft.read(Part::Raw)?)),
             (None, Raw::Lost { .. }) => Ok(None),

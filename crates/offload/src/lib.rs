@@ -36,6 +36,7 @@ mod aside;
 mod call_ids;
 mod capture;
 mod capture_spooled;
+mod encoded;
 mod fits;
 mod hash;
 mod kept;

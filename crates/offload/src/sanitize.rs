@@ -10,10 +10,11 @@ use std::sync::Arc;
 use serde::de::IgnoredAny;
 use spillgate_artifact::{ByteSource, ContentKind, Layout, RawForm, ReadRange, ViewFacts};
 use spillgate_measure::{Sample, classify};
-use spillgate_store::{Part, StoreError};
+use spillgate_store::{Draft, Part, StoreError};
 use spillgate_view::{Indexer, JsonLayout, LineIndex, SOFT_CHARS, Sanitizer, ViewSink};
 
 use crate::capture::{Captured, Raw, Text};
+use crate::encoded;
 
 /// Bytes that are transformed at a time.
 const BLOCK: usize = 64 << 10;
@@ -113,6 +114,7 @@ struct Made {
 }
 
 fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
+    encoded::decode(captured)?;
     let mut kind = classify(captured.sample());
     let Some(text) = captured.text()? else {
         return as_is(captured, kind);
@@ -158,20 +160,14 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
 /// The text as its own view.
 fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError> {
     let view = match (&captured.form, &captured.text, &mut captured.raw) {
-        (RawForm::Parts(_), Some(Text::Memory(text)), _) => ViewText::Memory(Arc::clone(text)),
+        (RawForm::Parts(_) | RawForm::Encoded { .. }, Some(Text::Memory(text)), _) => {
+            ViewText::Memory(Arc::clone(text))
+        }
         (_, Some(Text::Decoded(text)), Raw::Spooled(draft)) => {
-            // Without any, the raw bytes would be the view, even of no text at all.
-            let mut failed = draft.write(Part::View, &[]).err();
-            text.each(&mut |block| {
-                failed = failed
-                    .take()
-                    .or_else(|| draft.write(Part::View, block).err());
-            })
-            .map_err(|error| unreadable(&error))?;
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            ViewText::Spooled
+            spooled(&mut **draft, &mut |each| text.each(each))?
+        }
+        (_, Some(Text::Transcoded(text)), Raw::Spooled(draft)) => {
+            spooled(&mut **draft, &mut |each| text.each(each))?
         }
         _ => ViewText::Raw,
     };
@@ -182,6 +178,25 @@ fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError>
         layout: layout_of(kind),
         prelude: 0,
     })
+}
+
+/// Shows a text to what it is given, block by block.
+type Each<'t> = &'t mut dyn FnMut(&mut dyn FnMut(&[u8])) -> io::Result<()>;
+
+/// A text that becomes the view of a draft.
+fn spooled(draft: &mut dyn Draft, text: Each<'_>) -> Result<ViewText, StoreError> {
+    // Without any, the raw bytes would be the view, even of no text at all.
+    let mut failed = draft.write(Part::View, &[]).err();
+    text(&mut |block| {
+        failed = failed
+            .take()
+            .or_else(|| draft.write(Part::View, block).err());
+    })
+    .map_err(|error| unreadable(&error))?;
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(ViewText::Spooled),
+    }
 }
 
 /// Stands before the text of some Windows programs.

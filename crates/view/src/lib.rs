@@ -33,6 +33,7 @@ mod json_string;
 mod lines;
 mod replay;
 mod sanitize;
+mod transcoded;
 mod view;
 
 pub use clip::clip;
@@ -45,6 +46,7 @@ pub use json_string::{decode_json_string, raw_offset};
 pub use lines::{HARD_BYTES, SOFT_CHARS, line_end};
 pub use replay::raw_range;
 pub use sanitize::Sanitizer;
+pub use transcoded::Transcoded;
 pub use view::{LineSpan, Lines, View};
 
 /// Takes what a transformation writes.

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use spillgate_artifact::ByteSource;
 use spillgate_files::Identity;
+use spillgate_measure::{Decoded, Encoding};
 use spillgate_view::LineGrid;
 
-use super::encoding::{Decoded, Encoding};
 use super::refusal::Why;
-use super::{Asked, encoding, sample};
+use super::{Asked, encoding, newline, sample};
 use crate::guarded::Shared;
 use crate::stop::Stop;
 use crate::walk::Watch;
@@ -108,7 +108,7 @@ impl Pages<'_> {
     fn counted(&self, encoding: &Encoding, stop: &Stop) -> Result<Arc<LineGrid>, Why> {
         let watch = Watch::new(stop, self.time);
         let is_over = || watch.over().is_some();
-        let counted = LineGrid::of(self.source, encoding.newline(), &is_over)?;
+        let counted = LineGrid::of(self.source, newline(encoding), &is_over)?;
         let grid = counted.ok_or_else(|| match stop.is_set() {
             true => Why::Stopped,
             false => Why::TimeOut(self.source.len(), self.time),
@@ -161,7 +161,7 @@ impl Pages<'_> {
 
     /// The bytes of these lines, if they are still where they were counted.
     fn lines_between(&self, encoding: &Encoding, stretch: &Stretch) -> Result<Vec<u8>, Why> {
-        let newline = encoding.newline();
+        let newline = newline(encoding);
         let Range { start, end } = stretch.bytes;
         let read = self
             .source

@@ -4,7 +4,7 @@
 //! Every line that comes from the result is indented or numbered, so nothing in
 //! it can pass for a line of ours.
 
-use spillgate_artifact::{ContentKind, Handle, Stats, TokenBudget};
+use spillgate_artifact::{ContentKind, Handle, RawForm, Stats, TokenBudget};
 use spillgate_lookup::Artifact;
 use spillgate_outline::{Line, outline, within};
 use spillgate_untrusted::marked;
@@ -130,8 +130,12 @@ fn first_line(parts: &Preview<'_>) -> String {
     } else {
         "returned"
     };
+    let from = match &parts.artifact.manifest().facts.form {
+        RawForm::Encoded { encoding, .. } => format!(", from {encoding}"),
+        _ => String::new(),
+    };
     format!(
-        "[spillgate] {} {returned} {bytes} bytes, {lines} lines, {tokens} tokens ({kind}); \
+        "[spillgate] {} {returned} {bytes} bytes, {lines} lines, {tokens} tokens ({kind}{from}); \
          stored whole as {}\n",
         name_in_line(parts.tool),
         parts.handle

@@ -1,20 +1,17 @@
-//! Which characters do the bytes of a file mean?
+//! Which characters the bytes of a text mean: UTF-8, UTF-16 or an encoding from before Unicode.
 
 use chardetng::EncodingDetector;
 use encoding_rs::{DecoderResult, UTF_16BE, UTF_16LE};
-use spillgate_measure::{Sample, is_binary};
-use spillgate_view::Newline;
 
-use super::magic;
+use crate::kind::{Sample, is_binary};
+use crate::magic;
 
 /// What marks UTF-8 at its beginning.
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The same for UTF-16.
-const UTF16_BOMS: [(Newline, &[u8]); 2] = [
-    (Newline::Utf16Le, b"\xff\xfe"),
-    (Newline::Utf16Be, b"\xfe\xff"),
-];
+const UTF16_BOMS: [(&encoding_rs::Encoding, &[u8]); 2] =
+    [(UTF_16LE, b"\xff\xfe"), (UTF_16BE, b"\xfe\xff")];
 
 /// Of the units of UTF-16 without a mark at least one in so many is a space, a digit or
 /// another of the first 256 characters.
@@ -22,7 +19,7 @@ const PLAIN_UNITS: usize = 8;
 
 /// How a text is encoded, as far as its first bytes tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Encoding {
+pub struct Encoding {
     form: Form,
     /// Bytes of the mark before the text.
     mark: u64,
@@ -35,33 +32,31 @@ enum Form {
     /// ASCII so far: what follows may be anything that contains it.
     Ascii,
     Utf8,
-    /// In the order of this newline.
-    Utf16(Newline),
-    /// One that contains ASCII, from before Unicode.
-    Legacy(&'static encoding_rs::Encoding),
+    /// UTF-16, or an encoding from before Unicode that contains ASCII.
+    Other(&'static encoding_rs::Encoding),
 }
 
 /// Some of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Decoded {
+pub struct Decoded {
     /// The characters.
-    pub(super) text: String,
+    pub text: String,
     /// What they were decoded from, if that is not UTF-8.
-    pub(super) from: Option<&'static str>,
+    pub from: Option<&'static str>,
     /// Places that mean no character: U+FFFD each.
-    pub(super) invalid: usize,
+    pub invalid: usize,
 }
 
 impl Encoding {
     /// The encoding of what begins so, or the format of what is no text.
-    pub(super) fn of(sample: Sample<'_>) -> Result<Self, Option<&'static str>> {
+    pub fn of(sample: Sample<'_>) -> Result<Self, Option<&'static str>> {
         let head = sample.head;
         if let Some(format) = magic::certain(head) {
             return Err(Some(format));
         }
         let marked = UTF16_BOMS.iter().find(|(_, bom)| head.starts_with(bom));
         let (form, mark) = match marked {
-            Some((newline, bom)) => (Form::Utf16(*newline), bom.len()),
+            Some((encoding, bom)) => (Form::Other(encoding), bom.len()),
             None if head.starts_with(UTF8_BOM) => (Form::Utf8, UTF8_BOM.len()),
             None => match form(sample) {
                 Some(form) => (form, 0),
@@ -79,33 +74,37 @@ impl Encoding {
         }
     }
 
-    /// How a line's end is written.
-    pub(super) fn newline(&self) -> Newline {
+    /// The encoding, if it is certain not to be UTF-8.
+    #[must_use]
+    pub fn other(&self) -> Option<&'static encoding_rs::Encoding> {
         match self.form {
-            Form::Utf16(newline) => newline,
-            _ => Newline::Byte,
+            Form::Ascii | Form::Utf8 => None,
+            Form::Other(encoding) => Some(encoding),
         }
     }
 
     /// Bytes of the mark before the text.
-    pub(super) fn mark(&self) -> u64 {
+    #[must_use]
+    pub fn mark(&self) -> u64 {
         self.mark
     }
 
     /// The fewest bytes that so many become as UTF-8.
-    pub(super) fn least(&self, bytes: u64) -> u64 {
+    #[must_use]
+    pub fn least(&self, bytes: u64) -> u64 {
         match self.form {
             // What is invalid only grows.
             Form::Ascii | Form::Utf8 => bytes,
             // A unit is a byte at least.
-            Form::Utf16(_) => bytes / 2,
+            Form::Other(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => bytes / 2,
             // Four bytes of GB 18030 may be a character of three.
-            Form::Legacy(_) => bytes / 4 * 3,
+            Form::Other(_) => bytes / 4 * 3,
         }
     }
 
     /// About how many bytes they become, judged by the sample.
-    pub(super) fn about(&self, bytes: u64) -> u64 {
+    #[must_use]
+    pub fn about(&self, bytes: u64) -> u64 {
         let (sampled, text) = self.sampled;
         match self.form {
             Form::Ascii | Form::Utf8 => bytes,
@@ -120,7 +119,8 @@ impl Encoding {
     }
 
     /// The text of a file's bytes from `start` on.
-    pub(super) fn decode(&self, bytes: &[u8], start: u64) -> Decoded {
+    #[must_use]
+    pub fn decode(&self, bytes: &[u8], start: u64) -> Decoded {
         let mark = usize::try_from(self.mark.saturating_sub(start)).unwrap_or(usize::MAX);
         let mark = mark.min(bytes.len());
         let mut decoded = self.form.decode(&bytes[mark..]);
@@ -134,9 +134,7 @@ impl Encoding {
 impl Form {
     fn decode(self, bytes: &[u8]) -> Decoded {
         let encoding = match self {
-            Self::Utf16(Newline::Utf16Be) => UTF_16BE,
-            Self::Utf16(_) => UTF_16LE,
-            Self::Legacy(encoding) => encoding,
+            Self::Other(encoding) => encoding,
             Self::Utf8 => return utf8(bytes),
             // The bytes that are not ASCII come late.
             Self::Ascii => {
@@ -145,7 +143,7 @@ impl Form {
                     complete: true,
                 };
                 return match one_byte_form(sample) {
-                    Some(Self::Legacy(encoding)) => Self::Legacy(encoding).decode(bytes),
+                    Some(form @ Self::Other(_)) => form.decode(bytes),
                     _ => utf8(bytes),
                 };
             }
@@ -183,16 +181,20 @@ fn form(sample: Sample<'_>) -> Option<Form> {
 fn utf16(head: &[u8]) -> Option<Form> {
     let (units, _) = head.as_chunks::<2>();
     let zeros = |half: usize| units.iter().filter(|unit| unit[half] == 0).count();
-    let (newline, plain) = match (zeros(0), zeros(1)) {
-        (0, plain) => (Newline::Utf16Le, plain),
-        (plain, 0) => (Newline::Utf16Be, plain),
+    let (encoding, plain) = match (zeros(0), zeros(1)) {
+        (0, plain) => (UTF_16LE, plain),
+        (plain, 0) => (UTF_16BE, plain),
         _ => return None,
     };
-    let form = Form::Utf16(newline);
+    // Of texts with NULs between them (`find -print0`) all other pairs are ASCII.
+    let is_ascii = |byte: &u8| (0x20..0x7f).contains(byte);
+    let others = || units.iter().filter(|unit| !unit.contains(&0));
+    let is_list = plain * 2 < units.len() && others().all(|unit| unit.iter().all(is_ascii));
+    let form = Form::Other(encoding);
     let decoded = form.decode(&head[..units.len() * 2]).text;
     // A pair may be cut in two at the end.
     let decoded = decoded.trim_end_matches('\u{fffd}');
-    (plain * PLAIN_UNITS >= units.len() && is_text(decoded)).then_some(form)
+    (!is_list && plain * PLAIN_UNITS >= units.len() && is_text(decoded)).then_some(form)
 }
 
 /// UTF-8, or an older encoding that contains ASCII. In those one character in seven or
@@ -214,7 +216,7 @@ fn one_byte_form(sample: Sample<'_>) -> Option<Form> {
     if valid * 2 <= invalid
         && let Some(encoding) = legacy(head)
     {
-        return Some(Form::Legacy(encoding));
+        return Some(Form::Other(encoding));
     }
     (!is_binary(sample)).then_some(Form::Utf8)
 }

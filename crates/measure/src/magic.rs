@@ -1,4 +1,4 @@
-//! What is a file that is no text?
+//! Names the format of bytes that are no text, by the marks at their beginning.
 
 /// Marks of common formats: where they stand, what they are, whether text may begin so.
 const MARKS: &[(usize, &[u8], &str, bool)] = &[
@@ -54,12 +54,12 @@ const MARKS: &[(usize, &[u8], &str, bool)] = &[
 ];
 
 /// The format that a file's first bytes tell.
-pub(super) fn format(head: &[u8]) -> Option<&'static str> {
+pub(crate) fn format(head: &[u8]) -> Option<&'static str> {
     found(head).map(|(name, _)| name)
 }
 
 /// The same where no text begins so.
-pub(super) fn certain(head: &[u8]) -> Option<&'static str> {
+pub(crate) fn certain(head: &[u8]) -> Option<&'static str> {
     found(head).and_then(|(name, may_be_text)| (!may_be_text).then_some(name))
 }
 

@@ -1,0 +1,299 @@
+//! Text that is encoded otherwise than in UTF-8, decoded where it is read.
+
+use std::io;
+use std::sync::Arc;
+
+use encoding_rs::{CoderResult, Decoder, Encoding, UTF_16BE, UTF_16LE};
+use spillgate_artifact::ByteSource;
+
+/// Raw bytes decoded at a time; even, as units of UTF-16 are.
+const BLOCK: u64 = 64 << 10;
+
+/// A place to start from is kept once in so many bytes of text.
+const SPACING: u64 = 48 << 10;
+
+/// Bytes that no character of several bytes has behind its first: with one of them a
+/// decoder begins anew, in all encodings of the web but ISO-2022-JP.
+const ALONE: std::ops::Range<u8> = 0..0x30;
+
+/// The text of raw bytes in another encoding: a source that decodes what is asked for. One
+/// pass over the raw bytes finds places to start from. Bytes that mean no character are
+/// U+FFFD.
+#[derive(Debug)]
+pub struct Transcoded {
+    raw: Arc<dyn ByteSource>,
+    encoding: &'static Encoding,
+    places: Vec<Place>,
+    bytes: u64,
+}
+
+/// A place where decoding can start.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// The next byte of text is this one,
+    text: u64,
+    /// and it is made from here on.
+    raw: u64,
+}
+
+impl Transcoded {
+    /// The text of `raw` behind its first `mark` bytes, in the encoding that is called so on
+    /// the web; `each` is shown it block by block on
+    /// the way.
+    pub fn new(
+        raw: Arc<dyn ByteSource>,
+        encoding: &str,
+        mark: u64,
+        each: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<Self> {
+        let known = Encoding::for_label(encoding.as_bytes());
+        let encoding = known.ok_or_else(|| {
+            let what = format!("there is no encoding {encoding:?}");
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })?;
+        let start = Place { text: 0, raw: mark };
+        let mut places = vec![start];
+        let mut walk = Walk::from(&*raw, encoding, start);
+        let mut block = Vec::new();
+        while walk.next(&mut block)? {
+            each(&block);
+            let last = places.last().map_or(0, |place| place.text);
+            if walk.begins_anew && walk.text >= last + SPACING {
+                places.push(walk.place());
+            }
+        }
+        let bytes = walk.text;
+        Ok(Self {
+            raw,
+            encoding,
+            places,
+            bytes,
+        })
+    }
+
+    /// Shows the text to `each`, block by block.
+    pub fn each(&self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        let mut walk = Walk::from(&*self.raw, self.encoding, self.places[0]);
+        let mut block = Vec::new();
+        while walk.next(&mut block)? {
+            each(&block);
+        }
+        Ok(())
+    }
+
+    /// The raw byte at which byte `offset` of the text is written.
+    pub fn raw_at(&self, offset: u64) -> io::Result<u64> {
+        let Place { mut text, mut raw } = self.before(offset);
+        let mut decoder = self.encoding.new_decoder_without_bom_handling();
+        let mut out = [0; 64];
+        while text < offset && raw < self.raw.len() {
+            let bytes = self.raw.bytes(raw, self.raw.len().min(raw + BLOCK))?;
+            if bytes.is_empty() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            for byte in &bytes {
+                let (.., written, _) = decoder.decode_to_utf8(&[*byte], &mut out, false);
+                text += written as u64;
+                raw += 1;
+                if text >= offset {
+                    break;
+                }
+            }
+        }
+        Ok(raw)
+    }
+
+    /// The last place at or before the byte `offset` of the text.
+    fn before(&self, offset: u64) -> Place {
+        let after = self.places.partition_point(|place| place.text <= offset);
+        self.places[after.saturating_sub(1)]
+    }
+}
+
+impl ByteSource for Transcoded {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut walk = Walk::from(&*self.raw, self.encoding, self.before(offset));
+        let mut block = Vec::new();
+        let mut filled = 0;
+        while filled < buffer.len() && walk.next(&mut block)? {
+            let begins = walk.text - block.len() as u64;
+            let skipped = (offset + filled as u64).saturating_sub(begins);
+            let skipped = usize::try_from(skipped).map_or(block.len(), |n| n.min(block.len()));
+            let part = &block[skipped..];
+            let taken = part.len().min(buffer.len() - filled);
+            buffer[filled..filled + taken].copy_from_slice(&part[..taken]);
+            filled += taken;
+        }
+        Ok(filled)
+    }
+}
+
+/// A way through the text.
+struct Walk<'a> {
+    source: &'a dyn ByteSource,
+    encoding: &'static Encoding,
+    decoder: Decoder,
+    /// The next raw byte.
+    at: u64,
+    /// Bytes of text so far.
+    text: u64,
+    /// Whether the decoder has nothing in mind: decoding can start at `at`.
+    begins_anew: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn from(source: &'a dyn ByteSource, encoding: &'static Encoding, place: Place) -> Self {
+        Self {
+            source,
+            encoding,
+            decoder: encoding.new_decoder_without_bom_handling(),
+            at: place.raw,
+            text: place.text,
+            begins_anew: true,
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            text: self.text,
+            raw: self.at,
+        }
+    }
+
+    /// Decodes the next block in the place of the last; false at the end.
+    fn next(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
+        block.clear();
+        let end = self.source.len();
+        while block.is_empty() && self.at < end {
+            let raw = self.source.bytes(self.at, end.min(self.at + BLOCK))?;
+            if raw.is_empty() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let is_last = self.at + raw.len() as u64 == end;
+            let whole = if is_last { None } else { self.whole(&raw) };
+            let raw = &raw[..whole.unwrap_or(raw.len())];
+            let most = self.decoder.max_utf8_buffer_length(raw.len());
+            block.resize(most.ok_or(io::ErrorKind::OutOfMemory)?, 0);
+            let (result, read, written, _) = self.decoder.decode_to_utf8(raw, block, is_last);
+            debug_assert_eq!((result, read), (CoderResult::InputEmpty, raw.len()));
+            block.truncate(written);
+            self.at += raw.len() as u64;
+            self.begins_anew = whole.is_some();
+        }
+        self.text += block.len() as u64;
+        Ok(!block.is_empty())
+    }
+
+    /// How much of a block ends with a character; `None` where that cannot be told.
+    fn whole(&self, raw: &[u8]) -> Option<usize> {
+        if self.encoding.is_single_byte() {
+            return Some(raw.len());
+        }
+        let is_big = self.encoding == UTF_16BE;
+        if !is_big && self.encoding != UTF_16LE {
+            return raw
+                .iter()
+                .rposition(|byte| ALONE.contains(byte))
+                .map(|at| at + 1);
+        }
+        let units = raw.len() & !1;
+        let last = raw.get(units.checked_sub(2)?..units)?;
+        let high = if is_big { last[0] } else { last[1] };
+        // Half of a pair waits for the other.
+        let is_half = (0xd8..0xdc).contains(&high);
+        Some(if is_half { units - 2 } else { units }).filter(|&whole| whole > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use encoding_rs::{
+        BIG5, EUC_JP, EUC_KR, GB18030, GBK, KOI8_R, SHIFT_JIS, WINDOWS_1251, WINDOWS_1252,
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// `text` in an encoding; `encoding_rs` writes no UTF-16.
+    fn encoded(text: &str, encoding: &'static Encoding) -> Vec<u8> {
+        let units = || text.encode_utf16();
+        match encoding {
+            _ if encoding == UTF_16LE => units().flat_map(u16::to_le_bytes).collect(),
+            _ if encoding == UTF_16BE => units().flat_map(u16::to_be_bytes).collect(),
+            _ => encoding.encode(text).0.into_owned(),
+        }
+    }
+
+    fn check(raw: &[u8], encoding: &'static Encoding, mark: usize, places: [usize; 2]) {
+        let (want, _) = encoding.decode_without_bom_handling(&raw[mark..]);
+        let mut seen = Vec::new();
+        let source = Arc::new(raw.to_vec());
+        let mut each = |block: &[u8]| seen.extend_from_slice(block);
+        let made = Transcoded::new(source, encoding.name(), mark as u64, &mut each).unwrap();
+        assert!(seen == want.as_bytes(), "{}", encoding.name());
+        assert_eq!(made.len(), want.len() as u64);
+        for at in places {
+            let at = want.floor_char_boundary(at % (want.len() + 1));
+            let end = want.floor_char_boundary(want.len().min(at + 9000));
+            let got = made.bytes(at as u64, end as u64).unwrap();
+            assert!(got == want[at..end].as_bytes(), "{at} {}", encoding.name());
+            // What stands there in the raw bytes means the same.
+            let from = usize::try_from(made.raw_at(at as u64).unwrap()).unwrap();
+            let (rest, _) = encoding.decode_without_bom_handling(&raw[from..]);
+            let next: String = want[at..].chars().take(20).collect();
+            assert!(rest.starts_with(&next), "{at} {}", encoding.name());
+        }
+    }
+
+    #[test]
+    fn long_texts_of_all_encodings_are_read_at_any_place() {
+        let of = |line: &str| line.repeat(300_000 / line.len());
+        let cases = [
+            (UTF_16LE, of("строка 漢字 🚀, und ä\r\n")),
+            (UTF_16BE, of("🚀🚀")),
+            (WINDOWS_1251, of("ошибка в строке\r\n")),
+            (KOI8_R, of("ошибка\n")),
+            (WINDOWS_1252, of("Größe “x” café\n")),
+            (SHIFT_JIS, of("エラーが発生しました\n")),
+            // No byte at which a decoder would begin anew.
+            (SHIFT_JIS, of("能力表示ソ")),
+            (EUC_JP, of("日本語のログ\n")),
+            (GBK, of("错误日志\n")),
+            (GB18030, of("错误🚀日志")),
+            (BIG5, of("錯誤\n")),
+            (EUC_KR, of("오류\n")),
+        ];
+        for (encoding, text) in cases {
+            let raw = encoded(&text, encoding);
+            check(&raw, encoding, 0, [0, 123_457]);
+            check(&raw, encoding, 2, [200_003, 299_000]);
+        }
+        check(b"", WINDOWS_1252, 0, [0, 0]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn any_bytes_in_any_encoding(
+            piece in proptest::collection::vec(any::<u8>(), 1..200),
+            times in 1usize..900,
+            which in 0usize..6,
+            place: usize,
+        ) {
+            let all = [UTF_16LE, UTF_16BE, SHIFT_JIS, GB18030, BIG5, WINDOWS_1251];
+            let encoding = all[which];
+            let raw = piece.repeat(times);
+            let (want, _) = encoding.decode_without_bom_handling(&raw);
+            let mut seen = Vec::new();
+            let made = Transcoded::new(Arc::new(raw.clone()), encoding.name(), 0, &mut |block| seen.extend_from_slice(block)).unwrap();
+            prop_assert!(seen == want.as_bytes());
+            let at = place % (want.len() + 1);
+            let got = made.bytes(at as u64, want.len() as u64).unwrap();
+            prop_assert!(got[..] == want.as_bytes()[at..]);
+        }
+    }
+}
