@@ -45,6 +45,10 @@ const TOP: &[(&str, &str)] = &[
     ("models", "3"),
     ("http", "3"),
     ("guarded", "3"),
+    ("shared_store", "\"yes\""),
+    ("reserve", "\"some\""),
+    ("tombstone_age", "\"long\""),
+    ("tombstones", "-1"),
 ];
 
 /// The same for the variables of the environment.
@@ -60,6 +64,10 @@ const VARIABLES: &[(&str, &str)] = &[
     ("quota", "5 potatoes"),
     ("max_age", "a fortnight"),
     ("list_tools", "never"),
+    ("shared_store", "perhaps"),
+    ("reserve", "some"),
+    ("tombstone_age", "long"),
+    ("tombstones", "-1"),
 ];
 
 const TABLES: &[Table] = &[
