@@ -9,6 +9,7 @@ mod command;
 mod conformance;
 mod eval;
 mod fetch;
+mod fuzz;
 mod llm;
 mod load;
 mod models;
@@ -39,6 +40,8 @@ usage: cargo xtask <command>
   attack    broken frames, kills, races, costly patterns, flipped bits, cut files and private addresses against a
             build; --seed N, --only NAME,…, --quick (a minute at most), --release
   load      many clients at once through the gateway and directly; --minutes N, --clients N, --release
+  fuzz      feed fuzz targets to libFuzzer; --minutes N (all targets together, default 5), --group 1..4,
+            --target NAME, --jobs N, --sanitizer address; cases that are found go to fuzz/corpus
   bench     install the peers, then run benches/run.sh (further arguments go to it)
 ";
 
@@ -71,6 +74,7 @@ fn dispatch() -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         ("load", _) => load::run_with(&mut report, &rest)?,
+        ("fuzz", _) => fuzz::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {
