@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::Client;
 use crate::dialect::Dialect;
+use crate::lookups::only_offers;
 use crate::remote::{Remote, obstacle};
 
 /// A server's entry, by its members.
@@ -20,6 +21,8 @@ pub(crate) enum Kind {
     Remote(Remote),
     /// The gateway already.
     Wrapped(Started),
+    /// The entry that offers the look-up tools.
+    Lookups(Started),
     /// None of these, or none that the gateway can stand before; why.
     Left(String),
 }
@@ -35,7 +38,10 @@ pub(crate) struct Started {
 pub(crate) fn kind(client: Client, dialect: &Dialect, entry: &Entry) -> Kind {
     let started = started(dialect, entry);
     if let Some(started) = started.clone().filter(is_gateway) {
-        return Kind::Wrapped(started);
+        return match only_offers(&started) {
+            true => Kind::Lookups(started),
+            false => Kind::Wrapped(started),
+        };
     }
     if let Some(why) = left_alone(client, entry) {
         return Kind::Left(why);
@@ -63,7 +69,7 @@ pub(crate) fn kind(client: Client, dialect: &Dialect, entry: &Entry) -> Kind {
     }
 }
 
-fn started(dialect: &Dialect, entry: &Entry) -> Option<Started> {
+pub(crate) fn started(dialect: &Dialect, entry: &Entry) -> Option<Started> {
     let texts = |value: &Value| -> Option<Vec<String>> {
         let elements = value.as_array()?.iter();
         elements
@@ -96,9 +102,15 @@ fn is_gateway(started: &Started) -> bool {
             .is_some_and(|first| first == "mcp")
 }
 
+/// Whether it is switched off.
+pub(crate) fn is_off(entry: &Entry) -> bool {
+    let is = |field: &str, value: bool| entry.get(field) == Some(&Value::Bool(value));
+    is("disabled", true) || is("enabled", false)
+}
+
 fn left_alone(client: Client, entry: &Entry) -> Option<String> {
     let is = |field: &str, value: bool| entry.get(field) == Some(&Value::Bool(value));
-    if is("disabled", true) || is("enabled", false) {
+    if is_off(entry) {
         return Some("it is disabled".into());
     }
     let kind = entry

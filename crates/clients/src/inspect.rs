@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::entry::{Kind, kind};
+use crate::entry::{Entry, Kind, kind};
 use crate::file::{Opened, digest};
+use crate::lookups::{Lookups, hidden, hides_server, lists_them, of_servers};
 use crate::plan::{State, in_file, servers};
 use crate::record::Records;
 use crate::{Client, ClientsError, Launch, Place, Scope, dialect};
@@ -19,6 +20,8 @@ pub struct FileReport {
     pub backup: Option<Result<PathBuf, ClientsError>>,
     /// Whether it is what we wrote; `None` without a record.
     pub as_written: Option<bool>,
+    /// How it offers the look-up tools.
+    pub lookups: Lookups,
 }
 
 /// How things stand with a server.
@@ -33,6 +36,12 @@ pub struct ServerReport {
     pub state: State,
     /// How it is started, where it is behind the gateway.
     pub launch: Option<Launch>,
+    /// Whether it is the entry that offers the look-up tools.
+    pub is_lookups: bool,
+    /// Whether it leaves them to that entry.
+    pub leaves_lookups: bool,
+    /// The client's list that hides them, where it should not.
+    pub hidden_by: Option<String>,
 }
 
 /// How things stand in `file`; `None` where there is no such file.
@@ -54,21 +63,30 @@ pub fn inspect(
             .map(|entry| (entry, kind(client, &dialect, entry)))
         {
             None => (State::Left("it is no table".into()), None),
-            Some((entry, Kind::Wrapped(started))) => {
+            Some((entry, Kind::Wrapped(started) | Kind::Lookups(started))) => {
                 let launch = Launch::of(client, entry, started);
                 (State::Already, Some(launch))
             }
             Some((_, Kind::Left(why))) => (State::Left(why), None),
             Some((_, Kind::Started(_) | Kind::Remote(_))) => (State::Wrapped, None),
         };
+        let ours = found.entry.filter(|_| launch.is_some());
+        let lists = ours.filter(|entry| lists_them(&dialect, entry));
+        let offers = |entry: &Entry| matches!(kind(client, &dialect, entry), Kind::Lookups(_));
         ServerReport {
             name: found.name.to_owned(),
             scope: found.scope,
             state,
             launch,
+            is_lookups: ours.is_some_and(offers),
+            leaves_lookups: ours.is_some() && lists.is_none(),
+            hidden_by: lists.and_then(|entry| hidden(client, entry)).or_else(|| {
+                hides_server(client, &values, found.name).filter(|_| ours.is_some_and(offers))
+            }),
         }
     };
     let servers = servers(client, &values, &places);
+    let lookups = of_servers(client, &servers);
     Ok(Some(FileReport {
         file: file.to_owned(),
         servers: servers.into_iter().map(report).collect(),
@@ -77,5 +95,6 @@ pub fn inspect(
             there.map(|_| records.backup_of(record))
         }),
         as_written: record.map(|record| record.written == digest(&seen.bytes)),
+        lookups,
     }))
 }

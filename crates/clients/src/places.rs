@@ -104,6 +104,15 @@ pub fn explicit(client: Client, file: &Path, of: &Surroundings) -> Vec<Place> {
     all
 }
 
+/// The file of the client's permissions, where that is not the one of its servers.
+pub(crate) fn permissions(client: Client, of: &Surroundings) -> Option<PathBuf> {
+    let home = of.claude_config.clone();
+    (client == Client::ClaudeCode).then(|| {
+        home.unwrap_or_else(|| of.home.join(".claude"))
+            .join("settings.json")
+    })
+}
+
 fn place(scope: Scope, file: &Path, table: &[&str]) -> Place {
     Place {
         scope,

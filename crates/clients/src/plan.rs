@@ -22,6 +22,10 @@ pub enum State {
     Left(String),
     /// It becomes what it was.
     Restored,
+    /// It is new: the entry that offers the look-up tools.
+    Added,
+    /// It goes again.
+    Removed,
 }
 
 /// A server's entry and what becomes of it.

@@ -19,6 +19,14 @@ pub(crate) struct Kept {
     pub(crate) at: Vec<String>,
     pub(crate) before: Entry,
     pub(crate) after: Entry,
+    /// It is no server's entry, but a list that got an element.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_list: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What was done to a file.

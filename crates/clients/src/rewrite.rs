@@ -1,10 +1,13 @@
 //! What does an entry become, and what was it before?
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::Client;
 use crate::dialect::Dialect;
 use crate::entry::{Entry, Started};
+use crate::lookups::{LOOKUPS_IN, allow_ours, forget_ours, lists_them};
 use crate::remote::{BEARER, Remote, URL_VARIABLE};
 
 /// How the gateway is started.
@@ -14,14 +17,28 @@ pub struct Gateway {
     pub program: String,
     /// Arguments for `spillgate mcp` besides those that tell of the server.
     pub arguments: Vec<String>,
+    /// Whether an entry of its own offers the look-up tools, and no server does.
+    pub lookups: bool,
 }
 
 impl Gateway {
-    fn words(&self, name: &str) -> Vec<String> {
+    /// The same where each server lists the look-up tools.
+    pub(crate) fn without_lookups(&self) -> Self {
+        Self {
+            lookups: false,
+            ..self.clone()
+        }
+    }
+
+    fn words(&self, client: Client, file: &Path, name: &str) -> Vec<String> {
         let mut words = vec!["mcp".to_owned()];
         match name.starts_with('-') {
             true => words.push(format!("--name={name}")),
             false => words.extend(["--name".to_owned(), name.to_owned()]),
+        }
+        if self.lookups {
+            let place = format!("{client}={}", file.display());
+            words.extend([LOOKUPS_IN.to_owned(), place]);
         }
         words.extend(self.arguments.iter().cloned());
         words
@@ -30,30 +47,40 @@ impl Gateway {
     /// The entry with the gateway before the program that it starts.
     pub(crate) fn before(
         &self,
+        of: (Client, &Path),
         dialect: &Dialect,
         name: &str,
         entry: &Entry,
         started: &Started,
     ) -> Entry {
         let mut entry = entry.clone();
-        let mut words = self.words(name);
+        let mut words = self.words(of.0, of.1, name);
         words.extend(["--".to_owned(), started.program.clone()]);
         words.extend(started.arguments.iter().cloned());
         set_command(dialect, &mut entry, &self.program, &words);
+        self.listed(of.0, entry)
+    }
+
+    /// The entry with our tools among those that its client lets through, where
+    /// the server lists them.
+    fn listed(&self, client: Client, mut entry: Entry) -> Entry {
+        if !self.lookups {
+            allow_ours(client, &mut entry);
+        }
         entry
     }
 
     /// The entry with the gateway in the place of a server elsewhere.
     pub(crate) fn instead(
         &self,
-        client: Client,
+        (client, file): (Client, &Path),
         dialect: &Dialect,
         name: &str,
         entry: &Entry,
         remote: &Remote,
     ) -> Entry {
         let mut entry = entry.clone();
-        let mut words = self.words(name);
+        let mut words = self.words(client, file, name);
         match remote.url_is_secret {
             true => words.extend(["--url-env", URL_VARIABLE].map(str::to_owned)),
             false => words.extend(["--url".to_owned(), remote.url.clone()]),
@@ -84,7 +111,7 @@ impl Gateway {
             Some(_) => {}
             None => drop(entry.remove("type")),
         }
-        entry
+        self.listed(client, entry)
     }
 }
 
@@ -108,7 +135,12 @@ fn set_variables(dialect: &Dialect, entry: &mut Entry, remote: &Remote) {
     }
 }
 
-fn set_command(dialect: &Dialect, entry: &mut Entry, program: &str, arguments: &[String]) {
+pub(crate) fn set_command(
+    dialect: &Dialect,
+    entry: &mut Entry,
+    program: &str,
+    arguments: &[String],
+) {
     if let Some(args) = dialect.args {
         entry.insert(dialect.command.to_owned(), json!(program));
         entry.insert(args.to_owned(), json!(arguments));
@@ -130,6 +162,9 @@ pub(crate) fn peeled(
 ) -> Option<Entry> {
     let words = &started.arguments;
     let mut entry = entry.clone();
+    if lists_them(dialect, &entry) {
+        forget_ours(client, &mut entry);
+    }
     if let Some(at) = words.iter().position(|word| word == "--") {
         let (program, arguments) = words[at + 1..].split_first()?;
         set_command(dialect, &mut entry, program, arguments);

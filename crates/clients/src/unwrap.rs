@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::document::Edit;
 use crate::entry::{Entry, Kind, kind};
 use crate::file::{Opened, Seen, digest};
+use crate::lookups::{lists_them, removed, shortened};
 use crate::plan::{Found, Outcome, Plan, State, Then, at, in_file, servers};
 use crate::record::{Kept, Record, Records};
 use crate::rewrite::peeled;
@@ -37,8 +38,7 @@ pub fn unwrap(
         all.extend(elsewhere(&values, record, &all));
     }
     let names = all.iter().map(|found| found.name.to_owned()).collect();
-    all.retain(|found| only.is_empty() || only.iter().any(|name| name == found.name));
-    let undoing = Undoing::of(client, all, record.as_ref());
+    let undoing = Undoing::chosen(client, &values, all, only, record.as_ref());
     let left = record.iter().flat_map(|record| &record.entries);
     let left: Vec<Kept> = left
         .filter(|kept| !undoing.undone.contains(&kept.at))
@@ -98,6 +98,30 @@ struct Undoing {
 }
 
 impl Undoing {
+    /// What is undone if only these are to be, or all.
+    fn chosen(
+        client: Client,
+        values: &Value,
+        mut all: Vec<Found<'_>>,
+        only: &[String],
+        record: Option<&Record>,
+    ) -> Self {
+        let keeps_lookups = needs_lookups(client, &all, only);
+        all.retain(|found| {
+            let is_meant = only.is_empty() || only.iter().any(|name| name == found.name);
+            match is_lookups(client, found) {
+                // It goes with the last server that needs it.
+                true => !keeps_lookups,
+                false => is_meant,
+            }
+        });
+        let mut undoing = Self::of(client, all, record);
+        if let Some(record) = record.filter(|_| !keeps_lookups) {
+            undoing.shorten(values, record);
+        }
+        undoing
+    }
+
     fn of(client: Client, all: Vec<Found<'_>>, record: Option<&Record>) -> Self {
         let mut undoing = Self::default();
         for found in all {
@@ -111,7 +135,10 @@ impl Undoing {
                 state,
                 note: None,
             });
-            if let (Some(from), Some(to)) = (found.entry, to) {
+            if is_lookups(client, &found) {
+                undoing.edits.extend(removed(&found.at));
+                undoing.undone.push(found.at);
+            } else if let (Some(from), Some(to)) = (found.entry, to) {
                 let edits = to_become(client, &found.at, from, &to);
                 undoing.edits.extend(edits);
                 undoing.undone.push(found.at);
@@ -119,6 +146,42 @@ impl Undoing {
         }
         undoing
     }
+
+    /// Lists lose what they got.
+    fn shorten(&mut self, values: &Value, record: &Record) {
+        for kept in record.entries.iter().filter(|kept| kept.is_list) {
+            self.undone.push(kept.at.clone());
+            let Some((list, edit)) = shortened(values, kept) else {
+                continue;
+            };
+            self.outcomes.push(Outcome {
+                server: list,
+                scope: Scope::User,
+                state: State::Restored,
+                note: None,
+            });
+            self.edits.push(edit);
+        }
+    }
+}
+
+fn is_lookups(client: Client, found: &Found<'_>) -> bool {
+    let kind = |entry| kind(client, &dialect::of(client), entry);
+    matches!(found.entry.map(kind), Some(Kind::Lookups(_)))
+}
+
+/// Whether a server stays behind the gateway that leaves the look-up tools to the
+/// entry which offers them.
+fn needs_lookups(client: Client, all: &[Found<'_>], only: &[String]) -> bool {
+    let dialect = dialect::of(client);
+    all.iter().any(|found| {
+        let stays = !only.is_empty() && !only.iter().any(|name| name == found.name);
+        let leaves = |entry: &Entry| {
+            matches!(kind(client, &dialect, entry), Kind::Wrapped(_))
+                && !lists_them(&dialect, entry)
+        };
+        stays && found.entry.is_some_and(leaves)
+    })
 }
 
 /// What became of the file's bytes.
@@ -170,6 +233,7 @@ fn kept<'r>(record: &'r Record, at: &[String]) -> Option<&'r Kept> {
 /// directory's, in a file that has several.
 fn elsewhere<'v>(values: &'v Value, record: &'v Record, known: &[Found<'v>]) -> Vec<Found<'v>> {
     let others = record.entries.iter();
+    let others = others.filter(|kept| !kept.is_list);
     let others = others.filter(|kept| known.iter().all(|found| found.at != kept.at));
     let found = others.filter_map(|kept| {
         Some(Found {
@@ -186,8 +250,10 @@ fn elsewhere<'v>(values: &'v Value, record: &'v Record, known: &[Found<'v>]) -> 
 fn judge(client: Client, found: &Found<'_>, was: Option<&Kept>) -> Option<(State, Option<Entry>)> {
     let dialect = dialect::of(client);
     let entry = found.entry?;
-    let Kind::Wrapped(started) = kind(client, &dialect, entry) else {
-        return None;
+    let started = match kind(client, &dialect, entry) {
+        Kind::Wrapped(started) => started,
+        Kind::Lookups(_) => return Some((State::Removed, None)),
+        _ => return None,
     };
     let fields = || std::iter::once(dialect.command).chain(dialect.args);
     let to = match was {
@@ -241,6 +307,10 @@ pub(crate) fn undo(
 ) -> Result<Vec<u8>, ClientsError> {
     let mut edits = Vec::new();
     for kept in entries {
+        if kept.is_list {
+            edits.extend(shortened(values, kept).map(|(_, edit)| edit));
+            continue;
+        }
         let entry = at(values, &kept.at).and_then(Value::as_object);
         let (Some(entry), Some(name)) = (entry, kept.at.last()) else {
             continue;
@@ -251,7 +321,9 @@ pub(crate) fn undo(
             name,
             entry: Some(entry),
         };
-        if let Some((_, Some(to))) = judge(client, &found, Some(kept)) {
+        if is_lookups(client, &found) {
+            edits.extend(removed(&kept.at));
+        } else if let Some((_, Some(to))) = judge(client, &found, Some(kept)) {
             edits.extend(to_become(client, &kept.at, entry, &to));
         }
     }

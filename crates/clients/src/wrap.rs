@@ -7,11 +7,13 @@ use serde_json::Value;
 use crate::document::{Edit, difference};
 use crate::entry::{Entry, Kind, kind};
 use crate::file::{Opened, Seen, digest};
+use crate::lookups::{Lookups, added, allowed, of_servers};
+use crate::places::permissions;
 use crate::plan::{Found, Outcome, Plan, State, Then, at, in_file, servers};
 use crate::record::{Kept, Record, Records};
 use crate::rewrite::Gateway;
 use crate::unwrap::undo;
-use crate::{Client, ClientsError, Place, dialect};
+use crate::{Client, ClientsError, Place, Scope, Surroundings, dialect};
 
 const NO_LOGIN: &str = "no header of it logs in; if the client has logged in to it by OAuth, that login is the client's own: run `spillgate auth";
 
@@ -32,12 +34,13 @@ pub fn wrap(
     let places: Vec<Place> = in_file(places, file).cloned().collect();
     let (mut outcomes, mut kept, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     let all = servers(client, &values, &places);
+    let has_lookups = of_servers(client, &all) != Lookups::Missing;
     let names = all.iter().map(|found| found.name.to_owned()).collect();
     for found in all {
         if !only.is_empty() && !only.iter().any(|name| name == found.name) {
             continue;
         }
-        let (state, note, after) = judge(client, &found, gateway);
+        let (state, note, after) = judge(client, file, &found, gateway);
         outcomes.push(Outcome {
             server: found.name.to_owned(),
             scope: found.scope,
@@ -50,16 +53,42 @@ pub fn wrap(
                 at: found.at,
                 before: before.clone(),
                 after,
+                is_list: false,
             });
         }
     }
-    let after = seen.edited(&edits)?;
+    let needs_lookups = gateway.lookups && !has_lookups && !kept.is_empty();
+    if needs_lookups {
+        let new = entry_of_lookups(client, &values, &places, &kept, gateway).unwrap_or_default();
+        outcomes.extend(new.outcomes);
+        kept.extend(new.kept);
+        edits.extend(new.edits);
+    }
+    let after = match seen.edited(&edits) {
+        // The new entry does not fit into the form of the file: each server lists the tools.
+        Err(ClientsError::Form { .. }) if needs_lookups => {
+            let each = gateway.without_lookups();
+            return wrap(client, file, &places, only, &each, records);
+        }
+        edited => edited?,
+    };
     let then = remember(client, &seen, &values, &after, kept, records)?;
+    let parts = (seen, after, then);
+    Ok(Some(plan(file, outcomes, names, records, parts)))
+}
+
+fn plan(
+    file: &Path,
+    outcomes: Vec<Outcome>,
+    names: Vec<String>,
+    records: &Records,
+    (seen, after, then): (Seen, Vec<u8>, Then),
+) -> Plan {
     let backup = match &then {
         Then::Save { record, .. } => Some(records.backup_of(record)),
         _ => None,
     };
-    Ok(Some(Plan {
+    Plan {
         file: file.to_owned(),
         outcomes,
         names,
@@ -69,7 +98,89 @@ pub fn wrap(
         after,
         seen,
         then,
-    }))
+    }
+}
+
+/// What is new in a file.
+#[derive(Default)]
+struct New {
+    outcomes: Vec<Outcome>,
+    kept: Vec<Kept>,
+    edits: Vec<Edit>,
+}
+
+impl New {
+    /// Puts `wanted` into the list of what the client allows, where there is one.
+    fn allow(&mut self, client: Client, values: &Value, name: &str) {
+        let Some((list, kept, edit)) = allowed(client, values, name) else {
+            return;
+        };
+        self.outcomes.push(Outcome {
+            server: list,
+            scope: Scope::User,
+            state: State::Added,
+            note: Some(format!("lets the tools of {name:?} be used")),
+        });
+        self.kept.push(kept);
+        self.edits.push(edit);
+    }
+}
+
+/// The entry that offers the look-up tools, beside the first server that needs it.
+fn entry_of_lookups(
+    client: Client,
+    values: &Value,
+    places: &[Place],
+    wrapped: &[Kept],
+    gateway: &Gateway,
+) -> Option<New> {
+    let (_, table) = wrapped.first()?.at.split_last()?;
+    let place = places.iter().find(|place| place.table == table)?;
+    let (at, after, edit) = added(client, values, table, gateway)?;
+    let name = at.last()?.clone();
+    let mut new = New::default();
+    new.outcomes.push(Outcome {
+        server: name.clone(),
+        scope: place.scope,
+        state: State::Added,
+        note: Some("it offers the look-up tools".into()),
+    });
+    new.edits.push(edit);
+    new.kept.push(Kept {
+        at,
+        before: Entry::new(),
+        after,
+        is_list: false,
+    });
+    if client == Client::Gemini {
+        new.allow(client, values, &name);
+    }
+    Some(new)
+}
+
+/// What becomes of the client's permissions, where they are in a file of their own
+/// and name tools of MCP servers: those of the entry `name` are allowed, too.
+pub fn permit(
+    client: Client,
+    name: &str,
+    of: &Surroundings,
+    records: &Records,
+) -> Result<Option<Plan>, ClientsError> {
+    let Some(file) = permissions(client, of) else {
+        return Ok(None);
+    };
+    let Some(Opened { seen, values }) = Opened::open(&file)? else {
+        return Ok(None);
+    };
+    let mut new = New::default();
+    new.allow(client, &values, name);
+    if new.edits.is_empty() {
+        return Ok(None);
+    }
+    let after = seen.edited(&new.edits)?;
+    let then = remember(client, &seen, &values, &after, new.kept, records)?;
+    let parts = (seen, after, then);
+    Ok(Some(plan(&file, new.outcomes, Vec::new(), records, parts)))
 }
 
 /// The edits that make one entry of another.
@@ -79,6 +190,7 @@ pub(crate) fn to_become(client: Client, at: &[String], from: &Entry, to: &Entry)
 
 fn judge(
     client: Client,
+    file: &Path,
     found: &Found<'_>,
     gateway: &Gateway,
 ) -> (State, Option<String>, Option<Entry>) {
@@ -87,16 +199,16 @@ fn judge(
         return (State::Left("it is no table".into()), None, None);
     };
     match kind(client, &dialect, entry) {
-        Kind::Wrapped(_) => (State::Already, None, None),
+        Kind::Wrapped(_) | Kind::Lookups(_) => (State::Already, None, None),
         Kind::Left(why) => (State::Left(why), None, None),
         Kind::Started(started) => {
-            let after = gateway.before(&dialect, found.name, entry, &started);
+            let after = gateway.before((client, file), &dialect, found.name, entry, &started);
             (State::Wrapped, None, Some(after))
         }
         Kind::Remote(remote) => {
             let note = (!remote.logs_in())
                 .then(|| format!("{NO_LOGIN} {}` for the gateway's", found.name));
-            let after = gateway.instead(client, &dialect, found.name, entry, &remote);
+            let after = gateway.instead((client, file), &dialect, found.name, entry, &remote);
             (State::Wrapped, note, Some(after))
         }
     }
@@ -121,9 +233,15 @@ fn remember(
         // Someone changed it since: what it would be without us is worked out.
         Some(record) if record.original != now => {
             let still = |kept: &&Kept| {
+                if kept.is_list {
+                    return true;
+                }
                 let entry = at(values, &kept.at).and_then(Value::as_object);
                 let dialect = dialect::of(client);
-                entry.is_some_and(|entry| matches!(kind(client, &dialect, entry), Kind::Wrapped(_)))
+                entry.is_some_and(|entry| {
+                    let kind = kind(client, &dialect, entry);
+                    matches!(kind, Kind::Wrapped(_) | Kind::Lookups(_))
+                })
             };
             let entries: Vec<Kept> = record.entries.iter().filter(still).cloned().collect();
             (undo(client, seen, values, &entries)?, entries)

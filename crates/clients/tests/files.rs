@@ -22,6 +22,7 @@ fn plan(file: &Path, records: &Records) -> Option<Plan> {
     let gateway = Gateway {
         program: "spillgate".into(),
         arguments: vec!["--store".into(), "/s".into()],
+        lookups: false,
     };
     wrap(Client::Cursor, file, &places(file), &[], &gateway, records).unwrap()
 }
@@ -79,6 +80,7 @@ fn a_missing_file_is_no_error_and_a_directory_is_one() {
     let gateway = Gateway {
         program: "spillgate".into(),
         arguments: vec![],
+        lookups: false,
     };
     let error = wrap(
         Client::Cursor,

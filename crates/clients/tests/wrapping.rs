@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use spillgate_clients::{
-    Client, ClientsError, Gateway, Outcome, Place, Plan, Records, Scope, State, Surroundings,
-    digest, inspect, places, unwrap, wrap,
+    Client, ClientsError, Gateway, Lookups, Outcome, Place, Plan, Records, Scope, State,
+    Surroundings, digest, inspect, places, unwrap, wrap,
 };
 use tempfile::TempDir;
 
@@ -18,6 +18,8 @@ struct House {
     client: Client,
     home: TempDir,
     file: PathBuf,
+    /// Whether the look-up tools get an entry of their own.
+    lookups: bool,
 }
 
 impl House {
@@ -28,7 +30,12 @@ impl House {
         let file = all.find(|place| place.scope == scope).unwrap().file;
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, text).unwrap();
-        Self { client, home, file }
+        Self {
+            client,
+            home,
+            file,
+            lookups: false,
+        }
     }
 
     fn records(&self) -> Records {
@@ -43,6 +50,7 @@ impl House {
         let gateway = Gateway {
             program: "/bin/spillgate".into(),
             arguments: vec![],
+            lookups: self.lookups,
         };
         let only = owned(only);
         let records = self.records();
@@ -155,6 +163,293 @@ fn changed_since(house: &House, before: &str) {
     assert_eq!(says(&other), says(&first));
     fs::remove_dir_all(house.home.path().join("state")).unwrap();
     fs::rename(&kept, house.home.path().join("state")).unwrap();
+}
+
+/// A file of each client with one server, and with comments where it may have them.
+const ONE: [(Client, &str); 9] = [
+    (
+        Client::ClaudeCode,
+        r#"{"mcpServers": {"a": {"command": "a"}}, "x": 1}"#,
+    ),
+    (
+        Client::Codex,
+        "# mine\n[mcp_servers.a]\ncommand = \"a\" # one\nenabled_tools = [\"big\"]\n",
+    ),
+    (
+        Client::Gemini,
+        r#"{"mcpServers": {"a": {"command": "a", "includeTools": ["big"]}}}"#,
+    ),
+    (
+        Client::Cursor,
+        "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"} // one\n  }\n}\n",
+    ),
+    (
+        Client::Vscode,
+        "{\n\t\"servers\": {\n\t\t\"a\": {\"type\": \"stdio\", \"command\": \"a\"},\n\t}\n}\n",
+    ),
+    (
+        Client::Windsurf,
+        r#"{"mcpServers": {"a": {"command": "a"}}}"#,
+    ),
+    (
+        Client::Zed,
+        "{\n  \"context_servers\": {\"a\": {\"command\": \"a\", \"args\": []}}\n}\n",
+    ),
+    (
+        Client::Opencode,
+        r#"{"mcp": {"a": {"type": "local", "command": ["a"]}}}"#,
+    ),
+    (
+        Client::Goose,
+        "extensions:\n  a:\n    type: stdio\n    cmd: a\n    available_tools: [big]\n    args:\n    - -x\n# last\n",
+    ),
+];
+
+/// With the look-up tools in an entry of their own, or in each server.
+fn house_with(client: Client, text: &str, lookups: bool) -> House {
+    let mut house = House::new(client, Scope::User, text);
+    house.lookups = lookups;
+    house
+}
+
+/// The file with the entry, and what was said; it goes again however it is undone.
+fn with_an_entry(client: Client, text: &str) -> (String, String) {
+    let house = house_with(client, text, true);
+    let said = told(&house.wrap(&[]).outcomes);
+    let after = house.text();
+    assert!(!house.plan(&[]).unwrap().changes());
+    let report = inspect(client, &house.file, &house.places(), &house.records());
+    let report = report.unwrap().unwrap();
+    assert_eq!(report.lookups, Lookups::Offered("spillgate".into()));
+    assert!(report.servers.iter().all(|one| one.hidden_by.is_none()));
+    // What somebody else changed since is undone entry by entry.
+    fs::write(&house.file, format!("{after}\n")).unwrap();
+    house.unwrap(&[]);
+    let values = house.text();
+    assert!(!values.contains("spillgate") && values.contains("big") == text.contains("big"));
+    // Another time, and back byte for byte.
+    let house = house_with(client, text, true);
+    house.wrap(&[]);
+    assert!(house.unwrap(&[]).exact);
+    assert_eq!(house.text(), text);
+    (after, said)
+}
+
+#[test]
+fn the_look_up_tools_get_an_entry_of_their_own() {
+    let mut all = String::new();
+    for (client, text) in ONE {
+        let (after, said) = with_an_entry(client, text);
+        // One of each syntax.
+        if [Client::Codex, Client::Opencode, Client::Goose].contains(&client) {
+            all += &format!("{client}\n{after}\n{said}");
+        }
+    }
+    let masked: Vec<String> = all.lines().map(mask).collect();
+    assert_snapshot!(masked.join("\n"), @r#"
+    codex
+    [mcp_servers]
+    spillgate = { args = ["mcp", "--lookups"], command = "/bin/spillgate" }
+    # mine
+    [mcp_servers.a]
+    command = "/bin/spillgate" # one
+    args = ["mcp", "--name", "a", "--lookups-in", "codex=/HOME/.codex/config.toml", "--", "a"]
+    enabled_tools = ["big"]
+
+    a (user): wrapped
+    spillgate (user): added
+    opencode
+    {"mcp": {
+        "a": {"type": "local", "command": ["/bin/spillgate", "mcp", "--name", "a", "--lookups-in", "opencode=/HOME/.config/opencode/opencode.json", "--",       "a"]},
+        "spillgate": {
+          "command": ["/bin/spillgate", "mcp", "--lookups"],
+          "type": "local"
+        }
+      }}
+    a (user): wrapped
+    spillgate (user): added
+    goose
+    extensions:
+      a:
+        type: stdio
+        cmd: /bin/spillgate
+        available_tools: [big]
+        args:
+        - mcp
+        - "--name"
+        - a
+        - "--lookups-in"
+        - "goose=/HOME/.config/goose/config.yaml"
+        - "--"
+        - a
+        - -x
+      spillgate: {args: [mcp, "--lookups"], cmd: /bin/spillgate, enabled: true, name: spillgate, type: stdio}
+    # last
+
+    a (user): wrapped
+    spillgate (user): added
+    "#);
+}
+
+/// A line without the name of a temporary directory.
+fn mask(line: &str) -> String {
+    let temporary = std::env::temp_dir();
+    let temporary = temporary.to_str().unwrap();
+    match line.split_once(temporary) {
+        Some((before, rest)) => {
+            let rest = rest.trim_start_matches('/');
+            let rest = rest.split_once('/').map_or("", |(_, rest)| rest);
+            format!("{before}/HOME/{rest}")
+        }
+        None => line.to_owned(),
+    }
+}
+
+#[test]
+fn lists_of_what_is_allowed_name_the_entry_too() {
+    let text = r#"{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "a"}}}"#;
+    let house = house_with(Client::Gemini, text, true);
+    house.wrap(&[]);
+    assert!(
+        house.text().contains(r#""allowed": ["a", "spillgate"]"#),
+        "{}",
+        house.text()
+    );
+    let hidden = |house: &House| {
+        let report = inspect(house.client, &house.file, &house.places(), &house.records());
+        let servers = report.unwrap().unwrap().servers;
+        servers.into_iter().find_map(|one| one.hidden_by)
+    };
+    assert_eq!(hidden(&house), None);
+    // Changed since: only our name goes.
+    let more = house.text().replace(r#"["a", "#, r#"["b", "a", "#);
+    fs::write(&house.file, more).unwrap();
+    house.unwrap(&[]);
+    assert!(
+        house.text().contains(r#""allowed": ["b", "a"]"#),
+        "{}",
+        house.text()
+    );
+    // The other way round.
+    let house = house_with(Client::Gemini, text, true);
+    house.wrap(&[]);
+    let less = house.text().replace(r#", "spillgate"]"#, "]");
+    fs::write(&house.file, less).unwrap();
+    assert_eq!(hidden(&house).as_deref(), Some("mcp.allowed"));
+}
+
+#[test]
+fn permissions_in_a_file_of_their_own_name_the_entry_too() {
+    let house = house_with(Client::ClaudeCode, ONE[0].1, true);
+    let around = surroundings(house.home.path());
+    let file = house.home.path().join(".claude/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let plan = || {
+        let plan = spillgate_clients::permit(house.client, "spillgate", &around, &house.records());
+        plan.unwrap()
+    };
+    // Without permissions for tools of other servers nothing has to be said.
+    fs::write(&file, r#"{"permissions": {"allow": ["Bash(ls)"]}}"#).unwrap();
+    assert!(plan().is_none());
+    let text = "{\n  \"permissions\": {\"allow\": [\"mcp__a\"]} // mine\n}\n";
+    fs::write(&file, text).unwrap();
+    let planned = plan().unwrap();
+    assert!(
+        planned.diff().contains("mcp__spillgate"),
+        "{}",
+        planned.diff()
+    );
+    planned.carry_out(&house.records()).unwrap();
+    assert!(plan().is_none(), "it is there already");
+    let files = house.records().files(house.client).unwrap();
+    let files: Vec<_> = files
+        .iter()
+        .filter(|one| one.ends_with("settings.json"))
+        .collect();
+    let back = unwrap(
+        house.client,
+        files[0],
+        &house.places(),
+        true,
+        &[],
+        &house.records(),
+    );
+    let back = back.unwrap().unwrap();
+    assert!(back.exact);
+    back.carry_out(&house.records()).unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+}
+
+#[test]
+fn the_entry_goes_with_the_last_server_that_needs_it() {
+    let text = r#"{"mcpServers": {"a": {"command": "a"}, "spillgate": {"command": "mine"}, "b": {"command": "b"}}}"#;
+    let house = house_with(Client::Cursor, text, true);
+    house.wrap(&["a", "b"]);
+    let found = |house: &House| {
+        spillgate_clients::lookups(house.client, &house.file, &house.places()).unwrap()
+    };
+    // The name was taken.
+    assert_eq!(found(&house), Lookups::Offered("spillgate_lookups".into()));
+    house.unwrap(&["a"]);
+    assert_eq!(found(&house), Lookups::Offered("spillgate_lookups".into()));
+    assert!(house.unwrap(&["b"]).exact || !house.text().contains("lookups"));
+    assert_eq!(found(&house), Lookups::Missing);
+    assert!(house.text().contains("mine"));
+}
+
+#[test]
+fn an_entry_that_is_off_offers_nothing() {
+    for (client, text) in ONE {
+        let house = house_with(client, text, true);
+        house.wrap(&[]);
+        let off = match client {
+            Client::Goose => house.text().replace("enabled: true", "enabled: false"),
+            Client::Codex => house
+                .text()
+                .replace("spillgate = {", "spillgate = { enabled = false,"),
+            _ => {
+                let mut values: serde_json::Value =
+                    spillgate_clients::json_values(&house.text()).unwrap();
+                let table = values.as_object_mut().unwrap();
+                for servers in table.values_mut().filter_map(|one| one.as_object_mut()) {
+                    servers["spillgate"]["disabled"] = true.into();
+                }
+                values.to_string()
+            }
+        };
+        fs::write(&house.file, off).unwrap();
+        let report = inspect(client, &house.file, &house.places(), &house.records());
+        let report = report.unwrap().unwrap();
+        assert_eq!(report.lookups, Lookups::Off("spillgate".into()), "{client}");
+        assert!(report.servers.iter().any(|one| one.leaves_lookups));
+    }
+}
+
+#[test]
+fn lists_of_tools_let_ours_through_where_a_server_lists_them() {
+    for (client, list) in [
+        (Client::Codex, "enabled_tools"),
+        (Client::Gemini, "includeTools"),
+        (Client::Goose, "available_tools"),
+    ] {
+        let text = ONE.iter().find(|(one, _)| *one == client).unwrap().1;
+        let house = house_with(client, text, false);
+        let plan = house.plan(&[]).unwrap();
+        assert!(plan.diff().contains("spillgate_query"), "{}", plan.diff());
+        house.wrap(&[]);
+        let hidden = |house: &House| {
+            let report = inspect(client, &house.file, &house.places(), &house.records());
+            report.unwrap().unwrap().servers[0].hidden_by.clone()
+        };
+        assert_eq!(hidden(&house), None);
+        let without = house.text().replace("spillgate_grep", "other");
+        fs::write(&house.file, without).unwrap();
+        assert_eq!(hidden(&house).as_deref(), Some(list));
+        // By the command lines alone, for the record is lost.
+        fs::remove_dir_all(house.home.path().join("state")).unwrap();
+        house.unwrap(&[]);
+        assert!(!house.text().contains("spillgate"), "{}", house.text());
+    }
 }
 
 #[test]

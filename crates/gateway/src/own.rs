@@ -19,6 +19,8 @@ pub enum ListTools {
     /// Once this gateway has stored something (the seed's rule). They answer
     /// before that, too: a handle may be from an earlier session.
     WhenStored,
+    /// Never: somebody else offers them. They answer all the same.
+    Never,
 }
 
 /// The notice that a client fetches the list again upon.
@@ -137,7 +139,7 @@ impl OwnTools {
     /// there are none.
     pub(crate) fn listed(&self) -> String {
         let is_due = !self.is_announced() || self.stored.load(Ordering::Relaxed);
-        if self.is_none || !is_due || self.server_is_one() {
+        if self.is_none || self.list == ListTools::Never || !is_due || self.server_is_one() {
             return String::new();
         }
         let extraction = self.extraction_listed.filter(|_| self.has(TOOL_OUTPUT));

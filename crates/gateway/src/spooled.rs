@@ -23,7 +23,7 @@ use spillgate_wire::{
 use crate::blocks::{Base64, Binary, Form, Kind, is_image};
 use crate::intercept::{Case, changes, intercept, is_retrieval, log};
 use crate::place::Place;
-use crate::results::{Found, MOST_OTHERS};
+use crate::results::{Found, MOST_OTHERS, Parts};
 use crate::shown::{self, Stored};
 use crate::twins::{Twin, twin};
 
@@ -147,31 +147,22 @@ fn settle(
     result: &RawValue,
 ) -> Result<(Splice, Large), StoreError> {
     let unchanged = |value| Ok((Splice::default(), Large::Waits(value)));
-    let source = value.kept.as_ref().ok();
-    let source = source.map(|draft| draft.read(Part::Raw)).transpose()?;
+    let draft = value.kept.as_ref().ok();
+    let source = draft.map(|draft| draft.read(Part::Raw)).transpose()?;
     let Some(mut found) = found(case.form, result, stand_in, source.as_ref())? else {
         return unchanged(value);
     };
-    let shows = case.shows_of(&found);
-    let (bytes, limits) = (found.wire_bytes(shows), offloader.limits(&case.origin));
+    let (shows, limits) = (case.shows_of(&found), offloader.limits(&case.origin));
+    let bytes = found.wire_bytes(shows);
     let bulky = found.bulky(&limits);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
-        let ledger = offloader.ledger();
-        ledger.inline_of(case.origin.server.as_deref(), bytes);
+        let server = case.origin.server.as_deref();
+        offloader.ledger().inline_of(server, bytes);
         return unchanged(value);
     }
-    let twin = |structured: &_, strings: &[_], texts: &[_]| match &source {
-        Some(source) => twin(source, structured, strings, texts).map_err(|e| damaged(&e)),
-        None => Ok(Twin::Text), // whose ends would not be known
-    };
-    let parts = found.parts(twin)?;
-    let is_over = match (&source, parts.shown(shows)) {
-        (Some(source), Some(shown)) => {
-            Some(!all_fit(offloader, &limits, source, &shown).map_err(|e| damaged(&e))?)
-        }
-        _ => None,
-    };
-    let parts = parts.stored();
+    let parts = parts(&found, source.as_ref())?;
+    let is_over = is_over(offloader, &limits, source.as_ref(), parts.shown(shows));
+    let (is_over, parts) = (is_over.map_err(|e| damaged(&e))?, parts.stored());
     let (tool, is_error) = (case.origin.tool.clone(), found.is_error());
     let _store = tracing::info_span!("store", bytes).entered();
     let (stored, preview) =
@@ -186,10 +177,10 @@ fn settle(
         };
     log(&stored);
     let handle = stored.as_ref().ok().map(Receipt::handle);
-    let raw = handle.map(|handle| offloader.store().open(handle));
-    let settled = raw
-        .transpose()?
-        .map_or(Large::Lost, |stored| Large::Stored(stored.raw));
+    let settled = match handle {
+        Some(handle) => Large::Stored(offloader.store().open(handle)?.raw),
+        None => Large::Lost,
+    };
     let is_lost = handle.is_none();
     found.place = Place::Large { stand_in, is_lost };
     let preview = preview.map(|shown| shown::within(shown.text(), &found, &limits.profile));
@@ -200,27 +191,39 @@ fn settle(
         bulky: &bulky,
         links: case.links,
     };
-    if !stand_in.skeleton.is_hole(result.get()) {
-        let splice = changes(&stand_in.frame, result.get(), &found, &shown, &limits);
-        return Ok((splice, settled));
-    }
-    Ok((instead(stand_in, &found, &shown), settled))
+    let splice = match stand_in.skeleton.is_hole(result.get()) {
+        true => instead(stand_in, &found, &shown),
+        false => changes(&stand_in.frame, result.get(), &found, &shown, &limits),
+    };
+    Ok((splice, settled))
 }
 
-/// Whether each of the texts in the source is within the limits.
-fn all_fit(
+/// Where the text of the result lies.
+fn parts(found: &Found<'_>, source: Option<&Arc<dyn ByteSource>>) -> Result<Parts, StoreError> {
+    found.parts(|structured, strings, texts| match source {
+        Some(source) => twin(source, structured, strings, texts).map_err(|e| damaged(&e)),
+        None => Ok(Twin::Text), // whose ends would not be known
+    })
+}
+
+/// Whether one of the texts in the source that a client may show is over the limits;
+/// `None` where there is only one.
+fn is_over(
     offloader: &Offloader,
     limits: &Limits,
-    source: &Arc<dyn ByteSource>,
-    texts: &[Vec<TextPart>],
-) -> io::Result<bool> {
+    source: Option<&Arc<dyn ByteSource>>,
+    texts: Option<Vec<Vec<TextPart>>>,
+) -> io::Result<Option<bool>> {
+    let (Some(source), Some(texts)) = (source, texts) else {
+        return Ok(None);
+    };
     for parts in texts {
-        let text = Decoded::new(Arc::clone(source), parts, &mut |_| {})?;
+        let text = Decoded::new(Arc::clone(source), &parts, &mut |_| {})?;
         if !offloader.admits(limits, &text) {
-            return Ok(false);
+            return Ok(Some(true));
         }
     }
-    Ok(true)
+    Ok(Some(false))
 }
 
 /// What stands in the place of a result of which nothing is known but that it is

@@ -46,6 +46,10 @@ pub(crate) struct Wrap {
     /// An argument more for `spillgate mcp`; once for each
     #[arg(long = "gateway-arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) gateway_args: Vec<String>,
+    /// Add no entry that offers the look-up tools: each server lists them itself, and they are added to its
+    /// list of allowed tools
+    #[arg(long)]
+    pub(crate) no_lookups: bool,
 }
 
 /// `spillgate unwrap`.

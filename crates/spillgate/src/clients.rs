@@ -12,7 +12,7 @@ use spillgate_clients::{
 };
 
 use crate::args::Common;
-use crate::client_args::{Scopes, Which};
+use crate::client_args::{Scopes, Which, Wrap};
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::settings::{directories, state_home};
@@ -116,11 +116,7 @@ pub(crate) fn check_names(only: &[String], plans: &[Plan]) -> Result<(), Clients
 }
 
 /// How the gateway is started from a client's configuration.
-pub(crate) fn gateway(
-    client: Client,
-    common: &Common,
-    more: &[String],
-) -> Result<Gateway, Failure> {
+pub(crate) fn gateway(client: Client, common: &Common, wrap: &Wrap) -> Result<Gateway, Failure> {
     let own = env::current_exe()?;
     let on_path = on_path("spillgate").filter(|found| same_file(found, &own));
     // A program that is started from a desktop need not have the shell's PATH.
@@ -149,10 +145,11 @@ pub(crate) fn gateway(
             name.as_str().unwrap_or_default().to_owned(),
         ]);
     }
-    arguments.extend(more.iter().cloned());
+    arguments.extend(wrap.gateway_args.iter().cloned());
     Ok(Gateway {
         program: text(&program)?,
         arguments,
+        lookups: !wrap.no_lookups,
     })
 }
 
@@ -254,6 +251,8 @@ fn line(one: &Outcome) -> String {
         State::Wrapped => ("wrapped", None),
         State::Already => ("already wrapped", None),
         State::Restored => ("restored", None),
+        State::Added => ("added", None),
+        State::Removed => ("removed", None),
         State::Left(why) => ("left alone", Some(why)),
     };
     let why = why.or(one.note.as_ref());

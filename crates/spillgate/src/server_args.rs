@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use clap::ValueHint;
 
 use crate::args::LimitArgs;
+use crate::cmd::mcp::LookupsIn;
 
 /// A server that is reached by HTTP, however its address is given.
 const REMOTE: &str = "remote";
@@ -66,6 +67,14 @@ pub(crate) struct Mcp {
     /// Only these servers of the configuration [default: all that have a command or a url]
     #[arg(long = "server", value_name = "NAME", conflicts_with_all = ["command", REMOTE], help_heading = SERVERS)]
     pub(crate) servers: Vec<String>,
+    /// Offer only the tools that look into what is stored, before no server: the entry of its own
+    /// that `spillgate wrap` adds
+    #[arg(long, conflicts_with_all = ["command", REMOTE, "servers", "http", "lookups_in"], help_heading = SERVERS)]
+    pub(crate) lookups: bool,
+    /// List no look-up tools: an entry in this configuration of a client offers them. Where it is off or
+    /// missing, previews name the command line
+    #[arg(long, value_name = "CLIENT=FILE", help_heading = SERVERS)]
+    pub(crate) lookups_in: Option<LookupsIn>,
     /// A server that is a program: its command and its arguments, behind `--`
     #[arg(
         trailing_var_arg = true,

@@ -171,7 +171,11 @@ impl Server {
 impl Offloading {
     /// Answers a call of a tool that looks into what is stored. Dropped, it asks no model
     /// any more.
-    async fn look(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
+    pub(crate) async fn look(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+    ) -> Result<CallToolResult, ErrorData> {
         let arguments = to_raw_value(&arguments).ok();
         let (tools, name) = (self.tools.clone(), name.to_owned());
         let runtime = Handle::current();
@@ -219,12 +223,12 @@ pub async fn offloaded(
 }
 
 /// A tool of `spillgate-retrieval` as rmcp has tools.
-fn looking(tool: Value) -> Tool {
+pub(crate) fn looking(tool: Value) -> Tool {
     serde_json::from_value(tool).expect("invariant: our definitions are tools")
 }
 
 /// Tells a client that asked for it that the call goes on; never ends.
-async fn progress(context: &RequestContext<RoleServer>) {
+pub(crate) async fn progress(context: &RequestContext<RoleServer>) {
     let Some(token) = context.meta.get_progress_token() else {
         return std::future::pending().await;
     };

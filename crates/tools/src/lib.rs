@@ -2,12 +2,14 @@
 //!
 //! [`serve_files`] is `Read` and `Grep` below a directory: what the read-grep child of
 //! seed 001 has, for any MCP client. [`serve_guarded`] is the tools of seed 004, which
-//! cannot overflow.
+//! cannot overflow; [`serve_lookups`] is those that look into what is stored, alone.
 
 mod fs;
 mod guarded;
+mod lookups;
 mod stdio;
 
 pub use fs::serve_files;
 pub use guarded::{Offloading, offloaded, serve_guarded};
+pub use lookups::serve_lookups;
 pub use stdio::ToolsError;

@@ -1,11 +1,12 @@
 //! `spillgate wrap`: a client's servers go behind the gateway.
 
-use spillgate_clients::{Plan, Scope, wrap as plan};
+use spillgate_clients::{Plan, Scope, State, permit, wrap as plan};
 
 use crate::args::{Common, LimitArgs};
 use crate::client_args::Wrap;
 use crate::clients::{
     asked, carry_out, check_names, files, gateway, nothing_found, projects_file, records,
+    surroundings,
 };
 use crate::failure::Failure;
 use crate::layers::Layers;
@@ -16,7 +17,7 @@ pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Fai
     let (client, which) = (wrap.client, &wrap.which);
     // A project's file is everybody's who works on it: only when asked for.
     let places = asked(client, which, |scope| scope != Scope::Project)?;
-    let gateway = gateway(client, common, &wrap.gateway_args)?;
+    let gateway = gateway(client, common, wrap)?;
     let records = records()?;
     let files = files(&places);
     let mut plans: Vec<Plan> = Vec::new();
@@ -34,6 +35,13 @@ pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Fai
         return Err(nothing_found(client, &files));
     }
     check_names(&which.servers, &plans)?;
+    // Nothing but the client's own configuration: not for a file that was named.
+    let added = plans.iter().flat_map(|plan| &plan.outcomes);
+    let added = added.filter(|one| one.state == State::Added);
+    let name = added.map(|one| one.server.clone()).next();
+    if let Some(name) = name.filter(|_| which.file.is_none()) {
+        plans.extend(permit(client, &name, &surroundings()?, &records)?);
+    }
     let code = carry_out(client, &plans, &records, which.dry_run, out)?;
     let is_told = which.scope.is_some() || which.file.is_some() || out.json;
     if let Some(file) = projects_file(client, &files).filter(|_| !is_told) {

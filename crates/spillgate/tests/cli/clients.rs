@@ -81,21 +81,27 @@ fn a_dry_run_writes_nothing() {
     assert_snapshot!(said(&tool, &["wrap", "cursor", "--dry-run"]), @r#"
     --- /HOME/.cursor/mcp.json
     +++ /HOME/.cursor/mcp.json
-    @@ -1,6 +1,9 @@
+    @@ -1,6 +1,13 @@
      {
        "mcpServers": {
     -    "a": {"command": "true"}, // a
+    -    "b": {"url": "https://b.example/mcp", "auth": {}}
     +    "a": {
     +      "command": "/SPILLGATE",
-    +      "args": ["mcp", "--name", "a", "--", "true"]
+    +      "args": ["mcp", "--name", "a", "--lookups-in", "cursor=/HOME/.cursor/mcp.json", "--", "true"]
     +    }, // a
-         "b": {"url": "https://b.example/mcp", "auth": {}}
+    +    "b": {"url": "https://b.example/mcp", "auth": {}},
+    +    "spillgate": {
+    +      "args": ["mcp", "--lookups"],
+    +      "command": "/SPILLGATE"
+    +    }
        }
      }
     --- 0
     /HOME/.cursor/mcp.json
       wrapped         a (user)
       left alone      b (user): the client logs in to it by OAuth (`auth`)
+      added           spillgate (user): it offers the look-up tools
     nothing was written
     "#);
     assert_eq!(fs::read_to_string(&file).unwrap(), CURSOR);
@@ -104,20 +110,26 @@ fn a_dry_run_writes_nothing() {
     assert_snapshot!(said(&tool, &["unwrap", "cursor", "--dry-run"]), @r#"
     --- /HOME/.cursor/mcp.json
     +++ /HOME/.cursor/mcp.json
-    @@ -1,9 +1,6 @@
+    @@ -1,13 +1,6 @@
      {
        "mcpServers": {
     -    "a": {
     -      "command": "/SPILLGATE",
-    -      "args": ["mcp", "--name", "a", "--", "true"]
+    -      "args": ["mcp", "--name", "a", "--lookups-in", "cursor=/HOME/.cursor/mcp.json", "--", "true"]
     -    }, // a
+    -    "b": {"url": "https://b.example/mcp", "auth": {}},
+    -    "spillgate": {
+    -      "args": ["mcp", "--lookups"],
+    -      "command": "/SPILLGATE"
+    -    }
     +    "a": {"command": "true"}, // a
-         "b": {"url": "https://b.example/mcp", "auth": {}}
+    +    "b": {"url": "https://b.example/mcp", "auth": {}}
        }
      }
     --- 0
     /HOME/.cursor/mcp.json
       restored        a (user)
+      removed         spillgate (user)
       the file is what it was, byte for byte
     nothing was written
     "#);
@@ -126,30 +138,33 @@ fn a_dry_run_writes_nothing() {
 #[test]
 fn there_and_back() {
     let (tool, file) = house(".cursor/mcp.json", CURSOR);
-    assert_snapshot!(said(&tool, &["wrap", "cursor"]), @"
+    assert_snapshot!(said(&tool, &["wrap", "cursor"]), @r#"
     /HOME/.cursor/mcp.json
       wrapped         a (user)
       left alone      b (user): the client logs in to it by OAuth (`auth`)
+      added           spillgate (user): it offers the look-up tools
       as it was: /HOME/.local/state/spillgate-clients/…
     --- 0
     restart Cursor for this to count
-    ");
+    "#);
     let wrapped = fs::read_to_string(&file).unwrap();
-    assert_snapshot!(said(&tool, &["wrap", "cursor"]), @"
+    assert_snapshot!(said(&tool, &["wrap", "cursor"]), @r#"
     /HOME/.cursor/mcp.json
       already wrapped a (user)
       left alone      b (user): the client logs in to it by OAuth (`auth`)
+      already wrapped spillgate (user)
     --- 0
     nothing to change
-    ");
+    "#);
     assert_eq!(fs::read_to_string(&file).unwrap(), wrapped);
-    assert_snapshot!(said(&tool, &["unwrap", "cursor"]), @"
+    assert_snapshot!(said(&tool, &["unwrap", "cursor"]), @r#"
     /HOME/.cursor/mcp.json
       restored        a (user)
+      removed         spillgate (user)
       the file is what it was, byte for byte
     --- 0
     restart Cursor for this to count
-    ");
+    "#);
     assert_eq!(fs::read_to_string(&file).unwrap(), CURSOR);
     assert_snapshot!(said(&tool, &["unwrap", "cursor"]), @"
     /HOME/.cursor/mcp.json
@@ -186,9 +201,13 @@ fn flags_are_handed_on() {
       "mcpServers": {
         "a": {
           "command": "/SPILLGATE",
-          "args": ["mcp", "--name", "a", "--store", "/HOME/here", "--tokenizer", "heuristic", "--max-tokens", "5000", "--", "true"]
+          "args": ["mcp", "--name", "a", "--lookups-in", "cursor=/HOME/x/mcp.json", "--store", "/HOME/here", "--tokenizer", "heuristic", "--max-tokens", "5000", "--", "true"]
         }, // a
-        "b": {"url": "https://b.example/mcp", "auth": {}}
+        "b": {"url": "https://b.example/mcp", "auth": {}},
+        "spillgate": {
+          "args": ["mcp", "--lookups", "--store", "/HOME/here", "--tokenizer", "heuristic", "--max-tokens", "5000"],
+          "command": "/SPILLGATE"
+        }
       }
     }
     "#);
@@ -271,7 +290,8 @@ fn doctor_starts_what_is_configured() {
              fix: spillgate wrap goose --scope user --server "gone"
       note   off: not behind the gateway: it is disabled
              fix: nothing to do; docs/clients.md says what can be done by hand
-      ok     shell: answered as shell 1 with 5 tools in … ms
+      ok     shell: answered as shell 1 with 1 tools in … ms
+      ok     spillgate: answered as spillgate VERSION with 4 tools in … ms
 
     all is well
     --- 0
@@ -330,8 +350,10 @@ fn doctor_tells_what_is_broken() {
              fix: nothing to do; docs/clients.md says what can be done by hand
       broken shell: "/gone/spillgate" could not be started: No such file or directory (os error 2)
              fix: check the command in the configuration
+      broken spillgate: "/gone/spillgate" could not be started: No such file or directory (os error 2)
+             fix: check the command in the configuration
 
-    3 things are broken
+    4 things are broken
     --- 1
     "#);
 }

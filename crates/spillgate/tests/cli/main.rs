@@ -24,6 +24,7 @@ mod guarded_settings;
 mod guarded_shell;
 mod interface;
 mod large;
+mod lookups;
 mod many_files;
 mod mistakes;
 mod profiles;

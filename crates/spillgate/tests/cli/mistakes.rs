@@ -32,11 +32,11 @@ fn all(tool: &Tool, lines: &[&[&str]]) -> String {
 fn options() {
     let tool = Tool::new();
     assert_snapshot!(all(&tool, &[
-        &["mcp"],
+        &["mcp", "--http", "0"],
         &["mcp", "--htpp", "1", "--", "cat"],
         &["mcp", "--http", "npx", "server"],
     ]), @r#"
-    $ mcp
+    $ mcp --http 0
     error: there is no server to put the gateway in front of
     hint: say which, in one of these ways:
       spillgate mcp -- npx -y @modelcontextprotocol/server-filesystem /some/dir   a program

@@ -222,7 +222,8 @@ fn what_is_wrong_with_servers_is_told_with_its_place() {
     let place = Place::new("spillgate.toml", "");
     let said = texts.map(|text| {
         place.write(text);
-        place.failure(&[])
+        // Without a server one client is offered the look-up tools.
+        place.failure(&["--http", "0"])
     });
     assert_snapshot!(said.join("\n"), @r#"
     1 spillgate.toml:3: `servers.a.command`: the variable `NO_SUCH_VARIABLE` is not set in the environment
@@ -268,7 +269,7 @@ fn what_is_wrong_with_a_clients_list_is_told() {
       docs/servers.md lists what a server can have
     ");
     // Neither a command nor a file.
-    let (error, code) = Tool::new().error(&["mcp"]);
+    let (error, code) = Tool::new().error(&["mcp", "--http", "0"]);
     assert_snapshot!(format!("{code} {error:#}"), @r#"
     2 {
       "fault": "caller",

@@ -84,7 +84,7 @@ fn every_wrong_setting_has_a_line() {
         "[templates]\n\nshort = \"{{ nothing }}\"\n",
         "\nquota = \"big\"\n",
         "\nmax_age = \"soon\"\n",
-        "max_bytes = 1\nlist_tools = \"never\"\n",
+        "max_bytes = 1\nlist_tools = \"sometimes\"\n",
         "\n\n\nmax_tokens = \n",
     ];
     assert_snapshot!(said(&texts), @r#"
@@ -118,7 +118,7 @@ fn every_wrong_setting_has_a_line() {
       write a number of bytes such as "10 GiB"
     wrong.toml:2: `max_age`: "soon" is not a length of time: expected number at 0
       write a time such as "30d" or "12h"
-    wrong.toml:2: `list_tools`: "never" is none of always, when_stored
+    wrong.toml:2: `list_tools`: "sometimes" is none of always, when_stored, never
       docs/configuration.md lists what each setting can be
     wrong.toml:4: string values must be quoted, expected literal string
       the file is TOML, see https://toml.io

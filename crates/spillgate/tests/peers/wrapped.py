@@ -126,9 +126,12 @@ def run(command: list[str], env: dict[str, str], cwd: Path) -> subprocess.Comple
 def is_wrapped(name: str, said: dict[str, str]) -> bool:
     """Whether what a client lists of both servers comes through the gateway."""
     if name == "codex":
-        return all(OUR_TOOLS[0] in said.get(server, "") for server in ("files", "far"))
-    parts = ("spillgate mcp --name", "Connected")
-    return all(part in said.get(server, "") for server in ("files", "far") for part in parts)
+        # The tools are in the entry of their own, and there alone.
+        ours = {server for server, tools in said.items() if OUR_TOOLS[0] in tools}
+        return ours == {"spillgate"} and all(said.get(server) for server in ("files", "far"))
+    wrapped = ("files", "spillgate mcp --name"), ("far", "spillgate mcp --name")
+    parts = (*wrapped, ("spillgate", "spillgate mcp --lookups"))
+    return all(part in said.get(name, "") and "Connected" in said[name] for name, part in parts)
 
 
 def main(setup: Setup, verdict: Verdict) -> None:

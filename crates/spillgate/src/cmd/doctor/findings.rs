@@ -84,6 +84,10 @@ impl Findings {
         self.0.push(finding);
     }
 
+    pub(super) fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        self.0.extend(findings);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use spillgate_clients::{
-    Client, FileReport, Launch, Records, ServerReport, State, inspect, places,
+    Client, FileReport, Launch, Lookups, Records, ServerReport, State, inspect, places,
 };
 
 use self::findings::{Finding, Findings};
@@ -98,9 +98,10 @@ fn of_client(
 
 fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<Start> {
     let of = || Finding::of(Some(client), Some(&report.file));
+    let servers = || report.servers.iter().filter(|one| !one.is_lookups);
     let wrapped = |one: &&ServerReport| one.state == State::Already;
-    let behind = report.servers.iter().filter(wrapped).count();
-    let all = report.servers.len();
+    let behind = servers().filter(wrapped).count();
+    let all = servers().count();
     findings.add(of().good(format!(
         "it can be read; {behind} of {all} servers are behind the gateway"
     )));
@@ -122,8 +123,19 @@ fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<S
         ),
         (None, _) => {}
     }
+    if servers().any(|one| one.leaves_lookups) {
+        findings.extend(offered(&report.lookups, client, of()));
+    }
     let mut starts = Vec::new();
     for server in report.servers {
+        if let Some(list) = &server.hidden_by {
+            let of = Finding::of(Some(client), Some(&report.file)).server(&server.name);
+            let what = format!(
+                "its list `{list}` hides the look-up tools: what is stored is out of the model's reach"
+            );
+            let fix = format!("let them through in `{list}`, or take that list away");
+            findings.add(of.broken(what).fix(fix));
+        }
         let of = Finding::of(Some(client), Some(&report.file)).server(&server.name);
         match (server.state, server.launch) {
             (_, Some(launch)) => starts.push(Start { of, launch }),
@@ -142,6 +154,23 @@ fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<S
         }
     }
     starts
+}
+
+/// Whether the look-up tools are offered that wrapped servers do not list.
+fn offered(lookups: &Lookups, client: Client, of: Finding) -> Option<Finding> {
+    let (what, fix) = match lookups {
+        Lookups::Offered(_) => return None,
+        Lookups::Off(name) => (
+            format!("{name:?}, which offers the look-up tools, is switched off"),
+            format!("switch {name:?} on in {}", client.title()),
+        ),
+        Lookups::Missing => (
+            "no entry offers the look-up tools".to_owned(),
+            format!("spillgate unwrap {client} && spillgate wrap {client}"),
+        ),
+    };
+    let what = format!("{what}: until then previews name the command line");
+    Some(of.broken(what).fix(fix))
 }
 
 /// Each store that is written to.

@@ -1,8 +1,11 @@
 //! `spillgate mcp`: between an MCP client and its servers.
 
 mod http;
+mod lookups;
 mod reload;
 mod remote;
+
+pub(crate) use self::lookups::LookupsIn;
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -35,6 +38,10 @@ const LAUNCHERS: [&str; 12] = [
 pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     let exporting = log_and_trace("warn")?;
     let house = House::for_gateway(common, &mcp.limits)?;
+    if lookups::are_all(&house, mcp)? {
+        greet_a_person(mcp);
+        return lookups::serve(&house);
+    }
     let gateway = gateway(&house, mcp)?;
     let runtime = runtime(mcp)?;
     greet_a_person(mcp);
@@ -101,7 +108,8 @@ fn gateway(house: &House, mcp: &Mcp) -> Result<Gateway, Failure> {
     // A client by HTTP takes up its streams itself, where they are one server's.
     let resume = mcp.http.is_none() || servers.len() > 1;
     let extractor = extractor(house)?;
-    let offloader = behind_the_gateway(house, extractor.as_ref())?;
+    let (list_tools, elsewhere) = lookups::listed(house, mcp);
+    let offloader = behind_the_gateway(house, extractor.as_ref(), elsewhere)?;
     // Short ids can be guessed: they are for one client.
     let short_ids = house.settings.continuation.short_ids && mcp.http.is_none();
     Ok(Gateway {
@@ -114,7 +122,7 @@ fn gateway(house: &House, mcp: &Mcp) -> Result<Gateway, Failure> {
         )),
         servers,
         page: house.gateway_page(),
-        list_tools: house.settings.list_tools,
+        list_tools,
         engine: super::query::engine()?,
         several: house.settings.several()?,
     })
@@ -244,7 +252,7 @@ pub(crate) fn retrieval(house: &House) -> Result<(Tools, Vec<&'static str>), Fai
     let extractor = extractor(house)?;
     let listed = own_tools(&house.policy()?, extractor.as_ref());
     let tools = Tools {
-        offloader: behind_the_gateway(house, extractor.as_ref())?,
+        offloader: behind_the_gateway(house, extractor.as_ref(), None)?,
         page: house.gateway_page(),
         engine: crate::cmd::query::engine()?,
         extractor,
@@ -252,7 +260,12 @@ pub(crate) fn retrieval(house: &House) -> Result<(Tools, Vec<&'static str>), Fai
     Ok((tools, listed))
 }
 
-fn behind_the_gateway(house: &House, extractor: Option<&Extractor>) -> Result<Offloader, Failure> {
+/// `elsewhere` is where a reader finds the look-up tools if not here.
+fn behind_the_gateway(
+    house: &House,
+    extractor: Option<&Extractor>,
+    elsewhere: Option<Door>,
+) -> Result<Offloader, Failure> {
     let offloader = &house.offloader;
     let policy = house.policy()?;
     let tools = own_tools(&policy, extractor);
@@ -260,7 +273,7 @@ fn behind_the_gateway(house: &House, extractor: Option<&Extractor>) -> Result<Of
         offloader.store().clone(),
         policy,
         offloader.counter().clone(),
-        Door::Gateway { tools },
+        elsewhere.unwrap_or(Door::Gateway { tools }),
         offloader.clock().clone(),
         offloader.ledger().clone(),
     ))

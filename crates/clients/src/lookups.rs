@@ -1,0 +1,263 @@
+//! The entry that offers the look-up tools, and the lists by which a client
+//! hides tools.
+//!
+//! One entry of its own (`spillgate mcp --lookups`) offers them once, whatever
+//! number of servers is behind the gateway (ADR 19). Servers that are wrapped
+//! beside it say where it stands (`--lookups-in CLIENT=FILE`) and list none.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::dialect::Dialect;
+use crate::document::{Change, Edit};
+use crate::entry::{Entry, Kind, Started, is_off, kind, started};
+use crate::file::Opened;
+use crate::plan::{Found, at, in_file, servers};
+use crate::record::Kept;
+use crate::rewrite::{Gateway, set_command};
+use crate::{Client, ClientsError, Place, dialect};
+
+/// The flag of a gateway that offers the look-up tools and stands before nothing.
+pub(crate) const LOOKUPS: &str = "--lookups";
+
+/// The flag of a gateway whose look-up tools another entry offers.
+pub(crate) const LOOKUPS_IN: &str = "--lookups-in";
+
+/// What the entry is called, and what if that name is taken.
+const NAMES: [&str; 2] = ["spillgate", "spillgate_lookups"];
+
+/// The tools that a client may hide.
+const TOOLS: [&str; 4] = [
+    "spillgate_read",
+    "spillgate_grep",
+    "spillgate_query",
+    "spillgate_search",
+];
+
+/// How a file offers the look-up tools in an entry of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookups {
+    /// The entry of that name offers them.
+    Offered(String),
+    /// The entry of that name is switched off.
+    Off(String),
+    /// There is none.
+    Missing,
+}
+
+/// How `file` offers them to `client` in `places`; a file that is not there does not.
+pub fn lookups(client: Client, file: &Path, places: &[Place]) -> Result<Lookups, ClientsError> {
+    let Some(Opened { values, .. }) = Opened::open(file)? else {
+        return Ok(Lookups::Missing);
+    };
+    let places: Vec<Place> = in_file(places, file).cloned().collect();
+    Ok(of_servers(client, &servers(client, &values, &places)))
+}
+
+/// The same of servers that were read already. One that is on counts first.
+pub(crate) fn of_servers(client: Client, all: &[Found<'_>]) -> Lookups {
+    let dialect = dialect::of(client);
+    let ours = all.iter().filter_map(|found| {
+        let entry = found.entry?;
+        let is_ours = matches!(kind(client, &dialect, entry), Kind::Lookups(_));
+        is_ours.then(|| (found.name.to_owned(), is_off(entry)))
+    });
+    let mut ours: Vec<(String, bool)> = ours.collect();
+    ours.sort_by_key(|(_, off)| *off);
+    match ours.into_iter().next() {
+        Some((name, false)) => Lookups::Offered(name),
+        Some((name, true)) => Lookups::Off(name),
+        None => Lookups::Missing,
+    }
+}
+
+/// Whether a gateway's arguments say that it only offers the tools.
+pub(crate) fn only_offers(started: &Started) -> bool {
+    let own = started.arguments.iter().take_while(|word| *word != "--");
+    own.into_iter().any(|word| word == LOOKUPS)
+}
+
+/// The entry for the table that `table` leads to, and the edit that puts it there.
+pub(crate) fn added(
+    client: Client,
+    values: &Value,
+    table: &[String],
+    gateway: &Gateway,
+) -> Option<(Vec<String>, Entry, Edit)> {
+    let servers = at(values, table)?.as_object()?;
+    let name = NAMES
+        .into_iter()
+        .find(|name| !servers.contains_key(*name))?;
+    let entry = entry(client, &dialect::of(client), name, gateway);
+    let edit = Edit {
+        at: table.to_vec(),
+        changes: vec![Change {
+            field: name.to_owned(),
+            to: Some(Value::Object(entry.clone())),
+        }],
+    };
+    let place = [table, &[name.to_owned()]].concat();
+    Some((place, entry, edit))
+}
+
+fn entry(client: Client, dialect: &Dialect, name: &str, gateway: &Gateway) -> Entry {
+    let mut entry = Entry::new();
+    let mut words = vec!["mcp".to_owned(), LOOKUPS.to_owned()];
+    words.extend(gateway.arguments.iter().cloned());
+    match client {
+        Client::ClaudeCode | Client::Vscode | Client::Opencode => {
+            entry.insert("type".to_owned(), json!(dialect.stdio));
+        }
+        Client::Goose => {
+            entry.insert("enabled".to_owned(), json!(true));
+            entry.insert("type".to_owned(), json!(dialect.stdio));
+            entry.insert("name".to_owned(), json!(name));
+        }
+        _ => {}
+    }
+    set_command(dialect, &mut entry, &gateway.program, &words);
+    entry
+}
+
+/// The edit that takes the entry away again.
+pub(crate) fn removed(place: &[String]) -> Option<Edit> {
+    let (name, table) = place.split_last()?;
+    Some(Edit {
+        at: table.to_vec(),
+        changes: vec![Change {
+            field: name.clone(),
+            to: None,
+        }],
+    })
+}
+
+/// The list of what `client` allows, if it has one that must name the entry `name`,
+/// and what it becomes: Gemini's list of servers, and the permissions of Claude Code
+/// where they name tools of other servers.
+pub(crate) fn allowed(client: Client, values: &Value, name: &str) -> Option<(String, Kept, Edit)> {
+    let (table, field, wanted) = match client {
+        Client::Gemini => ("mcp", "allowed", name.to_owned()),
+        Client::ClaudeCode => ("permissions", "allow", format!("mcp__{name}")),
+        _ => return None,
+    };
+    let list = values.get(table)?.get(field)?.as_array()?;
+    let is_of_servers = |one: &Value| {
+        let text = one.as_str().unwrap_or_default();
+        client == Client::Gemini || text.starts_with("mcp__")
+    };
+    if !list.iter().any(is_of_servers) || list.iter().any(|one| *one == *wanted) {
+        return None;
+    }
+    let longer: Vec<&Value> = list.iter().collect();
+    let longer = json!([&longer[..], &[&Value::from(wanted)]].concat());
+    let entry = |list: &Value| Entry::from_iter([(field.to_owned(), list.clone())]);
+    let kept = Kept {
+        at: vec![table.to_owned()],
+        before: entry(&json!(list)),
+        after: entry(&longer),
+        is_list: true,
+    };
+    let edit = set(&kept.at, field, longer);
+    Some((format!("{table}.{field}"), kept, edit))
+}
+
+/// The list as it is now without what was added to it.
+pub(crate) fn shortened(values: &Value, kept: &Kept) -> Option<(String, Edit)> {
+    let (field, after) = kept.after.iter().next()?;
+    let had = kept.before.get(field)?.as_array()?;
+    let added =
+        |one: &Value| after.as_array().is_some_and(|all| all.contains(one)) && !had.contains(one);
+    let now = at(values, &kept.at)?.get(field)?.as_array()?;
+    let rest: Vec<&Value> = now.iter().filter(|one| !added(one)).collect();
+    let name = format!("{}.{field}", kept.at.join("."));
+    Some((name, set(&kept.at, field, json!(rest))))
+}
+
+fn set(at: &[String], field: &str, to: Value) -> Edit {
+    Edit {
+        at: at.to_vec(),
+        changes: vec![Change {
+            field: field.to_owned(),
+            to: Some(to),
+        }],
+    }
+}
+
+/// The list of servers by which Gemini hides the entry `name`.
+pub(crate) fn hides_server(client: Client, values: &Value, name: &str) -> Option<String> {
+    let list = |field: &str| values.get("mcp")?.get(field)?.as_array();
+    if client != Client::Gemini {
+        return None;
+    }
+    let misses =
+        list("allowed").is_some_and(|all| !all.is_empty() && !all.iter().any(|one| one == name));
+    let bans = list("excluded").is_some_and(|all| all.iter().any(|one| one == name));
+    match (misses, bans) {
+        (true, _) => Some("mcp.allowed".to_owned()),
+        (false, true) => Some("mcp.excluded".to_owned()),
+        (false, false) => None,
+    }
+}
+
+/// The list of the only tools of a server that `client` lets its model see.
+fn allowing(client: Client) -> Option<&'static str> {
+    match client {
+        Client::Gemini => Some("includeTools"),
+        Client::Codex => Some("enabled_tools"),
+        Client::Goose => Some("available_tools"),
+        _ => None,
+    }
+}
+
+fn denying(client: Client) -> Option<&'static str> {
+    match client {
+        Client::Gemini => Some("excludeTools"),
+        Client::Codex => Some("disabled_tools"),
+        _ => None,
+    }
+}
+
+/// The look-up tools that the lists of an entry hide, and the lists that do.
+pub(crate) fn hidden(client: Client, entry: &Entry) -> Option<String> {
+    let list = |field: Option<&'static str>| Some((field?, entry.get(field?)?.as_array()?));
+    let has = |all: &[Value], tool: &str| all.iter().any(|one| one == tool);
+    if let Some((field, allowed)) = list(allowing(client)).filter(|(_, all)| !all.is_empty())
+        && TOOLS.iter().any(|tool| !has(allowed, tool))
+    {
+        return Some(field.to_owned());
+    }
+    let (field, denied) = list(denying(client))?;
+    TOOLS
+        .iter()
+        .any(|tool| has(denied, tool))
+        .then(|| field.to_owned())
+}
+
+/// Puts the look-up tools into the list of allowed tools of an entry, where there
+/// is one that is not empty.
+pub(crate) fn allow_ours(client: Client, entry: &mut Entry) {
+    let list = allowing(client).and_then(|field| entry.get_mut(field)?.as_array_mut());
+    if let Some(list) = list.filter(|list| !list.is_empty()) {
+        for tool in TOOLS.map(Value::from) {
+            if !list.contains(&tool) {
+                list.push(tool);
+            }
+        }
+    }
+}
+
+/// Takes them out again, for when nobody wrote down what was there.
+pub(crate) fn forget_ours(client: Client, entry: &mut Entry) {
+    let list = allowing(client).and_then(|field| entry.get_mut(field)?.as_array_mut());
+    if let Some(list) = list {
+        list.retain(|tool| !TOOLS.iter().any(|ours| tool == ours));
+    }
+}
+
+/// Whether an entry starts a gateway that lists the tools itself.
+pub(crate) fn lists_them(dialect: &Dialect, entry: &Entry) -> bool {
+    let words = started(dialect, entry).map(|started| started.arguments);
+    let mut own = words.iter().flatten().take_while(|word| *word != "--");
+    !own.any(|word| word == LOOKUPS_IN)
+}

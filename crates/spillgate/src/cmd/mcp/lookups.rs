@@ -1,0 +1,96 @@
+//! The look-up tools: a server that offers nothing else, and who offers them
+//! instead of a gateway that does not.
+
+use std::path::PathBuf;
+
+use spillgate_clients::{Client, Lookups, explicit, lookups};
+use spillgate_gateway::ListTools;
+use spillgate_offload::Door;
+use spillgate_tools::{Offloading, serve_lookups};
+use tokio::runtime::Builder;
+
+use crate::clients::surroundings;
+use crate::failure::{Failure, Fault};
+use crate::server_args::Mcp;
+use crate::wiring::House;
+
+/// The configuration of a client that has an entry for the look-up tools.
+#[derive(Debug, Clone)]
+pub(crate) struct LookupsIn {
+    client: Client,
+    file: PathBuf,
+}
+
+impl std::str::FromStr for LookupsIn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (client, file) = text
+            .split_once('=')
+            .ok_or("write CLIENT=FILE, such as claude-code=/home/ann/.claude.json")?;
+        Ok(Self {
+            client: client.parse()?,
+            file: file.into(),
+        })
+    }
+}
+
+/// Whether there is no server to stand before, and none was asked for.
+pub(super) fn are_all(house: &House, mcp: &Mcp) -> Result<bool, Failure> {
+    let is_asked = !mcp.command.is_empty()
+        || mcp.url.is_some()
+        || mcp.url_env.is_some()
+        || !mcp.servers.is_empty()
+        || mcp.http.is_some()
+        || house.client_file().is_some();
+    if mcp.lookups || is_asked {
+        return Ok(mcp.lookups);
+    }
+    let is_none = crate::servers::configured(&house.settings, &[])?.is_empty();
+    if is_none {
+        tracing::warn!(
+            "no server was named: only the tools are offered that look into what is stored\n{}",
+            super::WAYS
+        );
+    }
+    Ok(is_none)
+}
+
+/// Serves the look-up tools until the client goes.
+pub(super) fn serve(house: &House) -> Result<u8, Failure> {
+    let (tools, listed) = super::retrieval(house)?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(serve_lookups(Offloading { tools, listed }));
+    // A look-up that nobody waits for any more must not keep the process.
+    runtime.shutdown_background();
+    house.tidy(None);
+    served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
+    Ok(0)
+}
+
+/// When a gateway lists the tools itself, and where else they are reached: messages
+/// name no tool that the model cannot call.
+pub(super) fn listed(house: &House, mcp: &Mcp) -> (ListTools, Option<Door>) {
+    let command_line = || Door::CommandLine {
+        store_option: house.store_option(),
+    };
+    match (&mcp.lookups_in, house.settings.list_tools) {
+        (Some(place), _) if is_offered(place) => (ListTools::Never, None),
+        (Some(_), _) | (None, ListTools::Never) => (ListTools::Never, Some(command_line())),
+        (None, list) => (list, None),
+    }
+}
+
+fn is_offered(place: &LookupsIn) -> bool {
+    let Ok(around) = surroundings() else {
+        return false;
+    };
+    let places = explicit(place.client, &place.file, &around);
+    match lookups(place.client, &place.file, &places) {
+        Ok(found) => matches!(found, Lookups::Offered(_)),
+        Err(error) => {
+            tracing::warn!(%error, "whether the client offers the look-up tools is not known");
+            false
+        }
+    }
+}

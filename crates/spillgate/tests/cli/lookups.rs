@@ -1,0 +1,125 @@
+//! The look-up tools in an entry of their own: `spillgate mcp --lookups`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::session::{LARGE, Session, names};
+use super::tool::{Tool, feed};
+
+/// A client's file with one server, wrapped.
+fn wrapped() -> (Tool, PathBuf) {
+    let tool = Tool::new();
+    let file = tool.home().join(".cursor/mcp.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let servers = json!({"mcpServers": {"a": {"command": "sh", "args": ["-c", LARGE]}}});
+    fs::write(&file, servers.to_string()).unwrap();
+    let output = tool.run(&["wrap", "cursor"], b"");
+    assert!(output.status.success(), "{output:?}");
+    (tool, file)
+}
+
+/// A server as its client starts it.
+fn started(tool: &Tool, file: &PathBuf, name: &str) -> Session {
+    let values: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let args = values["mcpServers"][name]["args"].as_array().unwrap();
+    let args: Vec<&str> = args.iter().map(|one| one.as_str().unwrap()).collect();
+    let mut session = Session::of(tool.command(&args));
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    session.send(1, "initialize", &hello);
+    assert!(session.receive()["result"]["capabilities"]["tools"].is_object());
+    // The server in a shell would take it for another greeting.
+    if name == "spillgate" {
+        session.notify("notifications/initialized", &json!({}));
+    }
+    session
+}
+
+/// The names of the tools of the wrapped server, and the ways on that a preview names.
+fn ways_on(tool: &Tool, file: &PathBuf) -> (String, String) {
+    let mut session = started(tool, file, "a");
+    session.send(2, "tools/list", &json!({}));
+    let listed = names(&session.receive()).join(" ");
+    session.send(3, "tools/call", &json!({"name": "big", "arguments": {}}));
+    let result = session.receive();
+    let text = result["result"]["content"][0]["text"].as_str().unwrap();
+    let next: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("next:"))
+        .collect();
+    let handle = text.lines().next().unwrap().rsplit(' ').next().unwrap();
+    session.end();
+    (
+        format!("{listed}\n{}", next.join("\n").replace(handle, "HANDLE")),
+        handle.to_owned(),
+    )
+}
+
+#[test]
+fn previews_name_what_can_be_reached() {
+    let (tool, file) = wrapped();
+    let (with, handle) = ways_on(&tool, &file);
+    let mut lookups = started(&tool, &file, "spillgate");
+    lookups.send(2, "tools/list", &json!({}));
+    let listed = names(&lookups.receive()).join(" ");
+    let found = lookups.call(
+        "spillgate_grep",
+        &json!({"handle": handle, "pattern": "777[0-2]"}),
+    );
+    assert!(found.contains("7771"), "{found}");
+    lookups.end();
+    // Off, and gone.
+    let text = fs::read_to_string(&file).unwrap();
+    let mut values: Value = serde_json::from_str(&text).unwrap();
+    values["mcpServers"]["spillgate"]["disabled"] = true.into();
+    fs::write(&file, values.to_string()).unwrap();
+    let (off, _) = ways_on(&tool, &file);
+    let report = tool.run(&["doctor", "cursor", "--no-start"], b"");
+    let told = String::from_utf8(report.stdout).unwrap();
+    let broken: Vec<&str> = told
+        .lines()
+        .skip_while(|line| !line.contains("broken"))
+        .take(2)
+        .collect();
+    values["mcpServers"]
+        .as_object_mut()
+        .unwrap()
+        .remove("spillgate");
+    fs::write(&file, values.to_string()).unwrap();
+    assert_eq!(ways_on(&tool, &file).0, off);
+    let store = tool.store().display().to_string();
+    assert_snapshot!(format!("{with}\n---\n{listed}\n---\n{}\n---\n{}", off.replace(&store, "STORE"), broken.join("\n")), @r#"
+    big
+    next: spillgate_search(handle="HANDLE", words=WORDS)
+    next: or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)
+    ---
+    spillgate_read spillgate_grep spillgate_query spillgate_search
+    ---
+    big
+    next: spillgate search HANDLE WORDS
+    next: or, likewise: grep HANDLE REGEX, read HANDLE --start LINE --lines N
+    ---
+      broken "spillgate", which offers the look-up tools, is switched off: until then previews name the command line
+             fix: switch "spillgate" on in Cursor
+    "#);
+}
+
+#[test]
+fn without_servers_there_are_the_look_up_tools() {
+    let tool = Tool::new();
+    // A client that asks for nothing.
+    let output = feed(tool.command(&["mcp"]), b"");
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("only the tools are offered"), "{said}");
+    let mut session = Session::of(tool.command(&["mcp"]));
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    session.send(1, "initialize", &hello);
+    session.receive();
+    session.notify("notifications/initialized", &json!({}));
+    session.send(2, "tools/list", &json!({}));
+    assert_snapshot!(names(&session.receive()).join(" "), @r#"spillgate_read spillgate_grep spillgate_query spillgate_search"#);
+    session.end();
+}
