@@ -108,8 +108,8 @@ impl Encoding {
         let (sampled, text) = self.sampled;
         match self.form {
             Form::Ascii | Form::Utf8 => bytes,
-            _ if sampled == 0 => bytes,
-            _ => {
+            Form::Other(_) if sampled == 0 => bytes,
+            Form::Other(_) => {
                 let scaled = u128::from(bytes) * u128::from(text) / u128::from(sampled);
                 u64::try_from(scaled)
                     .unwrap_or(u64::MAX)

@@ -16,7 +16,6 @@
 mod keep;
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
 /// Stands before a line of a stranger's text that looks like one of ours.
 pub const STORED: &str = "⟨stored⟩ ";
@@ -57,12 +56,12 @@ pub fn marked(text: &str) -> Cow<'_, str> {
         let first = u32::from(run.chars().next().unwrap_or_default());
         let count = run.chars().count();
         match count > NAMED {
-            true => write!(out, "⟨U+{first:04X} and {} more⟩", count - 1),
-            false => run
-                .chars()
-                .try_for_each(|c| write!(out, "⟨U+{:04X}⟩", u32::from(c))),
+            true => out.push_str(&format!("⟨U+{first:04X} and {} more⟩", count - 1)),
+            false => {
+                let marks = run.chars().map(|c| format!("⟨U+{:04X}⟩", u32::from(c)));
+                out.extend(marks);
+            }
         }
-        .expect("writing to a string");
     })
 }
 
@@ -71,7 +70,7 @@ pub fn marked(text: &str) -> Cow<'_, str> {
 pub fn in_json(json: &str) -> Cow<'_, str> {
     shown(json, &|out, run| {
         for unit in run.encode_utf16() {
-            write!(out, "\\u{unit:04x}").expect("writing to a string");
+            out.push_str(&format!("\\u{unit:04x}"));
         }
     })
 }
