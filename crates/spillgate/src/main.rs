@@ -11,6 +11,7 @@ mod failure;
 mod guarded_settings;
 mod layers;
 mod logs;
+mod memory;
 mod models;
 mod net;
 mod output;

@@ -90,7 +90,7 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
             start = Some(session.memory());
         }
     }
-    outcome.memory = start.map(|start| (start, session.memory()));
+    outcome.memory = start.map(|start| (start, session.memory_after(start)));
     session.end(&mut outcome)?;
     outcome.note(format!(
         "{} from the server, {} from the client",

@@ -70,7 +70,7 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
             break; // whatever holds it would hold the next
         }
     }
-    outcome.memory = Some((start, session.memory()));
+    outcome.memory = Some((start, session.memory_after(start)));
     session.end(&mut outcome)?;
     Ok(outcome)
 }

@@ -14,10 +14,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use super::room::{LIMIT, Room, has_panicked, resident};
-use super::table::Outcome;
+use super::table::{Outcome, has_grown};
 
 /// How long a server may take to end once its input has ended.
 const END: Duration = Duration::from_secs(10);
+
+/// How long memory may take to come back.
+const GIVEN_BACK: Duration = Duration::from_secs(40);
 
 /// A server under way. Dropped, it is killed.
 #[derive(Debug)]
@@ -132,6 +135,18 @@ impl Session {
     /// MiB resident.
     pub(crate) fn memory(&self) -> f64 {
         resident(self.id()).unwrap_or(f64::NAN)
+    }
+
+    /// The same at the end of an attack that began at `start` MiB. Free memory is given back every 30 s, so it may take a while.
+    pub(crate) fn memory_after(&self, start: f64) -> f64 {
+        let begin = Instant::now();
+        loop {
+            let now = self.memory();
+            if !has_grown(start, now) || begin.elapsed() > GIVEN_BACK {
+                return now;
+            }
+            thread::sleep(Duration::from_millis(500));
+        }
     }
 
     /// Ends it and counts how it ended.

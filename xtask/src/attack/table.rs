@@ -66,12 +66,17 @@ impl Outcome {
             }
         }
         if let Some((start, end)) = self.memory
-            && end > start * MEMORY_PART + MEMORY_MIB
+            && has_grown(start, end)
         {
             faults.push(format!("memory from {start:.0} to {end:.0} MiB"));
         }
         faults
     }
+}
+
+/// Whether memory did not come back.
+pub(crate) fn has_grown(start: f64, end: f64) -> bool {
+    end > start * MEMORY_PART + MEMORY_MIB
 }
 
 /// The rows, with the notes of those that have some below.

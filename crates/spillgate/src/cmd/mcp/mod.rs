@@ -36,6 +36,7 @@ const LAUNCHERS: [&str; 12] = [
 ];
 
 pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
+    crate::memory::keep_little()?;
     let exporting = log_and_trace("warn")?;
     let house = House::for_gateway(common, &mcp.limits)?;
     if lookups::are_all(&house, mcp)? {

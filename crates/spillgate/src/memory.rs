@@ -1,0 +1,88 @@
+//! What a gateway that runs for days has the allocator of the C library do: keep little that is free (ADR 23).
+
+use std::io;
+use std::thread::Builder;
+use std::time::Duration;
+
+/// How often free memory is given back. It takes some milliseconds, and what is used again has to be asked for again.
+const GIVE_BACK_EVERY: Duration = Duration::from_secs(30);
+
+/// Sets the allocator up and has it give back what is free, now and then, until the process ends. To be called
+/// before other threads start: each would get an arena of its own.
+pub(crate) fn keep_little() -> io::Result<()> {
+    if !allocator::set_up() {
+        return Ok(()); // another C library, which has nothing of this kind
+    }
+    let work = || loop {
+        std::thread::sleep(GIVE_BACK_EVERY);
+        allocator::give_back();
+    };
+    Builder::new().name("give-back".to_owned()).spawn(work)?;
+    Ok(())
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "functions of the C library that nobody wraps")]
+mod allocator {
+    use libc::{M_ARENA_MAX, M_MMAP_THRESHOLD, c_int};
+
+    /// Arenas, of which glibc makes up to eight for each processor. What one has free another cannot use.
+    const ARENAS: c_int = 2;
+
+    /// Bytes from which on a block is mapped alone, and given back when it is freed. By default the bound rises to
+    /// the largest block that was freed, up to 32 MiB: after the first result of 16 MB such blocks lie among the small ones.
+    const MAPPED: c_int = 256 << 10;
+
+    /// Whether it could be.
+    pub(super) fn set_up() -> bool {
+        // SAFETY: takes two numbers, and its own lock.
+        unsafe {
+            libc::mallopt(M_ARENA_MAX, ARENAS) == 1 && libc::mallopt(M_MMAP_THRESHOLD, MAPPED) == 1
+        }
+    }
+
+    /// Gives back whole pages that are free, in all arenas.
+    pub(super) fn give_back() {
+        // SAFETY: takes a number, and the locks of the arenas; what is in use stays where it is.
+        let _ = unsafe { libc::malloc_trim(0) };
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+mod allocator {
+    pub(super) fn set_up() -> bool {
+        false
+    }
+
+    pub(super) fn give_back() {}
+}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::allocator;
+
+    /// MB that this process has resident.
+    fn resident() -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib: usize = line
+            .unwrap()
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()
+            .unwrap();
+        kib / 1000
+    }
+
+    #[test]
+    fn what_is_free_between_what_is_used_is_given_back() {
+        assert!(allocator::set_up());
+        let blocks: Vec<Vec<u8>> = (0..20_000).map(|_| vec![1; 4096]).collect();
+        let full = resident();
+        let kept: Vec<Vec<u8>> = blocks.into_iter().step_by(100).collect();
+        allocator::give_back();
+        let left = resident();
+        assert!(full >= 80 && left + 50 <= full, "{left} MB of {full}");
+        assert_eq!(kept.len(), 200);
+    }
+}
