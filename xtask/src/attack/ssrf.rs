@@ -55,8 +55,8 @@ const HOSTS: [&str; 34] = [
     "user:password@127.0.0.1:PORT",
 ];
 
-/// How long a call may take that should be refused at once.
-const TIMEOUT_S: u64 = 5;
+/// How long a call may take, in seconds. What is refused is refused at once.
+const TIMEOUT_S: u64 = 30;
 
 /// All spellings, as the URL and as the target of a redirect from a host that is allowed.
 pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcome> {
@@ -69,17 +69,10 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
     // That the counting server counts, and that the redirect works, is seen first.
     let open = format!("127.0.0.1:{port}");
     let both = [allowed.as_str(), open.as_str()];
-    fetch(
-        room,
-        &both,
-        &redirect(&allowed, &format!("http://{open}/")),
-        &mut outcome,
-    )?;
-    anyhow::ensure!(
-        hits.swap(0, Ordering::SeqCst) > 0,
-        "an allowed address is not fetched: {:?}",
-        outcome.notes
-    );
+    let url = redirect(&allowed, &format!("http://{open}/"));
+    let said = fetch(room, &both, &url, &mut outcome)?;
+    let is_fetched = hits.swap(0, Ordering::SeqCst) > 0;
+    anyhow::ensure!(is_fetched, "an allowed address is not fetched: {said}");
     for host in HOSTS {
         let url = format!("http://{}/", host.replace("PORT", &port));
         for url in [url.clone(), redirect(&allowed, &url)] {
@@ -103,7 +96,8 @@ fn redirect(from: &str, to: &str) -> String {
     format!("http://{from}/{hex}")
 }
 
-fn fetch(room: &Room, allowed: &[&str], url: &str, outcome: &mut Outcome) -> Result<()> {
+/// Has the tool fetch `url`; what it says.
+fn fetch(room: &Room, allowed: &[&str], url: &str, outcome: &mut Outcome) -> Result<String> {
     let work = room.work();
     let root = work.to_string_lossy();
     let arguments = json!({"url": url, "timeout": TIMEOUT_S}).to_string();
@@ -114,7 +108,7 @@ fn fetch(room: &Room, allowed: &[&str], url: &str, outcome: &mut Outcome) -> Res
     words.extend(["--call", "web_fetch", &arguments]);
     let ended = room.run(&words, &[])?;
     ended.judge(outcome, url);
-    Ok(())
+    Ok(String::from_utf8_lossy(&ended.stdout).into_owned() + &ended.stderr)
 }
 
 /// A server on all loopback addresses, of both kinds where there are both, that counts connections.
