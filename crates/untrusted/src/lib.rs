@@ -55,12 +55,10 @@ pub fn marked(text: &str) -> Cow<'_, str> {
     shown(text, &|out, run| {
         let first = u32::from(run.chars().next().unwrap_or_default());
         let count = run.chars().count();
-        match count > NAMED {
-            true => out.push_str(&format!("⟨U+{first:04X} and {} more⟩", count - 1)),
-            false => {
-                let marks = run.chars().map(|c| format!("⟨U+{:04X}⟩", u32::from(c)));
-                out.extend(marks);
-            }
+        if count > NAMED {
+            out.push_str(&format!("⟨U+{first:04X} and {} more⟩", count - 1));
+        } else {
+            out.extend(run.chars().map(|c| format!("⟨U+{:04X}⟩", u32::from(c))));
         }
     })
 }
