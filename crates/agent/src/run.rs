@@ -1,7 +1,6 @@
 //! Does what a session wants done.
 
 use std::future::ready;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -102,6 +101,39 @@ impl Drop for Leaving<'_> {
     }
 }
 
+/// Takes a request from what the run may use. Without one left the session is told why.
+fn may_ask(session: &mut Session, share: Option<&Share>) -> bool {
+    let taken = share.map(|share| share.allowance.take(session.is_concluded()));
+    if let Some(Err(why)) = taken {
+        session.conclude(&why);
+        return false;
+    }
+    true
+}
+
+/// Writes down what became of calls, and tells a status. Other effects are none of these.
+fn write_down(effect: &Effect, journal: &Journal, watcher: &dyn Watcher) {
+    match effect {
+        Effect::Settled(id, settled) => {
+            journal.settled(id, settled);
+            watcher.settled(id, settled);
+        }
+        Effect::Refused { id, tool, why } => journal.refused(id, tool, why),
+        Effect::Batched(planned) => journal.batched(planned),
+        Effect::LeftOut { turn, id } => journal.left_out(*turn, id),
+        Effect::Status(status) => watcher.status(status),
+        _ => {}
+    }
+}
+
+/// Tells a session of the first agent that its run has used up what it may.
+fn conclude(session: &mut Session, share: Option<&Share>) {
+    let first = share.filter(|share| share.is_first);
+    if let Some(why) = first.and_then(|share| share.allowance.used_up()) {
+        session.conclude(&why);
+    }
+}
+
 /// Runs a session to its end. What is under way when it ends is dropped, and so
 /// cancelled; the same goes for the session when this future is dropped.
 pub async fn run(
@@ -121,29 +153,20 @@ pub async fn run(
     let mut event = Event::Start;
     loop {
         watcher.happened(&event);
-        if let Some(share) = share.as_ref().filter(|share| share.is_first)
-            && let Some(why) = share.allowance.used_up()
-        {
-            session.conclude(&why);
-        }
+        conclude(&mut session, share.as_ref());
         for effect in session.step(event) {
             match effect {
                 Effect::Ask(request) => {
-                    let allowance = share.as_ref().map(|share| Arc::clone(&share.allowance));
-                    let taken = allowance
-                        .as_ref()
-                        .map(|all| all.take(session.is_concluded()));
-                    if let Some(Err(why)) = taken {
-                        session.conclude(&why);
+                    if !may_ask(&mut session, share.as_ref()) {
                         doing.push(Box::pin(ready(Event::Ended(Abort::UsedUp))));
                         continue;
                     }
                     watcher.asks(&request);
-                    let (span, deltas) = (journal.asks(&request), &deltas);
+                    let (span, deltas, share) = (journal.asks(&request), &deltas, share.clone());
                     doing.push(Box::pin(async move {
                         let reply = model.chat(&request, deltas).await;
-                        if let (Some(allowance), Ok(reply)) = (&allowance, &reply) {
-                            allowance.add(reply.usage);
+                        if let (Some(share), Ok(reply)) = (&share, &reply) {
+                            share.allowance.add(reply.usage);
                         }
                         span.replied(&reply, None);
                         Event::Replied(reply)
@@ -163,23 +186,13 @@ pub async fn run(
                     Event::Kept(id, kept)
                 })),
                 Effect::Release(id) => orchestrator.release(&id),
-                Effect::Settled(id, settled) => {
-                    journal.settled(&id, &settled);
-                    watcher.settled(&id, &settled);
-                }
-                Effect::Refused { id, tool, why } => journal.refused(&id, &tool, &why),
-                Effect::Batched(planned) => journal.batched(&planned),
-                Effect::LeftOut { turn, id } => journal.left_out(turn, &id),
-                Effect::Status(status) => watcher.status(&status),
                 Effect::Finish(finished) => {
                     journal.finished(&finished);
                     return (*finished, session);
                 }
+                noted => write_down(&noted, journal, watcher),
             }
         }
-        event = match doing.next().await {
-            Some(event) => event,
-            None => Event::Ended(Abort::Cancelled),
-        };
+        event = doing.next().await.unwrap_or(Event::Ended(Abort::Cancelled));
     }
 }

@@ -1,5 +1,7 @@
 //! Does a result that streams become what it would become in memory?
 
+mod failed;
+
 use std::io;
 use std::path::PathBuf;
 

@@ -149,10 +149,6 @@ impl Stage {
                     assert!(held.remove(&id).is_some(), "released once: {}", id.as_str());
                     continue;
                 }
-                Effect::Settled(..)
-                | Effect::Refused { .. }
-                | Effect::Batched(_)
-                | Effect::LeftOut { .. } => continue,
                 Effect::Status(status) => {
                     log.push(format!("status {}: {}", status.status, status.now));
                     continue;
@@ -165,6 +161,7 @@ impl Stage {
                     ));
                     continue;
                 }
+                _ => continue,
             };
             effects.extend(session.step(event));
         }
