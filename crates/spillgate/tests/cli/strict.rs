@@ -355,6 +355,7 @@ fn no_command_runs_under_a_wrong_setting() {
         &["rm", HANDLE],
         &["pin", HANDLE],
         &["stats"],
+        &["verify"],
         &["config"],
         &["agent", "no-such-file.md", "x"],
         &["mcp", "--", "true"],
