@@ -127,6 +127,7 @@ impl House {
         let gateway = Gateway {
             program: "/bin/spillgate".into(),
             arguments: vec![],
+            lookups: true,
         };
         let (places, records) = (self.places(), self.records());
         let Ok(plan) = wrap(self.client, &self.file, &places, &[], &gateway, &records) else {

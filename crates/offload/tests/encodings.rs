@@ -215,8 +215,7 @@ fn what_is_no_text_stays_binary_and_damaged_utf8_is_utf8() {
         assert_eq!(
             (kind, form),
             (ContentKind::Binary, RawForm::Plain),
-            "{:.20?}",
-            bytes
+            "{bytes:.20?}"
         );
     }
     // One NUL in 231 KB.

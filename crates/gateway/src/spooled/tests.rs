@@ -1,6 +1,4 @@
-//! Does a result that streams become what it would become in memory?
-
-mod failed;
+//! Tests that a streamed result becomes what it would become in memory.
 
 use std::io;
 use std::path::PathBuf;
