@@ -320,7 +320,7 @@ impl Session {
         };
         match upstream {
             Some(upstream) if self.is_solo() => {
-                self.pass(&upstream, incoming, Some(envelope)).await
+                self.pass(&upstream, incoming, Some(envelope)).await;
             }
             Some(upstream) => self.post(&upstream, Lane::Messages, incoming),
             None => {}

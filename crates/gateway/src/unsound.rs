@@ -67,10 +67,10 @@ impl Session {
             return;
         };
         if frame.is_blank() {
-            return match self.is_solo() {
-                true => self.to.take(parcel).await,
-                false => {}
-            };
+            if self.is_solo() {
+                self.to.take(parcel).await;
+            }
+            return;
         }
         let answered = answered(frame, parcel.of.as_ref());
         if !self.is_solo() && answered.is_none() {

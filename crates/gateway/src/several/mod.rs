@@ -89,7 +89,7 @@ pub(crate) fn refuse() -> Vec<u8> {
 /// Brings a message to the servers that it is for.
 pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
     if envelope.is_response() {
-        return pass_answer(session, envelope, incoming).await;
+        return pass_answer(session, envelope, incoming);
     }
     let Some(question) = Question::of(envelope) else {
         return pass_notice(session, envelope, incoming).await;
@@ -279,7 +279,7 @@ async fn pass_notice(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: 
 }
 
 /// The client's answer to a request of a server.
-async fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
+fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
     let Some((slot, frame)) = marks::unmarked_answer(envelope, &incoming.frame) else {
         // It may have been asked when there was only one.
         if let Some(first) = session.began_with() {

@@ -50,14 +50,12 @@ pub(crate) fn prefixed(server: &str, name: &str) -> String {
         .collect();
     let room = MOST.saturating_sub(name.chars().count() + 1);
     let room = room.max(LEAST_SERVER);
-    match plain.len() <= room {
-        true => format!("{plain}_{name}"),
-        false => {
-            let hash = Sha256::digest(server.as_bytes());
-            let start = &plain[..room - 4];
-            format!("{start}{:02x}{:02x}_{name}", hash[0], hash[1])
-        }
+    if plain.len() <= room {
+        return format!("{plain}_{name}");
     }
+    let hash = Sha256::digest(server.as_bytes());
+    let start = &plain[..room - 4];
+    format!("{start}{:02x}{:02x}_{name}", hash[0], hash[1])
 }
 
 #[cfg(test)]

@@ -35,12 +35,12 @@ pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mc
         match spawn_blocking(move || load(&common, &asked)).await {
             Ok(Ok(gateway)) => {
                 hub.reload(gateway).await;
-                match mcp.http {
-                    Some(_) => tracing::warn!(
-                        "the configuration has changed and is in force, but for `[http]` and its tokens, which are read at the start"
-                    ),
-                    None => tracing::warn!("the configuration has changed and is in force"),
-                }
+                let but = if mcp.http.is_some() {
+                    ", but for `[http]` and its tokens, which are read at the start"
+                } else {
+                    ""
+                };
+                tracing::warn!("the configuration has changed and is in force{but}");
             }
             Ok(Err(failure)) => {
                 let what = failure.text();
