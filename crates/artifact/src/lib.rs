@@ -16,6 +16,7 @@
 
 mod file_name;
 mod handle;
+mod interrupt;
 mod kind;
 mod manifest;
 mod origin;
@@ -26,10 +27,11 @@ mod tokens;
 
 pub use file_name::{FileName, FileNameError};
 pub use handle::{FileId, Handle, HandleError, SessionId};
+pub use interrupt::{Interrupt, Interrupted, LOOKUP_TIMEOUT};
 pub use kind::ContentKind;
 pub use manifest::{Checks, Facts, Layout, Manifest, Reason, Stats, ViewFacts};
 pub use origin::{Origin, RawForm, TextPart};
-pub use source::{ByteSource, ReadRange, SharedBytes};
+pub use source::{ByteSource, Interruptible, ReadRange, SharedBytes, Shortened};
 pub use span::{ByteRange, LineRange, SpanError};
 pub use time::{Clock, SystemClock, Timestamp};
 pub use tokens::{TokenBudget, Tokens};

@@ -1,12 +1,16 @@
-//! How are stored bytes read, wherever they are?
+//! Stored bytes, read at any offset wherever they are.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::Range;
 use std::sync::Arc;
+
+use crate::{Interrupt, Interrupted};
 
 /// Bytes that can be read at any offset, by several readers at once: a file,
 /// a buffer, a cached object.
+///
+/// [`len`](Self::len) stays what it was when the source was opened. Bytes that are
+/// missing before that end are an error ([`Shortened`]), never an earlier end.
 pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// Bytes in all.
     fn len(&self) -> u64;
@@ -14,10 +18,16 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// Reads some bytes from `offset` on; 0 only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// The bytes `start..end` (cut at the end of the source) for one look over
-    /// all of them: a source that can show them without a copy does.
-    fn window(&self, start: u64, end: u64) -> io::Result<Box<dyn AsRef<[u8]>>> {
-        Ok(Box::new(self.bytes(start, end)?))
+    /// The bytes `start..end` (cut at the end of the source). They lie in `buffer`, which
+    /// is used again for the next window, or in the source itself where that is in memory.
+    fn window<'a>(&'a self, start: u64, end: u64, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+        let end = end.min(self.len());
+        let length = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
+        if buffer.len() < length {
+            buffer.resize(length, 0);
+        }
+        self.read_exact_at(&mut buffer[..length], start)?;
+        Ok(&buffer[..length])
     }
 
     /// The file that holds these bytes and no others, where there is one: another
@@ -26,9 +36,43 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// An error once work on these bytes is to end. For work that computes for long
+    /// between two reads; reads look themselves.
+    fn check(&self) -> Result<(), Interrupted> {
+        Ok(())
+    }
+
     /// Whether there is nothing to read.
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Fills the buffer with the bytes from `offset` on as far as there are any; gives how
+    /// many there were.
+    fn fill_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read_at(&mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Fills the whole buffer with the bytes from `offset` on.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let filled = self.fill_at(buffer, offset)?;
+        match filled == buffer.len() {
+            true => Ok(()),
+            false => Err(Shortened {
+                at: offset + filled as u64,
+                len: self.len(),
+            }
+            .into()),
+        }
     }
 
     /// The bytes `start..end` (cut at the end of the source) as a vector.
@@ -36,15 +80,71 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         let end = end.min(self.len());
         let wanted = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
         let mut bytes = vec![0; wanted];
-        let mut filled = 0;
-        while filled < wanted {
-            match self.read_at(&mut bytes[filled..], start + filled as u64)? {
-                0 => break,
-                n => filled += n,
-            }
-        }
-        bytes.truncate(filled);
+        self.read_exact_at(&mut bytes, start)?;
         Ok(bytes)
+    }
+}
+
+/// Bytes that were there when a source was opened are not there any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it was shortened while it was read: it had {len} bytes and now ends at byte {at}")]
+pub struct Shortened {
+    /// The first byte that is missing.
+    pub at: u64,
+    /// Bytes that there were.
+    pub len: u64,
+}
+
+impl Shortened {
+    /// What is missing according to a read error, if that is why it failed.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+impl From<Shortened> for io::Error {
+    fn from(shortened: Shortened) -> Self {
+        Self::new(io::ErrorKind::UnexpectedEof, shortened)
+    }
+}
+
+/// A source whose reads end with an error once an [`Interrupt`] says so.
+#[derive(Debug, Clone)]
+pub struct Interruptible {
+    source: Arc<dyn ByteSource>,
+    interrupt: Interrupt,
+}
+
+impl Interruptible {
+    /// The same bytes, read until `interrupt` ends it.
+    #[must_use]
+    pub fn new(source: Arc<dyn ByteSource>, interrupt: Interrupt) -> Self {
+        Self { source, interrupt }
+    }
+}
+
+impl ByteSource for Interruptible {
+    fn len(&self) -> u64 {
+        self.source.len()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.interrupt.check()?;
+        self.source.read_at(buffer, offset)
+    }
+
+    fn window<'a>(&'a self, start: u64, end: u64, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+        self.interrupt.check()?;
+        self.source.window(start, end, buffer)
+    }
+
+    fn file(&self) -> Option<&File> {
+        self.source.file()
+    }
+
+    fn check(&self) -> Result<(), Interrupted> {
+        self.interrupt.check()
     }
 }
 
@@ -83,18 +183,10 @@ impl ByteSource for SharedBytes {
         self.0.read_at(buffer, offset)
     }
 
-    fn window(&self, start: u64, end: u64) -> io::Result<Box<dyn AsRef<[u8]>>> {
-        struct Shown(Arc<Vec<u8>>, Range<usize>);
-
-        impl AsRef<[u8]> for Shown {
-            fn as_ref(&self) -> &[u8] {
-                &self.0[self.1.clone()]
-            }
-        }
-
+    fn window<'a>(&'a self, start: u64, end: u64, _: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         let at = |offset: u64| usize::try_from(offset.min(self.len())).map_err(io::Error::other);
         let (start, end) = (at(start)?, at(end)?);
-        Ok(Box::new(Shown(Arc::clone(&self.0), start..end.max(start))))
+        Ok(&self.0[start..end.max(start)])
     }
 }
 
@@ -129,7 +221,91 @@ impl Read for ReadRange<'_> {
         let left = usize::try_from(self.end.saturating_sub(self.position)).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);
         let n = self.source.read_at(&mut buffer[..wanted], self.position)?;
+        if n == 0 && wanted > 0 {
+            return Err(Shortened {
+                at: self.position,
+                len: self.source.len(),
+            }
+            .into());
+        }
         self.position += n as u64;
         Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Ends at byte 3, although it has 6.
+    #[derive(Debug)]
+    struct Cut;
+
+    impl ByteSource for Cut {
+        fn len(&self) -> u64 {
+            6
+        }
+
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            b"abc".to_vec().read_at(buffer, offset)
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_missing_are_an_error_in_every_way_to_read() {
+        let missing = Some(Shortened { at: 3, len: 6 });
+        let reads: [(&str, io::Result<usize>); 4] = [
+            ("bytes", Cut.bytes(1, 5).map(|bytes| bytes.len())),
+            ("window", Cut.window(0, 6, &mut Vec::new()).map(<[u8]>::len)),
+            ("exactly", Cut.read_exact_at(&mut [0; 4], 2).map(|()| 0)),
+            (
+                "reader",
+                ReadRange::whole(&Cut).read_to_end(&mut Vec::new()),
+            ),
+        ];
+        for (how, read) in reads {
+            let error = read.expect_err(how);
+            assert_eq!(Shortened::of(&error), missing, "{how}");
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{how}");
+        }
+        // What is asked for past the end is not missing.
+        assert_eq!(Cut.bytes(6, 9).unwrap(), b"");
+        assert_eq!(Cut.fill_at(&mut [0; 6], 0).unwrap(), 3);
+    }
+
+    #[test]
+    fn an_interrupt_ends_every_way_to_read() {
+        let cancelled = Interrupt::default();
+        let due = Interrupt::after(Duration::ZERO);
+        let limit = Duration::ZERO;
+        drop(cancelled.on_drop());
+        for (interrupt, why) in [
+            (cancelled, Interrupted::Cancelled),
+            (due, Interrupted::TimedOut { limit }),
+        ] {
+            let source = Interruptible::new(Arc::new(b"abc".to_vec()), interrupt);
+            let reads: [io::Result<()>; 5] = [
+                source.bytes(0, 3).map(drop),
+                source.window(0, 3, &mut Vec::new()).map(drop),
+                source.read_exact_at(&mut [0; 3], 0),
+                ReadRange::whole(&source)
+                    .read_to_end(&mut Vec::new())
+                    .map(drop),
+                source.check().map_err(io::Error::from),
+            ];
+            for read in reads {
+                let error = read.unwrap_err();
+                assert_eq!(Interrupted::of(&error), Some(why));
+                assert_ne!(error.kind(), io::ErrorKind::Interrupted);
+            }
+        }
+        let far = Interrupt::after(Duration::MAX);
+        assert_eq!(far.check(), Ok(()));
+        assert!(far.until_after(Duration::ZERO).check().is_err());
+        // The earlier deadline holds.
+        let soon = Interrupt::after(Duration::ZERO).until_after(Duration::from_secs(60));
+        assert_eq!(soon.check(), Err(Interrupted::TimedOut { limit }));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillgate_artifact::{Handle, TokenBudget};
+use spillgate_artifact::{Handle, Interrupt, TokenBudget};
 use spillgate_llm::{ChatModel, Dollars};
 use spillgate_lookup::Artifact;
 use spillgate_offload::{Ledger, Offloader, RetrieveError, Spent};
@@ -115,7 +115,10 @@ impl Extractor {
     ) -> Result<Extraction, RetrieveError> {
         let (handle, mode) = (asked.handle, asked.mode);
         tracing::info!(%handle, %mode, "extraction begins");
-        let artifact = self.open(asked).await?;
+        // What reads the artifact ends with this future.
+        let interrupt = Interrupt::default();
+        let _ends = interrupt.on_drop();
+        let artifact = self.open(asked, interrupt.clone()).await?;
         let span = match &self.scope {
             Some(scope) => scope.begin(OpKind::Session, NAME),
             None => Span::root(OpKind::Session, NAME),
@@ -175,9 +178,9 @@ impl Extractor {
         self.offloader.extracted(handle, text, spent);
     }
 
-    async fn open(&self, asked: &Asked) -> Result<Artifact, RetrieveError> {
+    async fn open(&self, asked: &Asked, interrupt: Interrupt) -> Result<Artifact, RetrieveError> {
         let (offloader, handle) = (self.offloader.clone(), asked.handle);
-        let opened = spawn_blocking(move || offloader.artifact(handle)).await;
+        let opened = spawn_blocking(move || offloader.artifact_until(handle, &interrupt)).await;
         opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use spillgate_artifact::TokenBudget;
+use spillgate_artifact::{Interrupt, LOOKUP_TIMEOUT, TokenBudget};
 use spillgate_files::{FileTools, Pinned};
 use spillgate_llm::{
     ChatModel, LlmError, Message, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Target,
@@ -140,7 +140,10 @@ impl ToolHost for Child<'_> {
             let span = self.case.scope.begin(OpKind::Tool, &name);
             let bytes = arguments.len() as u64;
             span.scope().note(|op| op.request_bytes = Some(bytes));
-            let answer = self.case.look(move |_| tools.call(&name, &arguments)).await;
+            let answer = self
+                .case
+                .look(move |_| tools.call(&name, &arguments, &Interrupt::after(LOOKUP_TIMEOUT)))
+                .await;
             span.gave(&answer.text, answer.is_error);
             self.note_pattern(call, answer.is_error);
             for lines in answer.lines() {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use spillgate_artifact::{Interrupted, Shortened};
 use spillgate_view::clip;
 
 /// Characters of a name that an error repeats.
@@ -35,7 +36,7 @@ pub enum FileError {
     #[error("{}: leads out of the root", short(.0))]
     Outside(String),
     /// It could not be read.
-    #[error("{}: cannot be read: {error}", short(name))]
+    #[error("{}: {}", short(name), unreadable(error))]
     Unreadable {
         /// The name.
         name: String,
@@ -46,4 +47,16 @@ pub enum FileError {
 
 fn short(name: &str) -> String {
     clip(name, NAME_CHARS)
+}
+
+/// Why a file could not be read, and what to do where that is known.
+fn unreadable(error: &io::Error) -> String {
+    match (Interrupted::of(error), Shortened::of(error)) {
+        (Some(why @ Interrupted::TimedOut { .. }), _) => {
+            format!("the call was ended: {why}. Use a simpler regex, or a part of the file")
+        }
+        (Some(why), _) => format!("the call was ended: {why}"),
+        (_, Some(missing)) => format!("{missing}. Call again"),
+        (None, None) => format!("cannot be read: {error}"),
+    }
 }

@@ -54,6 +54,8 @@ impl Grep {
             &|room| match grep_view(view, &self.query(room), page.counter) {
                 Ok(found) => Ok(self.text(&found)),
                 Err(LookupError::Io(error)) => Err(error),
+                Err(LookupError::Interrupted { why }) => Err(why.into()),
+                Err(LookupError::Shortened(missing)) => Err(missing.into()),
                 Err(error) => {
                     pattern_error.replace(Some(error.to_string()));
                     Ok(String::new())

@@ -1,7 +1,6 @@
 //! What does a name lead to?
 
-use std::sync::Arc;
-
+use spillgate_artifact::Interrupt;
 use spillgate_lookup::Artifact;
 use spillgate_view::View;
 
@@ -9,39 +8,31 @@ use crate::FileError;
 
 /// Where names lead.
 pub trait Files: Send + Sync + std::fmt::Debug {
-    /// The text that `name` leads to, as a model wrote it.
-    fn open(&self, name: &str) -> Result<Opened, FileError>;
+    /// The text that `name` leads to, as a model wrote it. `interrupt` ends opening it, and
+    /// reading it.
+    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<Opened, FileError>;
 }
 
 /// A text, ready to be looked into.
-#[derive(Debug, Clone)]
-pub struct Opened(Held);
-
-#[derive(Debug, Clone)]
-enum Held {
-    Artifact(Arc<Artifact>),
-    View(Arc<View>),
-}
+#[derive(Debug)]
+pub struct Opened(View);
 
 impl Opened {
     /// A stored output.
     #[must_use]
-    pub fn artifact(artifact: Arc<Artifact>) -> Self {
-        Self(Held::Artifact(artifact))
+    pub fn artifact(artifact: &Artifact, interrupt: &Interrupt) -> Self {
+        Self::view(artifact.view(), interrupt)
     }
 
     /// A text that is not stored.
     #[must_use]
-    pub fn view(view: Arc<View>) -> Self {
-        Self(Held::View(view))
+    pub fn view(view: &View, interrupt: &Interrupt) -> Self {
+        Self(view.until(interrupt))
     }
 
     /// Its lines.
     #[must_use]
     pub fn lines(&self) -> &View {
-        match &self.0 {
-            Held::Artifact(artifact) => artifact.view(),
-            Held::View(view) => view,
-        }
+        &self.0
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use spillgate_artifact::Interrupt;
 use spillgate_lookup::Artifact;
 
 use crate::name::checked;
@@ -21,7 +22,7 @@ pub struct Pinned {
 }
 
 impl Files for Pinned {
-    fn open(&self, name: &str) -> Result<Opened, FileError> {
+    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<Opened, FileError> {
         let handle = self.artifact.manifest().handle.to_string();
         let asked = checked(name)?.trim();
         let asked = asked.strip_prefix("./").unwrap_or(asked);
@@ -30,7 +31,7 @@ impl Files for Pinned {
             .into_iter()
             .any(|known| known == asked);
         match is_it {
-            true => Ok(Opened::artifact(Arc::clone(&self.artifact))),
+            true => Ok(Opened::artifact(&self.artifact, interrupt)),
             false => Err(FileError::Absent(name.to_owned())),
         }
     }

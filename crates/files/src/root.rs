@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use spillgate_artifact::{ByteSource, Layout};
+use spillgate_artifact::{ByteSource, Interrupt, Layout};
 use spillgate_view::{Indexer, View};
 
 use crate::name::checked;
@@ -15,7 +15,7 @@ use crate::regular::{FileSource, NotOpened, open_regular};
 use crate::{FileError, Files, Identity, Known, Opened};
 
 /// Bytes read at a time while lines are counted.
-const BLOCK: usize = 1 << 20;
+const BLOCK: u64 = 256 << 10;
 
 /// The regular files below a directory. No name and no link leads out of it,
 /// whatever changes there meanwhile: the system opens each name from the
@@ -46,38 +46,38 @@ impl Root {
     }
 
     /// The file's lines, counted now or before.
-    fn view(&self, file: File) -> io::Result<Arc<View>> {
+    fn view(&self, file: File, interrupt: &Interrupt) -> io::Result<Arc<View>> {
         let found = file.metadata()?;
         let identity = Identity::from(&found);
         if let Some(view) = self.known.get(&identity) {
             return Ok(view);
         }
-        Ok(self.known.keep(identity, counted(file, found.len())?))
+        Ok(self
+            .known
+            .keep(identity, counted(file, found.len(), interrupt)?))
     }
 }
 
 impl Files for Root {
-    fn open(&self, name: &str) -> Result<Opened, FileError> {
+    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<Opened, FileError> {
         let file = self.file(checked(name)?)?;
-        let view = self.view(file).map_err(|error| failed(name, error))?;
-        Ok(Opened::view(view))
+        let view = self.view(file, interrupt);
+        let view = view.map_err(|error| failed(name, error))?;
+        Ok(Opened::view(&view, interrupt))
     }
 }
 
-/// The text of the first `len` bytes of a file, or of as many as there are.
-fn counted(file: File, len: u64) -> io::Result<View> {
-    let mut source = FileSource { file, len };
+/// The text of the first `len` bytes of a file.
+fn counted(file: File, len: u64, interrupt: &Interrupt) -> io::Result<View> {
+    let source = FileSource { file, len };
     let mut indexer = Indexer::as_is(Layout::AsIs);
-    let mut at = 0;
+    let (mut at, mut buffer) = (0, Vec::new());
     while at < len {
-        let block = source.bytes(at, at.saturating_add(BLOCK as u64))?;
-        if block.is_empty() {
-            break;
-        }
-        indexer.feed(&block);
+        interrupt.check()?;
+        let block = source.window(at, at.saturating_add(BLOCK), &mut buffer)?;
+        indexer.feed(block);
         at += block.len() as u64;
     }
-    source.len = at;
     Ok(View::new(Arc::new(source), indexer.finish(), Layout::AsIs))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use spillgate_artifact::{LineRange, TokenBudget};
+use spillgate_artifact::{Interrupt, LineRange, TokenBudget};
 use spillgate_measure::TokenCounter;
 
 use crate::arguments::Arguments;
@@ -117,16 +117,16 @@ impl FileTools {
         ]
     }
 
-    /// Answers a call; `arguments` is JSON as a model wrote it.
+    /// Answers a call; `arguments` is JSON as a model wrote it. `interrupt` ends it.
     #[must_use]
-    pub fn call(&self, name: &str, arguments: &str) -> Answer {
+    pub fn call(&self, name: &str, arguments: &str, interrupt: &Interrupt) -> Answer {
         let is_read = match name {
             "Read" => true,
             "Grep" => false,
             _ => return wrong("there is no such tool; there are Read and Grep".to_owned()),
         };
-        let answer =
-            Arguments::parse(arguments).and_then(|arguments| self.answer(is_read, &arguments));
+        let answer = Arguments::parse(arguments)
+            .and_then(|arguments| self.answer(is_read, &arguments, interrupt));
         match answer {
             Ok(text) => Answer {
                 text,
@@ -136,7 +136,12 @@ impl FileTools {
         }
     }
 
-    fn answer(&self, is_read: bool, arguments: &Arguments) -> Result<String, String> {
+    fn answer(
+        &self,
+        is_read: bool,
+        arguments: &Arguments,
+        interrupt: &Interrupt,
+    ) -> Result<String, String> {
         let file = arguments.text("file")?;
         let page = Page::new(file, self.budget, &*self.counter);
         // A call that is wrong in itself is told so before anything is opened.
@@ -144,7 +149,8 @@ impl FileTools {
             true => (Some(Read::of(arguments)?), None),
             false => (None, Some(Grep::of(arguments)?)),
         };
-        let opened = self.files.open(file).map_err(|error| error.to_string())?;
+        let opened = self.files.open(file, interrupt);
+        let opened = opened.map_err(|error| error.to_string())?;
         let view = opened.lines();
         let answer = match (read, grep) {
             (Some(read), _) => read.page(view, &page),

@@ -37,6 +37,9 @@ pub trait Peer: Send + Sync + fmt::Debug {
     /// The client closed the response to a request.
     fn abandon(&self, of: Key) -> BoxFuture<'static, ()>;
 
+    /// Nobody reads the response to a request any more; it cannot be taken up.
+    fn unread(&self, of: &Key);
+
     /// The client is gone.
     fn close(&self, hurried: bool) -> BoxFuture<'static, ()>;
 }
@@ -72,6 +75,10 @@ impl Peer for Through {
     fn abandon(&self, of: Key) -> BoxFuture<'static, ()> {
         let session = Arc::clone(&self.0);
         async move { session.abandon(&of).await }.boxed()
+    }
+
+    fn unread(&self, of: &Key) {
+        self.0.unread(of);
     }
 
     fn close(&self, hurried: bool) -> BoxFuture<'static, ()> {

@@ -93,6 +93,13 @@ impl Desk {
         self.routes().gone(stream)
     }
 
+    /// Those of the requests whose stream nobody can take up: no event of it had an id.
+    pub(crate) fn lost(&self, keys: &[Key]) -> Vec<Key> {
+        let routes = self.routes();
+        let is_lost = |key: &&Key| !routes.can_be_taken_up(key);
+        keys.iter().filter(is_lost).cloned().collect()
+    }
+
     /// The version that `initialize` ended with.
     pub(crate) fn agreed(&self) -> Option<String> {
         self.routes().agreed.clone()

@@ -61,6 +61,9 @@ impl Drop for Reading {
     fn drop(&mut self) {
         let unanswered = self.desk.gone(self.inlet.stream);
         if let Whose::Session(client) = &self.whose {
+            for key in self.desk.lost(&unanswered) {
+                self.peer.unread(&key);
+            }
             client.touch();
             return;
         }

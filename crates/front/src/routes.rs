@@ -84,6 +84,13 @@ impl Routes {
         self.events.get(event)?.clone()
     }
 
+    /// Whether a client has an event of this request's stream to name.
+    pub(crate) fn can_be_taken_up(&self, key: &Key) -> bool {
+        self.waiting
+            .get(key)
+            .is_some_and(|waiting| waiting.has_events)
+    }
+
     /// A broken stream goes on.
     pub(crate) fn take_up(&mut self, key: &Key, outlet: &Outlet) {
         let again = || Waiting {

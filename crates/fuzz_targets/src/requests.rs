@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use spillgate_artifact::TokenBudget;
+use spillgate_artifact::{Interrupt, TokenBudget};
 use spillgate_llm::Stop;
 use spillgate_measure::Tokenizer;
 use spillgate_offload::Profile;
@@ -36,7 +36,7 @@ pub fn arguments(bytes: &[u8]) {
         if tool != name && !tool.ends_with(&*name) {
             continue;
         }
-        let result: Value = serde_json::from_str(&tools.call(tool, arguments.as_deref())).unwrap();
+        let result: Value = serde_json::from_str(&tools.call(tool, arguments.as_deref(), &Interrupt::default())).unwrap();
         assert!(result["content"][0]["text"].is_string(), "{result}");
     }
 }

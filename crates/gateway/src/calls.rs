@@ -46,24 +46,31 @@ impl Session {
             .metrics()
             .own_call(&params.name, &retrieval::NAMES);
         let span = own_call_span(&key, &params.name, params, self.hub().traces(), headers);
-        let cancelled = self.own_calls.begin(&key);
+        let (mut cancelled, interrupt) = self.own_calls.begin(&key);
         let session = Arc::clone(self);
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
         let token = progress::token(params.meta);
         let era = Era::of_meta(params.meta);
         let work = async move {
-            let turn = session.own_calls.turn(&tool).await;
+            let turn = tokio::select! {
+                turn = session.own_calls.turn(&tool) => Some(turn),
+                _ = &mut cancelled => None,
+            };
             if !session.own_calls.is_awaited(&key) {
                 return; // cancelled while it waited for its turn
             }
             let tools = session.hub().gateway().tools();
             let result = match &*tool {
+                _ if turn.is_none() => Ok(retrieval::result_of(Err("cancelled".to_owned()))),
                 TOOL_OUTPUT => {
                     let watched = (token, key.clone());
                     session.extract(tools, arguments, watched, cancelled).await
                 }
-                _ => spawn_blocking(move || tools.call(&tool, arguments.as_deref())).await,
+                _ => {
+                    let look = move || tools.call(&tool, arguments.as_deref(), &interrupt);
+                    spawn_blocking(look).await
+                }
             };
             let frame = match result {
                 Ok(result) => result_frame(&id, &era.complete(&result)),

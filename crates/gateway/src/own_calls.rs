@@ -1,4 +1,4 @@
-//! Which calls of our own tools are under way, and who is still waiting?
+//! The calls of our own tools that are under way, and who still waits for them.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use spillgate_artifact::Interrupt;
 use spillgate_wire::Key;
 
 use crate::locked;
@@ -22,6 +23,13 @@ const FILTERS_AT_ONCE: usize = 2;
 /// Extractions that run at once; each asks a model several times at once.
 const EXTRACTIONS_AT_ONCE: usize = 4;
 
+/// Calls that look into files at once, of all clients: each uses a processor or two, and
+/// some ten megabytes.
+const LOOKUPS_AT_ONCE: usize = 8;
+
+/// Calls of one client that look into files at once.
+const LOOKUPS_OF_ONE: usize = 2;
+
 /// How long calls may go on after the client has closed.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -31,9 +39,39 @@ pub(crate) type Cancelled = oneshot::Receiver<Infallible>;
 /// The calls of one client that are worked on, by the key of their id.
 #[derive(Debug)]
 pub(crate) struct OwnCalls {
-    under_way: Mutex<HashMap<Key, oneshot::Sender<Infallible>>>,
+    under_way: Mutex<HashMap<Key, UnderWay>>,
     work: Mutex<JoinSet<()>>,
+    /// Whose turn it is among this client's look-ups.
+    lookups: Semaphore,
     turns: Arc<Turns>,
+}
+
+/// A call that is worked on. Dropped, its work ends.
+#[derive(Debug)]
+struct UnderWay {
+    waiting: Option<oneshot::Sender<Infallible>>,
+    interrupt: Interrupt,
+}
+
+impl UnderWay {
+    /// Ends the work.
+    fn interrupt(&mut self) {
+        self.waiting = None;
+        self.interrupt.cancel();
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.interrupt();
+    }
+}
+
+/// A call's turn, while it is held.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    #[expect(dead_code, reason = "they count while they are held")]
+    permits: [Option<SemaphorePermit<'a>>; 2],
 }
 
 /// Whose turn it is, of all clients.
@@ -41,6 +79,7 @@ pub(crate) struct OwnCalls {
 pub(crate) struct Turns {
     filters: Semaphore,
     extractions: Semaphore,
+    lookups: Semaphore,
 }
 
 impl Default for Turns {
@@ -48,6 +87,7 @@ impl Default for Turns {
         Self {
             filters: Semaphore::new(FILTERS_AT_ONCE),
             extractions: Semaphore::new(EXTRACTIONS_AT_ONCE),
+            lookups: Semaphore::new(LOOKUPS_AT_ONCE),
         }
     }
 }
@@ -57,15 +97,30 @@ impl OwnCalls {
         Self {
             under_way: Mutex::default(),
             work: Mutex::default(),
+            lookups: Semaphore::new(LOOKUPS_OF_ONE),
             turns,
         }
     }
 
-    /// Notes a call.
-    pub(crate) fn begin(&self, key: &Key) -> Cancelled {
+    /// Notes a call; gives what ends with the wait for its answer, for those who wait
+    /// themselves and for those who work.
+    pub(crate) fn begin(&self, key: &Key) -> (Cancelled, Interrupt) {
         let (waiting, cancelled) = oneshot::channel();
-        locked(&self.under_way).insert(key.clone(), waiting);
-        cancelled
+        let interrupt = Interrupt::default();
+        let call = UnderWay {
+            waiting: Some(waiting),
+            interrupt: interrupt.clone(),
+        };
+        locked(&self.under_way).insert(key.clone(), call);
+        (cancelled, interrupt)
+    }
+
+    /// Ends the work on a call whose answer nobody would read; it is answered all the same,
+    /// so that nothing waits for that.
+    pub(crate) fn interrupt(&self, key: &Key) {
+        if let Some(call) = locked(&self.under_way).get_mut(key) {
+            call.interrupt();
+        }
     }
 
     /// Ends a call, answered or cancelled; true if it was under way.
@@ -78,13 +133,21 @@ impl OwnCalls {
         locked(&self.under_way).contains_key(key)
     }
 
-    /// Waits until a call of `tool` may use the machine.
-    pub(crate) async fn turn(&self, tool: &str) -> Option<SemaphorePermit<'_>> {
-        match tool {
-            QUERY => self.turns.filters.acquire().await.ok(),
-            TOOL_OUTPUT => self.turns.extractions.acquire().await.ok(),
-            _ => None,
-        }
+    /// Waits until a call of `tool` may use the machine: first among the calls of this
+    /// client, so that many of them keep no other client waiting.
+    pub(crate) async fn turn(&self, tool: &str) -> Turn<'_> {
+        let permits = match tool {
+            TOOL_OUTPUT => [self.turns.extractions.acquire().await.ok(), None],
+            _ => {
+                let ours = self.lookups.acquire().await.ok();
+                let all = match tool {
+                    QUERY => &self.turns.filters,
+                    _ => &self.turns.lookups,
+                };
+                [ours, all.acquire().await.ok()]
+            }
+        };
+        Turn { permits }
     }
 
     /// Works on a call aside from the relaying.
@@ -101,26 +164,69 @@ impl OwnCalls {
         let answered = async { while work.join_next().await.is_some() {} };
         // Dropped, the rest is cancelled.
         drop(timeout(GRACE, answered).await);
+        self.interrupt_all();
+    }
+
+    /// Ends all work: nobody is there any more.
+    pub(crate) fn interrupt_all(&self) {
+        for call in locked(&self.under_way).values_mut() {
+            call.interrupt();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
+    use spillgate_retrieval::GREP;
 
     use super::*;
 
     #[tokio::test]
     async fn all_clients_wait_for_the_same_turns() {
         let turns = Arc::<Turns>::default();
-        let [one, other] = [(); 2].map(|()| OwnCalls::new(Arc::clone(&turns)));
+        let clients = [(); 6].map(|()| OwnCalls::new(Arc::clone(&turns)));
         let mut held = Vec::new();
         for _ in 0..FILTERS_AT_ONCE {
-            held.push(one.turn(QUERY).await);
+            held.push(clients[0].turn(QUERY).await);
         }
-        assert!(other.turn(QUERY).now_or_never().is_none());
-        assert!(other.turn(TOOL_OUTPUT).now_or_never().is_some());
+        assert!(clients[1].turn(QUERY).now_or_never().is_none());
+        assert!(clients[1].turn(TOOL_OUTPUT).now_or_never().is_some());
         held.pop();
-        assert!(other.turn(QUERY).now_or_never().is_some());
+        assert!(clients[1].turn(QUERY).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn one_client_leaves_turns_to_the_others() {
+        let turns = Arc::<Turns>::default();
+        let clients =
+            [(); LOOKUPS_AT_ONCE / LOOKUPS_OF_ONE + 1].map(|()| OwnCalls::new(Arc::clone(&turns)));
+        let (last, others) = clients.split_last().unwrap();
+        let mut held = Vec::new();
+        for client in others {
+            for _ in 0..LOOKUPS_OF_ONE {
+                held.push(client.turn(GREP).now_or_never().unwrap());
+            }
+            assert!(client.turn(GREP).now_or_never().is_none());
+        }
+        // All turns are taken, each client has its share.
+        assert!(last.turn(GREP).now_or_never().is_none());
+        held.pop();
+        assert!(last.turn(GREP).now_or_never().is_some());
+    }
+
+    #[test]
+    fn work_ends_with_the_wait_for_it() {
+        let calls = OwnCalls::new(Arc::default());
+        let key = |id| Key::of(serde_json::from_str(id).unwrap()).unwrap();
+        let begin = |id| calls.begin(&key(id)).1;
+        let [answered, cancelled, unread] = ["1", "2", "3"].map(begin);
+        assert!(calls.end(&key("1")) && calls.end(&key("2")));
+        assert!(answered.is_cancelled() && cancelled.is_cancelled());
+        calls.interrupt(&key("3"));
+        assert!(unread.is_cancelled() && calls.is_awaited(&key("3")));
+        let left = begin("4");
+        drop(calls);
+        assert!(left.is_cancelled());
     }
 }

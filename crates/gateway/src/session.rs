@@ -355,6 +355,12 @@ impl Session {
         }
     }
 
+    /// Nobody reads the response stream of a request any more, and its answer could not be
+    /// fetched later. That cancels no server's work (MCP 2025-11-25), but ours is in vain.
+    pub fn unread(&self, of: &Key) {
+        self.own_calls.interrupt(of);
+    }
+
     /// The client is gone. What is under way may still be answered, unless
     /// `hurried`; then what is still unanswered is answered with an error.
     pub async fn close(self: &Arc<Self>, hurried: bool) {
@@ -364,6 +370,7 @@ impl Session {
         let links: Vec<_> = all.iter().filter_map(|upstream| upstream.link()).collect();
         join_all(links.iter().map(|link| link.close(hurried))).await;
         if hurried {
+            self.own_calls.interrupt_all();
             return;
         }
         let mut work = mem::take(&mut *locked(&self.work));

@@ -137,9 +137,10 @@ fn answer(shared: &Shared, asked: &Asked, file: &File, stop: &Stop) -> Result<St
 fn sample(file: &File, source: &dyn ByteSource, most: u64) -> io::Result<(Vec<u8>, bool)> {
     let looked_at = source.len().min(SAMPLE_BYTES as u64);
     if looked_at > 0 {
-        let head = source.bytes(0, looked_at)?;
-        let is_all = (head.len() as u64) < looked_at;
-        return Ok((head, is_all));
+        let mut head = vec![0; usize::try_from(looked_at).unwrap_or(SAMPLE_BYTES)];
+        let filled = source.fill_at(&mut head, 0)?;
+        head.truncate(filled);
+        return Ok((head, (filled as u64) < looked_at));
     }
     let mut all = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut all)?;

@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Layout, Manifest, RawForm, TextPart};
+use spillgate_artifact::{
+    ByteSource, Interrupt, Interruptible, Layout, Manifest, RawForm, TextPart,
+};
 use spillgate_store::Stored;
 use spillgate_view::{Decoded, LineIndex, Transcoded, View, raw_range};
 
@@ -26,6 +28,18 @@ impl Artifact {
             view: View::new(stored.view, index, layout),
             raw: stored.raw,
             manifest: stored.manifest,
+        })
+    }
+
+    /// The same, whose reads end with an error once `interrupt` says so.
+    pub fn open_until(stored: Stored, interrupt: &Interrupt) -> Result<Self, LookupError> {
+        let until = |source| -> Arc<dyn ByteSource> {
+            Arc::new(Interruptible::new(source, interrupt.clone()))
+        };
+        Self::open(Stored {
+            raw: until(stored.raw),
+            view: until(stored.view),
+            ..stored
         })
     }
 

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use spillgate_artifact::{Interrupted, Shortened};
+
 /// A look-up could not be answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -12,6 +14,9 @@ pub enum LookupError {
         /// What is wrong with it and where.
         message: String,
     },
+    /// The caller's pattern repeats so much that it would take all memory.
+    #[error("the pattern is too large: compiled, it takes more than {} MiB. Use smaller repetitions", crate::PATTERN_BYTES >> 20)]
+    PatternTooLarge,
     /// The caller's question has no word in it.
     #[error("the question has no word to look for")]
     EmptyQuestion,
@@ -30,7 +35,35 @@ pub enum LookupError {
     Index(#[from] spillgate_view::IndexError),
     /// The stored bytes could not be read.
     #[error("the stored artifact could not be read: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+    /// Bytes of the stored artifact are not there any more.
+    #[error("the stored artifact is damaged: {0}")]
+    Shortened(Shortened),
+    /// It was ended before its time.
+    #[error("the look-up was ended: {why}{}", advice(why))]
+    Interrupted {
+        /// Why.
+        why: Interrupted,
+    },
+}
+
+/// What to do where a look-up was ended.
+fn advice(why: &Interrupted) -> &'static str {
+    match why {
+        Interrupted::TimedOut { .. } => ". Use a simpler pattern, or ask for a part (`start`)",
+        Interrupted::Cancelled => "",
+    }
+}
+
+/// What a read error says, where it says more than that reading failed.
+impl From<io::Error> for LookupError {
+    fn from(error: io::Error) -> Self {
+        match (Interrupted::of(&error), Shortened::of(&error)) {
+            (Some(why), _) => Self::Interrupted { why },
+            (_, Some(missing)) => Self::Shortened(missing),
+            (None, None) => Self::Io(error),
+        }
+    }
 }
 
 impl LookupError {
@@ -38,10 +71,14 @@ impl LookupError {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::BadPattern { .. } => "bad_pattern",
+            Self::BadPattern { .. } | Self::PatternTooLarge => "bad_pattern",
             Self::EmptyQuestion => "empty_question",
             Self::PastEnd { .. } => "past_end",
-            Self::Index(_) => "store_damaged",
+            Self::Index(_) | Self::Shortened(_) => "store_damaged",
+            Self::Interrupted {
+                why: Interrupted::Cancelled,
+            } => "cancelled",
+            Self::Interrupted { .. } => "timeout",
             Self::Io(error) if error.kind() == io::ErrorKind::InvalidData => "store_damaged",
             Self::Io(_) => "store_io",
         }
@@ -52,7 +89,11 @@ impl LookupError {
     pub fn is_callers(&self) -> bool {
         matches!(
             self,
-            Self::BadPattern { .. } | Self::EmptyQuestion | Self::PastEnd { .. }
+            Self::BadPattern { .. }
+                | Self::PatternTooLarge
+                | Self::EmptyQuestion
+                | Self::PastEnd { .. }
+                | Self::Interrupted { .. }
         )
     }
 }

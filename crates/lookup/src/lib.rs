@@ -15,6 +15,9 @@ mod slice;
 pub use artifact::Artifact;
 pub use error::LookupError;
 pub use fit::fitting;
-pub use grep::{Case, Context, GrepPage, GrepQuery, Match, grep, grep_view};
+pub use grep::{
+    Case, Context, GrepPage, GrepQuery, Match, PATTERN_BYTES, PATTERN_CHARS, grep, grep_view,
+    is_too_large,
+};
 pub use read::{Page, ReadQuery, Span, read};
 pub use slice::{Slice, slice};

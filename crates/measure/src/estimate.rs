@@ -22,10 +22,9 @@ const SAMPLE_BYTES: u64 = 1024;
 pub fn count_source(counter: &dyn TokenCounter, source: &dyn ByteSource) -> io::Result<Tokens> {
     let len = source.len();
     if len <= EXACT_BYTES {
-        let bytes = source.window(0, len)?;
-        return Ok(Tokens::exact(
-            counter.count(&String::from_utf8_lossy((*bytes).as_ref())),
-        ));
+        let mut buffer = Vec::new();
+        let text = String::from_utf8_lossy(source.window(0, len, &mut buffer)?);
+        return Ok(Tokens::exact(counter.count(&text)));
     }
     let (mut tokens, mut bytes) = (0u64, 0u64);
     for sample in 0..SAMPLES {
@@ -52,8 +51,9 @@ pub fn source_exceeds(
     if len > limit.saturating_mul(MAX_TOKEN_BYTES) {
         return Ok(true);
     }
-    let bytes = source.window(0, len)?;
-    Ok(counter.exceeds(&String::from_utf8_lossy((*bytes).as_ref()), limit))
+    let mut buffer = Vec::new();
+    let text = String::from_utf8_lossy(source.window(0, len, &mut buffer)?);
+    Ok(counter.exceeds(&text, limit))
 }
 
 #[cfg(test)]

@@ -9,9 +9,11 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::time::Duration;
 
 use spillgate_artifact::{
-    Clock, Facts, FileName, Handle, Origin, Reason, Stats, TextPart, Timestamp, TokenBudget, Tokens,
+    Clock, Facts, FileName, Handle, Interrupt, LOOKUP_TIMEOUT, Origin, Reason, Stats, TextPart,
+    Timestamp, TokenBudget, Tokens,
 };
 use spillgate_lookup::{Artifact, LookupError, slice};
 use spillgate_measure::TokenCounter;
@@ -42,6 +44,9 @@ pub struct Offloader {
     clock: Arc<dyn Clock>,
     ledger: Arc<dyn Ledger>,
     call_ids: Arc<CallIds>,
+    /// What ends look-ups.
+    interrupt: Interrupt,
+    lookup_timeout: Duration,
 }
 
 /// What came of a result.
@@ -98,6 +103,8 @@ impl Offloader {
             clock,
             ledger,
             call_ids: Arc::default(),
+            interrupt: Interrupt::default(),
+            lookup_timeout: LOOKUP_TIMEOUT,
         }
     }
 
@@ -107,6 +114,21 @@ impl Offloader {
     pub fn with_short_ids(self, short: bool) -> Self {
         let call_ids = Arc::new(CallIds::new(short));
         Self { call_ids, ..self }
+    }
+
+    /// The same with another time that a look-up may take.
+    #[must_use]
+    pub fn with_lookup_timeout(self, lookup_timeout: Duration) -> Self {
+        Self {
+            lookup_timeout,
+            ..self
+        }
+    }
+
+    /// How long a look-up may take.
+    #[must_use]
+    pub fn lookup_timeout(&self) -> Duration {
+        self.lookup_timeout
     }
 
     /// The same with another account.
@@ -432,9 +454,28 @@ impl Offloader {
         }
     }
 
+    /// The same, whose look-ups end when `wait` is cancelled, or when they take longer than
+    /// they may from now on.
+    #[must_use]
+    pub fn within(&self, wait: &Interrupt) -> Self {
+        Self {
+            interrupt: wait.until_after(self.lookup_timeout),
+            ..self.clone()
+        }
+    }
+
     /// Opens a stored artifact.
     pub fn artifact(&self, handle: Handle) -> Result<Artifact, RetrieveError> {
-        Ok(Artifact::open(self.store.open(handle)?)?)
+        self.artifact_until(handle, &self.interrupt)
+    }
+
+    /// Opens a stored artifact whose reads end when `interrupt` says so.
+    pub fn artifact_until(
+        &self,
+        handle: Handle,
+        interrupt: &Interrupt,
+    ) -> Result<Artifact, RetrieveError> {
+        Ok(Artifact::open_until(self.store.open(handle)?, interrupt)?)
     }
 }
 

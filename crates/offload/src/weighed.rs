@@ -177,15 +177,13 @@ impl Offloader {
             return true;
         }
         let mut scan = Scan::default();
-        let mut at = 0;
+        let (mut at, mut buffer) = (0, Vec::new());
         while at < text.len() {
-            match text.window(at, at + BLOCK) {
-                Ok(block) if !(*block).as_ref().is_empty() => {
-                    scan.feed((*block).as_ref());
-                    at += (*block).as_ref().len() as u64;
-                }
-                _ => return false,
-            }
+            let Ok(block) = text.window(at, at + BLOCK, &mut buffer) else {
+                return false;
+            };
+            scan.feed(block);
+            at += block.len() as u64;
         }
         let counter = &**self.counter();
         let exceeds = |limit| source_exceeds(counter, text, limit).unwrap_or(true);

@@ -20,9 +20,8 @@ pub(crate) const MOST_BYTES: u64 = 256 << 20;
 const STRETCHES: u64 = 16;
 
 /// Bytes of a part: small enough that two threads share the work evenly and no
-/// more than 16 MiB are held of a source that cannot be mapped, large enough
-/// that putting parts together costs nothing.
-const PART: u64 = 8 << 20;
+/// more than 4 MiB are held, large enough that putting parts together costs nothing.
+const PART: u64 = 2 << 20;
 
 /// Threads that look at parts, as for `grep`.
 const THREADS: usize = 2;
@@ -129,9 +128,9 @@ impl Plan {
         source: &dyn ByteSource,
         mut take: impl FnMut(&[u8], u64),
     ) -> io::Result<()> {
+        let mut buffer = Vec::new();
         for &(start, end) in &self.parts {
-            let window = source.window(start, end)?;
-            for (at, line) in lines((*window).as_ref()) {
+            for (at, line) in lines(source.window(start, end, &mut buffer)?) {
                 take(line, start + at as u64);
             }
         }
@@ -148,13 +147,13 @@ impl Plan {
         let next = AtomicUsize::new(0);
         let found = Mutex::new(Vec::new());
         let work = || -> io::Result<()> {
+            let mut buffer = Vec::new();
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(&(start, end)) = self.parts.get(at) else {
                     return Ok(());
                 };
-                let window = source.window(start, end)?;
-                let one = look((*window).as_ref(), start);
+                let one = look(source.window(start, end, &mut buffer)?, start);
                 let mut found = found.lock().expect("invariant: no thread panics with it");
                 found.push((at, one));
             }
@@ -205,7 +204,7 @@ fn line_start(source: &dyn ByteSource, near: u64) -> io::Result<u64> {
         if let Some(at) = memchr::memchr(b'\n', &block) {
             return Ok(from + at as u64 + 1);
         }
-        from += block.len().max(1) as u64;
+        from += block.len() as u64;
     }
     Ok(source.len())
 }

@@ -43,11 +43,11 @@ fn read(source: &dyn ByteSource, plan: &Plan, delimiter: u8) -> io::Result<Table
         parser.part(text, start)
     })?;
     let mut all = Table::default();
-    let mut state = None::<Parser>;
+    let (mut state, mut buffer) = (None::<Parser>, Vec::new());
     for ((mut table, mut parser), &(start, end)) in parts.into_iter().zip(&plan.parts) {
         if let Some(state) = state.filter(|state| !state.is_between || state.is_header) {
-            let window = source.window(start, end)?;
-            (table, parser) = state.part((*window).as_ref(), start);
+            let text = source.window(start, end, &mut buffer)?;
+            (table, parser) = state.part(text, start);
         }
         all.absorb(table);
         state = Some(parser);

@@ -15,6 +15,9 @@ use crate::QueryError;
 use crate::protocol::{Message, REQUEST, Request};
 use crate::source::Source;
 
+/// How often it is asked whether anybody waits for the answer still.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
+
 /// Bytes of what the child says last that are looked at.
 const LAST_WORDS: u64 = 4096;
 
@@ -104,7 +107,7 @@ impl Engine {
         let mut deadline = Instant::now() + self.limits.wall;
         let mut full = false;
         loop {
-            let Some(more) = running.read(deadline)? else {
+            let Some(more) = running.read(deadline, source.bytes)? else {
                 return match full {
                     true => Ok(()),
                     false => Err(QueryError::Timeout {
@@ -115,7 +118,7 @@ impl Engine {
             if more.is_empty() {
                 return match full {
                     true => Ok(()),
-                    false => Err(self.diagnosis(running)?),
+                    false => Err(self.diagnosis(running, source.bytes)?),
                 };
             }
             for message in lines.feed(more)? {
@@ -159,7 +162,7 @@ impl Engine {
     }
 
     /// Why the child ended without its last message.
-    fn diagnosis(&self, mut running: Running) -> io::Result<QueryError> {
+    fn diagnosis(&self, mut running: Running, source: &dyn ByteSource) -> io::Result<QueryError> {
         let status = running.child.wait()?;
         let mut words = Vec::new();
         if let Some(stderr) = running.child.stderr.take() {
@@ -178,6 +181,8 @@ impl Engine {
                 limit: self.limits.cpu,
             }
         } else {
+            // A file that was shortened gives the child too little.
+            source.read_exact_at(&mut [0], source.len().saturating_sub(1))?;
             QueryError::Died {
                 how: how(status, words.trim()),
             }
@@ -206,16 +211,23 @@ struct Running {
 }
 
 impl Running {
-    /// Some of what it says; nothing at its end, `None` when time is up.
-    fn read(&mut self, deadline: Instant) -> io::Result<Option<Vec<u8>>> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
-        let mut waited = [PollFd::new(&self.out, PollFlags::IN)];
-        match poll(&mut waited, Some(&timeout)) {
-            Ok(0) => return Ok(None),
-            Err(rustix::io::Errno::INTR) => return self.read(deadline),
-            ready => ready?,
-        };
+    /// Some of what it says; nothing at its end, `None` when time is up. An error once
+    /// work on `source` is to end.
+    fn read(&mut self, deadline: Instant, source: &dyn ByteSource) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            source.check()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left.min(CHECK_EVERY)).map_err(io::Error::other)?;
+            let mut waited = [PollFd::new(&self.out, PollFlags::IN)];
+            match poll(&mut waited, Some(&timeout)) {
+                Ok(0) if left <= CHECK_EVERY => return Ok(None),
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                ready => {
+                    ready?;
+                    break;
+                }
+            }
+        }
         let mut bytes = vec![0; 64 << 10];
         let n = self.out.read(&mut bytes)?;
         bytes.truncate(n);

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use spillgate_artifact::{ByteRange, Handle, TokenBudget};
+use spillgate_artifact::{ByteRange, Handle, Interrupt, TokenBudget};
 use spillgate_extract::{Extractor, ToolOutput, Watch};
 use spillgate_lookup::{Case, GrepQuery, ReadQuery, Span};
 use spillgate_offload::{Offloader, RetrieveError};
@@ -44,15 +44,20 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// The result of a call of one of our tools, as JSON.
-    pub fn call(&self, tool: &str, arguments: Option<&RawValue>) -> String {
+    /// The result of a call of one of our tools, as JSON. The call ends when `wait` is
+    /// cancelled, or when it takes longer than a look-up may.
+    pub fn call(&self, tool: &str, arguments: Option<&RawValue>, wait: &Interrupt) -> String {
         let arguments = Arguments::parse(arguments);
+        let tools = Self {
+            offloader: self.offloader.within(wait),
+            ..self.clone()
+        };
         let answer = match tool {
-            READ => self.read(&arguments),
-            GREP => self.grep(&arguments),
-            QUERY => self.query(&arguments),
-            SEARCH => self.search(&arguments),
-            CONTINUE => self.more(&arguments),
+            READ => tools.read(&arguments),
+            GREP => tools.grep(&arguments),
+            QUERY => tools.query(&arguments),
+            SEARCH => tools.search(&arguments),
+            CONTINUE => tools.more(&arguments),
             _ => Err(unknown(tool)),
         };
         result_of(answer)
@@ -286,7 +291,7 @@ mod tests {
     fn answer(offloader: &Offloader, tool: &str, arguments: &Value) -> String {
         let handle = arguments["handle"].as_str().unwrap_or_default().to_owned();
         let arguments = serde_json::value::to_raw_value(arguments).unwrap();
-        let result = tools(offloader).call(tool, Some(&arguments));
+        let result = tools(offloader).call(tool, Some(&arguments), &Interrupt::default());
         let result: Value = serde_json::from_str(&result).unwrap();
         assert_eq!(result["_meta"][RETRIEVAL_MARK], true);
         let text = result["content"][0]["text"].as_str().unwrap();

@@ -62,11 +62,10 @@ pub(crate) fn scan(view: &View, prelude: u64, question: &Question) -> io::Result
         within_line: false,
     };
     let mut known = KnownWords::default();
-    let mut base = 0;
+    let (mut base, mut buffer) = (0, Vec::new());
     while base < view.bytes() {
         let stop = view.bytes().min(base + WINDOW);
-        let window = view.source().window(base, stop)?;
-        let bytes = (*window).as_ref();
+        let bytes = view.source().window(base, stop, &mut buffer)?;
         let cut = match stop == view.bytes() {
             true => bytes.len(),
             false => whole_lines(bytes, Layout::Json),

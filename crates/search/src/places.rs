@@ -34,10 +34,10 @@ pub fn paths_at(artifact: &Artifact, offsets: &[u64]) -> io::Result<Vec<Option<S
     let mut base = artifact.manifest().facts.view.prelude;
     while wanted.next_if(|(offset, _)| *offset < base).is_some() {}
     let mut is_begun = false;
+    let mut buffer = Vec::new();
     while base <= last && base < view.bytes() {
         let stop = view.bytes().min(base + WINDOW);
-        let window = view.source().window(base, stop)?;
-        let text: &[u8] = (*window).as_ref();
+        let text = view.source().window(base, stop, &mut buffer)?;
         let mut at = 0;
         while at < text.len() && base + at as u64 <= last {
             let newline = memchr(b'\n', &text[at..]);

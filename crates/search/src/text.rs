@@ -327,12 +327,13 @@ pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Resul
     };
     let unseen = question.identifiers.iter().filter(|one| !is_seen(one));
     let mut absent: Vec<String> = unseen.cloned().collect();
-    let mut base = 0;
+    let (mut base, mut buffer) = (0, Vec::new());
     while base < view.bytes() && !absent.is_empty() {
         /// Bytes that are looked at again, so that no seam cuts an identifier.
         const OVERLAP: u64 = 256;
-        let window = view.source().window(base, base + WINDOW + OVERLAP)?;
-        while let Some(at) = first_of(&absent, (*window).as_ref()) {
+        let end = base + WINDOW + OVERLAP;
+        let window = view.source().window(base, end, &mut buffer)?;
+        while let Some(at) = first_of(&absent, window) {
             absent.remove(at);
         }
         base += WINDOW;

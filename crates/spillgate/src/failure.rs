@@ -221,6 +221,8 @@ impl From<LookupError> for Failure {
                 Fault::Caller,
                 "escape characters that are meant literally, as in \\( or \\.",
             ),
+            LookupError::PatternTooLarge => (Fault::Caller, "use smaller repetitions"),
+            LookupError::Interrupted { .. } => (Fault::Caller, "ask for less at a time"),
             LookupError::EmptyQuestion => (Fault::Caller, "ask with at least one word"),
             LookupError::PastEnd { .. } => (Fault::Caller, "ask for a place before the end"),
             _ => (

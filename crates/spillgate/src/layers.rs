@@ -35,7 +35,7 @@ pub(crate) struct InForce {
 }
 
 /// Settings that the environment may set to a text, to yes or no, and to a number.
-const TEXTS: [&str; 9] = [
+const TEXTS: [&str; 10] = [
     "store",
     "sync",
     "tokenizer",
@@ -44,6 +44,7 @@ const TEXTS: [&str; 9] = [
     "reserve",
     "max_age",
     "tombstone_age",
+    "lookup_timeout",
     "list_tools",
 ];
 const SWITCHES: [&str; 2] = ["detailed_recovery", "shared_store"];
@@ -277,7 +278,7 @@ fn form(key: &str) -> Option<&'static str> {
     Some(match key {
         "listen" => "write an address and a port, such as \"127.0.0.1:8700\"",
         "quota" | "reserve" => "write a number of bytes such as \"10 GiB\"",
-        "max_age" | "tombstone_age" | "timeout" | "start_wait" => {
+        "max_age" | "lookup_timeout" | "tombstone_age" | "timeout" | "start_wait" => {
             "write a time such as \"30d\" or \"12h\""
         }
         _ => return None,

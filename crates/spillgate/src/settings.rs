@@ -74,6 +74,9 @@ pub(crate) struct Settings {
     /// How long an output is kept after its last use, such as "30d"; "0s" is
     /// for ever.
     pub(crate) max_age: Span,
+    /// How long a look-up into what is stored may take, such as "20s"; 0 is no limit. The
+    /// command line has none.
+    pub(crate) lookup_timeout: Span,
     /// Rules for tools, by a pattern of their name.
     #[serde(default)]
     pub(crate) tools: BTreeMap<String, Rule>,
@@ -230,6 +233,11 @@ impl Settings {
         })
     }
 
+    /// How long a look-up may take for a client.
+    pub(crate) fn lookup_timeout(&self) -> Duration {
+        self.lookup_timeout.time.unwrap_or(Duration::MAX)
+    }
+
     /// Checks all that reading does not check by itself. Done whenever settings are loaded,
     /// before anything else: what is wrong is an error for every command.
     pub(crate) fn check(&self, flags: &LimitArgs) -> Result<(), Failure> {
@@ -281,6 +289,7 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         max_age: Span::of("30d"),
         tombstone_age: Span::of("90d"),
         tombstones: 100_000,
+        lookup_timeout: Span::of("20s"),
         tools: BTreeMap::new(),
         servers: BTreeMap::new(),
         templates: BTreeMap::new(),

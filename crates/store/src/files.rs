@@ -383,21 +383,6 @@ impl Paths {
     }
 }
 
-/// Smaller windows are read: mapping costs as much as copying them.
-const MAPPED_BYTES: usize = 1 << 20;
-
-/// Maps a part of a stored file. Searching mapped bytes takes two thirds of the
-/// time of copying and searching them, which is what ripgrep does too (ADR 5).
-#[expect(unsafe_code, reason = "there is no safe way to map a file")]
-fn map(file: &File, start: u64, length: usize) -> io::Result<memmap2::Mmap> {
-    let mut options = memmap2::MmapOptions::new();
-    // SAFETY: nobody writes to a stored file: it is written under another name,
-    // renamed, and later only unlinked, which leaves a mapping whole. That
-    // another program cuts it short under our feet cannot be ruled out; the
-    // process would end, as ripgrep's would.
-    unsafe { options.offset(start).len(length).map(file) }
-}
-
 /// A stored file, read at any offset.
 #[derive(Debug)]
 pub struct FileSource {
@@ -430,15 +415,6 @@ impl ByteSource for FileSource {
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buffer, offset)
-    }
-
-    fn window(&self, start: u64, end: u64) -> io::Result<Box<dyn AsRef<[u8]>>> {
-        let end = end.min(self.len);
-        let length = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
-        if length < MAPPED_BYTES {
-            return Ok(Box::new(self.bytes(start, end)?));
-        }
-        Ok(Box::new(map(&self.file, start, length)?))
     }
 
     fn file(&self) -> Option<&File> {

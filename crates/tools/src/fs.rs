@@ -5,6 +5,7 @@
 //! `isError`, so that the model is told why.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
@@ -14,21 +15,29 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
-use spillgate_artifact::TokenBudget;
+use spillgate_artifact::{Interrupt, TokenBudget};
 use spillgate_files::{Answer, FileTools, Root};
 use spillgate_measure::TokenCounter;
 
 use crate::ToolsError;
 use crate::stdio::serve;
+use tokio::sync::Semaphore;
+
+/// Calls that are worked on at once.
+const LOOKUPS_AT_ONCE: usize = 4;
 
 /// Serves `Read` and `Grep` over `root` on standard input and output until the
-/// client goes. An answer costs at most `budget`, as `counter` counts.
+/// client goes. An answer costs at most `budget`, as `counter` counts, and takes at most
+/// `limit`.
 pub async fn serve_files(
     root: Root,
     budget: TokenBudget,
     counter: Arc<dyn TokenCounter>,
+    limit: Duration,
 ) -> Result<(), ToolsError> {
     let server = Server {
+        turns: Arc::new(Semaphore::new(LOOKUPS_AT_ONCE)),
+        limit,
         tools: FileTools {
             files: Arc::new(root),
             budget,
@@ -42,6 +51,10 @@ pub async fn serve_files(
 #[derive(Debug, Clone)]
 struct Server {
     tools: FileTools,
+    /// Whose turn it is.
+    turns: Arc<Semaphore>,
+    /// How long a call may take.
+    limit: Duration,
 }
 
 impl ServerHandler for Server {
@@ -64,12 +77,26 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        tokio::select! {
+            answer = self.answer(request) => answer,
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+        }
+    }
+}
+
+impl Server {
+    /// Answers a call. Dropped, it ends within a block.
+    async fn answer(&self, request: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
+        let wait = Interrupt::default();
+        let _ends = wait.on_drop();
+        let _turn = self.turns.acquire().await;
+        let wait = wait.until_after(self.limit);
         let tools = self.tools.clone();
         let arguments = Value::Object(request.arguments.unwrap_or_default()).to_string();
-        let called =
-            tokio::task::spawn_blocking(move || tools.call(&request.name, &arguments)).await;
+        let look = move || tools.call(&request.name, &arguments, &wait);
+        let called = tokio::task::spawn_blocking(look).await;
         let Answer { text, is_error } = called.map_err(|error| {
             ErrorData::internal_error(format!("the call failed: {error}"), None)
         })?;

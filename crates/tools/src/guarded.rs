@@ -5,6 +5,7 @@
 //! (`spillgate-offload`), and the tools that look into what is stored are listed, too.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -16,13 +17,13 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use spillgate_artifact::{Origin, Reason};
+use spillgate_artifact::{Interrupt, Origin, Reason};
 use spillgate_extract::NoWatch;
 use spillgate_guarded::{Answer, Body, Definition, Guarded, Oversized};
 use spillgate_offload::{Offloader, Outcome};
 use spillgate_retrieval::{Extraction, TOOL_OUTPUT, Tools, definitions};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, interval_at};
 
@@ -36,6 +37,9 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 /// how long its results may be (deps.md, "What hosts do").
 const CLAUDE_CODE_SIZE: &str = "anthropic/maxResultSizeChars";
 
+/// Calls that look into what is stored, at once.
+const LOOKUPS_AT_ONCE: usize = 4;
+
 /// What becomes of outputs that are too much.
 #[derive(Debug, Clone)]
 pub struct Offloading {
@@ -43,6 +47,20 @@ pub struct Offloading {
     pub tools: Tools,
     /// The names of those that are listed.
     pub listed: Vec<&'static str>,
+    /// Whose turn it is among calls of them.
+    turns: Arc<Semaphore>,
+}
+
+impl Offloading {
+    /// Offloading to what `tools` look into, of which some are `listed`.
+    #[must_use]
+    pub fn new(tools: Tools, listed: Vec<&'static str>) -> Self {
+        Self {
+            tools,
+            listed,
+            turns: Arc::new(Semaphore::new(LOOKUPS_AT_ONCE)),
+        }
+    }
 }
 
 /// Serves the guarded tools on standard input and output until the client goes.
@@ -169,8 +187,8 @@ impl Server {
 }
 
 impl Offloading {
-    /// Answers a call of a tool that looks into what is stored. Dropped, it asks no model
-    /// any more.
+    /// Answers a call of a tool that looks into what is stored. Dropped, it reads no further
+    /// block and asks no model any more.
     pub(crate) async fn look(
         &self,
         name: &str,
@@ -180,6 +198,9 @@ impl Offloading {
         let (tools, name) = (self.tools.clone(), name.to_owned());
         let runtime = Handle::current();
         let (_waits, gone) = oneshot::channel::<()>();
+        let wait = Interrupt::default();
+        let _ends = wait.on_drop();
+        let _turn = self.turns.acquire().await;
         let look = move || match &*name {
             // It looks into files as well as waiting for a model.
             TOOL_OUTPUT => runtime.block_on(async {
@@ -188,7 +209,7 @@ impl Offloading {
                     _ = gone => String::new(), // nobody reads it
                 }
             }),
-            name => tools.call(name, arguments.as_deref()),
+            name => tools.call(name, arguments.as_deref(), &wait),
         };
         let result = spawn_blocking(look).await.unwrap_or_default();
         serde_json::from_str(&result).map_err(|_| {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, TextPart};
+use spillgate_artifact::{ByteSource, Interrupted, TextPart};
 
 use crate::JsonStringDecoder;
 use crate::raw_offset;
@@ -114,6 +114,10 @@ impl Decoded {
 impl ByteSource for Decoded {
     fn len(&self) -> u64 {
         self.bytes
+    }
+
+    fn check(&self) -> Result<(), Interrupted> {
+        self.raw.check()
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

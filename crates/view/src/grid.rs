@@ -149,9 +149,6 @@ impl LineGrid {
                 return Ok(at + found as u64);
             }
             left -= self.newline.count(&bytes);
-            if bytes.is_empty() {
-                break;
-            }
             at += bytes.len() as u64;
         }
         Err(io::ErrorKind::UnexpectedEof.into())
@@ -219,26 +216,13 @@ impl Count<'_> {
                 let wanted = buffer
                     .len()
                     .min(usize::try_from(end - at).unwrap_or(usize::MAX));
-                filled(self.source, &mut buffer[..wanted], at)?;
+                self.source.read_exact_at(&mut buffer[..wanted], at)?;
                 newlines += self.newline.count(&buffer[..wanted]);
                 at += wanted as u64;
             }
             count.store(newlines, Ordering::Relaxed);
         }
     }
-}
-
-/// Fills the buffer; an error where the source ends before.
-fn filled(source: &dyn ByteSource, mut buffer: &mut [u8], mut at: u64) -> io::Result<()> {
-    while !buffer.is_empty() {
-        let read = source.read_at(buffer, at)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        buffer = &mut buffer[read..];
-        at += read as u64;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

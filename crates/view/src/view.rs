@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Layout};
+use spillgate_artifact::{ByteSource, Interrupt, Interruptible, Layout};
 
 use crate::index::{Anchor, LineIndex};
 use crate::lines::{HARD_BYTES, SOFT_CHARS, line_end};
@@ -15,7 +15,7 @@ const READ: usize = 64 << 10;
 #[derive(Debug)]
 pub struct View {
     source: Arc<dyn ByteSource>,
-    index: LineIndex,
+    index: Arc<LineIndex>,
     layout: Layout,
 }
 
@@ -36,8 +36,19 @@ impl View {
     pub fn new(source: Arc<dyn ByteSource>, index: LineIndex, layout: Layout) -> Self {
         Self {
             source,
-            index,
+            index: Arc::new(index),
             layout,
+        }
+    }
+
+    /// The same view, whose reads end with an error once `interrupt` says so.
+    #[must_use]
+    pub fn until(&self, interrupt: &Interrupt) -> Self {
+        let source = Interruptible::new(Arc::clone(&self.source), interrupt.clone());
+        Self {
+            source: Arc::new(source),
+            index: Arc::clone(&self.index),
+            layout: self.layout,
         }
     }
 
@@ -186,7 +197,8 @@ impl Lines<'_> {
     /// Reads on so that at least one whole line is there; tells whether the
     /// view ends in the buffer.
     fn refill(&mut self) -> io::Result<bool> {
-        if self.buffer.is_empty() && self.start > 0 {
+        let is_inside = self.start > 0 && self.start < self.view.bytes();
+        if self.buffer.is_empty() && is_inside {
             self.view.check_start(self.start)?;
         }
         self.buffer.drain(..self.at);
@@ -242,7 +254,7 @@ mod tests {
     #[test]
     fn an_index_that_does_not_fit_the_text_is_noticed() {
         let mut view = view(&"0123456789\n".repeat(50_000));
-        view.index.anchors[3].offset += 1;
+        Arc::make_mut(&mut view.index).anchors[3].offset += 1;
         let line = view.index.anchors[3].line + 1;
         let error = view.offset_of_line(line + 5).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");

@@ -4,6 +4,7 @@
 //! neither stored nor cached.
 
 use serde_json::Value;
+use spillgate_artifact::Interrupt;
 use spillgate_extract::{Extractor, NoWatch, Scope, TOOL, tool_schema};
 use spillgate_llm::{ToolCall, ToolSpec};
 use spillgate_offload::{
@@ -102,7 +103,9 @@ impl Orchestrator {
             let id = id.chars().take(ID_CHARS).collect();
             return Given::error(ContinuationError::UnknownId { id }.to_json());
         }
-        let offloader = self.offloader.clone();
+        let wait = Interrupt::default();
+        let _ends = wait.on_drop();
+        let offloader = self.offloader.within(&wait);
         let paging = spawn_blocking(move || offloader.continuation(&id, offset.as_deref()));
         match paging.await {
             Ok(Ok(page)) => Given::text(page.text()),

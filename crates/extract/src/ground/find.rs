@@ -158,6 +158,8 @@ struct Pass<'v> {
     is_normal: bool,
     /// The byte of the view up to which it was read.
     at: u64,
+    /// What was read last.
+    buffer: Vec<u8>,
     /// Bytes read and not yet part of `text`: the start of a character or an escape.
     rest: Vec<u8>,
     text: Normaliser,
@@ -179,6 +181,7 @@ impl<'v> Pass<'v> {
         Self {
             view,
             is_normal,
+            buffer: Vec::new(),
             at: 0,
             rest: Vec::new(),
             text: Normaliser::default(),
@@ -229,8 +232,7 @@ impl<'v> Pass<'v> {
             return Ok(false);
         }
         let stop = self.view.bytes().min(self.at + WINDOW);
-        let window = self.view.source().window(self.at, stop)?;
-        let bytes: &[u8] = (*window).as_ref();
+        let bytes = self.view.source().window(self.at, stop, &mut self.buffer)?;
         if self.is_normal {
             self.text.keep(keep);
             let base = self.at - self.rest.len() as u64;

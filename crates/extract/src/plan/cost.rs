@@ -80,8 +80,8 @@ fn counted(
     counter: &dyn TokenCounter,
 ) -> io::Result<Vec<(u64, u64)>> {
     let (view, sort) = (artifact.view(), Sort::of(artifact));
-    let text = view.source().window(0, view.bytes())?;
-    let text = (*text).as_ref();
+    let mut buffer = Vec::new();
+    let text = view.source().window(0, view.bytes(), &mut buffer)?;
     let mut rows = Rows::all(view, sort)?;
     let (mut marks, mut cost, mut shown) = (vec![(0, 0)], 0, String::new());
     let mut end = 0;

@@ -202,8 +202,8 @@ impl Plan {
         shown: &mut String,
     ) -> io::Result<()> {
         let view = artifact.view();
-        let text = view.source().window(bytes.0, bytes.1)?;
-        let text = (*text).as_ref();
+        let mut buffer = Vec::new();
+        let text = view.source().window(bytes.0, bytes.1, &mut buffer)?;
         let mut rows = Rows::new(view, self.sort, lines)?;
         while let Some(row) = rows.next_row()? {
             let text = within(text, &row, bytes.0);

@@ -26,6 +26,8 @@ impl Plan {
         let passages = match search(artifact, &query, counter) {
             Ok(page) => page.passages,
             Err(LookupError::Io(error)) => return Err(error),
+            Err(LookupError::Interrupted { why }) => return Err(why.into()),
+            Err(LookupError::Shortened(missing)) => return Err(missing.into()),
             Err(_) => Vec::new(),
         };
         let mut order = Vec::with_capacity(self.chunks.len());

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod ended;
 mod names;
 mod pages;
 mod texts;
@@ -11,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use spillgate_artifact::{Handle, Layout, TokenBudget};
+use spillgate_artifact::{Handle, Interrupt, Layout, TokenBudget};
 use spillgate_files::{FileTools, Files, Pinned, Root};
 use spillgate_lookup::Artifact;
 use spillgate_measure::Tokenizer;
@@ -58,7 +59,7 @@ fn root(dir: &Path, files: &[(&str, &[u8])]) -> Root {
 
 /// What a call gives; `error: ` stands before what is one.
 fn call(tools: &FileTools, name: &str, arguments: &Value) -> String {
-    let answer = tools.call(name, &arguments.to_string());
+    let answer = tools.call(name, &arguments.to_string(), &Interrupt::default());
     match answer.is_error {
         true => format!("error: {}", answer.text),
         false => answer.text,

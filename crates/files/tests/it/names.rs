@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
+use spillgate_artifact::Interrupt;
 use spillgate_files::{Files, Root};
 use tempfile::TempDir;
 
@@ -54,7 +55,9 @@ fn names_that_lead_to_files() {
         ("with space", 2),
         ("...", 5),
     ] {
-        let opened = root.open(name).unwrap_or_else(|error| panic!("{error}"));
+        let opened = root
+            .open(name, &Interrupt::default())
+            .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(opened.lines().bytes(), bytes, "{name}");
     }
 }
@@ -118,14 +121,20 @@ fn names_that_lead_nowhere() {
     // A pipe that were opened would wait for ever.
     std::thread::spawn(move || {
         for (name, want) in ATTEMPTS {
-            let error = root.open(name).unwrap_err().to_string();
+            let error = root
+                .open(name, &Interrupt::default())
+                .unwrap_err()
+                .to_string();
             let want = match want {
                 want if want.starts_with("F:") => format!("{name}{}", &want[1..]),
                 want => want.to_owned(),
             };
             assert_eq!(error, want, "{name:?}");
         }
-        let tangled = root.open("loop").unwrap_err().to_string();
+        let tangled = root
+            .open("loop", &Interrupt::default())
+            .unwrap_err()
+            .to_string();
         assert!(tangled.starts_with("loop: "), "{tangled}");
         sent.send(()).unwrap();
     });
@@ -135,7 +144,11 @@ fn names_that_lead_nowhere() {
 #[test]
 fn long_names_are_refused_and_not_repeated() {
     let (_dir, root) = house();
-    let error = |name: String| root.open(&name).unwrap_err().to_string();
+    let error = |name: String| {
+        root.open(&name, &Interrupt::default())
+            .unwrap_err()
+            .to_string()
+    };
     assert_eq!(
         error("x".repeat(4097)),
         "file must have at most 4096 characters"

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
+use spillgate_artifact::Interrupt;
 use spillgate_files::FileTools;
 
 use super::{call, pinned, root, tools};
@@ -339,10 +340,13 @@ fn what_cannot_be_meant_is_said() {
     error: unclosed group
     ");
     assert_eq!(
-        tools.call("Read", "{").text,
+        tools.call("Read", "{", &Interrupt::default()).text,
         "the arguments are not JSON: EOF while parsing an object at line 1 column 1"
     );
-    assert_eq!(tools.call("Read", "").text, "file must be non-empty");
+    assert_eq!(
+        tools.call("Read", "", &Interrupt::default()).text,
+        "file must be non-empty"
+    );
     let all = json!({"file": "out", "regex": "a", "before": u64::MAX, "after": u64::MAX, "start": u64::MAX});
     assert_eq!(
         call(&tools, "Grep", &all),

@@ -152,6 +152,8 @@ impl Peer for FakePeer {
         std::future::ready(()).boxed()
     }
 
+    fn unread(&self, _: &Key) {}
+
     fn abandon(&self, of: Key) -> BoxFuture<'static, ()> {
         let of = of.as_json().to_owned();
         self.log.note(Event::Abandoned(self.number, of));

@@ -143,6 +143,10 @@ impl Told<'_> {
                 self.skipped.unreadable.told("directory", "directories"),
             ),
             (
+                "Shortened while it was searched, so call again",
+                found.shortened.told("file", "files"),
+            ),
+            (
                 "Not searched to its end",
                 found
                     .too_large

@@ -41,7 +41,8 @@ pub(super) fn file(
     };
     let mut searcher = query.searcher(true, search.only_counts());
     if let Some(file) = reopen(path) {
-        found.search(&search, &mut searcher, file, path, watch);
+        let file = Watched::new(file, watch);
+        found.search(&search, &mut searcher, file, path);
     }
     let pager = Pager {
         told: Told {
@@ -154,7 +155,7 @@ impl Pager<'_> {
         let mut rows = Rows::new(query, &name, Wanted::Part(part.clone(), room));
         let watch = self.watch;
         // What goes wrong with a file did so before, too, behind these matches.
-        let _ = searcher.search_reader(&query.matcher, Watched { file, watch }, &mut rows);
+        let _ = searcher.search_reader(&query.matcher, Watched::new(file, watch), &mut rows);
         if watch.over().is_some() {
             return Err(self.told.timed_out(watch));
         }

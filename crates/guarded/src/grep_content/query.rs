@@ -4,13 +4,11 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use serde_json::json;
 use spillgate_files::Arguments;
+use spillgate_lookup::{PATTERN_BYTES, PATTERN_CHARS};
 
 use crate::recovery::Asked;
 use crate::walk::Scope;
 use crate::workspace::shown as named;
-
-/// The seeds' limit on patterns (wire.md, Read and Grep), in characters.
-const LONGEST_PATTERN: usize = 10_000;
 
 /// Lines around a match that may be asked for: more of them is reading, not searching.
 const MOST_CONTEXT: u64 = 1000;
@@ -18,9 +16,6 @@ const MOST_CONTEXT: u64 = 1000;
 /// Bytes that a searching thread may hold, and so the longest line, or the largest
 /// file where matches may go over lines, that is searched.
 pub(super) const HEAP_LIMIT: usize = 64 << 20;
-
-/// Bytes of a compiled pattern: what ten thousand characters need in honest ones.
-const PATTERN_LIMIT: usize = 16 << 20;
 
 /// What is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,8 +157,8 @@ fn pattern(arguments: &Arguments) -> Result<String, String> {
         0 => {
             Err("pattern is missing. Please give the regular expression to search for.".to_owned())
         }
-        length if length > LONGEST_PATTERN => Err(format!(
-            "pattern has {length} characters; {LONGEST_PATTERN} are allowed. Please use a shorter one."
+        length if length > PATTERN_CHARS => Err(format!(
+            "pattern has {length} characters; {PATTERN_CHARS} are allowed. Please use a shorter one."
         )),
         _ => Ok(pattern),
     }
@@ -174,8 +169,8 @@ fn matcher(pattern: &str, ignore_case: bool, multiline: bool) -> Result<RegexMat
     builder
         .case_insensitive(ignore_case)
         .multi_line(true)
-        .size_limit(PATTERN_LIMIT)
-        .dfa_size_limit(PATTERN_LIMIT)
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES)
         // `$` stands before the end of a line from Windows, too.
         .crlf(pattern.contains('$'))
         .line_terminator((!multiline).then_some(b'\n'));

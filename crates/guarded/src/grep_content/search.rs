@@ -1,6 +1,5 @@
 //! What is in each file?
 
-use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,6 +78,8 @@ pub(super) struct Found {
     pub(super) is_named: bool,
     /// Files that could not be read.
     pub(super) unreadable: Names,
+    /// Files that were shortened while they were searched.
+    pub(super) shortened: Names,
     /// Files that need more memory than there is for a search.
     pub(super) too_large: Names,
 }
@@ -132,7 +133,10 @@ impl Seeker<'_> {
     fn file(&mut self, folder: &Folder, entry: &Entry, watch: &Watch<'_>) {
         let (search, searcher, path) = (self.search, &mut self.searcher, &self.path);
         match regular(folder.fd.as_fd(), &entry.name) {
-            Ok(Some(file)) => self.found.search(search, searcher, file, path, watch),
+            Ok(Some(file)) => {
+                let file = Watched::new(file, watch);
+                self.found.search(search, searcher, file, path);
+            }
             // It was something else a moment ago, or is gone.
             Ok(None) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -147,9 +151,8 @@ impl Found {
         &mut self,
         search: &Search<'_>,
         searcher: &mut Searcher,
-        file: File,
+        mut file: Watched<'_>,
         path: &[u8],
-        watch: &Watch<'_>,
     ) {
         let query = search.query;
         let name = shown(path);
@@ -159,14 +162,15 @@ impl Found {
             false => Wanted::Rows(search.room.saturating_sub(told)),
         };
         let mut rows = Rows::new(query, &name, wanted);
-        let file = Watched { file, watch };
-        let ended = searcher.search_reader(&query.matcher, file, &mut rows);
-        if watch.over().is_some() {
+        let ended = searcher.search_reader(&query.matcher, &mut file, &mut rows);
+        let is_shortened = file.is_shortened();
+        if file.watch.over().is_some() {
             return;
         }
         self.searched += 1;
         self.add(search, path, rows);
         match ended {
+            _ if is_shortened => self.shortened.push(name),
             Ok(()) => {}
             Err(error) if is_too_large(&error) => self.too_large.push(name),
             Err(_) => self.unreadable.push(name),
@@ -219,6 +223,7 @@ impl Found {
         self.binary += other.binary;
         self.cut_short.add(other.cut_short);
         self.unreadable.add(other.unreadable);
+        self.shortened.add(other.shortened);
         self.too_large.add(other.too_large);
     }
 }

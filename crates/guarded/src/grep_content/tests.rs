@@ -1,4 +1,4 @@
-//! How does a search end that takes too long?
+//! Searches that take too long, or whose file changes meanwhile.
 
 use std::fs;
 use std::time::Duration;
@@ -6,7 +6,11 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 
+use super::answer::Told;
+use super::search::{Found, Search};
 use super::*;
+use crate::answer::Body;
+use crate::walk::{Skipped, Watched};
 use crate::workspace::Workspace;
 
 fn shared() -> (tempfile::TempDir, Shared) {
@@ -46,4 +50,43 @@ fn who_is_gone_gets_nothing() {
     stop.set();
     let ended = call(&shared, &arguments(json!({"pattern": "needle"})), &stop);
     assert_snapshot!(ended.unwrap_err(), @"Error: Search was stopped, nobody waited for it.");
+}
+
+#[test]
+fn a_file_that_is_shortened_meanwhile_is_told_of() {
+    let (dir, shared) = shared();
+    let path = dir.path().join("file");
+    fs::write(&path, "no match\n".repeat(100_000)).unwrap();
+    let query = Query::of(&arguments(json!({"pattern": "needle"}))).unwrap();
+    let stop = Stop::default();
+    let watch = Watch::new(&stop, TIME_LIMIT);
+    let search = Search::new(&query, &shared.rules);
+    let mut told = Vec::new();
+    for rest in [None, Some("no match"), Some("needle")] {
+        fs::write(&path, "no match\n".repeat(100_000)).unwrap();
+        let file = Watched::new(fs::File::open(&path).unwrap(), &watch);
+        if let Some(rest) = rest {
+            fs::write(&path, rest).unwrap();
+        }
+        let mut found = Found::default();
+        let mut searcher = query.searcher(true, false);
+        found.search(&search, &mut searcher, file, b"file");
+        let told_of = Told {
+            query: &query,
+            found: &found,
+            skipped: &Skipped::default(),
+            shared: &shared,
+            path: &|| "file".to_owned(),
+        };
+        let Ok(Body::Text(text)) = told_of.whole(search.bytes.load(Ordering::Relaxed)) else {
+            panic!("a short answer");
+        };
+        told.push(text);
+    }
+    let is_told = |text: &String| text.contains("Shortened while it was searched");
+    assert_eq!(
+        told.iter().map(is_told).collect::<Vec<_>>(),
+        [false, true, true]
+    );
+    assert!(told[2].contains("needle"), "{}", told[2]);
 }

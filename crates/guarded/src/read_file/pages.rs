@@ -96,7 +96,10 @@ impl Pages<'_> {
     fn whole(&self, encoding: &Encoding) -> Result<String, Why> {
         let bytes = self.source.len();
         self.check_size(encoding, bytes - encoding.mark(), None)?;
-        let read = self.source.bytes(0, bytes)?;
+        // What is left of a file that was shortened is told with a note.
+        let mut read = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
+        let filled = self.source.fill_at(&mut read, 0)?;
+        read.truncate(filled);
         let decoded = encoding.decode(&read, 0);
         if decoded.text.contains('\0') {
             return Err(Why::Binary { kind: None, bytes });

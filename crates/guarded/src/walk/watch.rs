@@ -55,15 +55,46 @@ impl<'a> Watch<'a> {
 /// A file that ends with an error when the time is over: one alone may be endless.
 #[derive(Debug)]
 pub(crate) struct Watched<'a> {
-    pub(crate) file: File,
+    file: File,
     pub(crate) watch: &'a Watch<'a>,
+    /// Bytes read.
+    read: u64,
+    /// The size at which it ended, if it did.
+    ended: Option<u64>,
+    /// The size that it had.
+    size: u64,
+}
+
+impl<'a> Watched<'a> {
+    pub(crate) fn new(file: File, watch: &'a Watch<'a>) -> Self {
+        let size = file.metadata().map_or(0, |found| found.len());
+        Self {
+            file,
+            watch,
+            read: 0,
+            ended: None,
+            size,
+        }
+    }
+
+    /// Whether it ended before the size that it had, since it became smaller. What has no
+    /// size of its own (`/proc`) never does.
+    pub(crate) fn is_shortened(&self) -> bool {
+        self.ended
+            .is_some_and(|now| self.read < self.size && now < self.size)
+    }
 }
 
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.watch.over() {
-            None => self.file.read(buffer),
-            Some(_) => Err(io::Error::other("the search is over")),
+        if self.watch.over().is_some() {
+            return Err(io::Error::other("the search is over"));
         }
+        let read = self.file.read(buffer)?;
+        if read == 0 && !buffer.is_empty() {
+            self.ended = self.file.metadata().ok().map(|found| found.len());
+        }
+        self.read += read as u64;
+        Ok(read)
     }
 }

@@ -6,26 +6,27 @@
 
 use std::io;
 
-use grep_matcher::Matcher;
 use spillgate_artifact::{ByteSource, Layout};
 use spillgate_view::line_end;
 
+use super::pattern::Seeker;
 use super::{Found, Search};
 
 /// Bytes in which matches may begin.
-const BLOCK: usize = 1 << 20;
+const BLOCK: usize = 64 << 10;
 /// Bytes into which they may run on.
 const OVERLAP: usize = 64 << 10;
 
 /// Searches the view.
 pub(super) fn search(search: &Search<'_>) -> io::Result<Found> {
     let source = search.view.source();
+    let seeker = search.pattern.seeker(source);
     let mut found = Found::default();
     // The view line that the next match may lie on.
     let mut line_start = 0u64;
     while line_start < source.len() {
         let block = Block::read(source, line_start)?;
-        match block.search(search, &mut found)? {
+        match block.search(search, &seeker, &mut found)? {
             Some(next) => line_start = next,
             None => break,
         }
@@ -59,14 +60,18 @@ impl Block {
 
     /// Notes the view lines on which matches begin; gives the first byte of
     /// the line at which the next block begins, or `None` when all is done.
-    fn search(&self, search: &Search<'_>, found: &mut Found) -> io::Result<Option<u64>> {
+    fn search(
+        &self,
+        search: &Search<'_>,
+        seeker: &Seeker<'_>,
+        found: &mut Found,
+    ) -> io::Result<Option<u64>> {
         let text = &self.bytes[self.lead..];
         let layout = search.view.layout();
         let (mut line, mut line_stop) = (0, next_end(text, 0, layout));
         let mut at = 0;
         loop {
-            let next = search.matcher.find_at(&self.bytes, self.lead + at);
-            let next = next.map_err(io::Error::other)?;
+            let next = seeker.find_at(&self.bytes, self.lead + at)?;
             let begins = next.map_or(text.len(), |one| one.start() - self.lead);
             // Walk to the line that it begins on, or to the block's edge.
             let edge = match self.is_last {

@@ -7,9 +7,9 @@
 
 mod long;
 mod page;
+mod pattern;
 mod scan;
 
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use spillgate_artifact::TokenBudget;
 use spillgate_measure::TokenCounter;
 use spillgate_view::View;
@@ -17,12 +17,12 @@ use spillgate_view::View;
 use crate::{Artifact, LookupError};
 
 pub use page::{Context, GrepPage, Match};
+pub use pattern::{PATTERN_BYTES, PATTERN_CHARS, is_too_large};
+
+use pattern::Pattern;
 
 /// Runs without a newline longer than this are searched in blocks.
-const LONGEST_HELD: u64 = 1 << 20;
-
-/// The seeds' limit on patterns (wire.md, Read and Grep).
-const LONGEST_PATTERN: usize = 10_000;
+const LONGEST_HELD: u64 = 256 << 10;
 
 /// How letter case counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,12 +97,15 @@ pub fn grep_view(
     query: &GrepQuery<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<GrepPage, LookupError> {
-    let matcher = matcher(query)?;
+    let pattern = Pattern::new(query.pattern, query.case)?;
+    // A match costs a quarter of a token at least, its number and newline.
+    let most = query.budget.get().saturating_mul(4).saturating_add(1);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
     let search = Search {
         view,
-        matcher: &matcher,
+        pattern: &pattern,
         // One more than fits tells where the next page starts.
-        wanted: query.max_matches.max(1).saturating_add(1),
+        wanted: query.max_matches.clamp(1, most).saturating_add(1),
         start: view.offset_of_line(query.start.max(1))?,
         count_all: query.count_all,
     };
@@ -110,13 +113,13 @@ pub fn grep_view(
         true => long::search(&search)?,
         false => scan::search(&search)?,
     };
-    page::page(view, &matcher, query, &found, counter)
+    page::page(view, &pattern, query, &found, counter)
 }
 
 /// A search under way.
 struct Search<'a> {
     view: &'a View,
-    matcher: &'a RegexMatcher,
+    pattern: &'a Pattern,
     /// Offsets that are wanted.
     wanted: usize,
     /// Matches before this byte are counted but not wanted.
@@ -133,32 +136,6 @@ impl Search<'_> {
         }
         self.count_all || found.offsets.len() < self.wanted
     }
-}
-
-fn matcher(query: &GrepQuery<'_>) -> Result<RegexMatcher, LookupError> {
-    let length = query.pattern.chars().count();
-    if length > LONGEST_PATTERN {
-        return Err(LookupError::BadPattern {
-            message: format!("it is {length} characters long; {LONGEST_PATTERN} are allowed"),
-        });
-    }
-    RegexMatcherBuilder::new()
-        .case_insensitive(query.case == Case::Insensitive)
-        .multi_line(true)
-        // `$` stands before the end of a line from Windows too.
-        .crlf(true)
-        .line_terminator(Some(b'\n'))
-        .build(query.pattern)
-        .map_err(|error| LookupError::BadPattern {
-            message: what_is_wrong(query.pattern).unwrap_or_else(|| error.to_string()),
-        })
-}
-
-/// The fault in the pattern as it was given: the searcher's own message shows
-/// the pattern inside a group of its making.
-fn what_is_wrong(pattern: &str) -> Option<String> {
-    let fault = regex::Regex::new(pattern).err()?;
-    Some(fault.to_string())
 }
 
 #[cfg(test)]
@@ -328,10 +305,10 @@ mod tests {
             let layout = if markup { Layout::Markup } else { Layout::AsIs };
             let artifact = artifact_as(&text, layout);
             let query = query(pattern);
-            let matcher = matcher(&query).unwrap();
+            let pattern = Pattern::new(query.pattern, query.case).unwrap();
             let search = Search {
                 view: artifact.view(),
-                matcher: &matcher,
+                pattern: &pattern,
                 wanted: usize::MAX,
                 start: 0,
                 count_all: true,

@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 
-use grep_matcher::Matcher;
-use grep_regex::RegexMatcher;
 use serde::Serialize;
-use spillgate_measure::TokenCounter;
+use spillgate_measure::{MAX_TOKEN_BYTES, TokenCounter};
 use spillgate_untrusted::marked;
 use spillgate_view::{LineSpan, View};
 
+use super::pattern::{Pattern, Seeker};
 use super::{Found, GrepQuery};
 use crate::LookupError;
 use crate::fit::fitting;
@@ -88,14 +87,14 @@ impl Match {
 /// Fills a page with the matches found.
 pub(super) fn page(
     view: &View,
-    matcher: &RegexMatcher,
+    pattern: &Pattern,
     query: &GrepQuery<'_>,
     found: &Found,
     counter: &dyn TokenCounter,
 ) -> Result<GrepPage, LookupError> {
     let mut filling = Filling {
         view,
-        matcher,
+        seeker: pattern.seeker(view.source()),
         query,
         counter,
         text: String::new(),
@@ -129,7 +128,7 @@ pub(super) fn page(
 /// A page being filled.
 struct Filling<'a> {
     view: &'a View,
-    matcher: &'a RegexMatcher,
+    seeker: Seeker<'a>,
     query: &'a GrepQuery<'a>,
     counter: &'a dyn TokenCounter,
     /// What the page's matches look like so far.
@@ -149,7 +148,7 @@ impl Filling<'_> {
         is_first: bool,
     ) -> Result<Option<Match>, LookupError> {
         let text = self.text_of(line)?;
-        let first = self.matcher.find(text.as_bytes()).ok().flatten();
+        let first = self.seeker.find_at(text.as_bytes(), 0)?;
         let found = Match {
             line: line.number,
             // A match that began before the line was broken has no start here.
@@ -228,21 +227,24 @@ impl Filling<'_> {
         end: u64,
         until: Option<u64>,
     ) -> Result<Vec<Context>, LookupError> {
-        let mut context = Vec::new();
+        // More than this the budget cannot hold: the match is shown without.
+        let most = self.query.budget.get().saturating_mul(MAX_TOKEN_BYTES);
+        let (mut context, mut bytes) = (Vec::new(), 0);
         if first >= end {
             return Ok(context);
         }
         let mut lines = self.view.lines_from(first)?;
         while let Some(line) = lines.next_line()? {
-            if line.number >= end || until.is_some_and(|until| line.end > until) {
+            let is_past = line.number >= end || until.is_some_and(|until| line.end > until);
+            if is_past || bytes > most {
                 break;
             }
             let text = self.text_of(line)?;
-            if self.matcher.is_match(text.as_bytes()).unwrap_or(false)
-                && self.query.start <= line.number
+            if self.query.start <= line.number && self.seeker.find_at(text.as_bytes(), 0)?.is_some()
             {
                 break;
             }
+            bytes += text.len() as u64;
             context.push(Context {
                 line: line.number,
                 text,

@@ -2,20 +2,20 @@
 
 use std::io;
 
-use grep_matcher::Matcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use spillgate_artifact::Layout;
 use spillgate_view::{SOFT_CHARS, View, line_end};
 
-use super::{Found, Search};
+use super::pattern::Seeker;
+use super::{Found, LONGEST_HELD, Search};
 
 /// Views at least this large are searched by two threads: below, starting one
 /// costs more than it saves.
 const TWO_THREADS: u64 = 8 << 20;
 
-/// Bytes that are looked at together: enough that little is mapped twice, small
-/// enough that memory stays bounded. No line is longer: [`super::LONGEST_HELD`].
-const WINDOW: u64 = 8 << 20;
+/// Bytes that are looked at together: they stay in the processor's second cache while
+/// they are searched, and whether to go on is asked before each.
+const WINDOW: u64 = 256 << 10;
 
 /// Searches the view.
 pub(super) fn search(search: &Search<'_>) -> io::Result<Found> {
@@ -76,25 +76,40 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
         .bom_sniffing(false)
         .binary_detection(BinaryDetection::none())
         .build();
-    // Each thread its own: a shared one makes them wait for each other.
-    let matcher = search.matcher.clone();
+    let source = search.view.source();
+    let seeker = search.pattern.seeker(source);
     let mut collect = Collect {
         search,
+        seeker: &seeker,
         base: start,
         found: Found::default(),
         done: false,
     };
+    let (mut buffer, mut size) = (Vec::new(), WINDOW);
     while collect.base < end && !collect.done {
-        let stop = end.min(collect.base + WINDOW);
-        let window = search.view.source().window(collect.base, stop)?;
-        let bytes = (*window).as_ref();
-        // Whole lines only; none is as long as a window.
-        let cut = match stop == end {
-            true => bytes.len(),
-            false => memchr::memrchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1),
+        let stop = end.min(collect.base + size);
+        let bytes = source.window(collect.base, stop, &mut buffer)?;
+        // Whole lines only.
+        let cut = match memchr::memrchr(b'\n', bytes) {
+            _ if stop == end => bytes.len(),
+            Some(newline) => newline + 1,
+            None if size <= LONGEST_HELD => {
+                size *= 2;
+                continue;
+            }
+            // The index says that no line is longer: it is damaged.
+            None => bytes.len(),
         };
-        searcher.search_slice(&matcher, &bytes[..cut], &mut collect)?;
+        let searched = match &seeker {
+            Seeker::Quick(matcher, _) => {
+                searcher.search_slice(matcher, &bytes[..cut], &mut collect)
+            }
+            Seeker::Stepped(stepped) => searcher.search_slice(stepped, &bytes[..cut], &mut collect),
+        };
+        // The searcher has only words for why it ended.
+        searched.or_else(|error| source.check().map_err(io::Error::from).and(Err(error)))?;
         collect.base += cut as u64;
+        size = WINDOW;
     }
     Ok(collect.found)
 }
@@ -102,6 +117,7 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
 /// Takes matching lines as the searcher finds them.
 struct Collect<'a> {
     search: &'a Search<'a>,
+    seeker: &'a Seeker<'a>,
     /// The byte of the view at which the searched window begins.
     base: u64,
     found: Found,
@@ -130,8 +146,7 @@ impl Collect<'_> {
     fn pieces(&mut self, start: u64, line: &[u8]) -> io::Result<bool> {
         let (mut at, mut piece_end) = (0, 0);
         while at <= line.len() {
-            let found = self.search.matcher.find_at(line, at);
-            let Some(found) = found.map_err(io::Error::other)? else {
+            let Some(found) = self.seeker.find_at(line, at)? else {
                 break;
             };
             let mut piece_start = piece_end;

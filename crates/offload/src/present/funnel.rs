@@ -143,17 +143,16 @@ fn trailer(artifact: &Artifact, stats: &Stats) -> io::Result<String> {
     }
     let mut shown = Shown::default();
     let text = artifact.text()?;
-    let mut at = 0;
+    let (mut at, mut buffer) = (0, Vec::new());
     while at < text.len() {
-        let window = text.window(at, at + WINDOW)?;
-        shown.feed((*window).as_ref());
+        shown.feed(text.window(at, at + WINDOW, &mut buffer)?);
         at += WINDOW;
     }
     Ok(shown.finish(stats.lines))
 }
 
 /// Bytes of the text that are looked at at a time.
-const WINDOW: u64 = 8 << 20;
+const WINDOW: u64 = 256 << 10;
 
 /// Bytes of a line that are kept: enough for the characters that are shown.
 const LINE_BYTES: usize = 4 * LINE_CHARS;

@@ -66,7 +66,17 @@ pub enum RetrieveError {
     Lookup(#[from] LookupError),
     /// The filter could not be answered.
     #[error(transparent)]
-    Query(#[from] QueryError),
+    Query(QueryError),
+}
+
+/// A filter that could not read is a look-up that could not.
+impl From<QueryError> for RetrieveError {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Io(error) => error.into(),
+            other => Self::Query(other),
+        }
+    }
 }
 
 /// An io error while looking is one of the artifact.

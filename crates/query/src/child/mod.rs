@@ -61,8 +61,12 @@ pub fn unconfined(
 }
 
 fn work(request: &Request, input: &dyn ByteSource, out: &mut (dyn Write + Send)) -> io::Result<()> {
-    let data = input.window(request.from, request.from.saturating_add(request.length))?;
-    let data: &[u8] = (*data).as_ref();
+    let mut buffer = Vec::new();
+    let end = request.from.saturating_add(request.length);
+    let data = input.window(request.from, end, &mut buffer)?;
+    if (data.len() as u64) < request.length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     let run = || -> io::Result<()> {
         let mut sink = sink::Sink::new(request, out);
         let message = match run::run(request, data, &mut sink) {

@@ -26,6 +26,7 @@ pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
         root,
         TokenBudget::new(budget),
         settings.tokenizer.counter(),
+        settings.lookup_timeout(),
     ));
     // A call that nobody waits for any more must not keep the process.
     runtime.shutdown_background();

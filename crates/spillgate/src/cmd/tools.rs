@@ -92,7 +92,7 @@ fn workspace(root: &Path) -> Result<Workspace, Failure> {
 /// What stores, and looks into what is stored, as the gateway does.
 fn offloading(house: &House) -> Result<Offloading, Failure> {
     let (tools, listed) = mcp::retrieval(house)?;
-    Ok(Offloading { tools, listed })
+    Ok(Offloading::new(tools, listed))
 }
 
 /// The text of a call's answer, and whether it failed.

@@ -277,7 +277,8 @@ fn behind_the_gateway(
         elsewhere.unwrap_or(Door::Gateway { tools }),
         offloader.clock().clone(),
         offloader.ledger().clone(),
-    ))
+    )
+    .with_lookup_timeout(house.settings.lookup_timeout()))
 }
 
 /// What a server is called: its program, or what a launcher was told to start.
