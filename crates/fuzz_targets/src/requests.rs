@@ -36,7 +36,9 @@ pub fn arguments(bytes: &[u8]) {
         if tool != name && !tool.ends_with(&*name) {
             continue;
         }
-        let result: Value = serde_json::from_str(&tools.call(tool, arguments.as_deref(), &Interrupt::default())).unwrap();
+        let result: Value =
+            serde_json::from_str(&tools.call(tool, arguments.as_deref(), &Interrupt::default()))
+                .unwrap();
         assert!(result["content"][0]["text"].is_string(), "{result}");
     }
 }

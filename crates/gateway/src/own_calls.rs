@@ -136,16 +136,16 @@ impl OwnCalls {
     /// Waits until a call of `tool` may use the machine: first among the calls of this
     /// client, so that many of them keep no other client waiting.
     pub(crate) async fn turn(&self, tool: &str) -> Turn<'_> {
-        let permits = match tool {
-            TOOL_OUTPUT => [self.turns.extractions.acquire().await.ok(), None],
-            _ => {
-                let ours = self.lookups.acquire().await.ok();
-                let all = match tool {
-                    QUERY => &self.turns.filters,
-                    _ => &self.turns.lookups,
-                };
-                [ours, all.acquire().await.ok()]
-            }
+        let permits = if tool == TOOL_OUTPUT {
+            [self.turns.extractions.acquire().await.ok(), None]
+        } else {
+            let ours = self.lookups.acquire().await.ok();
+            let all = if tool == QUERY {
+                &self.turns.filters
+            } else {
+                &self.turns.lookups
+            };
+            [ours, all.acquire().await.ok()]
         };
         Turn { permits }
     }

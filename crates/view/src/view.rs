@@ -262,6 +262,17 @@ mod tests {
     }
 
     #[test]
+    fn past_the_last_line_is_the_end() {
+        for text in ["one", "one\n", "one\ntwo"] {
+            let view = view(text);
+            for line in view.lines() + 1..view.lines() + 4 {
+                let offset = view.offset_of_line(line).unwrap();
+                assert_eq!(offset, view.bytes(), "{text:?} {line}");
+            }
+        }
+    }
+
+    #[test]
     fn an_empty_view_has_no_line() {
         let view = view("");
         assert_eq!(view.lines(), 0);

@@ -83,14 +83,14 @@ impl Pattern {
         match self {
             // Each thread its own: a shared one makes them wait for each other.
             Self::Quick(matcher) => Seeker::Quick(matcher.clone(), source),
-            Self::Costly(pattern) => Seeker::Stepped(Stepped {
+            Self::Costly(pattern) => Seeker::Stepped(Box::new(Stepped {
                 caches: RefCell::new((
                     pattern.forward.create_cache(),
                     pattern.backward.create_cache(),
                 )),
                 pattern: Arc::clone(pattern),
                 source,
-            }),
+            })),
         }
     }
 }
@@ -153,7 +153,7 @@ fn what_is_wrong(pattern: &str) -> Option<String> {
 #[derive(Debug)]
 pub(super) enum Seeker<'a> {
     Quick(RegexMatcher, &'a dyn ByteSource),
-    Stepped(Stepped<'a>),
+    Stepped(Box<Stepped<'a>>),
 }
 
 impl Seeker<'_> {

@@ -104,7 +104,9 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
             Seeker::Quick(matcher, _) => {
                 searcher.search_slice(matcher, &bytes[..cut], &mut collect)
             }
-            Seeker::Stepped(stepped) => searcher.search_slice(stepped, &bytes[..cut], &mut collect),
+            Seeker::Stepped(stepped) => {
+                searcher.search_slice(&**stepped, &bytes[..cut], &mut collect)
+            }
         };
         // The searcher has only words for why it ended.
         searched.or_else(|error| source.check().map_err(io::Error::from).and(Err(error)))?;

@@ -60,7 +60,7 @@ pub(super) fn are_all(house: &House, mcp: &Mcp) -> Result<bool, Failure> {
 pub(super) fn serve(house: &House) -> Result<u8, Failure> {
     let (tools, listed) = super::retrieval(house)?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(serve_lookups(Offloading { tools, listed }));
+    let served = runtime.block_on(serve_lookups(Offloading::new(tools, listed)));
     // A look-up that nobody waits for any more must not keep the process.
     runtime.shutdown_background();
     house.tidy(None);
