@@ -57,7 +57,8 @@ mod allocator {
     pub(super) fn give_back() {}
 }
 
-#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::allocator;
 

@@ -32,7 +32,7 @@ fn all_bytes_come_back_and_no_message_is_over_its_budget() {
         (
             "invalid UTF-8",
             // Some bytes of UTF-8 that are none; with fewer others it would be windows-1252.
-            [&"Größe, café ".as_bytes()[..], b"\xff\xfe\n"]
+            ["Größe, café ".as_bytes(), b"\xff\xfe\n"]
                 .concat()
                 .repeat(9000),
             true,
