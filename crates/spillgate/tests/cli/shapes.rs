@@ -109,7 +109,7 @@ fn pods_as_kubernetes_lists_them() {
 #[test]
 fn packages_as_cargo_lists_them() {
     let printed = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(["metadata", "--format-version", "1", "--locked"])
         .output()
         .unwrap();
     Case {
