@@ -65,7 +65,8 @@ pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<
         );
     }
     for line in &mut lines {
-        line.text = format!("  {}", marked(&clip(&line.text, LINE_CHARS)));
+        // Marks are longer than what they stand for: the bound is of what is shown.
+        line.text = format!("  {}", clip(&marked(&line.text), LINE_CHARS));
     }
     Ok(lines)
 }

@@ -191,8 +191,9 @@ fn numbered(parts: &Preview<'_>, first: u64, count: u64) -> std::io::Result<Vec<
             break;
         };
         let text = String::from_utf8_lossy(bytes);
-        let text = clip(text.trim_end_matches('\n'), LINE_CHARS);
-        numbered.push(format!("{:>4} {}", line.number, marked(&text)));
+        // Marks are longer than what they stand for: the bound is of what is shown.
+        let text = clip(&marked(text.trim_end_matches('\n')), LINE_CHARS);
+        numbered.push(format!("{:>4} {text}", line.number));
     }
     Ok(numbered)
 }
