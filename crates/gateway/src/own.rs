@@ -19,7 +19,7 @@ pub enum ListTools {
     /// Once this gateway has stored something (the seed's rule). They answer
     /// before that, too: a handle may be from an earlier session.
     WhenStored,
-    /// Never: somebody else offers them. They answer all the same.
+    /// Never: another entry of the client offers them. Calls are still answered.
     Never,
 }
 

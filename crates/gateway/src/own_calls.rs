@@ -115,8 +115,8 @@ impl OwnCalls {
         (cancelled, interrupt)
     }
 
-    /// Ends the work on a call whose answer nobody would read; it is answered all the same,
-    /// so that nothing waits for that.
+    /// Ends the work on a call whose answer nobody would read. The call still gets an answer,
+    /// so that no waiter hangs.
     pub(crate) fn interrupt(&self, key: &Key) {
         if let Some(call) = locked(&self.under_way).get_mut(key) {
             call.interrupt();

@@ -1,9 +1,9 @@
-//! Checks whether what is stored is what was stored.
+//! Checks that stored bytes are unchanged since they were stored.
 //!
 //! The store checks lengths, manifest and line index whenever it opens an artifact.
 //! Here all bytes are read: the raw bytes against their SHA-256, a view of its own
 //! against its CRC-32. Artifacts of older versions have no sum of view and index: there
-//! the index is made anew from the view and compared, and a view of its own cannot be
+//! the index is computed again from the view and compared, and a separate view cannot be
 //! checked.
 
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! What a gateway that runs for days has the allocator of the C library do: keep little that is free (ADR 23).
+//! Makes glibc's allocator give free memory back while a gateway runs (ADR 23).
 
 use std::io;
 use std::thread::Builder;

@@ -1,4 +1,4 @@
-//! Text that is encoded otherwise than in UTF-8, decoded where it is read.
+//! Decodes text that is not UTF-8 while it is read, in bounded memory.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a client is told of servers that it is served without.
+//! Tells a client which of several servers are unavailable, and why.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The lists of one of several servers, as far as they can be had now.
+//! Fetches the lists of one of several servers, or gives the last known ones.
 //!
 //! A list is asked for once at a time. Whoever wants it waits for as long as there is
 //! patience with the server, then takes what it listed last. What comes later is told

@@ -127,8 +127,8 @@ impl Known {
     fn read(&self, spec: &ServerSpec) -> Option<Said> {
         let file = self.directory.as_ref()?.join(file_name(spec));
         let read = || -> io::Result<Option<Said>> {
-            // A directory of ours has nobody's links in it; what is none of our files
-            // is not read.
+            // The gateway made this directory, so it holds no links of other users. Anything
+            // that is not a regular file is not read.
             let found = fs::symlink_metadata(&file)?;
             if !found.is_file() || found.len() > MOST_BYTES {
                 return Ok(None);

@@ -2,7 +2,7 @@
 //!
 //! What two servers call the same stays with the first of them in the configuration;
 //! the other's is `SERVER+URI`, which is a URI as well: `b+memo://insights`. Links in
-//! results, subscriptions and what is told of them are mapped both ways.
+//! results, subscriptions and their `updated` notifications are mapped both ways.
 
 use std::collections::HashSet;
 use std::sync::Arc;

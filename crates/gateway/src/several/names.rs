@@ -1,4 +1,4 @@
-//! By which name a client knows a tool or a prompt of one of several servers.
+//! The names under which a client sees the tools and prompts of several servers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `spillgate verify`: whether what is stored is what was stored.
+//! `spillgate verify`: checks that stored outputs are unchanged.
 
 use serde_json::json;
 use spillgate_artifact::Handle;

@@ -103,7 +103,7 @@ fn what_older_versions_stored_is_checked_as_far_as_it_can_be() {
         flip(&part(&tool, handle, ".lines"), 56);
         assert_eq!(tool.run(&["verify", handle], b"").status.code(), Some(1));
     }
-    // An offset that is not where a line begins is noticed by whoever reads there.
+    // A read that starts at an offset inside a line reports the damage.
     flip(&part(&tool, &plain, ".lines"), 56);
     flip(&part(&tool, &plain, ".lines"), 64);
     let (error, _) = tool.error(&["read", &plain, "--start", "1300"]);
