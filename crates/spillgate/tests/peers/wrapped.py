@@ -32,7 +32,9 @@ def served(setup: Setup) -> Iterator[str]:
     tokens.write_text(TOKEN)
     options = ["--http", "0", "--token-file", str(tokens), "--store", str(setup.store / "front")]
     command = [str(setup.gateway), "mcp", *options, "--", *setup.server]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as front:
+    # It is a gateway, too: without look-up tools of its own it is a server like any other.
+    env = os.environ | {"SPILLGATE_LIST_TOOLS": "never"}
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as front:
         try:
             assert front.stderr is not None
             yield next(line.split()[-1] for line in front.stderr if "listening" in line)
