@@ -189,7 +189,10 @@ struct Writer<'a>(&'a mut String);
 
 impl Perform for Writer<'_> {
     fn print(&mut self, c: char) {
-        self.0.push(c);
+        // The parser prints DEL, which terminals do not.
+        if c != '\u{7f}' {
+            self.0.push(c);
+        }
     }
 
     fn execute(&mut self, byte: u8) {
@@ -237,9 +240,10 @@ mod tests {
 
     #[test]
     fn cases() {
-        let cases: [(&[u8], &str); 16] = [
+        let cases: [(&[u8], &str); 17] = [
             (b"", ""),
             (b"plain\n", "plain\n"),
+            (b"\x7fa\xc2\x9bb\x7f\n", "ab\n"),
             (b"a\r\nb\r\n", "a\nb\n"),
             (b"\x1b[31mred\x1b[0m text\n", "red text\n"),
             (b"10%\r20%\r100%\n", "100%\n"),
