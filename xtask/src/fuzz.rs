@@ -224,7 +224,7 @@ fn fuzz_one(target: &Target, seconds: usize, programs: &Path, built: &Path) -> R
         .status()
         .with_context(|| format!("cannot start {name}"))?;
     let told = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-    let last = told.lines().rfind(|line| line.starts_with('#'));
+    let last = told.lines().rfind(|line| line.contains(" cov: "));
     let runs = told
         .lines()
         .rfind(|line| line.contains("number_of_executed_units"));
