@@ -174,16 +174,31 @@ impl Cut {
     /// The line without controls, cut at the seed's correction's 500
     /// characters.
     fn render(&self) -> String {
-        let text = String::from_utf8_lossy(&self.start);
-        let plain: String = text
-            .chars()
-            .filter(|c| !c.is_control() || *c == '\t')
-            .collect();
-        match plain.char_indices().nth(LINE_CHARS) {
-            None if self.bytes <= self.start.len() => plain,
-            None => format!("{plain}… (+{} bytes)", self.bytes - self.start.len()),
-            Some((cut, _)) => format!("{}… (+{} bytes)", &plain[..cut], self.bytes - cut),
+        let (mut plain, mut shown, mut at) = (String::new(), 0, 0);
+        for (c, bytes) in self.characters() {
+            if !c.is_control() || c == '\t' {
+                if shown == LINE_CHARS {
+                    break;
+                }
+                plain.push(c);
+                shown += 1;
+            }
+            at += bytes;
         }
+        match self.bytes - at {
+            0 => plain,
+            left => format!("{plain}… (+{left} bytes)"),
+        }
+    }
+
+    /// The characters of the beginning, each with the bytes that it is made of: U+FFFD is of
+    /// one to three.
+    fn characters(&self) -> impl Iterator<Item = (char, usize)> {
+        self.start.utf8_chunks().flat_map(|chunk| {
+            let valid = chunk.valid().chars().map(|c| (c, c.len_utf8()));
+            let invalid = chunk.invalid().len();
+            valid.chain((invalid > 0).then_some((char::REPLACEMENT_CHARACTER, invalid)))
+        })
     }
 }
 
@@ -379,4 +394,29 @@ fn file_of(line: &str) -> Option<&str> {
         && file.contains(char::is_alphabetic)
         && !file.contains(char::is_whitespace);
     (is_number && is_name).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_line_tells_the_bytes_that_are_left() {
+        for (line, left) in [
+            (b"x".repeat(LINE_CHARS), None),
+            (b"x".repeat(LINE_CHARS + 3), Some(3)),
+            (b"\xff".repeat(LINE_CHARS + 3), Some(3)),
+            ("é".repeat(LINE_CHARS + 3).into_bytes(), Some(6)),
+            (b"\x1bx".repeat(LINE_CHARS + 3), Some(5)),
+            (b"\x1b".repeat(LINE_BYTES + 3), Some(3)),
+        ] {
+            let mut cut = Cut::default();
+            cut.feed(&line);
+            let told = left.map(|left| format!("… (+{left} bytes)"));
+            let told = told.unwrap_or_default();
+            let shown = cut.render();
+            assert!(shown.ends_with(&told), "{shown}");
+            assert_eq!(shown.contains('…'), left.is_some(), "{shown}");
+        }
+    }
 }
