@@ -39,8 +39,8 @@ pub(crate) struct Entry {
     format: u32,
     /// Bytes of all artifacts; `None` before they were counted.
     pub(crate) bytes: Option<u64>,
-    /// How many times they were counted: whoever finds another number here than before
-    /// its count leaves it at the other's.
+    /// How many counts have been entered. A process that finds this changed since its own
+    /// count began discards that count.
     #[serde(default)]
     pub(crate) counts: u64,
     /// When the store was swept last.
@@ -103,7 +103,7 @@ impl Books {
         Ok(after)
     }
 
-    /// A file that is empty or torn says nothing; the bytes are counted anew then.
+    /// An empty or torn file gives no value; the bytes are then counted again.
     fn parse(&self, file: File) -> Result<Entry, StoreError> {
         #[derive(Deserialize)]
         struct Versioned {

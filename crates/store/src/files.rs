@@ -299,14 +299,14 @@ impl ArtifactStore for FileStore {
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
         let paths = self.paths(handle)?;
         let manifest = match Self::load(handle, &paths) {
-            // It goes all the same: nothing of it has to be understood for that.
+            // A damaged manifest does not prevent removal: its content is not needed.
             Err(StoreError::Damaged { .. }) => None,
             manifest => Some(manifest?),
         };
         let bytes = paths.bytes();
         let tombstone = to_json(&Tombstone::of(manifest.as_ref(), why, at));
-        // First, so that nobody sees neither. A full disk has room for it only
-        // once the rest is gone; then whoever looks meanwhile is not told why.
+        // Written first, so that a reader always finds the artifact or its tombstone. On a
+        // full disk it is written last, and a reader in between gets no reason.
         let is_noted = write_whole(&paths.gone, &tombstone, None).is_ok();
         // The manifest first: without it the artifact is gone, whatever
         // happens to the rest.

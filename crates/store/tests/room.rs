@@ -300,7 +300,7 @@ fn fill(disk: &Path) {
     );
     let error = store.draft().unwrap_err();
     assert_eq!(error.kind(), "store_full", "{error}");
-    // Removing works all the same.
+    // Removal still works.
     for one in store.list().unwrap() {
         store
             .remove(one.manifest.handle, Gone::Removed, SystemClock.now())

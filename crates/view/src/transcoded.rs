@@ -12,8 +12,8 @@ const BLOCK: u64 = 64 << 10;
 /// A place to start from is kept once in so many bytes of text.
 const SPACING: u64 = 48 << 10;
 
-/// Bytes that no character of several bytes has behind its first: with one of them a
-/// decoder begins anew, in all encodings of the web but ISO-2022-JP.
+/// Bytes that are never the second or a later byte of a multi-byte character: decoding can
+/// start at one of them, in every web encoding but ISO-2022-JP.
 const ALONE: std::ops::Range<u8> = 0..0x30;
 
 /// The text of raw bytes in another encoding: a source that decodes what is asked for. One
@@ -259,7 +259,7 @@ mod tests {
             (KOI8_R, of("ошибка\n")),
             (WINDOWS_1252, of("Größe “x” café\n")),
             (SHIFT_JIS, of("エラーが発生しました\n")),
-            // No byte at which a decoder would begin anew.
+            // Has no byte at which decoding could start.
             (SHIFT_JIS, of("能力表示ソ")),
             (EUC_JP, of("日本語のログ\n")),
             (GBK, of("错误日志\n")),
