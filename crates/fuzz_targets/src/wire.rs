@@ -57,7 +57,7 @@ pub fn intake(bytes: &[u8]) {
         let frame = block_on(async {
             let mut taking = intake.begin();
             for part in bytes.chunks(block.min(bytes.len()).max(1)) {
-                taking.feed(part).await;
+                taking.feed(part).await.unwrap();
             }
             taking.finish().await
         });

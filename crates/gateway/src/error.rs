@@ -129,6 +129,15 @@ pub(crate) fn invalid_request(id: &str, message: &str) -> Vec<u8> {
     )
 }
 
+/// For a message that was not kept, so that its id is not known.
+pub(crate) fn too_large(most: usize) -> Vec<u8> {
+    let message = format!(
+        "the message was dropped: it has more than {most} bytes, which is what the gateway holds in memory; \
+         pass what is large by a file or by reference"
+    );
+    invalid_request("null", &message)
+}
+
 /// For parameters that cannot be meant.
 pub(crate) fn invalid_params(id: &str, message: &str) -> Vec<u8> {
     let data = json!({"fault": "client"});

@@ -10,8 +10,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Mutex;
 
-use crate::error::refused;
+use crate::error::{refused, too_large};
 use crate::{GatewayError, Hub, Incoming, Session};
+
+/// Bytes that a message of the client may have: it is held in memory.
+const MOST_FROM_CLIENT: usize = 64 << 20;
 
 /// Relays between the process's standard streams and the servers until the
 /// client closes; gives the exit code for the process: 0, or 1 when no server is
@@ -20,15 +23,21 @@ pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
     // Before the servers: once they run, a signal has to end them as well.
     let mut signals = Signals::new().map_err(GatewayError::Stdio)?;
     let mut from_client = Frames::new(input().map_err(GatewayError::Stdio)?);
-    let to = Client {
+    let to = Arc::new(Client {
         output: Mutex::new(output().map_err(GatewayError::Stdio)?),
-    };
-    let session = hub.session(Arc::new(to));
+    });
+    let session = hub.session(to.clone());
     session.start().await?;
     let client = Arc::clone(&session);
     let mut pump = tokio::spawn(async move {
-        while let Ok(Some(frame)) = from_client.next().await {
-            client.take(Incoming::new(frame)).await;
+        loop {
+            match from_client.next(MOST_FROM_CLIENT).await {
+                Ok(Some(frame)) => client.take(Incoming::new(frame)).await,
+                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                    to.take(Parcel::message(too_large(MOST_FROM_CLIENT))).await;
+                }
+                Ok(None) | Err(_) => break,
+            }
         }
     });
     tokio::select! {

@@ -35,13 +35,14 @@ pub(crate) struct InForce {
 }
 
 /// Settings that the environment may set to a text, to yes or no, and to a number.
-const TEXTS: [&str; 10] = [
+const TEXTS: [&str; 11] = [
     "store",
     "sync",
     "tokenizer",
     "profile",
     "quota",
     "reserve",
+    "max_message",
     "max_age",
     "tombstone_age",
     "lookup_timeout",
@@ -277,7 +278,7 @@ fn wrong(error: figment2::Error, places: &Places) -> Failure {
 fn form(key: &str) -> Option<&'static str> {
     Some(match key {
         "listen" => "write an address and a port, such as \"127.0.0.1:8700\"",
-        "quota" | "reserve" => "write a number of bytes such as \"10 GiB\"",
+        "quota" | "reserve" | "max_message" => "write a number of bytes such as \"10 GiB\"",
         "max_age" | "lookup_timeout" | "tombstone_age" | "timeout" | "start_wait" => {
             "write a time such as \"30d\" or \"12h\""
         }

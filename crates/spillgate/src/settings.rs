@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
@@ -11,7 +12,8 @@ use spillgate_gateway::{ListTools, Prefix, Several};
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{ByReference, Policy, Profile, Rule, TemplateError, Templates};
-use spillgate_store::{Notes, Space, SyncWhen, Upkeep};
+use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
+use spillgate_wire::Intake;
 
 use crate::args::LimitArgs;
 use crate::config_file::Places;
@@ -66,6 +68,8 @@ pub(crate) struct Settings {
     /// Bytes of the disk that are left free, such as "1 GiB", but at most a twentieth of
     /// the disk; "0" is none.
     pub(crate) reserve: Size,
+    /// Bytes that a message of a server may have, such as "8 GiB"; "0" is no limit.
+    pub(crate) max_message: Size,
     /// How long it is remembered what became of an output, such as "90d"; "0s" is for
     /// ever.
     pub(crate) tombstone_age: Span,
@@ -233,6 +237,12 @@ impl Settings {
         })
     }
 
+    /// Takes in messages of servers, the large ones by way of `store`.
+    pub(crate) fn intake(&self, store: &Arc<dyn ArtifactStore>) -> Intake {
+        let most = self.max_message.bytes.unwrap_or(u64::MAX);
+        Intake::new(Arc::clone(store)).at_most(most)
+    }
+
     /// How long a look-up may take for a client.
     pub(crate) fn lookup_timeout(&self) -> Duration {
         self.lookup_timeout.time.unwrap_or(Duration::MAX)
@@ -286,6 +296,7 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         page_tokens: None,
         quota: Size::of("10 GiB"),
         reserve: Size::of("1 GiB"),
+        max_message: Size::of("8 GiB"),
         max_age: Span::of("30d"),
         tombstone_age: Span::of("90d"),
         tombstones: 100_000,

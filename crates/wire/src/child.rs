@@ -221,6 +221,7 @@ async fn pump(
     sink: Arc<dyn Sink>,
 ) {
     let mut frames = Frames::new(Box::new(stdout));
+    let mut too_long = None;
     let parcel = |item| Parcel {
         of: None,
         event: None,
@@ -230,11 +231,22 @@ async fn pump(
         match frames.take_in(&intake).await {
             Ok(Some(frame)) => sink.take(parcel(Item::Message(frame))).await,
             Ok(None) => break,
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                too_long = Some(format!("{error} and was ended"));
+                break;
+            }
             Err(error) => {
                 tracing::warn!(%error, "a server broke off amid a message");
                 break;
             }
         }
+    }
+    if let Some(how) = too_long {
+        tracing::warn!("a server {how}");
+        // What it writes is no message any more, and would wait in the pipe.
+        let _ = child.lock().await.start_kill();
+        sink.take(parcel(Item::Gone(how))).await;
+        return;
     }
     let ended = async { child.lock().await.wait().await };
     let how = match timeout(MOMENT, ended).await {

@@ -33,7 +33,7 @@ pub use http::{
     EventDecoder, EventPiece, EventTags, HttpLink, HttpOptions, ParamHeaders, SseLink, http_client,
     request_headers,
 };
-pub use intake::{DEFAULT_SPOOL_BYTES, Intake, Taking};
+pub use intake::{DEFAULT_SPOOL_BYTES, Intake, Taking, TooLong};
 pub use link::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
 pub use parcel::{Frame, Item, Parcel, Refusal, Sink};
 pub use pieces::Pieces;

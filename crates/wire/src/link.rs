@@ -6,7 +6,7 @@ use std::fmt;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
-use crate::{Key, Refusal, ServerCommand};
+use crate::{Key, Refusal, ServerCommand, TooLong};
 
 /// A server and the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,6 +127,9 @@ pub enum LinkError {
     /// It answered with something that is no MCP.
     #[error("answered with {0}")]
     NotMcp(String),
+    /// It sent more than a message may have.
+    #[error("{0}")]
+    TooLong(TooLong),
     /// It refused a message that is no request.
     #[error("refused it with HTTP status {}", .0.status)]
     Refused(Refusal),

@@ -314,7 +314,7 @@ mod tests {
             let store = Arc::new(MemoryStore::default());
             let mut taking = Intake::new(store).spooling_at(100).begin();
             for block in frame.as_bytes().chunks(64) {
-                taking.feed(block).await;
+                taking.feed(block).await.unwrap();
             }
             let Frame::Spooled(spooled) = taking.finish().await else {
                 panic!("it is not large");

@@ -77,16 +77,37 @@ impl Frames {
     }
 
     /// The next frame with its newline; the last may have none. `None` at the
-    /// end.
-    pub async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    /// end. A frame of more than `most` bytes is read to its end without being kept, and
+    /// is an error of kind `FileTooLarge`; after it comes the next frame.
+    pub async fn next(&mut self, most: usize) -> io::Result<Option<Vec<u8>>> {
         let mut frame = Vec::new();
-        let n = self.reader.read_until(b'\n', &mut frame).await?;
-        Ok((n > 0).then_some(frame))
+        let mut is_too_long = false;
+        loop {
+            let block = self.reader.fill_buf().await?;
+            let end = memchr(b'\n', block).map(|at| at + 1);
+            let n = end.unwrap_or(block.len());
+            is_too_long |= frame.len() + n > most;
+            if is_too_long {
+                frame = Vec::new();
+            } else {
+                frame.extend_from_slice(&block[..n]);
+            }
+            self.reader.consume(n);
+            if end.is_some() || n == 0 {
+                break;
+            }
+        }
+        if is_too_long {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok((!frame.is_empty()).then_some(frame))
     }
 
-    /// The same, whatever its size. An error of kind `UnexpectedEof` if the
-    /// stream ended amid a message: of half a message nobody can use anything, and
-    /// what is said next would stand on its line.
+    /// The same, whatever its size up to what `intake` takes. An error of kind
+    /// `UnexpectedEof` if the stream ended amid a message: of half a message nobody can use
+    /// anything, and what is said next would stand on its line. An error of kind
+    /// `FileTooLarge` with a [`TooLong`](crate::TooLong) if the message is too large; what
+    /// remains of it is unread, for it may have no end.
     pub async fn take_in(&mut self, intake: &Intake) -> io::Result<Option<Frame>> {
         let mut taking = intake.begin();
         let mut is_any = false;
@@ -101,7 +122,8 @@ impl Frames {
             is_any = true;
             let end = memchr(b'\n', block).map(|at| at + 1);
             let n = end.unwrap_or(block.len());
-            taking.feed(&block[..n]).await;
+            let fed = taking.feed(&block[..n]).await;
+            fed.map_err(|error| io::Error::new(io::ErrorKind::FileTooLarge, error))?;
             self.reader.consume(n);
             if end.is_some() {
                 return Ok(Some(taking.finish().await));
@@ -149,6 +171,33 @@ mod tests {
     use spillgate_store::MemoryStore;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_frame_that_is_too_long_is_left_out() {
+        let long = "x".repeat(3 * BUFFER);
+        for (stream, want) in [
+            ("a\nbcd\ne".to_owned(), vec![Some("a\n"), None, Some("e")]),
+            ("abc\n".to_owned(), vec![None]),
+            ("abc".to_owned(), vec![Some("abc")]),
+            ("abcd".to_owned(), vec![None]),
+            (format!("{long}\nab\n"), vec![None, Some("ab\n")]),
+        ] {
+            let mut frames = Frames::new(Box::new(io::Cursor::new(stream.into_bytes())));
+            let mut all = Vec::new();
+            while let Some(next) = frames.next(3).await.transpose() {
+                let kind = io::ErrorKind::FileTooLarge;
+                all.push(
+                    next.inspect_err(|error| assert_eq!(error.kind(), kind))
+                        .ok(),
+                );
+            }
+            let want: Vec<_> = want
+                .into_iter()
+                .map(|one| one.map(|text| text.as_bytes().to_vec()))
+                .collect();
+            assert_eq!(all, want);
+        }
+    }
 
     #[tokio::test]
     async fn half_a_message_is_none() {

@@ -61,7 +61,7 @@ fn streamed(
     run(async {
         let mut taking = intake.begin();
         for block in frame.as_bytes().chunks(step) {
-            taking.feed(block).await;
+            taking.feed(block).await.unwrap();
         }
         let (mut pieces, stored) = match taking.finish().await {
             Frame::Spooled(spooled) => {
@@ -334,8 +334,8 @@ fn a_lost_message_that_is_no_result_is_an_error() {
     let frame = json!({"id": 1, "method": "m", "params": {"a": "b".repeat(100_000)}}).to_string();
     let outcome = run(async {
         let mut taking = Intake::new(store).spooling_at(1000).begin();
-        taking.feed(&frame.as_bytes()[..5000]).await;
-        taking.feed(&frame.as_bytes()[5000..]).await;
+        taking.feed(&frame.as_bytes()[..5000]).await.unwrap();
+        taking.feed(&frame.as_bytes()[5000..]).await.unwrap();
         match taking.finish().await {
             Frame::Spooled(spooled) => intercept_spooled(&offloader, *spooled, &|_| None),
             other => panic!("{other:?}"),

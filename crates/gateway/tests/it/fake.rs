@@ -84,7 +84,7 @@ async fn parcel_of(intake: &Intake, said: Value) -> Parcel {
         let intake = Intake::new(Arc::new(MemoryStore::default())).spooling_at(64);
         let mut taking = intake.begin();
         for block in frame.to_string().as_bytes().chunks(64) {
-            taking.feed(block).await;
+            taking.feed(block).await.unwrap();
         }
         let frame = taking.finish().await;
         assert!(matches!(frame, Frame::Spooled(_)));
@@ -158,7 +158,7 @@ impl Opener for Servers {
 async fn taken_in(intake: &Intake, frame: &str) -> Parcel {
     let mut taking = intake.begin();
     for block in frame.as_bytes().chunks(10_000) {
-        taking.feed(block).await;
+        taking.feed(block).await.unwrap();
     }
     Parcel {
         of: None,

@@ -75,6 +75,43 @@ fn a_server_killed_amid_its_answer() {
     }
 }
 
+/// Says a line that never ends, in place of an answer.
+const ENDLESS: &str = r#"
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%,*}
+  say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s' "$id" "$1"; }
+  case "$line" in
+    *'"initialize"'*) say '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}}'; echo;;
+    *'"fine"'*) say '{"content":[{"type":"text","text":"fine"}]}}'; echo;;
+    *'"endless"'*) say '{"content":[{"type":"text","text":"'; yes 'no end' | tr -d '\n';;
+  esac
+done"#;
+
+#[test]
+fn a_line_without_an_end_ends_at_the_limit() {
+    let tool = Tool::new();
+    let mut command = tool.command(&["mcp", "--name", "endless", "--", "sh", "-c", ENDLESS]);
+    command.env("SPILLGATE_MAX_MESSAGE", "8 MiB");
+    let mut session = Session::of(command);
+    greet(&mut session);
+    assert_snapshot!(called(&mut session, "endless"), @r#"-32000 "the upstream server `endless` sent a message of more than 8388608 bytes (`max_message`) and was ended before it answered" {"fault":"upstream","server":"endless"}"#);
+    // It is started again, and greeted for the client.
+    assert_eq!(called(&mut session, "fine"), "fine");
+    until("the store is empty", || files(&tool.store()).is_empty());
+    session.end_with(0);
+}
+
+#[test]
+fn a_client_s_line_in_memory_has_a_limit() {
+    let tool = Tool::new();
+    let mut session = Session::start(&tool, &["--name", "dying"], DYING);
+    greet(&mut session);
+    session.send(2, "tools/call", &json!({"name": "x".repeat(65 << 20)}));
+    assert_snapshot!(session.receive(), @r#"{"error":{"code":-32600,"data":{"fault":"client"},"message":"the message was dropped: it has more than 67108864 bytes, which is what the gateway holds in memory; pass what is large by a file or by reference"},"id":null,"jsonrpc":"2.0"}"#);
+    assert_eq!(called(&mut session, "fine"), "fine");
+    session.end_with(0);
+}
+
 /// The head of a response of this type, with more headers.
 fn head(to: &mut TcpStream, kind: &str, more: &str) {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{more}\r\n");

@@ -48,6 +48,7 @@ const TOP: &[(&str, &str)] = &[
     ("guarded", "3"),
     ("shared_store", "\"yes\""),
     ("reserve", "\"some\""),
+    ("max_message", "\"long\""),
     ("tombstone_age", "\"long\""),
     ("tombstones", "-1"),
 ];
@@ -68,6 +69,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("list_tools", "sometimes"),
     ("shared_store", "perhaps"),
     ("reserve", "some"),
+    ("max_message", "long"),
     ("tombstone_age", "long"),
     ("tombstones", "-1"),
 ];

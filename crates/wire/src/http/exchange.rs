@@ -126,6 +126,10 @@ impl Inner {
             let end = self.drain(&mut events, &mut spot, Some((message, of)));
             let error = match end.await {
                 End::Answered => return None,
+                // It would be as long again.
+                End::Early(Some(error @ LinkError::TooLong(_))) => {
+                    return Some(Item::Failed(error));
+                }
                 End::Early(error) => error,
             };
             if spot.event.is_none() {

@@ -6,7 +6,7 @@ use reqwest::{Response, Version};
 
 use super::call::{broken, cut_off};
 use super::events::{Decoder, Piece, Tags};
-use crate::{Frame, Intake, LinkError, Taking};
+use crate::{Frame, Intake, LinkError, Taking, TooLong};
 
 /// An event.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Events {
                     Piece::Data(bytes) => {
                         let intake = &self.intake;
                         let taking = self.taking.get_or_insert_with(|| intake.begin());
-                        taking.feed(bytes).await;
+                        taking.feed(bytes).await.map_err(too_long)?;
                     }
                     Piece::End(tags) => {
                         let used = self.chunk.len() - rest.len();
@@ -68,6 +68,10 @@ impl Events {
     }
 }
 
+fn too_long(error: TooLong) -> LinkError {
+    LinkError::TooLong(error)
+}
+
 async fn finish(taking: Option<Taking>, tags: Tags) -> Option<Event> {
     let Some(taking) = taking else {
         return (tags != Tags::default()).then_some(Event { tags, frame: None });
@@ -81,7 +85,7 @@ pub(crate) async fn whole(mut response: Response, intake: &Intake) -> Result<Fra
     let ends_untold = ends_untold(&response);
     let mut taking = intake.begin();
     while let Some(chunk) = response.chunk().await.map_err(broken)? {
-        taking.feed(&chunk).await;
+        taking.feed(&chunk).await.map_err(too_long)?;
     }
     let frame = taking.finish().await;
     match ends_untold && !frame.is_whole() {

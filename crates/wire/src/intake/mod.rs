@@ -27,11 +27,21 @@ pub const DEFAULT_SPOOL_BYTES: usize = 4 << 20;
 /// Bytes handed to the thread at a time.
 const BLOCK: usize = 256 << 10;
 
+/// A message is larger than a message may be: `max_message`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("sent a message of more than {most} bytes (`max_message`)")]
+pub struct TooLong {
+    /// Bytes that a message may have.
+    pub most: u64,
+}
+
 /// Takes in messages.
 #[derive(Debug, Clone)]
 pub struct Intake {
     store: Arc<dyn ArtifactStore>,
     spool_at: usize,
+    /// Bytes that a message may have.
+    most: u64,
 }
 
 impl Intake {
@@ -41,7 +51,15 @@ impl Intake {
         Self {
             store,
             spool_at: DEFAULT_SPOOL_BYTES,
+            most: u64::MAX,
         }
+    }
+
+    /// The same, which refuses messages of more than so many bytes: a line that never
+    /// ends would fill the disk.
+    #[must_use]
+    pub fn at_most(self, most: u64) -> Self {
+        Self { most, ..self }
     }
 
     /// The same, which streams messages of more than so many bytes.
@@ -58,6 +76,7 @@ impl Intake {
     pub fn begin(&self) -> Taking {
         Taking {
             intake: self.clone(),
+            taken: 0,
             bytes: Vec::new(),
             worker: None,
         }
@@ -69,14 +88,21 @@ impl Intake {
 #[derive(Debug)]
 pub struct Taking {
     intake: Intake,
+    /// Bytes of the message so far.
+    taken: u64,
     /// The message, or what of it the worker has not got yet.
     bytes: Vec<u8>,
     worker: Option<Worker>,
 }
 
 impl Taking {
-    /// Takes the next bytes.
-    pub async fn feed(&mut self, bytes: &[u8]) {
+    /// Takes the next bytes. After an error nothing but dropping it makes sense.
+    pub async fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        self.taken += bytes.len() as u64;
+        let most = self.intake.most;
+        if self.taken > most {
+            return Err(TooLong { most });
+        }
         self.bytes.extend_from_slice(bytes);
         match &mut self.worker {
             None if self.bytes.len() > self.intake.spool_at => {
@@ -91,6 +117,7 @@ impl Taking {
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// The message is complete.

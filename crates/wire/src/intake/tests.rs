@@ -13,7 +13,7 @@ use crate::{Filled, Spooled};
 async fn taken(store: Arc<dyn ArtifactStore>, json: &[u8], spool_at: usize, step: usize) -> Frame {
     let mut taking = Intake::new(store).spooling_at(spool_at).begin();
     for block in json.chunks(step) {
-        taking.feed(block).await;
+        taking.feed(block).await.unwrap();
     }
     taking.finish().await
 }
@@ -68,6 +68,29 @@ impl Seen {
             sha256: spooled.sha256().to_owned(),
             raw,
         }
+    }
+}
+
+#[tokio::test]
+async fn a_message_has_an_end() {
+    let json = format!("{{\"id\":1,\"result\":\"{}\"}}", "x".repeat(5000));
+    let length = json.len() as u64;
+    for (most, spool_at, is_taken) in [
+        (length, 100_000, true),
+        (length - 1, 100_000, false),
+        (length, 500, true),
+        (length - 1, 500, false),
+        (2000, 500, false),
+    ] {
+        let store = Arc::new(MemoryStore::default());
+        let intake = Intake::new(store).spooling_at(spool_at).at_most(most);
+        let mut taking = intake.begin();
+        let mut fed = Ok(());
+        for block in json.as_bytes().chunks(700) {
+            fed = fed.and(taking.feed(block).await);
+        }
+        assert_eq!(fed.is_ok(), is_taken, "{most} {spool_at}");
+        assert!(fed == Ok(()) || fed == Err(TooLong { most }));
     }
 }
 
@@ -201,7 +224,7 @@ fn a_broken_off_message_leaves_nothing_behind() {
     let frame = json!({"id": 1, "result": large(40_000)}).to_string();
     run(async {
         let mut taking = Intake::new(store).spooling_at(1000).begin();
-        taking.feed(&frame.as_bytes()[..1_000_000]).await;
+        taking.feed(&frame.as_bytes()[..1_000_000]).await.unwrap();
         // It is dropped amid the message.
     });
     // The runtime has waited for the thread.

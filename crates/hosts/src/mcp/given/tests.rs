@@ -32,8 +32,8 @@ async fn gives(frame: &str) -> String {
 async fn spooled(frame: &str, cut: usize) -> String {
     let store: Arc<dyn ArtifactStore> = Arc::new(MemoryStore::default());
     let mut taking = Intake::new(store).spooling_at(8).begin();
-    taking.feed(&frame.as_bytes()[..cut]).await;
-    taking.feed(&frame.as_bytes()[cut..]).await;
+    taking.feed(&frame.as_bytes()[..cut]).await.unwrap();
+    taking.feed(&frame.as_bytes()[cut..]).await.unwrap();
     let frame = taking.finish().await;
     assert!(matches!(frame, Frame::Spooled(_)));
     let given = tokio::task::spawn_blocking(|| read(of_answer(frame))).await;

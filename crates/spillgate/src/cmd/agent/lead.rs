@@ -24,7 +24,7 @@ use spillgate_measure::TokenCounter;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::{FileStore, Lifetime};
 use spillgate_turns::{Nonces, RandomNonces, Slot};
-use spillgate_wire::{Intake, Ways};
+use spillgate_wire::Ways;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -215,7 +215,7 @@ impl Lead {
             lead: self,
             is_over: false,
         };
-        let opened = sources::open(agent, &gateway(&offloader)?, below).await?;
+        let opened = sources::open(agent, &gateway(&offloader, &self.settings)?, below).await?;
         opening.is_over = true;
         let Opened { hosts, servers } = opened;
         let servers = Servers {
@@ -451,8 +451,8 @@ fn format(agent: &Agent) -> Format {
 
 /// How servers are reached. The session decides about their results, so no more of it
 /// is used.
-fn gateway(offloader: &Offloader) -> Result<Gateway, Failure> {
-    let intake = Intake::new(offloader.store().clone());
+fn gateway(offloader: &Offloader, settings: &Settings) -> Result<Gateway, Failure> {
+    let intake = settings.intake(offloader.store());
     Ok(Gateway {
         ways: Arc::new(Ways::new(intake, net::access()?, true)),
         offloader: offloader.clone(),

@@ -17,7 +17,7 @@ use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Hub, Server, own_tools};
 use spillgate_offload::{Door, Offloader};
 use spillgate_retrieval::Tools;
-use spillgate_wire::{HttpServer, Intake, ServerCommand, ServerSpec, Via, Ways};
+use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, Via, Ways};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::Common;
@@ -117,7 +117,7 @@ fn gateway(house: &House, mcp: &Mcp) -> Result<Gateway, Failure> {
         offloader: offloader.with_short_ids(short_ids),
         extractor,
         ways: Arc::new(Ways::new(
-            Intake::new(house.offloader.store().clone()),
+            house.settings.intake(house.offloader.store()),
             net::access()?,
             resume,
         )),
