@@ -55,6 +55,14 @@ impl Catalogue {
         locked(&self.kinds).get(&kind)?.get(shown).cloned()
     }
 
+    /// The name under which clients know what a server calls so.
+    pub(crate) fn shown(&self, kind: Kind, server: &str, own: &str) -> Option<String> {
+        let kinds = locked(&self.kinds);
+        let mut all = kinds.get(&kind)?.iter();
+        let of = all.find(|(_, (owner, name))| owner == server && name == own)?;
+        Some(of.0.clone())
+    }
+
     /// The server of the template that a URI looks most like: the one with the
     /// longest beginning in common.
     pub(crate) fn find_template(&self, uri: &str) -> Option<(String, String)> {

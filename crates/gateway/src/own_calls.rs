@@ -14,6 +14,7 @@ use spillgate_artifact::Interrupt;
 use spillgate_wire::Key;
 
 use crate::locked;
+use crate::several::SessionKind;
 use spillgate_retrieval::{QUERY, TOOL_OUTPUT};
 
 /// jq filters that run at once; each may take 2 GiB and a processor for ten
@@ -30,6 +31,10 @@ const LOOKUPS_AT_ONCE: usize = 8;
 /// Calls of one client that look into files at once.
 const LOOKUPS_OF_ONE: usize = 2;
 
+/// Calls of all stateless requests that look into files at once: whose they are is not
+/// known, and clients with sessions keep the rest.
+const LOOKUPS_OF_EXCHANGES: usize = 4;
+
 /// How long calls may go on after the client has closed.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -42,7 +47,7 @@ pub(crate) struct OwnCalls {
     under_way: Mutex<HashMap<Key, UnderWay>>,
     work: Mutex<JoinSet<()>>,
     /// Whose turn it is among this client's look-ups.
-    lookups: Semaphore,
+    lookups: Arc<Semaphore>,
     turns: Arc<Turns>,
 }
 
@@ -80,6 +85,8 @@ pub(crate) struct Turns {
     filters: Semaphore,
     extractions: Semaphore,
     lookups: Semaphore,
+    /// Of stateless requests, each of which is a client of its own to us.
+    exchanges: Arc<Semaphore>,
 }
 
 impl Default for Turns {
@@ -88,16 +95,21 @@ impl Default for Turns {
             filters: Semaphore::new(FILTERS_AT_ONCE),
             extractions: Semaphore::new(EXTRACTIONS_AT_ONCE),
             lookups: Semaphore::new(LOOKUPS_AT_ONCE),
+            exchanges: Arc::new(Semaphore::new(LOOKUPS_OF_EXCHANGES)),
         }
     }
 }
 
 impl OwnCalls {
-    pub(crate) fn new(turns: Arc<Turns>) -> Self {
+    pub(crate) fn new(turns: Arc<Turns>, kind: SessionKind) -> Self {
+        let lookups = match kind {
+            SessionKind::Client => Arc::new(Semaphore::new(LOOKUPS_OF_ONE)),
+            SessionKind::Exchange | SessionKind::Scout => Arc::clone(&turns.exchanges),
+        };
         Self {
             under_way: Mutex::default(),
             work: Mutex::default(),
-            lookups: Semaphore::new(LOOKUPS_OF_ONE),
+            lookups,
             turns,
         }
     }
@@ -185,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn all_clients_wait_for_the_same_turns() {
         let turns = Arc::<Turns>::default();
-        let clients = [(); 6].map(|()| OwnCalls::new(Arc::clone(&turns)));
+        let clients = [(); 6].map(|()| OwnCalls::new(Arc::clone(&turns), SessionKind::Client));
         let mut held = Vec::new();
         for _ in 0..FILTERS_AT_ONCE {
             held.push(clients[0].turn(QUERY).await);
@@ -199,8 +211,8 @@ mod tests {
     #[tokio::test]
     async fn one_client_leaves_turns_to_the_others() {
         let turns = Arc::<Turns>::default();
-        let clients =
-            [(); LOOKUPS_AT_ONCE / LOOKUPS_OF_ONE + 1].map(|()| OwnCalls::new(Arc::clone(&turns)));
+        let clients = [(); LOOKUPS_AT_ONCE / LOOKUPS_OF_ONE + 1]
+            .map(|()| OwnCalls::new(Arc::clone(&turns), SessionKind::Client));
         let (last, others) = clients.split_last().unwrap();
         let mut held = Vec::new();
         for client in others {
@@ -217,7 +229,7 @@ mod tests {
 
     #[test]
     fn work_ends_with_the_wait_for_it() {
-        let calls = OwnCalls::new(Arc::default());
+        let calls = OwnCalls::new(Arc::default(), SessionKind::Client);
         let key = |id| Key::of(serde_json::from_str(id).unwrap()).unwrap();
         let begin = |id| calls.begin(&key(id)).1;
         let [answered, cancelled, unread] = ["1", "2", "3"].map(begin);

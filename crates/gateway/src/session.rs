@@ -58,7 +58,7 @@ pub struct Session {
     pub(crate) questions: AtomicU64,
     pub(crate) kind: SessionKind,
     /// What waits to be sent to each of several servers.
-    pub(crate) outbox: Outbox,
+    pub(crate) outbox: Arc<Outbox>,
     /// What the client said of itself, where there are several servers.
     pub(crate) said: Mutex<Told>,
     me: Weak<Session>,
@@ -86,7 +86,7 @@ impl Session {
             ways,
             to,
             own,
-            own_calls: OwnCalls::new(turns),
+            own_calls: OwnCalls::new(turns, kind),
             pending: Pending::default(),
             roster: Roster::new(&servers, memory),
             client: Client::default(),
@@ -98,7 +98,7 @@ impl Session {
             work: Mutex::default(),
             questions: AtomicU64::default(),
             kind,
-            outbox: Outbox::default(),
+            outbox: Arc::default(),
             said: Mutex::default(),
             me: Weak::clone(me),
         });

@@ -322,8 +322,15 @@ impl Upstream {
         tracing::info!(server = self.name(), "greeted for the client");
         self.end_greeting(link).await?;
         if !greeting.is_empty() {
-            let known = session.hub().known();
-            known.learn_greeting(self.name(), "initialize", &greeting);
+            let mut known = greeting.clone();
+            // A version that it took over from this client is no limit of its own.
+            if known.get("protocolVersion").and_then(Value::as_str)
+                == asked_version(&initialize).as_deref()
+            {
+                known.remove("protocolVersion");
+            }
+            let memory = session.hub().known();
+            memory.learn_greeting(self.name(), "initialize", &known);
         }
         self.greeted.send_replace(Greeted::Up(Arc::new(greeting)));
         Ok(())
@@ -364,6 +371,13 @@ fn greeting_in(frame: &[u8]) -> Map<String, Value> {
     let result = answers.first().and_then(|answer| answer.result);
     let greeting = result.and_then(object::<Map<String, Value>>);
     greeting.unwrap_or_default()
+}
+
+/// The protocol version that a client asked for.
+fn asked_version(initialize: &Message) -> Option<String> {
+    let all = messages(&initialize.frame);
+    let params: Value = serde_json::from_str(all.first()?.params?.get()).ok()?;
+    params["protocolVersion"].as_str().map(str::to_owned)
 }
 
 /// Where a server's parcels go.

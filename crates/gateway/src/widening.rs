@@ -55,10 +55,11 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
     let members: Members<'_> = object_in(schema)?;
     let properties = Members::of(members.get("properties")?)?;
     let is_moved = |name: &str| moves(name, &members);
-    if !allows_objects(original) || refers_into(original, &is_moved) {
+    let wraps = members.get(WRAPS).is_some_and(|flag| flag.get() == "true");
+    let is_within = |path: &str| is_within_a_choice(path, wraps);
+    if !allows_objects(original) || refers_into(original, &is_moved, &is_within) {
         return None;
     }
-    let wraps = members.get(WRAPS).is_some_and(|flag| flag.get() == "true");
     let widened = widened_properties(&properties, wraps);
     let (mut root, mut strict, mut written) = (Vec::new(), Vec::new(), false);
     for (name, value) in members.iter() {
@@ -144,12 +145,24 @@ fn allows_objects(root: &Value) -> bool {
     }
 }
 
+/// Whether a path leads below a property that becomes a choice, where it would find nothing.
+fn is_within_a_choice(path: &str, wraps: bool) -> bool {
+    let below = path
+        .strip_prefix("properties/")
+        .and_then(|rest| rest.split_once('/'));
+    below.is_some_and(|(name, _)| name == ENVELOPE_KEY || (wraps && name == "result"))
+}
+
 /// Whether the root is another schema's, or a reference leads to what is moved.
-fn refers_into(root: &Value, is_moved: &dyn Fn(&str) -> bool) -> bool {
+fn refers_into(
+    root: &Value,
+    is_moved: &dyn Fn(&str) -> bool,
+    is_within: &dyn Fn(&str) -> bool,
+) -> bool {
     const OF_ROOT: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
     let leads_into = |reference: &&str| {
         let path = reference.strip_prefix("#/").unwrap_or_default();
-        is_moved(path.split('/').next().unwrap_or_default())
+        is_moved(path.split('/').next().unwrap_or_default()) || is_within(path)
     };
     OF_ROOT.iter().any(|key| root.get(key).is_some()) || references(root).iter().any(leads_into)
 }
@@ -262,6 +275,8 @@ mod tests {
             r#"{"properties":{"spillgate":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["spillgate"]}]}"#,
             r##"{"properties":{"a":{"$ref":"#/allOf/0"}},"allOf":[{"type":"object"}]}"##,
             r#"{"type":"array","properties":{"a":true}}"#,
+            // A reference below a property that becomes a choice would find nothing.
+            r##"{"type":"object","properties":{"result":{"items":{"x":1}},"a":{"$ref":"#/properties/result/items"}},"x-fastmcp-wrap-result":true}"##,
         ];
         let all: Vec<String> = schemas.map(|schema| widened("get it", schema)).into();
         assert_snapshot!(all.join("\n"), @r##"
@@ -283,6 +298,7 @@ mod tests {
         {"properties":{"spillgate":{"type":"string"}},"anyOf":[{"anyOf":[{"required":["a"]},{"required":["spillgate"]}]},{"required":["spillgate"]}]}
         {"anyOf":[{"$id":"urn:spillgate:output-schema:get it","allOf":[{"type":"object"}],"properties":{"a":{"$ref":"#/allOf/0"}}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
         {"anyOf":[{"type":"array","properties":{"a":true}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"type":"object","anyOf":[{"$id":"urn:spillgate:output-schema:get it","properties":{"a":{"$ref":"#/properties/result/items"},"result":{"items":{"x":1}}},"type":"object","x-fastmcp-wrap-result":true},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
         "##);
     }
 

@@ -21,6 +21,7 @@ use super::faults::why;
 use super::known::List;
 use super::standing::{Awaited, Missed};
 use super::{Kind, listening};
+use crate::error::METHOD_NOT_FOUND;
 use crate::locked;
 use crate::session::Session;
 use crate::upstream::{Slot, Upstream};
@@ -28,6 +29,12 @@ use crate::upstream::{Slot, Upstream};
 /// Pages of one list that are followed at most: a server whose cursors go round
 /// in a circle shall not keep a client waiting for ever.
 const MOST_PAGES: usize = 1000;
+
+/// Bytes that the entries of one list may have: it is held in memory.
+const MOST_BYTES: usize = 64 << 20;
+
+/// How often a list is asked for that changes while it is fetched.
+const MOST_TRIES: u32 = 3;
 
 /// The first and the longest pause between tries to bring a server up.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -42,7 +49,11 @@ type Fetch = Shared<BoxFuture<'static, Fetched>>;
 
 /// The lists of a server that are under way.
 #[derive(Default)]
-pub(crate) struct Fetches(Mutex<HashMap<Kind, Fetch>>);
+pub(crate) struct Fetches {
+    under_way: Mutex<HashMap<Kind, Fetch>>,
+    /// How often each list has changed.
+    changes: Mutex<HashMap<Kind, u64>>,
+}
 
 impl fmt::Debug for Fetches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,7 +64,15 @@ impl fmt::Debug for Fetches {
 impl Fetches {
     /// The list has changed: what is under way may be the old one.
     pub(crate) fn forget(&self, kind: Kind) {
-        locked(&self.0).remove(&kind);
+        *locked(&self.changes).entry(kind).or_default() += 1;
+        locked(&self.under_way).remove(&kind);
+    }
+
+    fn changes(&self, kind: Kind) -> u64 {
+        locked(&self.changes)
+            .get(&kind)
+            .copied()
+            .unwrap_or_default()
     }
 }
 
@@ -100,7 +119,7 @@ pub(super) async fn list(
 
 /// Asks for a list, unless that is under way.
 fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &str) -> Fetch {
-    let mut fetches = locked(&upstream.fetches.0);
+    let mut fetches = locked(&upstream.fetches.under_way);
     if let Some(fetch) = fetches.get(&kind) {
         return fetch.clone();
     }
@@ -113,7 +132,7 @@ fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &
     let (going_on, of) = (fetch.clone(), Arc::clone(upstream));
     tokio::spawn(async move {
         drop(going_on.clone().await);
-        let mut fetches = locked(&of.fetches.0);
+        let mut fetches = locked(&of.fetches.under_way);
         if fetches
             .get(&kind)
             .is_some_and(|known| known.ptr_eq(&going_on))
@@ -130,7 +149,7 @@ async fn fetched(
     kind: Kind,
     params: &str,
 ) -> Fetched {
-    let list = match pages(session, upstream, kind, params).await {
+    let list = match settled(session, upstream, kind, params).await {
         Ok(list) => Arc::new(list),
         Err(error) => {
             let why = why(&error);
@@ -154,6 +173,25 @@ async fn fetched(
     Ok(list)
 }
 
+/// A server's list, asked for again where it changed meanwhile: pages of two states are no
+/// list, and an older one must not replace a newer one.
+async fn settled(
+    session: &Arc<Session>,
+    upstream: &Arc<Upstream>,
+    kind: Kind,
+    params: &str,
+) -> Result<List, LinkError> {
+    let mut tries = 1..=MOST_TRIES;
+    loop {
+        let before = upstream.fetches.changes(kind);
+        let list = pages(session, upstream, kind, params).await?;
+        tries.next();
+        if tries.is_empty() || upstream.fetches.changes(kind) == before {
+            return Ok(list);
+        }
+    }
+}
+
 /// All pages of a server's list, and what else its first page says.
 async fn pages(
     session: &Arc<Session>,
@@ -164,20 +202,38 @@ async fn pages(
     let (method, member) = kind.list();
     let mut params: Map<String, Value> = serde_json::from_str(params).unwrap_or_default();
     params.remove("cursor");
-    let (mut entries, mut first) = (Vec::new(), None);
+    let (mut entries, mut first, mut bytes) = (Vec::new(), None, 0);
     for _ in 0..MOST_PAGES {
         let asked = Value::from(params.clone()).to_string();
         let frame = session.ask(upstream, method, &asked).await?;
         let answers = messages(&frame);
-        // A server without such things answers with an error.
         let Some(result) = answers.first().and_then(|answer| answer.result) else {
+            // A server without such things answers with an error. One that had them, or has
+            // given a page, has failed.
+            let code = error_code(&frame);
+            if code == Some(METHOD_NOT_FOUND) && first.is_none() {
+                break;
+            }
+            let known = session.hub().known().list(upstream.name(), kind);
+            if first.is_some() || known.is_some_and(|known| !known.entries.is_empty()) {
+                let code = code.map(|code| format!(" {code}")).unwrap_or_default();
+                return Err(LinkError::NotMcp(format!("error{code} to `{method}`")));
+            }
             break;
         };
         let mut page: BTreeMap<String, &RawValue> =
             serde_json::from_str(result.get()).unwrap_or_default();
         let listed = page.remove(member).map_or("[]", RawValue::get);
+        let listed_bytes = listed.len();
         let listed: Vec<&RawValue> = serde_json::from_str(listed).unwrap_or_default();
         entries.extend(listed.into_iter().map(|raw| raw.get().to_owned()));
+        bytes += listed_bytes;
+        if bytes > MOST_BYTES {
+            let most = MOST_BYTES >> 20;
+            return Err(LinkError::NotMcp(format!(
+                "more than {most} MiB to `{method}`"
+            )));
+        }
         let cursor = page
             .remove("nextCursor")
             .and_then(|raw| serde_json::from_str(raw.get()).ok());
@@ -193,6 +249,12 @@ async fn pages(
     }
     let rest = first.unwrap_or_default();
     Ok(List { entries, rest })
+}
+
+/// The code of an answer that is an error.
+fn error_code(frame: &[u8]) -> Option<i64> {
+    let answer: Value = serde_json::from_slice(frame).ok()?;
+    answer["error"]["code"].as_i64()
 }
 
 /// Sees to it that a server comes up, and that its lists come that are missed: tries
@@ -236,7 +298,8 @@ async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
             upstream.standing.came(Awaited::Start);
             session.note_recovery(&upstream);
             upstream.is_kept.store(false, Ordering::Release);
-            true
+            // What was missed meanwhile found us still at it.
+            upstream.standing.missed().is_empty() || upstream.is_kept.swap(true, Ordering::AcqRel)
         }
         Err(error) => {
             session.note_fault(&upstream, &why(&error)).await;

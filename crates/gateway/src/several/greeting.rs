@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
+use spillgate_bridge::Version;
 use spillgate_wire::{Message, messages, object};
 use tokio::time::timeout;
 
@@ -20,8 +21,6 @@ use crate::upstream::{Greeted, Upstream, notice};
 const DISCOVER: &str = "server/discover";
 /// Where that has who the server is.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// The newest protocol of the older generation.
-const NEWEST_LEGACY: &str = "2025-11-25";
 
 type Greeting = Map<String, Value>;
 
@@ -43,7 +42,14 @@ pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> V
         upstream.be_greeted(message_of(question));
         keep(session, upstream, Duration::ZERO);
     }
-    let greeted = join_all(all.iter().map(|upstream| greeted(session, upstream))).await;
+    let asked: Value = serde_json::from_str(&question.params).unwrap_or_default();
+    let asked = asked["protocolVersion"].as_str();
+    let version = asked.filter(|version| Version::HANDSHAKES.contains(version));
+    let version = version.unwrap_or(Version::LEGACY);
+    let greeted = all
+        .iter()
+        .map(|upstream| greeted(session, upstream, version));
+    let greeted = join_all(greeted).await;
     let mut greetings = Greetings::default();
     for (upstream, (said, missing)) in all.iter().zip(greeted) {
         let name = || upstream.name().to_owned();
@@ -53,21 +59,27 @@ pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> V
             greetings.missing.push((name(), why));
         }
     }
-    let asked: Value = serde_json::from_str(&question.params).unwrap_or_default();
-    let asked = asked["protocolVersion"].as_str();
-    let version = asked.filter(|version| *version <= NEWEST_LEGACY);
-    let ours = json!({"protocolVersion": version.unwrap_or(NEWEST_LEGACY), "capabilities": {}});
+    let ours = json!({"protocolVersion": version, "capabilities": {}});
     let merged = merged(greetings, ours);
     result_frame(&question.id, &merged.to_string())
 }
 
 /// What one server said, and why nothing if it is not there. One of which is known what
 /// it said last is not waited for.
-async fn greeted(session: &Session, upstream: &Upstream) -> (Option<Greeting>, Option<String>) {
-    let known = session
-        .hub()
-        .known()
-        .greeting(upstream.name(), "initialize");
+async fn greeted(
+    session: &Session,
+    upstream: &Upstream,
+    version: &str,
+) -> (Option<Greeting>, Option<String>) {
+    let known = session.hub().known();
+    let known = known.greeting(upstream.name(), "initialize");
+    let known = known.map(|mut known| {
+        // What it said last, it said to a client that asked for another version.
+        known.retain(|member, value| {
+            member != "protocolVersion" || value.as_str().is_some_and(|own| own < version)
+        });
+        known
+    });
     let wait = session.hub().gateway().several.start_wait;
     let patience = match known {
         Some(_) => Duration::ZERO,
@@ -165,7 +177,8 @@ async fn asked(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream
             if !greets(answer) && is_legacy(session, upstream) {
                 let (method, params) = (&question.method, &question.params);
                 let asked = session.ask(upstream, method, params);
-                *answer = match timeout(wait, asked).await {
+                let patience = upstream.standing.patience(Awaited::Start, wait);
+                *answer = match timeout(patience, asked).await {
                     Ok(Ok(frame)) => Answer::Said(frame),
                     Ok(Err(error)) => Answer::Missing(faults::why(&error)),
                     Err(_) => Answer::Missing(SILENT.to_owned()),
@@ -235,7 +248,11 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
         if let Some(text) = greeting.get("instructions").and_then(Value::as_str) {
             instructions.push(format!("# {server}\n{text}"));
         }
-        for (member, value) in greeting {
+        for (member, mut value) in greeting {
+            if !is_sound(&member, &mut value) {
+                tracing::warn!(%server, %member, "a server's greeting has a member of a wrong type; it is left out");
+                continue;
+            }
             match (&*member, whole.get_mut(&member)) {
                 ("protocolVersion", Some(version)) if value.as_str() < version.as_str() => {
                     *version = value;
@@ -283,6 +300,23 @@ fn merged(greetings: Greetings, ours: Value) -> Value {
     whole.into()
 }
 
+/// Whether a member of a greeting has the type that clients demand: one server's mistake
+/// must not make the gateway useless. Capabilities of a wrong type are taken out.
+fn is_sound(member: &str, value: &mut Value) -> bool {
+    if member == "capabilities"
+        && let Value::Object(all) = value
+    {
+        all.retain(|_, capability| capability.is_object());
+    }
+    match member {
+        "capabilities" => value.is_object(),
+        "protocolVersion" | "instructions" | "cacheScope" => value.is_string(),
+        "supportedVersions" => value.is_array(),
+        "ttlMs" => value.is_u64(),
+        _ => true,
+    }
+}
+
 /// What either of two can do.
 fn join(one: &mut Value, other: Value) {
     match (one, other) {
@@ -320,6 +354,15 @@ mod tests {
                 "b",
                 json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}, "prompts": {}}, "instructions": "Do not.", "extra": 1.5}),
             ),
+            // What no client could read is left out.
+            of(
+                "wrong",
+                json!({"protocolVersion": 7, "capabilities": {"completions": "yes", "y": {}}, "instructions": {}}),
+            ),
+            of(
+                "mute",
+                json!({"protocolVersion": null, "capabilities": "none"}),
+            ),
         ];
         let missing = vec![("c".to_owned(), SILENT.to_owned())];
         let ours = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
@@ -339,7 +382,8 @@ mod tests {
             },
             "x": {
               "y": 1
-            }
+            },
+            "y": {}
           },
           "extra": 1.5,
           "instructions": "# a\nDo.\n\n# b\nDo not.\n\n[spillgate] Not available yet: `c` (has not answered yet). What they offer is listed once they answer.",

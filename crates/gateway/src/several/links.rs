@@ -4,7 +4,7 @@
 //! the other's is `SERVER+URI`, which is a URI as well: `b+memo://insights`. Links in
 //! results, subscriptions and their `updated` notifications are mapped both ways.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -46,19 +46,19 @@ fn scheme_of(server: &str) -> String {
 /// URIs, or templates of them, as a client knows them; of pairs of a server and its
 /// own.
 pub(super) fn names(entries: &[(&str, &str)]) -> Vec<String> {
-    let mut owned: HashSet<(&str, &str)> = HashSet::new();
-    let mut taken: HashSet<&str> = HashSet::new();
+    // By the name that clients use, so that no server takes one that is made of another's.
+    let mut owners: HashMap<String, (&str, &str)> = HashMap::new();
     let mut names = Vec::new();
     for &(server, uri) in entries {
-        let is_anothers = taken.contains(uri) && !owned.contains(&(server, uri));
-        names.push(match is_anothers {
-            true => with_server(server, uri),
-            false => uri.to_owned(),
-        });
-        if !is_anothers {
-            owned.insert((server, uri));
+        let mut name = uri.to_owned();
+        while owners
+            .get(&name)
+            .is_some_and(|owner| *owner != (server, uri))
+        {
+            name = with_server(server, &name);
         }
-        taken.insert(uri);
+        owners.insert(name.clone(), (server, uri));
+        names.push(name);
     }
     names
 }
@@ -90,7 +90,11 @@ pub(super) fn meant(session: &Session, uri: &str) -> Option<(String, String)> {
 /// How the client knows a URI of a server, where it is another.
 pub(super) fn shown(catalogue: &Catalogue, server: &str, uri: &str) -> Option<String> {
     let (owner, _) = owner(catalogue, uri)?;
-    (owner != server).then(|| with_server(server, uri))
+    if owner == server {
+        return None;
+    }
+    let listed = catalogue.shown(Kind::Resources, server, uri);
+    Some(listed.unwrap_or_else(|| with_server(server, uri)))
 }
 
 /// What changes in a message of a server that tells of a resource.
@@ -221,6 +225,8 @@ mod tests {
             ("b", "memo://y"),
             ("Web Hub", "memo://x"),
             ("7", "memo://y"),
+            ("c", "b+memo://x"),
+            ("b", "memo://x"),
         ];
         let names = names(&entries);
         assert_snapshot!(names[..4].join("\n"), @"
@@ -238,6 +244,8 @@ mod tests {
             names[5].starts_with("s7-") && names[5].ends_with("+memo://y"),
             "{names:?}"
         );
+        // No server takes a name that was made of another's.
+        assert_eq!(names[6..], ["c+b+memo://x", "b+memo://x"]);
         assert_ne!(with_server("Web Hub", ""), with_server("web-hub", ""));
     }
 }

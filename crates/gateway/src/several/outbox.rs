@@ -1,6 +1,7 @@
 //! What waits to be sent to each of several servers: one that does not read, or is
 //! still starting, holds up its own messages only.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ impl Session {
             let envelope = all.first().filter(|one| !one.is_response());
             session.carry(&to, &incoming, envelope).await;
         };
-        if self.queue((upstream.slot, lane), job.boxed(), bytes) {
+        if self.outbox.queue((upstream.slot, lane), job.boxed(), bytes) {
             return;
         }
         let silent = LinkError::Gone(format!(
@@ -94,41 +95,53 @@ impl Session {
             self.work(async move { session.to_client(told).await });
         }
     }
+}
 
-    /// Does it at once where nothing waits, else in its turn; whether there was room.
-    fn queue(self: &Arc<Self>, to: (Slot, Lane), mut job: Job, bytes: usize) -> bool {
-        // Mostly there is nothing to wait for, and no task is needed.
-        let is_free = !locked(&self.outbox.queues).contains_key(&to);
-        if is_free && (&mut job).now_or_never().is_some() {
-            return true;
+impl Queue {
+    /// Appends a job if there is room.
+    fn push(&mut self, job: Job, bytes: usize) -> bool {
+        let has_room = self.jobs.len() < MOST_MESSAGES && self.bytes + bytes <= MOST_BYTES;
+        if has_room {
+            self.bytes += bytes;
+            self.jobs.push_back((job, bytes));
         }
-        let mut queues = locked(&self.outbox.queues);
-        if let Some(queue) = queues.get_mut(&to) {
-            let has_room = queue.jobs.len() < MOST_MESSAGES && queue.bytes + bytes <= MOST_BYTES;
-            if has_room {
-                queue.bytes += bytes;
-                queue.jobs.push_back((job, bytes));
-            }
-            return has_room;
-        }
-        queues.insert(to, Queue::default());
-        drop(queues);
-        let session = Arc::clone(self);
-        let sender = async move {
-            let mut next = Some(job);
-            while let Some(job) = next {
-                job.await;
-                next = session.outbox.next(to);
-            }
-        };
-        let mut senders = locked(&self.outbox.senders);
-        while senders.try_join_next().is_some() {}
-        senders.spawn(sender);
-        true
+        has_room
     }
 }
 
 impl Outbox {
+    /// Does it at once where nothing waits, else in its turn; whether there was room.
+    fn queue(self: &Arc<Self>, to: (Slot, Lane), mut job: Job, bytes: usize) -> bool {
+        match locked(&self.queues).entry(to) {
+            Entry::Occupied(mut queue) => return queue.get_mut().push(job, bytes),
+            // What comes meanwhile waits here: two that are both begun could wait for each
+            // other.
+            Entry::Vacant(free) => drop(free.insert(Queue::default())),
+        }
+        // Mostly there is nothing to wait for, and no task is needed.
+        let next = match (&mut job).now_or_never() {
+            Some(()) => self.next(to),
+            None => Some(job),
+        };
+        if next.is_some() {
+            self.send_in_turn(to, next);
+        }
+        true
+    }
+
+    fn send_in_turn(self: &Arc<Self>, to: (Slot, Lane), mut next: Option<Job>) {
+        let outbox = Arc::clone(self);
+        let sender = async move {
+            while let Some(job) = next {
+                job.await;
+                next = outbox.next(to);
+            }
+        };
+        let mut senders = locked(&self.senders);
+        while senders.try_join_next().is_some() {}
+        senders.spawn(sender);
+    }
+
     fn next(&self, to: (Slot, Lane)) -> Option<Job> {
         let mut queues = locked(&self.queues);
         let queue = queues.get_mut(&to)?;
@@ -150,5 +163,34 @@ impl Outbox {
         }
         drop(senders); // which ends them
         locked(&self.queues).clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_comes_while_a_message_is_sent_waits_for_it() {
+        let to = (0, Lane::Messages);
+        let outbox = Arc::new(Outbox::default());
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let say = |text: &'static str| {
+            let order = Arc::clone(&order);
+            move || locked(&order).push(text)
+        };
+        let (second, after_second) = (say("second"), say("first"));
+        let meanwhile = Arc::clone(&outbox);
+        let first = async move {
+            assert!(meanwhile.queue(to, async move { second() }.boxed(), 1));
+            tokio::task::yield_now().await;
+            after_second();
+        };
+        assert!(outbox.queue(to, first.boxed(), 1));
+        outbox.close(false).await;
+        assert_eq!(*locked(&order), ["first", "second"]);
+        // And at once where the first is done when the second is told.
+        assert!(outbox.queue(to, std::future::ready(()).boxed(), 1));
+        assert!(locked(&outbox.queues).is_empty());
     }
 }

@@ -80,6 +80,52 @@ async fn greet(client: &mut Client, told: &mut Vec<String>) -> (Value, u64) {
     greeted
 }
 
+/// What a list is answered with by a server with two pages of tools: an error of this code
+/// instead of the first or the second page from the second time on.
+fn failing(code: i64, page: usize) -> impl Fn(&Value) -> Vec<Value> {
+    let times = std::sync::Mutex::new([0; 2]);
+    let others = server("old", 0, false);
+    move |frame| {
+        if frame["method"] != "tools/list" {
+            return others(frame);
+        }
+        let at = usize::from(frame["params"]["cursor"] == "2");
+        let mut times = times.lock().unwrap();
+        times[at] += 1;
+        let id = &frame["id"];
+        if at == page && times[at] > 1 {
+            let error = json!({"code": code, "message": "no"});
+            return vec![json!({"jsonrpc": "2.0", "id": id, "error": error})];
+        }
+        let result = match at {
+            0 => json!({"tools": [{"name": "one"}], "nextCursor": "2"}),
+            _ => json!({"tools": [{"name": "two"}]}),
+        };
+        vec![json!({"jsonrpc": "2.0", "id": id, "result": result})]
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_in_place_of_a_list_does_not_empty_it() {
+    for (code, page, want) in [
+        (-32603, 0, "one two work"),
+        (-32603, 1, "one two work"),
+        // The server has such things no more.
+        (-32601, 0, "work"),
+    ] {
+        let servers = Servers::default()
+            .with("failing", failing(code, page))
+            .with("good", server("work", 0, false));
+        let mut client = Client::of(servers, |server| server);
+        let mut told = Vec::new();
+        greet(&mut client, &mut told).await;
+        let (list, _) = ask(&mut client, "tools/list", &json!({}), &mut told).await;
+        assert_eq!(tools(&list), "one two work");
+        let (list, _) = ask(&mut client, "tools/list", &json!({}), &mut told).await;
+        assert_eq!(tools(&list), want, "{code} {page} {told:?}");
+    }
+}
+
 type Bad = Box<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
 
 fn bad() -> [(&'static str, Bad); 4] {
