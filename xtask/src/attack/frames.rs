@@ -17,7 +17,8 @@ use super::table::Outcome;
 /// Frames between two questions whether all is well.
 const BATCH: usize = 1000;
 
-/// What servers and clients say, and what the gateway looks at in it.
+/// What servers and clients say, and what the gateway looks at in it. `@` is a number that each frame has for itself, so
+/// that an answer to one is none to another.
 const FRAMES: [&str; 18] = [
     r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a short result"}],"isError":false}}"#,
     r#"{"jsonrpc":"2.0","id":"two","result":{"structuredContent":{"spillgate":"no","rows":[{"n":1.0},{"n":1e2}]},"content":[]}}"#,
@@ -27,15 +28,15 @@ const FRAMES: [&str; 18] = [
     r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"line\u0000with\u001b[31m colours"}}"#,
     r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
     r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a/b%20c"}}"#,
-    r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"?"}}],"maxTokens":9}}"#,
-    r#"{"jsonrpc":"2.0","id":"roots","method":"roots/list"}"#,
-    r#"{"jsonrpc":"2.0","id":11,"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"echo","arguments":{"text":"a","deep":[[[[[[]]]]]]},"_meta":{"progressToken":12}}}"#,
-    r#"{"jsonrpc":"2.0","id":13,"method":"resources/read","params":{"uri":"spillgate://session-x/y"}}"#,
-    r#"{"jsonrpc":"2.0","id":14,"method":"prompts/get","params":{"name":"p","arguments":{"$spill":"session-x/y"}}}"#,
+    r#"{"jsonrpc":"2.0","id":@1,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"?"}}],"maxTokens":9}}"#,
+    r#"{"jsonrpc":"2.0","id":"@2","method":"roots/list"}"#,
+    r#"{"jsonrpc":"2.0","id":@3,"method":"ping"}"#,
+    r#"{"jsonrpc":"2.0","id":@4,"method":"tools/call","params":{"name":"echo","arguments":{"text":"a","deep":[[[[[[]]]]]]},"_meta":{"progressToken":12}}}"#,
+    r#"{"jsonrpc":"2.0","id":@5,"method":"resources/read","params":{"uri":"spillgate://session-x/y"}}"#,
+    r#"{"jsonrpc":"2.0","id":@6,"method":"prompts/get","params":{"name":"p","arguments":{"$spill":"session-x/y"}}}"#,
     r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":12,"reason":"no"}}"#,
-    r#"[{"jsonrpc":"2.0","id":15,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/odd"},{"jsonrpc":"2.0","id":16,"method":"odd/one"}]"#,
-    r#"{"jsonrpc" : "2.0", "id":9223372036854775808,"method":"odd/params","params":[1.0,-0.0,"ü \ud83d\ude00"]}"#,
+    r#"[{"jsonrpc":"2.0","id":@7,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/odd"},{"jsonrpc":"2.0","id":@8,"method":"odd/one"}]"#,
+    r#"{"jsonrpc" : "2.0", "id":9223372036854@9,"method":"odd/params","params":[1.0,-0.0,"ü \ud83d\ude00"]}"#,
     "Debugger listening on port 9229",
 ];
 
@@ -73,7 +74,8 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
     while outcome.tried < count {
         room.go_on()?;
         let is_from_server = outcome.tried * 2 < count;
-        let frames: Vec<Vec<u8>> = (0..BATCH).map(|_| mutated(chance)).collect();
+        let numbers = outcome.tried..outcome.tried + BATCH;
+        let frames: Vec<Vec<u8>> = numbers.map(|number| mutated(number, chance)).collect();
         let is_alive = match is_from_server {
             true => from_server(room, &mut session, &frames, &mut outcome)?,
             false => from_client(&mut session, &log, &frames, &mut outcome)?,
@@ -100,8 +102,10 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
 }
 
 /// One frame, changed one to four times, as one line.
-fn mutated(chance: &mut Chance) -> Vec<u8> {
-    let mut frame = chance.one(&FRAMES).as_bytes().to_vec();
+fn mutated(number: usize, chance: &mut Chance) -> Vec<u8> {
+    // All of one length, so that none is the beginning of another.
+    let number = (100_000_000 + number).to_string();
+    let mut frame = chance.one(&FRAMES).replace("@", &number).into_bytes();
     for _ in 0..=chance.below(4) {
         mutate(&mut frame, chance);
     }
@@ -248,12 +252,14 @@ fn parts(frame: &[u8]) -> Vec<Value> {
     }
 }
 
-/// Whether the gateway may keep the frame: it is JSON, and its requests were answered.
+/// Whether the gateway may keep the frame: it is JSON, its requests were answered, and it tells the server nothing but
+/// that a call is cancelled which the server never got. Answers to questions that nobody asked may be kept, too.
 fn is_handled(frame: &[u8], answered: &HashSet<String>) -> bool {
     let parts = parts(frame);
-    let is_answered = |part: &Value| match (&part["id"], part["method"].is_string()) {
-        (Value::Null, _) | (_, false) => true,
-        (id, true) => answered.contains(&id.to_string()),
+    let is_answered = |part: &Value| match (&part["id"], part["method"].as_str()) {
+        (Value::Null, Some(method)) => method == "notifications/cancelled",
+        (_, None) => true,
+        (id, Some(_)) => answered.contains(&id.to_string()),
     };
     !parts.is_empty() && parts.iter().all(is_answered)
 }
@@ -279,7 +285,9 @@ mod tests {
         let cases = [
             (r#"{"id":1,"method":"ping"}"#, true),
             (r#"{"id":2,"method":"ping"}"#, false),
-            (r#"[{"id":1,"method":"ping"},{"method":"told"}]"#, true),
+            (r#"[{"id":1,"method":"ping"},{"id":9,"result":1}]"#, true),
+            (r#"[{"id":1,"method":"ping"},{"method":"told"}]"#, false),
+            (r#"{"method":"notifications/cancelled"}"#, true),
             (
                 r#"[{"id":1,"method":"ping"},{"id":2,"method":"ping"}]"#,
                 false,

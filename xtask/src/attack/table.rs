@@ -74,9 +74,10 @@ impl Outcome {
     }
 }
 
-/// Whether memory did not come back.
+/// Whether memory did not come back, or could not be measured.
 pub(crate) fn has_grown(start: f64, end: f64) -> bool {
-    end > start * MEMORY_PART + MEMORY_MIB
+    let has_come_back = end <= start * MEMORY_PART + MEMORY_MIB;
+    !has_come_back
 }
 
 /// The rows, with the notes of those that have some below.
