@@ -50,6 +50,10 @@ impl TryFrom<Written> for Size {
             .parse()
             .map_err(|_| format!("{written:?} is not a number of bytes"))?;
         let bytes = Some(size.as_u64()).filter(|&bytes| bytes > 0);
+        // 0 is no limit; half a byte is not meant to be that.
+        if bytes.is_none() && written.contains(|c| matches!(c, '1'..='9')) {
+            return Err(format!("{written:?} is less than one byte"));
+        }
         Ok(Self { written, bytes })
     }
 }
@@ -96,5 +100,26 @@ impl Span {
     pub(crate) fn of(text: &str) -> Self {
         let written = Written::Text(text.to_owned());
         Self::try_from(written).expect("invariant: a default setting is valid")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (written, want) in [
+            ("0", Ok(None)),
+            ("0 GiB", Ok(None)),
+            ("1", Ok(Some(1))),
+            ("1.5 KiB", Ok(Some(1536))),
+            ("0.5 B", Err("\"0.5 B\" is less than one byte")),
+            ("5 potatoes", Err("\"5 potatoes\" is not a number of bytes")),
+        ] {
+            let size = Size::try_from(Written::Text(written.to_owned()));
+            let bytes = size.map(|size| size.bytes);
+            assert_eq!(bytes, want.map_err(str::to_owned), "{written}");
+        }
     }
 }
