@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, Spooled};
-use tokio::task::spawn_blocking;
+use spillgate_store::StoreError;
+use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, Pieces, Splice, Spooled};
+use tokio::task::{JoinError, spawn_blocking};
 
 use crate::error::internal;
 use crate::intercept::Case;
 use crate::own::LIST_CHANGED;
 use crate::seen::Seen;
 use crate::session::Session;
+use crate::several;
 use crate::spooled::intercept_spooled;
 use crate::upstream::Upstream;
 
@@ -25,6 +27,17 @@ struct Answered {
     /// The gateway itself asked, or has given the answer itself: nobody else
     /// waits.
     is_ours: bool,
+}
+
+/// What becomes of a message, and whether one of its results was stored.
+type Made = Result<(Pieces, bool), StoreError>;
+
+/// A frame in memory where it is small, as a preview is.
+fn held(pieces: Pieces) -> Frame {
+    match pieces.in_memory() {
+        Ok(bytes) => Frame::Memory(bytes),
+        Err(pieces) => Frame::Pieces(pieces),
+    }
 }
 
 impl Session {
@@ -45,20 +58,26 @@ impl Session {
             let of = of.or(answered.of);
             return self.to.take(Parcel { of, event, item }).await;
         }
-        self.intercepted(answered, of, event, spooled).await;
+        self.intercepted(upstream, answered, of, event, spooled)
+            .await;
     }
 
     /// Passes it on with what is oversized replaced.
     async fn intercepted(
         self: &Arc<Self>,
+        upstream: &Upstream,
         answered: Answered,
         of: Option<Key>,
         event: Option<String>,
         spooled: Spooled,
     ) {
         let room = self.hub().room(spooled.stand_in().len()).await;
-        let session = Arc::clone(self);
+        let (session, server) = (Arc::clone(self), upstream.name().to_owned());
+        let has_links = !self.is_solo() && several::may_have_any(spooled.stand_in());
         self.work(async move {
+            if has_links {
+                several::learn_links(&session).await;
+            }
             let turn = session.hub().turn().await;
             let Answered {
                 ids,
@@ -70,10 +89,15 @@ impl Session {
             let of = of.or(key);
             let offloader = session.hub().gateway().offloader.clone();
             let span = seen.first().map(|seen| seen.span().clone());
+            let asks = Arc::clone(&session);
             let rewritten = spawn_blocking(move || {
                 let _entered = span.map(tracing::Span::entered);
                 let case = |envelope: &Envelope<'_>| cases.get(&envelope.key()?).cloned();
-                intercept_spooled(&offloader, spooled, &case)
+                let links = |frame: &[u8]| match has_links {
+                    true => several::in_results(&asks, &server, frame),
+                    false => Splice::default(),
+                };
+                intercept_spooled(&offloader, spooled, &case, &links)
             });
             let rewritten = rewritten.await;
             drop(seen);
@@ -85,25 +109,23 @@ impl Session {
                     if session.own.take_announcement() {
                         session.to_client(LIST_CHANGED.to_vec()).await;
                     }
-                    // A preview is small.
-                    let frame = match pieces.in_memory() {
-                        Ok(bytes) => Frame::Memory(bytes),
-                        Err(pieces) => Frame::Pieces(pieces),
-                    };
-                    let item = Item::Message(frame);
+                    let item = Item::Message(held(pieces));
                     session.to.take(Parcel { of, event, item }).await;
                 }
-                lost => {
-                    if let Ok(Err(error)) = lost {
-                        tracing::warn!(%error, "a large message could not be kept and is lost");
-                    }
-                    for id in ids {
-                        session.to_client(internal(&id)).await;
-                    }
-                }
+                lost => session.is_lost(ids, lost).await,
             }
             drop((turn, room));
         });
+    }
+
+    /// Tells the client that there are no answers to these requests.
+    async fn is_lost(&self, ids: Vec<String>, how: Result<Made, JoinError>) {
+        if let Ok(Err(error)) = how {
+            tracing::warn!(%error, "a large message could not be kept and is lost");
+        }
+        for id in ids {
+            self.to_client(internal(&id)).await;
+        }
     }
 
     fn answered_by(&self, upstream: &Upstream, spooled: &Spooled) -> Answered {

@@ -35,6 +35,8 @@ pub(crate) enum Asked {
         /// Its parameters, verbatim JSON.
         params: Option<String>,
     },
+    /// `resources/read` of what is never replaced.
+    Whole,
     /// `prompts/get`.
     PromptsGet {
         /// Its parameters, verbatim JSON.
@@ -213,7 +215,7 @@ pub(crate) fn asked(
             },
             None => Asked::Other,
         },
-        "resources/read" if resources::passes_whole(params) => Asked::Other,
+        "resources/read" if resources::passes_whole(params) => Asked::Whole,
         "resources/read" => Asked::ResourcesRead {
             params: params.map(|raw| raw.get().to_owned()),
         },

@@ -63,7 +63,7 @@ impl Rewriting<'_> {
             Asked::PromptsGet { .. } => self.named("prompts/get", None),
             Asked::TasksResult { task } | Asked::TasksGet { task } => self.of_task(task),
             Asked::ToolsList | Asked::Capabilities => return true,
-            Asked::Other => return false,
+            Asked::Whole | Asked::Other => return false,
         };
         let limits = self.offloader.limits(&origin);
         !limits.admit_message(frame.len() as u64) || tasks::may_be(frame)
@@ -84,7 +84,7 @@ impl Rewriting<'_> {
             Asked::PromptsGet { params } => {
                 (Form::Prompt, self.named("prompts/get", params.clone()))
             }
-            Asked::Capabilities | Asked::ToolsList | Asked::Other => return None,
+            Asked::Capabilities | Asked::ToolsList | Asked::Whole | Asked::Other => return None,
         };
         let links = self.learnt.known.links();
         Some(Case {
@@ -137,6 +137,7 @@ impl Rewriting<'_> {
                     self.learnt.known.note(&greeting);
                     greeting.splice
                 }
+                (None, Asked::Whole) => Splice::default(),
                 (None, _) => self.list(frame, result),
             });
         }

@@ -160,7 +160,10 @@ impl Seen {
 
     /// Notes that its result passes as it is.
     pub(crate) fn passed(&self, asked: &Asked) {
-        let has_result = !matches!(asked, Asked::Other | Asked::Capabilities | Asked::ToolsList);
+        let has_result = !matches!(
+            asked,
+            Asked::Whole | Asked::Other | Asked::Capabilities | Asked::ToolsList
+        );
         if has_result && self.outcome == Outcome::Ok {
             self.meter.result(Exit::Inline);
         }

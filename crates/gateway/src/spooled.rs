@@ -31,12 +31,14 @@ use crate::twins::{Twin, twin};
 const BLOCK: u64 = 256 << 10;
 
 /// The frame as the client gets it, and whether one of its results was stored.
-/// `case` says what result an envelope brings, for those that may be replaced. An
-/// error means that the frame can only be said to be lost.
+/// `case` says what result an envelope brings, for those that may be replaced;
+/// `links` what changes in the small parts of the frame after that. An error means
+/// that the frame can only be said to be lost.
 pub(crate) fn intercept_spooled(
     offloader: &Offloader,
     spooled: Spooled,
     case: &dyn Fn(&Envelope<'_>) -> Option<Case>,
+    links: &dyn Fn(&[u8]) -> Splice,
 ) -> Result<(Pieces, bool), StoreError> {
     if !spooled.is_sound() {
         return Ok((spooled.into_pieces()?, false));
@@ -63,6 +65,7 @@ pub(crate) fn intercept_spooled(
     }
     let is_answer = messages(&stand_in.frame).iter().any(Envelope::is_response);
     let made = with_first(&stand_in, splice).apply(&stand_in.frame);
+    let made = links(&made).apply(&made);
     let pieces = large.fill(&stand_in, made)?;
     Ok(match is_answer {
         true => (pieces, stored),

@@ -68,6 +68,7 @@ pub(super) fn names(entries: &[(&str, &str)]) -> Vec<String> {
 pub(super) fn owner(catalogue: &Catalogue, uri: &str) -> Option<(String, String)> {
     let listed = catalogue.find(Kind::Resources, uri);
     let listed = listed.or_else(|| catalogue.find(Kind::Templates, uri));
+    let listed = listed.or_else(|| catalogue.find(Kind::Pages, uri));
     listed.or_else(|| {
         let (server, _) = catalogue.find_template(uri)?;
         let prefix = with_server(&server, "");
@@ -87,14 +88,69 @@ pub(super) fn meant(session: &Session, uri: &str) -> Option<(String, String)> {
     owner(&session.hub().catalogue, uri).or_else(named)
 }
 
-/// How the client knows a URI of a server, where it is another.
+/// How the client knows a URI of a server, where it is another. What has no scheme is
+/// no URI, such as the stand-in of a large string.
 pub(super) fn shown(catalogue: &Catalogue, server: &str, uri: &str) -> Option<String> {
+    uri.find(':')?;
     let (owner, _) = owner(catalogue, uri)?;
     if owner == server {
         return None;
     }
     let listed = catalogue.shown(Kind::Resources, server, uri);
     Some(listed.unwrap_or_else(|| with_server(server, uri)))
+}
+
+/// Tools, each of a server, with the names by which their client reads the pages that
+/// they name. A server need not list such pages: who names them has them.
+pub(super) async fn name_pages(
+    session: &Arc<Session>,
+    owned: &[(&str, &str)],
+    tools: Vec<String>,
+    question: &Question,
+) -> Vec<String> {
+    let mut uris: Vec<(&str, String)> = Vec::new();
+    for ((server, _), tool) in owned.iter().zip(&tools) {
+        let pages = pages_of(tool).into_iter();
+        let pages = pages.filter_map(|page| serde_json::from_str(page.get()).ok());
+        uris.extend(pages.map(|uri: String| (*server, uri)));
+    }
+    let uris: Vec<(&str, &str)> = uris.iter().map(|(server, uri)| (*server, &**uri)).collect();
+    let owners = uris.iter().zip(names(&uris));
+    let owners = owners.map(|(&(server, uri), shown)| (shown, (server.into(), uri.into())));
+    let catalogue = &session.hub().catalogue;
+    catalogue.learn(Kind::Pages, owners);
+    if uris.is_empty() {
+        return tools;
+    }
+    for kind in [Kind::Resources, Kind::Templates] {
+        if !catalogue.knows(kind) {
+            Box::pin(lists::learn(session, kind, question)).await;
+        }
+    }
+    let named = owned.iter().zip(&tools).map(|((server, _), tool)| {
+        let mut splice = Splice::default();
+        for page in pages_of(tool) {
+            replace(catalogue, server, tool.as_bytes(), Some(page), &mut splice);
+        }
+        String::from_utf8_lossy(&splice.apply(tool.as_bytes())).into_owned()
+    });
+    named.collect()
+}
+
+/// The pages (`ui://`, MCP Apps) that a tool names in its `_meta`: by the key of today,
+/// by the one before, and by that of `ChatGPT`'s apps.
+fn pages_of(tool: &str) -> Vec<&RawValue> {
+    let meta = Members::of_text(tool).and_then(|tool| tool.get("_meta"));
+    let Some(meta) = meta.and_then(Members::of) else {
+        return Vec::new();
+    };
+    let ui = meta.get("ui").and_then(Members::of);
+    let places = [
+        ui.and_then(|ui| ui.get("resourceUri")),
+        meta.get("ui/resourceUri"),
+        meta.get("openai/outputTemplate"),
+    ];
+    places.into_iter().flatten().collect()
 }
 
 /// What changes in a message of a server that tells of a resource.

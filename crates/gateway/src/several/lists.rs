@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Prompts,
     Resources,
     Templates,
+    /// Pages of MCP Apps that tools name, listed or not.
+    Pages,
     Tasks,
 }
 
@@ -40,7 +42,8 @@ impl Kind {
     /// The method that lists them, and the member with the list.
     pub(super) fn list(self) -> (&'static str, &'static str) {
         match self {
-            Self::Tools => ("tools/list", "tools"),
+            // Tools name the pages.
+            Self::Tools | Self::Pages => ("tools/list", "tools"),
             Self::Prompts => ("prompts/list", "prompts"),
             Self::Resources => ("resources/list", "resources"),
             Self::Templates => ("resources/templates/list", "resourceTemplates"),
@@ -52,7 +55,7 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Tools | Self::Prompts => "name",
-            Self::Resources => "uri",
+            Self::Resources | Self::Pages => "uri",
             Self::Templates => "uriTemplate",
             Self::Tasks => "taskId",
         }
@@ -62,7 +65,7 @@ impl Kind {
         match self {
             Self::Tools => "tool",
             Self::Prompts => "prompt",
-            Self::Resources | Self::Templates => "resource",
+            Self::Resources | Self::Templates | Self::Pages => "resource",
             Self::Tasks => "task",
         }
     }
@@ -73,7 +76,7 @@ impl Kind {
             Self::Tools => "notifications/tools/list_changed",
             Self::Prompts => "notifications/prompts/list_changed",
             Self::Resources | Self::Templates => "notifications/resources/list_changed",
-            Self::Tasks => return None,
+            Self::Pages | Self::Tasks => return None,
         })
     }
 }
@@ -142,15 +145,16 @@ async fn listed(
         .collect();
     let names = match kind {
         Kind::Tools | Kind::Prompts => names::names(session.hub().gateway().several.prefix, &owned),
-        Kind::Resources | Kind::Templates => links::names(&owned),
+        Kind::Resources | Kind::Templates | Kind::Pages => links::names(&owned),
         // Named by chance.
         Kind::Tasks => owned.iter().map(|(_, name)| (*name).to_owned()).collect(),
     };
-    let shown = entries
-        .iter()
-        .zip(&names)
-        .map(|(entry, shown)| renamed(entry, kind, shown));
-    let shown = shown.collect();
+    let shown = entries.iter().zip(&names);
+    let shown = shown.map(|(entry, shown)| renamed(entry, kind, shown));
+    let mut shown: Vec<String> = shown.collect();
+    if kind == Kind::Tools {
+        shown = links::name_pages(session, &owned, shown, question).await;
+    }
     let owners = entries.into_iter().zip(names);
     let owners = owners.map(|(entry, shown)| (shown, (entry.server, entry.name)));
     session.hub().catalogue.learn(kind, owners);

@@ -24,6 +24,10 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
+fn unlinked(_: &[u8]) -> Splice {
+    Splice::default()
+}
+
 /// What a result is, to a client that knows links or does not.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
@@ -66,7 +70,7 @@ fn streamed(
         let (mut pieces, stored) = match taking.finish().await {
             Frame::Spooled(spooled) => {
                 let case = |_: &Envelope<'_>| Some(kind.case());
-                intercept_spooled(offloader, *spooled, &case).unwrap()
+                intercept_spooled(offloader, *spooled, &case, &unlinked).unwrap()
             }
             // It was smaller than a block.
             _ => return at_once(offloader, kind, frame),
@@ -337,7 +341,9 @@ fn a_lost_message_that_is_no_result_is_an_error() {
         taking.feed(&frame.as_bytes()[..5000]).await.unwrap();
         taking.feed(&frame.as_bytes()[5000..]).await.unwrap();
         match taking.finish().await {
-            Frame::Spooled(spooled) => intercept_spooled(&offloader, *spooled, &|_| None),
+            Frame::Spooled(spooled) => {
+                intercept_spooled(&offloader, *spooled, &|_| None, &unlinked)
+            }
             other => panic!("{other:?}"),
         }
     });

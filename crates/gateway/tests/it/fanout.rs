@@ -39,7 +39,9 @@ fn telling(server: &'static str) -> impl Fn(&Value) -> Vec<Value> {
             )],
             Some("resources/list") => vec![answer(
                 id,
-                &json!({"resultType": "complete", "resources": [{"uri": format!("{server}:a"), "name": "a"}]}),
+                &json!({"resultType": "complete", "resources": [
+                    {"uri": format!("{server}:a"), "name": "a"}, {"uri": "both:x", "name": "x"},
+                ]}),
             )],
             Some("resources/templates/list") => {
                 vec![answer(
@@ -111,6 +113,40 @@ async fn a_stream_of_changes_comes_from_all_servers() {
     let sent = client.sent();
     assert_eq!(sent.matches("notifications/cancelled").count(), 2, "{sent}");
     assert!(!sent.contains("\"L\""), "{sent}");
+}
+
+/// Each server is asked for its own, and the client hears of it by the name that it
+/// asked for.
+#[tokio::test(start_paused = true)]
+async fn a_stream_tells_the_same_uri_of_two_servers_apart() {
+    let servers = Servers::default()
+        .with("a", telling("a"))
+        .with("b", telling("b"));
+    // Nothing was listed to this client before.
+    let mut client = Client::of(servers, |server| server);
+    let filter = json!({"resourceSubscriptions": ["both:x", "b+both:x"]});
+    let listen = of_today(json!({"notifications": filter}));
+    client
+        .send(&json!({"jsonrpc": "2.0", "id": "L", "method": "subscriptions/listen", "params": listen}))
+        .await;
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let params = client.next().await["params"].take();
+        told.push(format!("{} {}", params["uri"], params["notifications"]));
+    }
+    told.sort();
+    for line in client.sent().lines().filter(|line| line.contains("listen")) {
+        let (server, frame) = line.split_once(": ").unwrap();
+        let frame: Value = serde_json::from_str(frame).unwrap();
+        told.push(format!("{server} {}", frame["params"]["notifications"]));
+    }
+    assert_snapshot!(told.join("\n"), @r#"
+    "b+both:x" null
+    "both:x" null
+    null {"resourceSubscriptions":["b+both:x","both:x"]}
+    a {"resourceSubscriptions":["both:x"]}
+    b {"resourceSubscriptions":["both:x"]}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -242,7 +278,7 @@ async fn lists_of_modern_servers_have_what_they_must() {
     let mut client = Client::of(servers, |server| server);
     client.ask(1, "server/discover", &of_today(json!({}))).await;
     let list = client.ask(2, "resources/list", &of_today(json!({}))).await;
-    assert_snapshot!(list["result"], @r#"{"cacheScope":"private","resources":[{"name":"a","uri":"a:a"},{"name":"a","uri":"dumb:a"}],"resultType":"complete","ttlMs":0}"#);
+    assert_snapshot!(list["result"], @r#"{"cacheScope":"private","resources":[{"name":"a","uri":"a:a"},{"name":"x","uri":"both:x"},{"name":"a","uri":"dumb:a"},{"name":"x","uri":"dumb+both:x"}],"resultType":"complete","ttlMs":0}"#);
 }
 
 #[tokio::test]
