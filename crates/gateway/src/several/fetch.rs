@@ -88,6 +88,13 @@ pub(super) async fn list(
     let standing = &upstream.standing;
     let known = || session.hub().known().list(upstream.name(), kind);
     let before = known();
+    let wait = match before {
+        Some(_) => wait,
+        None => session
+            .hub()
+            .known()
+            .patience(upstream.name(), kind.list().0, wait),
+    };
     let patience = match upstream.is_starting() {
         true if before.is_some() => Duration::ZERO,
         true => standing.patience(Awaited::Start, wait),
@@ -101,6 +108,10 @@ pub(super) async fn list(
     };
     if why == SILENT && (before.is_none() || !patience.is_zero()) {
         session.note_fault(upstream, SILENT).await;
+    }
+    if why == SILENT && before.is_none() {
+        let known = session.hub().known();
+        known.note_silence(upstream.name(), kind.list().0);
     }
     let missed = Missed {
         shown: before.clone(),

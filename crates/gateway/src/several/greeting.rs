@@ -17,6 +17,8 @@ use crate::error::{method_not_found, nobody_answered};
 use crate::session::Session;
 use crate::upstream::{Greeted, Upstream, notice};
 
+/// The greeting of the older generation.
+const INITIALIZE: &str = "initialize";
 /// The greeting of the modern generation.
 const DISCOVER: &str = "server/discover";
 /// Where that has who the server is.
@@ -71,8 +73,8 @@ async fn greeted(
     upstream: &Upstream,
     version: &str,
 ) -> (Option<Greeting>, Option<String>) {
-    let known = session.hub().known();
-    let known = known.greeting(upstream.name(), "initialize");
+    let hub = session.hub();
+    let known = hub.known().greeting(upstream.name(), INITIALIZE);
     let known = known.map(|mut known| {
         // What it said last, it said to a client that asked for another version.
         known.retain(|member, value| {
@@ -80,7 +82,8 @@ async fn greeted(
         });
         known
     });
-    let wait = session.hub().gateway().several.start_wait;
+    let wait = hub.gateway().several.start_wait;
+    let wait = hub.known().patience(upstream.name(), INITIALIZE, wait);
     let patience = match known {
         Some(_) => Duration::ZERO,
         None => upstream.standing.patience(Awaited::Start, wait),
@@ -89,7 +92,10 @@ async fn greeted(
         Ok(Greeted::Up(said)) => (Some((*said).clone()), None),
         Ok(Greeted::Failed(why)) => (known, Some(why)),
         Ok(Greeted::Waits) | Err(_) if known.is_some() => (known, None),
-        Ok(Greeted::Waits) | Err(_) => (None, Some(SILENT.to_owned())),
+        Ok(Greeted::Waits) | Err(_) => {
+            hub.known().note_silence(upstream.name(), INITIALIZE);
+            (None, Some(SILENT.to_owned()))
+        }
     }
 }
 
@@ -197,6 +203,7 @@ async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Questi
     let standing = standing.as_ref().unwrap_or(upstream);
     let known = hub.known().greeting(upstream.name(), DISCOVER);
     let wait = hub.gateway().several.start_wait;
+    let wait = hub.known().patience(upstream.name(), DISCOVER, wait);
     let patience = match known {
         Some(_) => Duration::ZERO,
         None => standing.standing.patience(Awaited::Start, wait),
@@ -223,10 +230,13 @@ async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Questi
             Answer::Said(frame)
         }
         Ok(Ok(Err(error))) => Answer::Missing(faults::why(&error)),
-        Ok(Err(_)) | Err(_) => match known {
-            Some(known) => Answer::Known(known),
-            None => Answer::Missing(SILENT.to_owned()),
-        },
+        Ok(Err(_)) | Err(_) => {
+            if let Some(known) = known {
+                return Answer::Known(known);
+            }
+            hub.known().note_silence(upstream.name(), DISCOVER);
+            Answer::Missing(SILENT.to_owned())
+        }
     }
 }
 

@@ -5,13 +5,13 @@
 //! is reached and of this program's version; values of variables and headers are no
 //! part of it, and what is in the file came from the server alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -27,6 +27,10 @@ const MOST_BYTES: u64 = 4 << 20;
 
 /// Files in the directory; those that were written the longest ago go first.
 const MOST_FILES: usize = 256;
+
+/// How long a client waits for a server that did not answer the last time: enough for
+/// one that answers at once now.
+const MOMENT: Duration = Duration::from_millis(300);
 
 /// One list of a server, whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -44,6 +48,23 @@ struct Said {
     greetings: BTreeMap<String, Map<String, Value>>,
     #[serde(default)]
     lists: BTreeMap<String, Arc<List>>,
+    /// What it was waited for in vain to answer, and has not answered since.
+    #[serde(default)]
+    unanswered: BTreeSet<String>,
+}
+
+impl Said {
+    /// It answered: whether that is news.
+    fn answers(&mut self, method: &str) -> bool {
+        self.unanswered.remove(method)
+    }
+
+    /// Whether there is little hope for an answer: it did not give it the last time, or
+    /// never gave any.
+    fn is_silent(&self, method: &str) -> bool {
+        let is_nothing_known = self.greetings.is_empty() && self.lists.is_empty();
+        self.unanswered.contains(method) || is_nothing_known && !self.unanswered.is_empty()
+    }
 }
 
 /// What all servers said. Lists are the same for every client, so all share them.
@@ -91,8 +112,9 @@ impl Known {
     pub(crate) fn learn_list(self: &Arc<Self>, server: &str, kind: Kind, list: &Arc<List>) {
         let method = kind.list().0;
         self.learn(server, |said| match said.lists.get(method) {
-            Some(same) if same == list => false,
+            Some(same) if same == list => said.answers(method),
             _ => {
+                said.answers(method);
                 said.lists.insert(method.to_owned(), Arc::clone(list));
                 true
             }
@@ -106,12 +128,31 @@ impl Known {
         greeting: &Map<String, Value>,
     ) {
         self.learn(server, |said| match said.greetings.get(method) {
-            Some(same) if same == greeting => false,
+            Some(same) if same == greeting => said.answers(method),
             _ => {
+                said.answers(method);
                 said.greetings.insert(method.to_owned(), greeting.clone());
                 true
             }
         });
+    }
+
+    /// How long a client may wait for a server's answer to `method` that is not known:
+    /// `most`, and a moment where it waited in vain the last time.
+    pub(crate) fn patience(&self, server: &str, method: &str, most: Duration) -> Duration {
+        let known = locked(&self.servers);
+        match known
+            .get(server)
+            .is_some_and(|(_, said)| said.is_silent(method))
+        {
+            true => most.min(MOMENT),
+            false => most,
+        }
+    }
+
+    /// Notes that a client waited in vain, until the server answers `method` once.
+    pub(crate) fn note_silence(self: &Arc<Self>, server: &str, method: &str) {
+        self.learn(server, |said| said.unanswered.insert(method.to_owned()));
     }
 
     fn learn(self: &Arc<Self>, server: &str, change: impl FnOnce(&mut Said) -> bool) {

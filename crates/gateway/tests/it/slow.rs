@@ -1,6 +1,8 @@
 //! Servers that are silent, slow, dead or noisy beside a good one: the clock stands
 //! still, so that each wait is counted exactly.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use insta::assert_snapshot;
@@ -257,6 +259,45 @@ async fn a_late_server_joins_and_is_known_the_next_time() {
         assert_ne!(frame["method"], "notifications/tools/list_changed");
     };
     assert!(answer["result"].is_object(), "{answer}");
+}
+
+/// A server that never answered is waited for once: the next client, here or after
+/// another start, waits a moment. It joins late all the same, and is forgiven then.
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_is_waited_for_once() {
+    let speaks = Arc::new(AtomicBool::new(false));
+    let (is_back, late) = (Arc::clone(&speaks), server("late", 1, false));
+    let silent = move |frame: &Value| match is_back.load(Ordering::Relaxed) {
+        true => late(frame),
+        false => vec![],
+    };
+    let servers = Servers::default()
+        .with("silent", silent)
+        .with("good", server("work", 0, false));
+    let mut client = Client::of(servers, |server| server);
+    let (mut table, mut told) = (Vec::new(), Vec::new());
+    for at in 1..=4 {
+        let start = Instant::now();
+        greet(&mut client, &mut told).await;
+        let (list, _) = ask(&mut client, "tools/list", &json!({}), &mut told).await;
+        let prompts = ask(&mut client, "prompts/list", &json!({}), &mut told).await;
+        assert!(prompts.0["result"].is_object(), "{prompts:?}");
+        let call = json!({"name": "work"});
+        ask(&mut client, "tools/call", &call, &mut told).await;
+        let took = start.elapsed().as_millis();
+        table.push(format!("{at}: {took} ms, {}", tools(&list)));
+        if at == 3 {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        speaks.store(at >= 2, Ordering::Relaxed);
+        client = client.second();
+    }
+    assert_snapshot!(table.join("\n"), @"
+    1: 3000 ms, work
+    2: 300 ms, work
+    3: 300 ms, work
+    4: 0 ms, work late
+    ");
 }
 
 #[tokio::test(start_paused = true)]
