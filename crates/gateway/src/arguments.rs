@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use spillgate_wire::{Envelope, Parcel, messages};
 use tokio::task::spawn_blocking;
 
 use crate::denial;
 use crate::error::internal;
-use crate::gateway::Gateway;
 use crate::incoming::Incoming;
 use crate::metrics::Reference;
 use crate::pending::CallParams;
@@ -20,6 +20,7 @@ use crate::seen::Outcome;
 use crate::session::Session;
 use crate::several::result_frame;
 use crate::upstream::Upstream;
+use spillgate_retrieval::{QUERY, READ};
 
 impl Session {
     /// Passes a request on to its server.
@@ -31,7 +32,27 @@ impl Session {
         call: Option<&CallParams<'_>>,
     ) {
         self.expect(upstream, envelope, call);
-        self.carry(upstream, incoming, Some(envelope)).await;
+        let gateway = self.hub().gateway();
+        if self.hub().is_relay()
+            || self
+                .rewriting(&gateway, upstream)
+                .may_refer(&incoming.frame)
+                .is_none()
+        {
+            return self.carry(upstream, incoming, Some(envelope)).await;
+        }
+        // Aside: the client may take it back while it is looked up.
+        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        let incoming = incoming.clone();
+        let mut carried = async move {
+            let envelopes = messages(&incoming.frame);
+            session.carry(&upstream, &incoming, envelopes.first()).await;
+        }
+        .boxed();
+        // At once as far as it goes, so that what is said of it next finds it.
+        if (&mut carried).now_or_never().is_none() {
+            self.work(carried);
+        }
     }
 
     /// Passes a message on to its server, a call with what its arguments refer to. Who
@@ -79,20 +100,32 @@ impl Session {
         let Some((key, id, origin, arguments)) = refers else {
             return Some(frame.clone());
         };
+        if !self.pending.has(&key) {
+            return None; // taken back before it was its turn
+        }
+        let (mut cancelled, interrupt) = self.own_calls.begin(&key);
         let (original, learnt) = (frame.clone(), Arc::clone(&upstream.learnt));
+        let filter = memchr::memmem::find(&frame[arguments.clone()], b"query");
+        let tool = filter.map_or(READ, |_| QUERY);
+        let turn = self.own_calls.turn_while(tool, &mut cancelled).await;
         let work = move || {
             let text = std::str::from_utf8(&original[arguments]).ok();
             let arguments: Option<&RawValue> =
                 text.and_then(|text| serde_json::from_str(text).ok());
             arguments.map_or(Resolved::AsIs, |arguments| {
-                let Gateway {
-                    offloader, engine, ..
-                } = &*gateway;
-                let schemas = &learnt.schemas;
-                references::resolve(offloader, engine, schemas, &origin, &original, arguments)
+                let offloader = gateway.offloader.within(&interrupt);
+                let (engine, schemas) = (&gateway.engine, &learnt.schemas);
+                references::resolve(&offloader, engine, schemas, &origin, &original, arguments)
             })
         };
-        let answer = match spawn_blocking(work).await {
+        let resolved = spawn_blocking(work).await;
+        drop(turn);
+        if !self.own_calls.end(&key) {
+            // The client took it back meanwhile.
+            drop(self.pending.take(&key));
+            return None;
+        }
+        let answer = match resolved {
             Ok(Resolved::AsIs) => return Some(frame.clone()),
             Ok(Resolved::Frame(frame)) => {
                 self.hub().metrics().reference(Reference::Resolved);
@@ -146,37 +179,46 @@ impl Session {
             else {
                 return false;
             };
-            let era = Era::of(envelope.params);
-            self.answer(envelope, id.get(), move |gateway| {
-                resources::read(&gateway.offloader, gateway.page, &uri, era)
-            });
+            self.read_own(envelope, id.get(), uri);
             return true;
         }
         let first = self.roster.first();
         let listed = first.and_then(|first| first.learnt.known.listed(method, envelope.params));
         let Some(result) = listed else { return false };
-        self.answer(envelope, id.get(), move |_| format!("\"result\":{result}"));
+        let of = envelope.key();
+        let frame = result_frame(id.get(), &result);
+        let session = Arc::clone(self);
+        self.work(async move { session.to.take(Parcel::message(frame).of(of)).await });
         true
     }
 
-    /// Answers a request aside from the relaying; `members` gives its result or
-    /// error.
-    fn answer(
-        self: &Arc<Self>,
-        envelope: &Envelope<'_>,
-        id: &str,
-        members: impl FnOnce(&Gateway) -> String + Send + 'static,
-    ) {
-        let (session, id, of) = (Arc::clone(self), id.to_owned(), envelope.key());
-        self.work(async move {
+    /// Answers a request to read a resource of ours: a look-up as those of our tools.
+    fn read_own(self: &Arc<Self>, envelope: &Envelope<'_>, id: &str, uri: String) {
+        let Some(key) = envelope.key() else { return };
+        let (era, id) = (Era::of(envelope.params), id.to_owned());
+        let (mut cancelled, interrupt) = self.own_calls.begin(&key);
+        let session = Arc::clone(self);
+        self.own_calls.work(async move {
+            let turn = session.own_calls.turn_while(READ, &mut cancelled).await;
+            if !session.own_calls.is_awaited(&key) {
+                return; // cancelled while it waited for its turn
+            }
             let gateway = session.hub().gateway();
-            let frame = match spawn_blocking(move || members(&gateway)).await {
+            let read = move || {
+                let offloader = gateway.offloader.within(&interrupt);
+                resources::read(&offloader, gateway.page, &uri, era)
+            };
+            let frame = match spawn_blocking(read).await {
                 Ok(members) => {
                     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{members}}}\n").into_bytes()
                 }
                 Err(_) => internal(&id),
             };
-            session.to.take(Parcel::message(frame).of(of)).await;
+            drop(turn);
+            // Unless it was cancelled meanwhile.
+            if session.own_calls.end(&key) {
+                session.to.take(Parcel::message(frame).of(Some(key))).await;
+            }
         });
     }
 }

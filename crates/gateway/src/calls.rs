@@ -53,10 +53,7 @@ impl Session {
         let token = progress::token(params.meta);
         let era = Era::of_meta(params.meta);
         let work = async move {
-            let turn = tokio::select! {
-                turn = session.own_calls.turn(&tool) => Some(turn),
-                _ = &mut cancelled => None,
-            };
+            let turn = session.own_calls.turn_while(&tool, &mut cancelled).await;
             if !session.own_calls.is_awaited(&key) {
                 return; // cancelled while it waited for its turn
             }

@@ -1,4 +1,5 @@
-//! The calls of our own tools that are under way, and who still waits for them.
+//! The client's requests that look into what is stored, and who still waits for them:
+//! calls of our tools, reads of our resources, calls with arguments by reference.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -160,6 +161,18 @@ impl OwnCalls {
             [ours, all.acquire().await.ok()]
         };
         Turn { permits }
+    }
+
+    /// The same, unless it comes to pass first that nobody waits for the answer.
+    pub(crate) async fn turn_while(
+        &self,
+        tool: &str,
+        cancelled: &mut Cancelled,
+    ) -> Option<Turn<'_>> {
+        tokio::select! {
+            turn = self.turn(tool) => Some(turn),
+            _ = cancelled => None,
+        }
     }
 
     /// Works on a call aside from the relaying.

@@ -205,17 +205,18 @@ impl Refused {
         const NOT_FOUND: i64 = -32002;
         const INVALID_PARAMS: i64 = -32602;
         const INTERNAL: i64 = -32603;
-        let (code, fault, why) = match self {
+        const NONE: &str = "no such resource";
+        let (code, fault, what, why) = match self {
             Self::Unknown(why) => match era {
-                Era::Legacy => (NOT_FOUND, "client", why),
-                Era::Modern => (INVALID_PARAMS, "client", why),
+                Era::Legacy => (NOT_FOUND, "client", NONE, why),
+                Era::Modern => (INVALID_PARAMS, "client", NONE, why),
             },
-            Self::Failed(why) => (INTERNAL, "gateway", why),
+            Self::Failed(why) => (INTERNAL, "gateway", "the resource was not read", why),
         };
         let uri: String = uri.chars().take(200).collect();
         json!({
             "code": code,
-            "message": format!("no such resource: {why}"),
+            "message": format!("{what}: {why}"),
             "data": {"uri": uri, "why": why, "fault": fault},
         })
     }

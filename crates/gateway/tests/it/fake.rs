@@ -340,6 +340,13 @@ impl Client {
         }
     }
 
+    /// The same whose look-ups may take so long.
+    pub(crate) fn limited_to(&self, limit: Duration) -> Self {
+        let mut gateway = self.gateway.clone();
+        gateway.offloader = gateway.offloader.with_lookup_timeout(limit);
+        Self::served(gateway.clone(), gateway, Arc::clone(&self.log))
+    }
+
     /// A client whose requests belong to no session.
     pub(crate) fn stateless(servers: Servers) -> Self {
         Self::of(servers, |server| server).another()
@@ -376,6 +383,13 @@ impl Client {
             .servers
             .retain(|server| names.contains(&&*server.spec.name));
         self.hub.reload(gateway).await;
+    }
+
+    /// The handles of what is stored.
+    pub(crate) fn handles(&self) -> Vec<String> {
+        let listed = self.gateway.offloader.store().list().unwrap();
+        let handles = listed.iter().map(|one| one.manifest.handle.to_string());
+        handles.collect()
     }
 
     /// The results that are stored, as the servers sent them.
