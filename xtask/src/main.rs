@@ -37,7 +37,7 @@ usage: cargo xtask <command>
   conformance  run the official suite against two servers, directly and through the gateway, and its client side;
             --only python|rust|clients, --stand-in straight|crooked runs a proxy in the gateway's place, --save writes
             the table into docs/conformance.md
-  attack    broken frames, kills, races, costly patterns, flipped bits, cut files and private addresses against a
+  attack    broken frames, kills, races, costly patterns, clients that hang up, flipped bits, cut files and private addresses against a
             build; --seed N, --only NAME,…, --quick (a minute at most), --release
   load      many clients at once through the gateway and directly; --minutes N, --clients N, --release
   fuzz      feed fuzz targets to libFuzzer; --minutes N (all targets together, default 5), --group 1..4,

@@ -6,6 +6,7 @@ mod chance;
 mod corruptions;
 mod cuts;
 mod frames;
+mod hangups;
 mod kills;
 pub(crate) mod peer;
 mod races;
@@ -31,7 +32,7 @@ use crate::report::{Report, say};
 use crate::workspace;
 
 const USAGE: &str = "usage: cargo xtask attack [--seed N] [--only NAME,…] [--quick] [--release] [--no-build]\n\
-    NAME: frames, kills, races, regexes, corruptions, cuts, ssrf";
+    NAME: frames, kills, races, regexes, hangups, corruptions, cuts, ssrf";
 
 /// The packages that are attacked.
 const BUILD: &str = "build --locked --package spillgate --bin spillgate";
@@ -48,7 +49,7 @@ struct Attack {
     run: fn(&Room, usize, &mut Chance) -> Result<Outcome>,
 }
 
-const ATTACKS: [Attack; 7] = [
+const ATTACKS: [Attack; 8] = [
     Attack {
         name: "frames",
         step: "broken frames",
@@ -76,6 +77,13 @@ const ATTACKS: [Attack; 7] = [
         count: [80, 20],
         times: 1,
         run: regexes::attack,
+    },
+    Attack {
+        name: "hangups",
+        step: "clients that hang up",
+        count: [240, 24],
+        times: 1,
+        run: hangups::attack,
     },
     Attack {
         name: "corruptions",

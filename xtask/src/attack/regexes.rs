@@ -12,7 +12,7 @@ use super::table::Outcome;
 const BYTES: usize = 330_000;
 
 /// Patterns that grow when they are compiled, or that try much at each place; and some that are none.
-const PATTERNS: [&str; 20] = [
+pub(crate) const PATTERNS: [&str; 20] = [
     "(?:a{0,1000}){0,1000}",
     "((a{0,100}){0,100}){0,100}",
     "(a|aa)+$",

@@ -20,7 +20,7 @@ use super::table::{Outcome, has_grown};
 const END: Duration = Duration::from_secs(10);
 
 /// How long memory may take to come back.
-const GIVEN_BACK: Duration = Duration::from_secs(40);
+pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(40);
 
 /// A server under way. Dropped, it is killed.
 #[derive(Debug)]
