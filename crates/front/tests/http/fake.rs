@@ -22,6 +22,7 @@ pub(crate) enum Event {
     Took(usize, String),
     Listened(usize, Option<String>),
     Abandoned(usize, String),
+    Unread(usize, String),
     Closed(usize, bool),
     /// A script sent all that it had to.
     Played,
@@ -152,7 +153,10 @@ impl Peer for FakePeer {
         std::future::ready(()).boxed()
     }
 
-    fn unread(&self, _: &Key) {}
+    fn unread(&self, of: &Key) {
+        let of = of.as_json().to_owned();
+        self.log.note(Event::Unread(self.number, of));
+    }
 
     fn abandon(&self, of: Key) -> BoxFuture<'static, ()> {
         let of = of.as_json().to_owned();
