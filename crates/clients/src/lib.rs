@@ -35,7 +35,7 @@ pub use file::digest;
 pub use inspect::{FileReport, ServerReport, inspect};
 pub use json::json_values;
 pub use launch::Launch;
-pub use lookups::{Lookups, lookups};
+pub use lookups::{Forbidden, Lookups, forbidden, lookups};
 pub use places::{Place, Scope, Surroundings, explicit, places};
 pub use plan::{Outcome, Plan, State};
 pub use record::Records;

@@ -5,7 +5,7 @@
 //! number of servers is behind the gateway (ADR 19). Servers that are wrapped
 //! beside it say where it stands (`--lookups-in CLIENT=FILE`) and list none.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -13,10 +13,11 @@ use crate::dialect::Dialect;
 use crate::document::{Change, Edit};
 use crate::entry::{Entry, Kind, Started, is_off, kind, started};
 use crate::file::Opened;
+use crate::places::all_permissions;
 use crate::plan::{Found, at, in_file, servers};
 use crate::record::Kept;
 use crate::rewrite::{Gateway, set_command};
-use crate::{Client, ClientsError, Place, dialect};
+use crate::{Client, ClientsError, Place, Surroundings, dialect};
 
 /// The flag of a gateway that offers the look-up tools and stands before nothing.
 pub(crate) const LOOKUPS: &str = "--lookups";
@@ -198,6 +199,59 @@ pub(crate) fn hides_server(client: Client, values: &Value, name: &str) -> Option
         (false, true) => Some("mcp.excluded".to_owned()),
         (false, false) => None,
     }
+}
+
+/// Which of the client's permissions keep its model from the look-up tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forbidden {
+    /// `permissions.deny` in this file takes them away.
+    Denied(PathBuf),
+    /// `permissions.allow` in this file names tools of other servers, and not these: the
+    /// client asks before each call, or refuses it where nobody can be asked.
+    NotAllowed(PathBuf),
+}
+
+/// How the permissions of `client` keep its model from the look-up tools of the entry
+/// `name`, if they do. An error names a file that cannot be read.
+pub fn forbidden(
+    client: Client,
+    name: &str,
+    of: &Surroundings,
+) -> Result<Option<Forbidden>, ClientsError> {
+    let server = format!("mcp__{name}");
+    let is_whole = |one: &str| one == server || one == format!("{server}__*");
+    let is_tool = |one: &str, tool: &str| one == format!("{server}__{tool}");
+    let mut allowed = Vec::new();
+    let mut lacking = None;
+    for file in all_permissions(client, of) {
+        let Some(Opened { values, .. }) = Opened::open(&file)? else {
+            continue;
+        };
+        let list = |field: &str| -> Vec<String> {
+            let list = values.get("permissions").and_then(|all| all.get(field));
+            let list = list.and_then(Value::as_array).into_iter().flatten();
+            list.filter_map(|one| one.as_str().map(str::to_owned))
+                .collect()
+        };
+        let denies = |one: &String| {
+            one == "mcp__*" || is_whole(one) || TOOLS.iter().any(|tool| is_tool(one, tool))
+        };
+        if list("deny").iter().any(denies) {
+            return Ok(Some(Forbidden::Denied(file)));
+        }
+        let allows = list("allow");
+        if allows.iter().any(|one| one.starts_with("mcp__")) {
+            lacking.get_or_insert(file);
+        }
+        allowed.extend(allows);
+    }
+    let has = |tool: &str| {
+        allowed
+            .iter()
+            .any(|one| is_whole(one) || is_tool(one, tool))
+    };
+    let lacking = lacking.filter(|_| !TOOLS.iter().all(|tool| has(tool)));
+    Ok(lacking.map(Forbidden::NotAllowed))
 }
 
 /// The list of the only tools of a server that `client` lets its model see.

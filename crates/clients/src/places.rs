@@ -113,6 +113,16 @@ pub(crate) fn permissions(client: Client, of: &Surroundings) -> Option<PathBuf> 
     })
 }
 
+/// All files with permissions of the client, the user's first.
+pub(crate) fn all_permissions(client: Client, of: &Surroundings) -> Vec<PathBuf> {
+    let users = permissions(client, of);
+    let own = [".claude/settings.json", ".claude/settings.local.json"];
+    let own = users
+        .is_some()
+        .then(|| own.map(|name| of.project.join(name)));
+    users.into_iter().chain(own.into_iter().flatten()).collect()
+}
+
 fn place(scope: Scope, file: &Path, table: &[&str]) -> Place {
     Place {
         scope,

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use spillgate_clients::{
-    Client, ClientsError, Gateway, Lookups, Outcome, Place, Plan, Records, Scope, State,
-    Surroundings, digest, inspect, places, unwrap, wrap,
+    Client, ClientsError, Forbidden, Gateway, Lookups, Outcome, Place, Plan, Records, Scope, State,
+    Surroundings, digest, forbidden, inspect, places, unwrap, wrap,
 };
 use tempfile::TempDir;
 
@@ -1181,5 +1181,52 @@ proptest! {
         house.wrap(&[]);
         prop_assert!(house.unwrap(&[]).exact);
         prop_assert_eq!(house.text(), text);
+    }
+}
+
+#[test]
+fn permissions_that_keep_a_model_from_the_tools_are_found() {
+    let home = tempfile::tempdir().unwrap();
+    let around = surroundings(home.path());
+    let users = home.path().join(".claude/settings.json");
+    let own = around.project.join(".claude/settings.local.json");
+    for file in [&users, &own] {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+    }
+    let found = |user: &str, local: &str| {
+        fs::write(&users, user).unwrap();
+        fs::write(&own, local).unwrap();
+        let found = forbidden(Client::ClaudeCode, "spillgate", &around).unwrap();
+        match found {
+            None => "none".to_owned(),
+            Some(Forbidden::Denied(file)) => format!("denied {}", file == own),
+            Some(Forbidden::NotAllowed(file)) => format!("not allowed {}", file == own),
+        }
+    };
+    let allow = |list: &str| format!(r#"{{"permissions": {{"allow": [{list}]}}}}"#);
+    let deny = |list: &str| format!(r#"{{"permissions": {{"deny": [{list}]}}}}"#);
+    let all = ["read", "grep", "query", "search"]
+        .map(|one| format!(r#""mcp__spillgate__spillgate_{one}""#));
+    for (user, local, wanted) in [
+        ("{}".to_owned(), "{}".to_owned(), "none"),
+        (allow(r#""Bash(ls)""#), "{}".to_owned(), "none"),
+        (allow(r#""mcp__a""#), "{}".to_owned(), "not allowed false"),
+        ("{}".to_owned(), allow(r#""mcp__a__b""#), "not allowed true"),
+        (allow(r#""mcp__a""#), allow(r#""mcp__spillgate""#), "none"),
+        (
+            allow(&all[..3].join(",")),
+            "{}".to_owned(),
+            "not allowed false",
+        ),
+        (allow(&all[..3].join(",")), allow(&all[3]), "none"),
+        (allow(r#""mcp__spillgate""#), deny(&all[1]), "denied true"),
+        (deny(r#""mcp__spillgate""#), "{}".to_owned(), "denied false"),
+        (
+            deny(r#""mcp__other", "mcp__spillgate2""#),
+            "{}".to_owned(),
+            "none",
+        ),
+    ] {
+        assert_eq!(found(&user, &local), wanted, "{user} {local}");
     }
 }

@@ -113,7 +113,11 @@ fn without_servers_there_are_the_look_up_tools() {
     let output = feed(tool.command(&["mcp"]), b"");
     assert_eq!(output.status.code(), Some(0));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("only the tools are offered"), "{said}");
+    assert!(
+        said.contains("only the tools that look into stored results"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
     let mut session = Session::of(tool.command(&["mcp"]));
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     session.send(1, "initialize", &hello);

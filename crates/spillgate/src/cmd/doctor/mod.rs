@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use spillgate_clients::{
-    Client, FileReport, Launch, Lookups, Records, ServerReport, State, inspect, places,
+    Client, FileReport, Forbidden, Launch, Lookups, Records, ServerReport, State, Surroundings,
+    forbidden, inspect, places,
 };
 
 use self::findings::{Finding, Findings};
@@ -70,6 +71,7 @@ fn of_client(
             Ok(None) => {}
             Ok(Some(report)) => {
                 found = true;
+                forbidden_in(client, &report, &surroundings()?, findings);
                 starts.extend(of_file(client, report, findings));
             }
             Err(error) => {
@@ -154,6 +156,34 @@ fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<S
         }
     }
     starts
+}
+
+/// The client's permissions that keep its model from the look-up tools.
+fn forbidden_in(
+    client: Client,
+    report: &FileReport,
+    around: &Surroundings,
+    findings: &mut Findings,
+) {
+    let lists_them = |one: &&ServerReport| one.launch.is_some() && !one.leaves_lookups;
+    for server in report.servers.iter().filter(lists_them) {
+        let of = |file: &PathBuf| Finding::of(Some(client), Some(file)).server(&server.name);
+        let name = &server.name;
+        findings.extend(match forbidden(client, name, around) {
+            Ok(None) => None,
+            Ok(Some(Forbidden::Denied(file))) => Some(
+                of(&file)
+                    .broken("`permissions.deny` hides the look-up tools: what is stored is out of the model's reach")
+                    .fix(format!("take `mcp__{name}` and its tools out of `permissions.deny`")),
+            ),
+            Ok(Some(Forbidden::NotAllowed(file))) => Some(
+                of(&file)
+                    .note("`permissions.allow` does not name the look-up tools: the client asks before each call, or refuses it where nobody can be asked")
+                    .fix(format!("add \"mcp__{name}\" to `permissions.allow`")),
+            ),
+            Err(error) => Some(of(&report.file).broken(error.to_string()).fix(error.fix())),
+        });
+    }
 }
 
 /// Whether the look-up tools are offered that wrapped servers do not list.

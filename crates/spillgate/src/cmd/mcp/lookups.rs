@@ -49,8 +49,7 @@ pub(super) fn are_all(house: &House, mcp: &Mcp) -> Result<bool, Failure> {
     let is_none = crate::servers::configured(&house.settings, &[])?.is_empty();
     if is_none {
         tracing::warn!(
-            "no server was named: only the tools are offered that look into what is stored\n{}",
-            super::WAYS
+            "no server was named: only the tools that look into stored results are offered; `spillgate mcp --help` says how to name one"
         );
     }
     Ok(is_none)
