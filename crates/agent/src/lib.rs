@@ -41,7 +41,7 @@ pub use settings::{
     CONCURRENCY, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_TURNS, Format, MAX_PAGING_TURNS, Offers,
     Settings,
 };
-pub use spillgate_extract::{Decided, Op, OpKind, Scope, Span};
+pub use spillgate_extract::{Decided, Made, Op, OpKind, Scope, Span, Strategy};
 pub use sub_agent::{BadInput, DEFAULT_MAX_DEPTH, Launch, NotLaunched, SubAgent};
 pub use trace::{
     About, Accounting, Journal, ModelUse, Part, Setup, Spent, TRACE_VERSION, ToolUse, Trace,

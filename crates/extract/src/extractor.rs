@@ -16,12 +16,14 @@ use crate::nearest;
 use crate::outcome::Coverage;
 use crate::report;
 use crate::route::{Ground, route};
-use crate::trace::{Op, OpKind, Scope, Span, Sum};
+use crate::trace::{Made, Op, OpKind, Scope, Span, Sum};
 use crate::truncate::truncation;
 use crate::{Asked, Citation, Extraction, Mode, Settings, Status, Strategy, Watch, plan};
 
 /// What an extraction is called in a trace.
 const NAME: &str = "tool_output";
+/// Characters of why a strategy could not run.
+const WHY: usize = 500;
 
 /// Extracts from stored outputs.
 #[derive(Debug, Clone)]
@@ -46,7 +48,7 @@ impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         let trace = self.scope.take().map(|scope| scope.snapshot());
         if let Some(trace) = trace.filter(|trace| trace.sum().calls > 0) {
-            self.extractor.account(self.handle, "", &trace);
+            self.extractor.account(self.handle, "", None, &trace);
         }
     }
 }
@@ -54,6 +56,8 @@ impl Drop for Unfinished<'_> {
 /// An answer that only has to be told.
 struct Answered {
     strategy: Strategy,
+    /// Why it is not the strategy that was to be run.
+    fell_back: Option<String>,
     status: Status,
     body: String,
     citations: Vec<Citation>,
@@ -141,6 +145,11 @@ impl Extractor {
         span.end_with(answered.as_ref().err().map(ToString::to_string));
         let answered = answered?;
         unfinished.scope = None;
+        let made = Made {
+            strategy: answered.strategy,
+            fell_back: answered.fell_back,
+        };
+        scope.note(|op| op.made = Some(made.clone()));
         let trace = scope.snapshot();
         let sum = trace.sum();
         let tool = case.artifact.manifest().facts.origin.tool.clone();
@@ -160,14 +169,16 @@ impl Extractor {
             usage: sum.usage,
             trace,
         };
-        self.account(handle, &extraction.text(), &extraction.trace);
+        self.account(handle, &extraction.text(), Some(&made), &extraction.trace);
         Ok(extraction)
     }
 
-    /// Enters into the ledger what was shown and what it cost.
-    fn account(&self, handle: Handle, text: &str, trace: &Op) {
+    /// Enters into the ledger what was shown, how it was made and what it cost.
+    fn account(&self, handle: Handle, text: &str, made: Option<&Made>, trace: &Op) {
         let Sum { calls, usage } = trace.sum();
         let spent = Spent {
+            strategy: made.map_or("none", |made| made.strategy.name()).to_owned(),
+            fell_back: made.is_some_and(|made| made.fell_back.is_some()),
             calls,
             input_tokens: usage.input,
             cached_input_tokens: usage.cached_input,
@@ -282,6 +293,7 @@ async fn grounded(
         };
         Ok::<_, RetrieveError>(Answered {
             strategy,
+            fell_back: None,
             status,
             body: format!(
                 "{}\n\n{account}",
@@ -316,6 +328,7 @@ async fn found_by_search(
     let account = report::passages_account();
     Ok(Answered {
         strategy: Strategy::Search,
+        fell_back: instead.map(str::to_owned),
         status: match drafted.is_found {
             true => Status::Found,
             false => Status::NotFound,
@@ -333,10 +346,9 @@ async fn truncated(
     failed: Option<(Strategy, String)>,
 ) -> Result<Answered, RetrieveError> {
     let span = case.scope.begin(OpKind::Internal, "truncate");
-    let has_failed = failed.is_some();
-    let warning = failed.map_or(String::new(), |(strategy, why)| {
+    let failed = failed.map(|(strategy, why)| (strategy, crate::mask::inline(&why, WHY)));
+    let warning = failed.as_ref().map_or(String::new(), |(strategy, why)| {
         let reason = format!("{strategy} failed");
-        let why = crate::mask::inline(&why, 500);
         format!(
             "{}\nReason: {why}\n",
             report::warning(Strategy::Truncate, &reason)
@@ -357,11 +369,12 @@ async fn truncated(
     };
     Ok(Answered {
         strategy: Strategy::Truncate,
-        status: match (has_failed, coverage.is_whole()) {
-            (true, _) => Status::Failed,
-            (false, true) => Status::Found,
-            (false, false) => Status::Partial,
+        status: match (&failed, coverage.is_whole()) {
+            (Some(_), _) => Status::Failed,
+            (None, true) => Status::Found,
+            (None, false) => Status::Partial,
         },
+        fell_back: failed.map(|(_, why)| why),
         body: format!("{warning}{}", cut.text),
         citations: Vec::new(),
         unverified: Vec::new(),

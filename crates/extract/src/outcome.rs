@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Handle, LineRange};
 use spillgate_llm::Usage;
 
@@ -67,7 +67,7 @@ pub enum Status {
 }
 
 /// How an answer was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
     /// Every chunk was read by a model.

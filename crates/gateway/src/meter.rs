@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use crate::locked;
 use crate::metrics::{
-    Exit, Families, METHODS, OfMethod, OfRequest, OfResult, OfServer, ServerState,
+    Exit, Families, METHODS, OfExtraction, OfMethod, OfRequest, OfResult, OfServer, STRATEGIES,
+    ServerState,
 };
 use crate::rest::Rest;
 use crate::seen::Outcome;
@@ -132,6 +133,17 @@ impl Meter {
             })
         });
         counter.inc();
+    }
+
+    /// Counts an extraction by the strategy that made its answer.
+    pub(crate) fn extraction(&self, strategy: &str, fell_back: bool) {
+        let known = STRATEGIES.iter().find(|known| **known == strategy);
+        let of = OfExtraction {
+            server: self.server.clone(),
+            strategy: known.copied().unwrap_or(STRATEGIES[0]),
+            fell_back: if fell_back { "yes" } else { "no" },
+        };
+        self.families.extractions.get_or_create(&of).inc();
     }
 
     pub(crate) fn stored(&self, bytes: u64) {

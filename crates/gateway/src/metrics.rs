@@ -44,6 +44,10 @@ pub(crate) const METHODS: [&str; 22] = [
     "roots/list",
 ];
 
+/// How extractions are made; the first stands for those without an answer.
+pub(crate) const STRATEGIES: [&str; 5] =
+    ["none", "full-chunked", "read-grep", "truncate", "search"];
+
 /// What became of a reference in a call's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reference {
@@ -84,6 +88,13 @@ pub(crate) struct OfResult {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfExtraction {
+    pub(crate) server: String,
+    pub(crate) strategy: &'static str,
+    pub(crate) fell_back: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct OfTool {
     tool: &'static str,
 }
@@ -106,6 +117,7 @@ pub(crate) struct Families {
     pub(crate) request_bytes: Family<OfServer, Counter>,
     pub(crate) response_bytes: Family<OfServer, Counter>,
     pub(crate) results: Family<OfResult, Counter>,
+    pub(crate) extractions: Family<OfExtraction, Counter>,
     pub(crate) stored_bytes: Family<OfServer, Counter>,
     pub(crate) tokens_kept_out: Family<OfServer, Counter>,
     pub(crate) tokens_given_back: Family<OfServer, Counter>,
@@ -125,6 +137,7 @@ impl Default for Families {
             request_bytes: Family::default(),
             response_bytes: Family::default(),
             results: Family::default(),
+            extractions: Family::default(),
             stored_bytes: Family::default(),
             tokens_kept_out: Family::default(),
             tokens_given_back: Family::default(),
@@ -299,6 +312,11 @@ impl Metrics {
     fn register_results(&mut self) {
         let all = self.families.clone();
         self.add("results", "Results by how they left", all.results);
+        self.add(
+            "extractions",
+            "Extractions from stored results by the strategy that made the answer",
+            all.extractions,
+        );
         self.bytes("stored", "Results that were stored", all.stored_bytes);
         self.add(
             "tokens_kept_out",

@@ -194,6 +194,9 @@ impl Ledger for WatchedLedger {
             Exit::Retrieved | Exit::Extracted | Exit::Listed => meter.tokens(0, shown),
             Exit::Inline => {}
         }
+        if let Some(spent) = &entry.extraction {
+            meter.extraction(&spent.strategy, spent.fell_back);
+        }
         self.ledger.record(entry);
     }
 
@@ -205,5 +208,43 @@ impl Ledger for WatchedLedger {
         let meter = self.metrics.server(server.unwrap_or(""));
         meter.result(metrics::Exit::Inline);
         self.ledger.inline(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+    use spillgate_offload::NoLedger;
+
+    use super::*;
+
+    #[test]
+    fn extractions_are_counted_by_strategy_and_fallback() {
+        let metrics = Arc::new(Metrics::default());
+        let ledger = WatchedLedger {
+            ledger: Arc::new(NoLedger),
+            metrics: Arc::clone(&metrics),
+        };
+        for (strategy, fell_back) in [("truncate", true), ("search", false), ("danced", false)] {
+            let tokens = json!({"count": 0, "exact": true});
+            let spent = json!({"strategy": strategy, "fell_back": fell_back, "calls": 1,
+                "input_tokens": 0, "output_tokens": 0});
+            let entry = json!({"at": "2026-11-21T10:00:00Z", "server": "s", "tool": "t",
+                "exit": "extracted", "tokens_in": tokens, "tokens_shown": tokens,
+                "bytes_in": 0, "results": 1, "extraction": spent});
+            ledger.record(serde_json::from_value(entry).unwrap());
+        }
+        let text = metrics.text();
+        let told = text
+            .lines()
+            .filter(|line| line.starts_with("spillgate_extractions_total"));
+        let mut told: Vec<&str> = told.collect();
+        told.sort_unstable(); // they come in any order
+        assert_snapshot!(told.join("\n"), @r#"
+        spillgate_extractions_total{server="s",strategy="none",fell_back="no"} 1
+        spillgate_extractions_total{server="s",strategy="search",fell_back="no"} 1
+        spillgate_extractions_total{server="s",strategy="truncate",fell_back="yes"} 1
+        "#);
     }
 }

@@ -62,8 +62,16 @@ pub struct LedgerEntry {
 
 /// What an extraction cost. Its tokens are another model's than the one that was
 /// shown the answer, so they are no part of what is saved.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spent {
+    /// How the answer was made: `full-chunked`, `read-grep`, `truncate` or `search`;
+    /// `none` where there is none, for it failed or was cancelled. Empty in entries of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub strategy: String,
+    /// Whether that is not what was to be done: the first strategy could not run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fell_back: bool,
     /// Times that a model was asked.
     pub calls: u64,
     /// Tokens of the prompts, as the provider counted them.
@@ -219,6 +227,8 @@ mod tests {
         let extracted = LedgerEntry {
             exit: Exit::Extracted,
             extraction: Some(Spent {
+                strategy: "truncate".into(),
+                fell_back: true,
                 calls: 3,
                 input_tokens: 9000,
                 cached_input_tokens: 400,

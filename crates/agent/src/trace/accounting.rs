@@ -21,6 +21,9 @@ pub struct Accounting {
     pub models: Vec<ModelUse>,
     /// The session's own tools.
     pub tools: Vec<ToolUse>,
+    /// The session's own extractions (`tool_output`).
+    #[serde(default, skip_serializing_if = "Extractions::is_none")]
+    pub extractions: Extractions,
     /// Sub-agents by name, all runs of each together.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Accounting>,
@@ -59,6 +62,17 @@ pub struct ModelUse {
     /// How often, and what that used.
     #[serde(flatten)]
     pub spent: Spent,
+}
+
+/// Extractions by what came of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Extractions {
+    /// Answers by the strategy that made them: `full-chunked`, `truncate` …
+    pub strategies: BTreeMap<String, u64>,
+    /// Those of them whose first strategy could not run: another one made them.
+    pub fallbacks: u64,
+    /// Extractions without an answer: failed, given up or still under way.
+    pub failures: u64,
 }
 
 /// What one tool was called for.
@@ -120,7 +134,13 @@ impl Accounting {
     fn enter(&mut self, op: &Op, part: Part) {
         let within = match op.kind {
             OpKind::Agent => return self.enter_agent(op),
-            OpKind::Session => Part::ToolOutput,
+            OpKind::Session => {
+                // What is within it are its strategies.
+                if part == Part::Own {
+                    self.extractions.add(op);
+                }
+                Part::ToolOutput
+            }
             OpKind::Llm => {
                 self.add_model(part, op.target.as_deref().unwrap_or_default(), spent(op));
                 part
@@ -173,6 +193,34 @@ impl Accounting {
     }
 }
 
+impl Extractions {
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.strategies.is_empty() && self.failures == 0
+    }
+
+    fn add(&mut self, op: &Op) {
+        let Some(made) = &op.made else {
+            self.failures += 1;
+            return;
+        };
+        let strategy = made.strategy.name().to_owned();
+        *self.strategies.entry(strategy).or_default() += 1;
+        self.fallbacks += u64::from(made.fell_back.is_some());
+    }
+}
+
+impl AddAssign for Extractions {
+    fn add_assign(&mut self, more: Self) {
+        for (strategy, count) in more.strategies {
+            *self.strategies.entry(strategy).or_default() += count;
+        }
+        self.fallbacks += more.fallbacks;
+        self.failures += more.failures;
+    }
+}
+
 impl AddAssign for Accounting {
     fn add_assign(&mut self, more: Self) {
         for row in more.models {
@@ -181,6 +229,7 @@ impl AddAssign for Accounting {
         for tool in more.tools {
             self.add_tool(tool);
         }
+        self.extractions += more.extractions;
         for (name, agent) in more.agents {
             *self.agents.entry(name).or_default() += agent;
         }

@@ -6,7 +6,8 @@ use insta::assert_snapshot;
 use serde_json::json;
 use spillgate_agent::{BATCH, Decided, Part, TOOL_OUTPUT, Trace, Until};
 use spillgate_llm::{
-    ChatModel, ModelLimits, OnDelta, Priced, Prices, ReplyFuture, Request, Scripted, Target,
+    ChatModel, ErrorKind, LlmError, ModelLimits, OnDelta, Priced, Prices, ReplyFuture, Request,
+    Scripted, Target,
 };
 use spillgate_testkit::in_slot;
 use tokio::sync::watch;
@@ -84,6 +85,28 @@ async fn a_trace_has_everything_and_can_be_read_again() {
     assert_eq!(tools[1], ("give", 3, 1, 1, 40_040));
     let text = serde_json::to_string(&trace).unwrap();
     assert_eq!(serde_json::from_str::<Trace>(&text).unwrap(), trace);
+}
+
+/// A model that refuses every request.
+fn failing() -> Scripted {
+    let script = |_: &spillgate_llm::Seen| {
+        let target = Target::new("scripted", "model");
+        Err(LlmError::new(ErrorKind::Provider, target, "HTTP 400"))
+    };
+    Scripted::new(script).with_limits(8000, 1000)
+}
+
+#[tokio::test]
+async fn extractions_are_counted_by_strategy_and_fallbacks() {
+    let mut told = Vec::new();
+    for model in [reader(), failing()] {
+        let (_, trace) = extracting(Arc::new(model)).played().await;
+        told.push(json!(trace.accounting)["extractions"].to_string());
+    }
+    assert_snapshot!(told.join("\n"), @r#"
+    {"failures":0,"fallbacks":0,"strategies":{"full-chunked":1}}
+    {"failures":0,"fallbacks":1,"strategies":{"truncate":1}}
+    "#);
 }
 
 /// What became of the results of a row, in a fixed order: they race.

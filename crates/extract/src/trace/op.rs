@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Handle, Reason};
 use spillgate_llm::Usage;
 
+use crate::Strategy;
+
 /// Bytes of a reply that a trace keeps (seed 001, decision 24).
 pub const PREVIEW_BYTES: usize = 4096;
 
@@ -57,6 +59,10 @@ pub struct Op {
     /// Whether that was left out of the conversation later, to make room.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left_out: bool,
+    /// How the answer of an extraction was made; none before it is there, and of what is
+    /// no extraction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -115,6 +121,17 @@ pub enum Decided {
     Refused,
 }
 
+/// How the answer of an extraction was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// By which strategy.
+    pub strategy: Strategy,
+    /// Why it is not the strategy that was to be run, on one line; strangers' words may
+    /// be in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fell_back: Option<String>,
+}
+
 /// What requests to models came to.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sum {
@@ -145,6 +162,7 @@ impl Op {
             decided: None,
             tokens_shown: None,
             left_out: false,
+            made: None,
             error: None,
             children: Vec::new(),
         }

@@ -52,6 +52,10 @@ struct Sums {
 struct Extractions {
     /// Answers given.
     count: u64,
+    /// Those by the strategy that made them (`none`: failed or cancelled).
+    strategies: BTreeMap<String, u64>,
+    /// Those whose first strategy could not run.
+    fallbacks: u64,
     /// Times that a model was asked for them.
     calls: u64,
     input_tokens: u64,
@@ -70,6 +74,10 @@ struct Extractions {
 impl Extractions {
     fn add(&mut self, spent: &Spent) {
         self.count += 1;
+        if !spent.strategy.is_empty() {
+            *self.strategies.entry(spent.strategy.clone()).or_default() += 1;
+        }
+        self.fallbacks += u64::from(spent.fell_back);
         self.calls += spent.calls;
         self.input_tokens += spent.input_tokens;
         self.cached_input_tokens += spent.cached_input_tokens;
@@ -269,6 +277,11 @@ fn extractions(text: &mut String, by_tool: &ByName, total: &ByName) {
             ],
         );
     }
+    let of = &total["all"].extraction;
+    let by = |(strategy, many): (&String, &u64)| format!("{} {many}", strategy.escape_debug());
+    let mut parts: Vec<String> = of.strategies.iter().map(by).collect();
+    parts.push(format!("fell back {}", of.fallbacks));
+    text.push_str(&format!("EXTRACTIONS BY STRATEGY: {}\n", parts.join(", ")));
 }
 
 fn row(text: &mut String, [name, cells @ ..]: &[&str; 8]) {

@@ -161,6 +161,8 @@ fn a_model_answers_and_is_accounted_for() {
         ),
         (&json!(1), &json!(1), &json!(0.00156))
     );
+    assert_eq!(extraction["strategies"], json!({"full-chunked": 1}));
+    assert_eq!(extraction["fallbacks"], 0);
     let figure = |name: &str| total[name].as_i64().unwrap();
     assert!(figure("tokens_retrieved") > 0);
     assert_eq!(
@@ -169,6 +171,8 @@ fn a_model_answers_and_is_accounted_for() {
     );
     let table = String::from_utf8(tool.run(&["stats"], b"").stdout).unwrap();
     assert!(table.contains("$0.001560"), "{table}");
+    let last = table.lines().last().unwrap();
+    assert_snapshot!(last, @"EXTRACTIONS BY STRATEGY: full-chunked 1, fell back 0");
     // The key is nowhere to be seen.
     let mut shown = feed(with_key(&tool, &["config", "--config", config]), b"");
     shown.stdout.extend(shown.stderr);

@@ -68,7 +68,10 @@ pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
         .map(|tokens| format!(" ({tokens})"))
         .unwrap_or_default();
     match &op.decided {
-        Some(Decided::Shown) => format!("shown{tokens}"),
+        Some(Decided::Shown) => match fell_back(op) {
+            Some(how) => format!("{how}{tokens}"),
+            None => format!("shown{tokens}"),
+        },
         Some(Decided::Stored { handle, reason }) => {
             format!("stored as {handle} ({})", because(*reason))
         }
@@ -87,6 +90,13 @@ pub(in crate::cmd::agent) fn decided(op: &Op) -> String {
         None if op.unfinished => "not finished".to_owned(),
         None => "done".to_owned(),
     }
+}
+
+/// That an extraction was not made as it was to be, and why.
+fn fell_back(op: &Op) -> Option<String> {
+    let made = op.children.iter().find_map(|op| op.made.as_ref())?;
+    let why = one_line(made.fell_back.as_deref()?, WORDS);
+    Some(format!("fell back to {}: {why}", made.strategy.name()))
 }
 
 /// Why a result is not shown.

@@ -1,7 +1,7 @@
 //! What a person sees, line by line.
 
 use insta::assert_snapshot;
-use spillgate_agent::Decided;
+use spillgate_agent::{Decided, Made, Strategy};
 use spillgate_artifact::Reason;
 use spillgate_llm::{Dollars, Scripted, ToolCall, Usage};
 
@@ -97,6 +97,27 @@ fn what_a_person_reads_of_tools() {
     ← read: 1 byte, from the cache, dropped: no room for it, 1.2 s
     ← read: 120,034 bytes, not made any more, 1.2 s
     ← read: 9 bytes, failed: no such file� at all, 1.2 s
+    ");
+}
+
+#[test]
+fn an_extraction_that_fell_back_says_so_and_why() {
+    let why = format!("HTTP 400: \u{1b}[2Jno\n{}", "x".repeat(300));
+    let made = |fell_back: Option<String>| {
+        let mut inner = Op::new(OpKind::Session, "tool_output");
+        inner.made = Some(Made {
+            strategy: Strategy::Truncate,
+            fell_back,
+        });
+        Op {
+            children: vec![inner],
+            ..tool("tool_output", 13_379, Some(Decided::Shown))
+        }
+    };
+    let lines = [lines::came(&made(None)), lines::came(&made(Some(why)))];
+    assert_snapshot!(lines.join("\n"), @"
+    ← tool_output: 13,379 bytes, shown (30 tokens), 1.2 s
+    ← tool_output: 13,379 bytes, fell back to truncate: HTTP 400: �[2Jno xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (30 tokens), 1.2 s
     ");
 }
 

@@ -9,9 +9,12 @@ use crate::cmd::agent::words::{number, one_line};
 /// Characters of a name.
 const NAME: usize = 60;
 
-/// Two tables: models and tools, those of sub-agents behind their names.
+/// Two tables: models and tools, those of sub-agents behind their names; and
+/// extractions by strategy, where there were any.
 pub(super) fn accounts(accounting: &Accounting) -> String {
-    format!("{}\n{}", models(accounting), tools(accounting))
+    let mut text = format!("{}\n{}", models(accounting), tools(accounting));
+    extractions(&mut text, accounting, "");
+    text
 }
 
 fn models(accounting: &Accounting) -> String {
@@ -110,6 +113,21 @@ fn enter(rows: &mut Vec<[String; 9]>, accounting: &Accounting, who: &str) {
     }
     for (name, inner) in &accounting.agents {
         enter(rows, inner, &format!("{who}{}: ", one_line(name, NAME)));
+    }
+}
+
+/// A line of each agent that had something extracted.
+fn extractions(text: &mut String, accounting: &Accounting, who: &str) {
+    let of = &accounting.extractions;
+    if !of.is_none() {
+        let by = |(strategy, many): (&String, &u64)| format!("{} {many}", one_line(strategy, NAME));
+        let mut parts: Vec<String> = of.strategies.iter().map(by).collect();
+        parts.push(format!("fell back {}", of.fallbacks));
+        parts.push(format!("failed {}", of.failures));
+        text.push_str(&format!("\n{who}extractions: {}\n", parts.join(", ")));
+    }
+    for (name, inner) in &accounting.agents {
+        extractions(text, inner, &format!("{who}{}: ", one_line(name, NAME)));
     }
 }
 

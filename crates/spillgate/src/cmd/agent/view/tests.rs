@@ -2,7 +2,9 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
-use spillgate_agent::{Accounting, Decided, Op, OpKind, Report, Setup, Source, Window};
+use spillgate_agent::{
+    Accounting, Decided, Made, Op, OpKind, Report, Setup, Source, Strategy, Window,
+};
 use spillgate_artifact::{Clock, Reason};
 use spillgate_llm::{Dollars, Usage};
 use spillgate_testkit::StoppedClock;
@@ -56,7 +58,13 @@ fn root() -> Op {
         ..called("note", Some("lab"), Some(Decided::Failed), Vec::new())
     };
     let strategy = op(OpKind::Session, "full-chunked", vec![asked("map 1/1")]);
-    let extraction = op(OpKind::Session, "tool_output", vec![strategy]);
+    let extraction = Op {
+        made: Some(Made {
+            strategy: Strategy::Truncate,
+            fell_back: Some("mock/reader: HTTP 400".into()),
+        }),
+        ..op(OpKind::Session, "tool_output", vec![strategy])
+    };
     let grep = called("grep", Some("files"), Some(Decided::Shown), Vec::new());
     let inner = op(OpKind::Turn, "turn 1", vec![asked("model"), grep]);
     let reviewer = op(OpKind::Agent, "reviewer", vec![inner]);
@@ -135,7 +143,7 @@ fn a_run_cut_off() {
         note (lab)          1.5 s                        108,893 bytes, failed: no such�[31m file
       turn 2                1.5 s
         model               1.5 s  12,000   80  $0.0156  mock/reader
-        tool_output         1.5 s                        108,893 bytes, shown (90 tokens)
+        tool_output         1.5 s                        108,893 bytes, fell back to truncate: mock/reader: HTTP 400 (90 tokens)
           tool_output       1.5 s
             full-chunked    1.5 s
               map 1/1       1.5 s  12,000   80  $0.0156  mock/reader
@@ -160,6 +168,8 @@ fn a_run_cut_off() {
     note (lab)                  1       1                                108,893            90
     reviewer                    1                                        108,893            90
     reviewer: grep (files)      1                                        108,893            90
+
+    extractions: truncate 1, fell back 1, failed 0
     ");
 }
 
@@ -221,6 +231,6 @@ fn what_is_no_trace_is_said() {
     is no trace of an agent: it has no version
     is a trace of version 2; this program reads up to 1: it was written by a newer one
     is no trace of an agent: missing field `agent` at line 1 column 14
-    is no trace of an agent: unknown variant `dance`, expected one of `agent`, `turn`, `session`, `llm`, `tool`, `internal` at line 1 column 3916
+    is no trace of an agent: unknown variant `dance`, expected one of `agent`, `turn`, `session`, `llm`, `tool`, `internal` at line 1 column 4054
     ");
 }
