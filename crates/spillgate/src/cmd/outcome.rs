@@ -57,6 +57,16 @@ fn tool_result(house: &House, outcome: &Outcome, object: &mut Value) -> Result<(
     Ok(())
 }
 
+/// Says in seed 003's `ToolResult` that the tool failed, and how: its summary was made
+/// before that was known.
+pub(super) fn failed(object: &mut Value, how: &str) {
+    object["status"] = json!("failure");
+    object["error"] = json!(how);
+    if object["summary"].is_object() {
+        object["summary"]["status_flag"] = json!("failure");
+    }
+}
+
 fn object(
     handle: Option<Handle>,
     stats: &Stats,

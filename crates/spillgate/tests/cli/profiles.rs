@@ -143,9 +143,21 @@ fn a_command_that_fails_is_a_failure_in_the_funnel() {
     let tool = Tool::new();
     let line = "$SPILLGATE run --profile funnel --json -- sh -c 'seq 1 100; exit 3'";
     let object: Value = serde_json::from_slice(&feed(tool.shell(line), b"").stdout).unwrap();
+    assert_eq!(object["offloaded"], true);
+    let flag = &object["summary"]["status_flag"];
     assert_eq!(
-        (&object["status"], &object["exit_code"]),
-        (&json!("failure"), &json!(3))
+        (
+            &object["status"],
+            &object["error"],
+            flag,
+            &object["exit_code"]
+        ),
+        (
+            &json!("failure"),
+            &json!("exit code 3"),
+            &json!("failure"),
+            &json!(3)
+        )
     );
 }
 

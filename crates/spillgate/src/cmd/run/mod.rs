@@ -43,8 +43,9 @@ fn merged(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
         false => json!(null),
     };
     if object.get("duration_ms").is_some() {
-        let status = if code == 0 { "success" } else { "failure" };
-        object["status"] = json!(status);
+        if code != 0 {
+            outcome::failed(&mut object, &format!("exit code {code}"));
+        }
         object["duration_ms"] = json!(took.as_millis());
     }
     if !out.json {
