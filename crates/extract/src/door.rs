@@ -2,13 +2,17 @@
 
 use serde_json::{Value, json};
 use spillgate_artifact::Handle;
-use spillgate_offload::RetrieveError;
+use spillgate_offload::{Profile, RetrieveError};
 use spillgate_store::StoreError;
 
 use crate::{Asked, Extractor, Mode, Watch, envelope};
 
 /// Characters of a handle that an answer repeats.
 const HANDLE: usize = 120;
+
+/// What is said of a text that is no handle, such as its second half alone.
+const NO_HANDLE: &str = "It was never stored here: handles have the form \
+                         session-<uuid>/<uuid>, both parts, as the tool-result message has them.";
 
 /// What a model is told that `tool_output` is for.
 pub const TOOL: &str = "Extract from a stored tool output what you describe.";
@@ -17,12 +21,12 @@ pub const TOOL: &str = "Extract from a stored tool output what you describe.";
 /// mode that is ours.
 #[must_use]
 pub fn tool_schema(has_search: bool) -> Value {
-    let mut modes = vec!["auto", "full-chunked", "read-grep", "truncate"];
-    let mut last = "";
-    if has_search {
-        modes.push("search");
-        last = "; search=ranks passages";
-    }
+    let modes = modes(has_search);
+    let last = if has_search {
+        "; search=ranks passages"
+    } else {
+        ""
+    };
     let mode = format!(
         "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; \
          read-grep=dynamic sub-agent with Read/Grep; \
@@ -51,6 +55,13 @@ pub fn tool_schema(has_search: bool) -> Value {
     })
 }
 
+/// The modes that the schema lists.
+fn modes(has_search: bool) -> Vec<&'static str> {
+    let modes = Mode::ALL.into_iter();
+    let listed = modes.filter(|mode| has_search || *mode != Mode::Search);
+    listed.map(Mode::name).collect()
+}
+
 /// What a call gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
@@ -61,6 +72,14 @@ pub struct ToolOutput {
 }
 
 impl Extractor {
+    /// The modes that its model was told of.
+    fn listed_modes(&self) -> String {
+        let policy = self.offloader().policy();
+        let modes = modes(!policy.uses_only(&Profile::Handle));
+        let (last, first) = modes.split_last().expect("invariant: there are modes");
+        format!("{} and {last}", first.join(", "))
+    }
+
     /// Answers a call of `tool_output`; parameters that are missing or no text are
     /// `None`.
     pub async fn tool_output(
@@ -85,12 +104,16 @@ impl Extractor {
         let mode: Mode = match mode.parse() {
             Ok(mode) => mode,
             Err(error) => {
-                let what = format!("Invalid tool_output parameters: {error}.");
+                let what = format!(
+                    "Invalid tool_output parameters: unknown mode '{}'; allowed are {}.",
+                    crate::mask::inline(&error.0, HANDLE),
+                    self.listed_modes()
+                );
                 return failed(&shown, &spelled, &what);
             }
         };
         let Ok(handle) = handle.parse::<Handle>() else {
-            return absent(&shown, "It was never stored here.");
+            return absent(&shown, NO_HANDLE);
         };
         let asked = Asked {
             handle,

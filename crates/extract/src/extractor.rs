@@ -103,6 +103,11 @@ impl Extractor {
         Self { scope, ..self }
     }
 
+    /// What it extracts from.
+    pub(crate) fn offloader(&self) -> &Offloader {
+        &self.offloader
+    }
+
     /// Whether there is a model to ask.
     #[must_use]
     pub fn has_model(&self) -> bool {

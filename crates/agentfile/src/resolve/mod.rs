@@ -20,7 +20,7 @@ use crate::config::ConfigFile;
 use crate::keys::Settings;
 use crate::problem::{FileError, Problems};
 use crate::prompt::PromptFile;
-use crate::source::Set;
+use crate::source::{Set, Source};
 use crate::values::{Models, Names, Time, Whole};
 use layers::Layers;
 
@@ -225,8 +225,16 @@ impl Run<'_> {
             self.problems.add(set.source.wrong("name", what));
         } else if RESERVED.contains(&&*set.value) || set.value.starts_with("agent__") {
             let what = "is the name of a tool that every session has";
-            let error = set.source.wrong("name", what);
-            self.problems.add(error.hint("choose another one"));
+            let error = match &set.source {
+                // By its file's name: the key stands nowhere.
+                Source::BuiltIn => {
+                    let what = format!("its name `{}` {what}", set.value);
+                    FileError::whole(&self.layers.prompt.path, what)
+                        .hint("rename the file, or set `name` in it")
+                }
+                source => source.wrong("name", what).hint("choose another one"),
+            };
+            self.problems.add(error);
         }
         self.row("name", &set, Clone::clone);
         set
@@ -335,7 +343,7 @@ fn name_of(path: &Path) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let name = stem.chars().map(|c| if is_name(c) { c } else { '_' });
     let name: String = name.take(64).collect();
-    match name.is_empty() || RESERVED.contains(&&*name) {
+    match name.is_empty() {
         true => "agent".to_owned(),
         false => name,
     }

@@ -300,6 +300,17 @@ fn a_model_is_needed() {
 }
 
 #[test]
+fn a_file_may_not_be_called_as_a_tool_of_every_session() {
+    let text = "---\nmodels: []\n---\nDo it.\n";
+    let prompt = PromptFile::parse(text, Path::new("dir/tool_output.ai")).unwrap();
+    let problems = resolve(&Settings::default(), &prompt, &[]).unwrap_err();
+    insta::assert_snapshot!(problems, @"
+    dir/tool_output.ai: its name `tool_output` is the name of a tool that every session has; rename the file, or set `name` in it
+    dir/tool_output.ai: models: there is no model; write `models: provider/model` here, or `defaults.models` in .ai-agent.json
+    ");
+}
+
+#[test]
 fn everything_that_is_wrong_is_told_at_once() {
     let front = "tools: [sf, needy]\nname: a b\ncontextWindow: 1\nagents: none.ai\nmodels: used/x";
     insta::assert_snapshot!(told([front]), @r#"

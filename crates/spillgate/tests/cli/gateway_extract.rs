@@ -130,7 +130,7 @@ fn what_a_model_gets_wrong_is_told_in_the_seeds_words() {
     ---
     ABSTRACT FROM TOOL OUTPUT unknown WITH HANDLE ../../etc/passwd, STRATEGY:auto:
 
-    No stored tool output found for handle ../../etc/passwd. It was never stored here.
+    No stored tool output found for handle ../../etc/passwd. It was never stored here: handles have the form session-<uuid>/<uuid>, both parts, as the tool-result message has them.
     ");
 }
 
