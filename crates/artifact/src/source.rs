@@ -276,6 +276,20 @@ mod tests {
     }
 
     #[test]
+    fn bytes_in_memory() {
+        let bytes = b"abcdef".to_vec();
+        let shared = SharedBytes::from(Arc::new(bytes.clone()));
+        let sources: [&dyn ByteSource; 2] = [&bytes, &shared];
+        for source in sources {
+            assert_eq!(source.len(), 6);
+            for (start, end, want) in [(0, 6, &b"abcdef"[..]), (2, 4, b"cd"), (4, 9, b"ef")] {
+                assert_eq!(source.bytes(start, end).unwrap(), want);
+                assert_eq!(source.window(start, end, &mut Vec::new()).unwrap(), want);
+            }
+        }
+    }
+
+    #[test]
     fn an_interrupt_ends_every_way_to_read() {
         let cancelled = Interrupt::default();
         let due = Interrupt::after(Duration::ZERO);

@@ -125,6 +125,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_to_be_empty() {
+        for (given, want) in [("5..5", true), ("1..5", false), ("1..", false)] {
+            let range: ByteRange = given.parse().unwrap();
+            assert_eq!(range.is_empty(), want, "{given}");
+        }
+    }
+
+    #[test]
     fn a_printed_range_parses_again() {
         for range in ["3..9", "3.."] {
             assert_eq!(range.parse::<ByteRange>().unwrap().to_string(), range);

@@ -13,10 +13,16 @@ const BYTES_A_TOKEN: u64 = 16;
 /// An answer is shortened by a quarter at most to stop where a line does.
 const NEAR: usize = 4;
 
-/// `answer`, or as much of its beginning as has at most `tokens` and a line that says
-/// so.
-pub(crate) fn bounded(answer: String, tokens: u64, counter: &dyn TokenCounter) -> String {
-    if !counter.exceeds(&answer, tokens) {
+/// `answer`, or as much of its beginning as has at most `tokens` and `bytes` and a line
+/// that says so.
+pub(crate) fn bounded(
+    answer: String,
+    tokens: u64,
+    bytes: u64,
+    counter: &dyn TokenCounter,
+) -> String {
+    let exceeds = |text: &str| text.len() as u64 > bytes || counter.exceeds(text, tokens);
+    if !exceeds(&answer) {
         return answer;
     }
     let most = usize::try_from(tokens.saturating_mul(BYTES_A_TOKEN)).unwrap_or(usize::MAX);
@@ -27,7 +33,7 @@ pub(crate) fn bounded(answer: String, tokens: u64, counter: &dyn TokenCounter) -
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         let one = cut(&answer, middle);
-        if counter.exceeds(&one, tokens) {
+        if exceeds(&one) {
             high = middle - 1;
         } else {
             (low, best) = (middle, one);
@@ -55,8 +61,8 @@ mod tests {
     fn a_long_answer_ends_with_a_line() {
         let counter = Tokenizer::O200kBase.counter();
         let answer = "one two three\n".repeat(40);
-        assert_eq!(bounded(answer.clone(), 200, &*counter), answer);
-        assert_snapshot!(bounded(answer, 40, &*counter), @"
+        assert_eq!(bounded(answer.clone(), 200, u64::MAX, &*counter), answer);
+        assert_snapshot!(bounded(answer, 40, u64::MAX, &*counter), @"
         one two three
         one two three
         one two three
@@ -70,13 +76,14 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn within_its_tokens_and_true(
+        fn within_its_bounds_and_true(
             answer in "([a-z ]{0,40}|[漢🚀é]{0,9}|[0-9]{0,30}|\n){5,200}",
             tokens in 30u64..300,
+            bytes in 60u64..1200,
         ) {
             let counter = Tokenizer::O200kBase.counter();
-            let shown = bounded(answer.clone(), tokens, &*counter);
-            prop_assert!(counter.count(&shown) <= tokens);
+            let shown = bounded(answer.clone(), tokens, bytes, &*counter);
+            prop_assert!(counter.count(&shown) <= tokens && shown.len() as u64 <= bytes);
             if shown != answer {
                 let (kept, _) = shown.rsplit_once(CUT).unwrap();
                 prop_assert!(answer.starts_with(kept));

@@ -41,7 +41,8 @@ impl Case {
 
     /// An answer as far as it is passed on.
     pub(crate) fn bounded(&self, answer: String) -> String {
-        bounded(answer, self.shown_tokens(), &*self.counter)
+        let bytes = self.settings.most_bytes.unwrap_or(u64::MAX);
+        bounded(answer, self.shown_tokens(), bytes, &*self.counter)
     }
 
     /// Tokens of an answer that is passed on: twice what is asked for, which leaves

@@ -71,7 +71,7 @@ impl Asking {
         let share = share.saturating_sub(HEADING);
         let shared = answers.iter().map(|answer| Answer {
             at: answer.at,
-            text: bounded(answer.text.clone(), share, &*self.case.counter),
+            text: bounded(answer.text.clone(), share, u64::MAX, &*self.case.counter),
         });
         shared.collect()
     }

@@ -46,6 +46,10 @@ pub struct Settings {
     /// Tokens of one answer of its tools.
     #[serde(alias = "toolTokens")]
     pub tool_tokens: u64,
+    /// Bytes of an answer that is passed on, without the lines around it; `None` is no
+    /// limit. Not a key of its own: [`within`](Self::within) sets it.
+    #[serde(skip)]
+    pub most_bytes: Option<u64>,
 }
 
 impl Default for Settings {
@@ -64,6 +68,7 @@ impl Default for Settings {
             max_turns: 15,
             max_tool_calls_per_turn: 10,
             tool_tokens: 4000,
+            most_bytes: None,
         }
     }
 }
@@ -76,14 +81,15 @@ const TOKEN_BYTES: u64 = 4;
 
 impl Settings {
     /// The same for a session whose tools may give so many bytes: what needs no model
-    /// (`search`, `truncate`) stays about within them, as it does in the seed. Answers
-    /// of a model have their own bound.
+    /// (`search`, `truncate`) stays about within them, as it does in the seed; an answer of
+    /// a model is cut there.
     #[must_use]
     pub fn within(self, bytes: u64) -> Self {
         let most = (bytes / TOKEN_BYTES).max(LEAST);
         Self {
             passage_tokens: self.passage_tokens.min(most),
             truncate_tokens: self.truncate_tokens.min(most),
+            most_bytes: Some(bytes),
             ..self
         }
     }

@@ -144,6 +144,20 @@ mod tests {
     }
 
     #[test]
+    fn a_block_ends_with_a_whole_character() {
+        for (bytes, want) in [
+            (&b"abc"[..], 3),
+            ("aé".as_bytes(), 1),
+            (&"aé".as_bytes()[..2], 1),
+            ("a漢b".as_bytes(), 5),
+            // A continuation before `b`, which is no beginning: nothing has to wait.
+            (&b"\x80\x80b"[..], 3),
+        ] {
+            assert_eq!(whole_characters(bytes), want, "{bytes:?}");
+        }
+    }
+
+    #[test]
     fn places_are_characters() {
         let artifact = artifact_of("aé漢🚀z".as_bytes());
         for (offset, length, text) in [(0, 2, "aé"), (2, 2, "漢🚀"), (4, 9, "z")] {

@@ -255,3 +255,52 @@ fn is_text(text: &str) -> bool {
     };
     !text.contains(is_odd)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The encoding's name, the text, and the fewest bytes that 100 become; `None` for bytes.
+    fn read(bytes: &[u8]) -> Option<(Option<&'static str>, String, u64)> {
+        let sample = Sample {
+            head: bytes,
+            complete: true,
+        };
+        let encoding = Encoding::of(sample).ok()?;
+        let decoded = encoding.decode(bytes, 0);
+        Some((decoded.from, decoded.text, encoding.least(100)))
+    }
+
+    #[test]
+    fn texts_with_and_without_a_mark() {
+        let text = "one line of text\nand another\n";
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let marked = |mark: &[u8], bytes: &[u8]| [mark, bytes].concat();
+        // Two units of text, a third that is none of it.
+        let cut = [&little[..], b"x"].concat();
+        for (bytes, from, least) in [
+            (text.as_bytes().to_vec(), None, 100),
+            (
+                marked(b"\xef\xbb\xbf", text.as_bytes()),
+                Some("UTF-8 with a byte order mark"),
+                100,
+            ),
+            (little.clone(), Some("UTF-16LE"), 50),
+            (big.clone(), Some("UTF-16BE"), 50),
+            (marked(b"\xff\xfe", &little), Some("UTF-16LE"), 50),
+            (marked(b"\xfe\xff", &big), Some("UTF-16BE"), 50),
+        ] {
+            let (found, decoded, fewest) = read(&bytes).unwrap();
+            assert_eq!((found, decoded.as_str(), fewest), (from, text, least));
+        }
+        let (from, decoded, _) = read(&cut).unwrap();
+        assert_eq!(from, Some("UTF-16LE"));
+        assert!(decoded.starts_with(text));
+        // Words with NULs between them are no UTF-16.
+        assert_ne!(
+            read(b"a\0bb\0cccc\0dddddd\0ee\0").and_then(|found| found.0),
+            Some("UTF-16LE")
+        );
+    }
+}

@@ -413,6 +413,28 @@ mod tests {
     }
 
     #[test]
+    fn a_few_lines_do_not_decide() {
+        let some = "{\"a\":1}\nnot json\n".repeat(20);
+        assert_ne!(kind(&some), ContentKind::Ndjson);
+        let one = format!(
+            "2026-11-21 10:00:00 INFO up\n{}",
+            "plain words without a mark\n".repeat(20)
+        );
+        assert_eq!(kind(&one), ContentKind::Text);
+    }
+
+    #[test]
+    fn only_the_beginning_is_looked_at() {
+        let mut bytes = "plain words\n".repeat(SAMPLE_BYTES / 12 + 1).into_bytes();
+        bytes.extend(vec![0; SAMPLE_BYTES]);
+        let whole = Sample {
+            head: &bytes,
+            complete: false,
+        };
+        assert_eq!(classify(whole), ContentKind::Text);
+    }
+
+    #[test]
     fn samples_of_larger_texts() {
         let cut = |text: &str| {
             classify(Sample {

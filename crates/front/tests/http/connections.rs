@@ -60,12 +60,13 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
 #[tokio::test]
 async fn a_reader_that_keeps_up_gets_everything() {
     let (front, session) = Running::with_session().await;
-    let flood = call(1, "flood", &json!({"notes": 600, "text": "end"}));
+    // More than may wait at once, and few enough for a busy machine to read in time.
+    let flood = call(1, "flood", &json!({"notes": 150, "text": "end"}));
     let response = front.post_in(&session, &flood).send().await.unwrap();
     let text = response.text().await.unwrap();
     assert_eq!(
         text.matches("\"method\":\"notifications/message\"").count(),
-        600
+        150
     );
     assert!(text.contains("\"text\":\"end\""));
 }

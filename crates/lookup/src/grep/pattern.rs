@@ -333,6 +333,9 @@ mod tests {
             };
             assert_eq!(is_stepped, want, "{pattern}");
         }
+        // What is no pattern is not called too large.
+        let wrong = Pattern::new("(a", Case::Sensitive).unwrap_err();
+        assert!(!matches!(wrong, LookupError::PatternTooLarge), "{wrong}");
     }
 
     proptest! {
