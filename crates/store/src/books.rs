@@ -125,3 +125,17 @@ impl Books {
         StoreError::io(&self.path, error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn books_that_are_missing_are_empty_and_those_that_cannot_be_read_an_error() {
+        let base = tempfile::tempdir().unwrap();
+        let books = Books::of(base.path());
+        assert!(books.read().unwrap() == Entry::default());
+        std::fs::create_dir(base.path().join(NAME)).unwrap();
+        assert!(books.read().is_err());
+    }
+}

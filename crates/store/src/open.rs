@@ -99,3 +99,17 @@ pub(crate) fn make_session(path: &Path) -> Result<(), StoreError> {
         made => made.map_err(|error| StoreError::io(path, error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_missing_has_nothing_in_it() {
+        let base = tempfile::tempdir().unwrap();
+        assert!(entries(&base.path().join("missing")).unwrap().is_empty());
+        let file = base.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert!(entries(&file).is_err());
+    }
+}

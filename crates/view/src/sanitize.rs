@@ -239,6 +239,14 @@ mod tests {
     }
 
     #[test]
+    fn places_count_from_the_origin() {
+        let (mut sink, mut sanitizer) = (Collected::default(), Sanitizer::starting_at(100));
+        sanitizer.feed(b"a\nb\n", &mut sink).unwrap();
+        sanitizer.finish(&mut sink).unwrap();
+        assert_eq!(sink.origins, [(0, 100), (2, 102)]);
+    }
+
+    #[test]
     fn cases() {
         let cases: [(&[u8], &str); 17] = [
             (b"", ""),

@@ -41,6 +41,23 @@ fn check(bytes: &[u8], newline: Newline) {
 }
 
 #[test]
+fn a_block_is_read_in_parts() {
+    // As in a source of more than 4 GiB: one block has several parts.
+    let bytes = "a line\n".repeat(30_000).into_bytes();
+    let lines = 30_000;
+    let grid = LineGrid {
+        newline: Newline::Byte,
+        bytes: bytes.len() as u64,
+        block: 4 * BLOCK,
+        until: vec![lines],
+        is_open: false,
+    };
+    for line in [1, 9_000, 18_000, 20_001, lines - 1] {
+        assert_eq!(grid.offset_of_line(&bytes, line).unwrap(), 7 * line);
+    }
+}
+
+#[test]
 fn lines_over_many_blocks() {
     let long = "x".repeat(200_000);
     let texts = [
