@@ -3,9 +3,9 @@
 //! Every offloaded result and every retrieval leaves one entry. Results that
 //! pass through are summed up, so that passing one costs nothing.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -167,10 +167,11 @@ impl FileLedger {
                 io::Error::new(error.kind(), what)
             })?,
         };
-        let lines = BufReader::new(file).lines();
+        // As bytes: a crash may have cut a line inside a character.
+        let lines = BufReader::new(file).split(b'\n');
         lines
             .filter_map(|line| match line {
-                Ok(line) => serde_json::from_str(&line).ok().map(Ok),
+                Ok(line) => serde_json::from_slice(&line).ok().map(Ok),
                 Err(error) => Some(Err(error)),
             })
             .collect()
@@ -194,12 +195,28 @@ impl FileLedger {
     }
 
     fn append(&self, entry: &LedgerEntry) -> io::Result<()> {
-        let mut line = serde_json::to_vec(entry)?;
-        line.push(b'\n');
         let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600);
-        open_regular(&self.path, &mut options)?.write_all(&line)
+        options.read(true).append(true).create(true).mode(0o600);
+        let mut file = open_regular(&self.path, &mut options)?;
+        let mut line = Vec::new();
+        if is_cut(&file)? {
+            // Else this entry would be lost with the one that a crash has cut.
+            line.push(b'\n');
+        }
+        serde_json::to_writer(&mut line, entry)?;
+        line.push(b'\n');
+        file.write_all(&line)
     }
+}
+
+/// Whether the last line of a file has no end.
+fn is_cut(file: &File) -> io::Result<bool> {
+    let Some(last) = file.metadata()?.len().checked_sub(1) else {
+        return Ok(false);
+    };
+    let mut byte = [b'\n'];
+    file.read_at(&mut byte, last)?;
+    Ok(byte != [b'\n'])
 }
 
 impl Ledger for FileLedger {
@@ -217,7 +234,25 @@ impl Ledger for FileLedger {
 
 #[cfg(test)]
 mod tests {
+    use spillgate_artifact::{Clock, SystemClock};
+
     use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_takes_no_other_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger.ndjson");
+        let ledger = FileLedger::new(&path);
+        let entry = LedgerEntry::new(SystemClock.now(), Exit::Inline);
+        ledger.record(entry.clone());
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"at\":\"caf\xc3").unwrap();
+        ledger.record(entry.clone());
+        ledger.record(entry);
+        assert_eq!(ledger.entries().unwrap().len(), 3);
+        let text = std::fs::read(&path).unwrap();
+        assert_eq!(text.split(|byte| *byte == b'\n').count(), 5);
+    }
 
     #[test]
     fn old_lines_and_what_an_extraction_spent() {

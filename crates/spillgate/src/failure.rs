@@ -221,7 +221,10 @@ impl From<LookupError> for Failure {
                 Fault::Caller,
                 "escape characters that are meant literally, as in \\( or \\.",
             ),
-            LookupError::PatternTooLarge => (Fault::Caller, "write `*` or `+` in place of bounds such as `{0,1000}`"),
+            LookupError::PatternTooLarge => (
+                Fault::Caller,
+                "write `*` or `+` in place of bounds such as `{0,1000}`",
+            ),
             LookupError::Interrupted { .. } => (Fault::Caller, "ask for less at a time"),
             LookupError::EmptyQuestion => (Fault::Caller, "ask with at least one word"),
             LookupError::PastEnd { .. } => (Fault::Caller, "ask for a place before the end"),

@@ -4,6 +4,8 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -16,6 +18,9 @@ use super::table::Outcome;
 
 /// Frames between two questions whether all is well.
 const BATCH: usize = 1000;
+
+/// How long answers may take that come after all others.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// What servers and clients say, and what the gateway looks at in it. `@` is a number that each frame has for itself, so
 /// that an answer to one is none to another.
@@ -71,6 +76,7 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
     let mut session = Session::start(room, gateway(room, &log)?)?;
     let mut start = None;
     let mut sides = [0; 2];
+    let mut owed = Vec::new();
     while outcome.tried < count {
         room.go_on()?;
         let is_from_server = outcome.tried * 2 < count;
@@ -78,7 +84,7 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
         let frames: Vec<Vec<u8>> = numbers.map(|number| mutated(number, chance)).collect();
         let is_alive = match is_from_server {
             true => from_server(room, &mut session, &frames, &mut outcome)?,
-            false => from_client(&mut session, &log, &frames, &mut outcome)?,
+            false => from_client(&mut session, &log, &frames, &mut owed, &mut outcome)?,
         };
         outcome.tried += BATCH;
         sides[usize::from(!is_from_server)] += BATCH;
@@ -92,6 +98,9 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
             start = Some(session.memory());
         }
     }
+    // What was not answered before the last question has had its time, too.
+    thread::sleep(MOMENT);
+    from_client(&mut session, &log, &[], &mut owed, &mut outcome)?;
     outcome.memory = start.map(|start| (start, session.memory_after(start)));
     session.end(&mut outcome)?;
     outcome.note(format!(
@@ -170,16 +179,20 @@ fn from_server(
     Ok(answer.is_some())
 }
 
-/// The client writes the frames; what does not reach the server must be answered.
+/// The client writes the frames; what does not reach the server must be answered: until the answer to our question, or,
+/// as what is `owed`, until that to the next one, for the gateway works on its own answers aside.
 fn from_client(
     session: &mut Session,
     log: &std::path::Path,
     frames: &[Vec<u8>],
+    owed: &mut Vec<Vec<u8>>,
     outcome: &mut Outcome,
 ) -> Result<bool> {
     let before = fs::metadata(log)?.len();
     let mut all = frames.join(&b'\n');
-    all.push(b'\n');
+    if !frames.is_empty() {
+        all.push(b'\n');
+    }
     session.send(&all)?;
     let heard = session.ask("attack/mark", &json!({}))?;
     let log = fs::read(log)?;
@@ -202,15 +215,17 @@ fn from_client(
         .flat_map(|frame| parts(frame))
         .map(|part| part.to_string())
         .collect();
-    for frame in kept {
-        if !is_handled(frame, &answered) {
-            outcome.unnoticed += 1;
-            outcome.note(format!(
-                "kept back without an answer: {:.300}",
-                String::from_utf8_lossy(frame)
-            ));
-        }
+    for frame in owed.drain(..).filter(|frame| !is_handled(frame, &answered)) {
+        outcome.unnoticed += 1;
+        outcome.note(format!(
+            "kept back without an answer: {:.300}",
+            String::from_utf8_lossy(&frame)
+        ));
     }
+    let late = kept
+        .into_iter()
+        .filter(|frame| !is_handled(frame, &answered));
+    owed.extend(late.map(<[u8]>::to_vec));
     for line in odd {
         // A batch may be taken apart.
         let is_part = serde_json::from_slice::<Value>(line)

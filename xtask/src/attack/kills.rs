@@ -228,14 +228,20 @@ fn orphans(store: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn look_at_ledger(store: &Path, outcome: &mut Outcome) -> Result<()> {
-    let ledger = fs::read_to_string(store.join("ledger.ndjson")).context("there is no account")?;
-    let is_entry =
-        |line: &&str| serde_json::from_str::<Value>(line).is_ok_and(|entry| entry.is_object());
+    let ledger = fs::read(store.join("ledger.ndjson")).context("there is no account")?;
+    let ledger = String::from_utf8_lossy(&ledger);
+    // A writer that is killed may leave the beginning of a line, but with no other entry in it.
+    let is_entry = |line: &&str| {
+        let entry = serde_json::from_str::<Value>(line);
+        entry.map_or(line.matches("\"at\":").count() <= 1, |entry| {
+            entry.is_object()
+        })
+    };
     let (all, good) = (
         ledger.lines().count(),
         ledger.lines().filter(is_entry).count(),
     );
-    outcome.note(format!("{good} of {all} lines of the account can be read"));
+    outcome.note(format!("{good} of {all} lines of the account are whole, or were cut by a kill and took no other with them"));
     outcome.unnoticed += all - good;
     Ok(())
 }
