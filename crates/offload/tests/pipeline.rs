@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Origin, Reason, Timestamp};
+use spillgate_artifact::{
+    ByteSource, Facts, Handle, Manifest, Origin, Reason, Timestamp, TokenBudget,
+};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{
-    Door, Exit, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile,
-    RECOVERY_TOKENS, Rule,
+    Door, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile, RECOVERY_TOKENS,
+    Rule, Spent,
 };
 use spillgate_store::{
     ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored, Survey,
@@ -190,15 +192,26 @@ fn wherever_the_store_fails_no_handle_is_shown() {
 #[test]
 fn every_exit_leaves_an_entry() {
     #[derive(Debug, Default)]
-    struct Entries(Mutex<Vec<(Exit, u64)>>);
+    struct Entries(Mutex<Vec<String>>);
 
     impl Ledger for Entries {
         fn record(&self, entry: LedgerEntry) {
-            self.0.lock().unwrap().push((entry.exit, entry.bytes_in));
+            let entry = serde_json::to_value(entry).unwrap();
+            let told = [
+                "exit",
+                "server",
+                "tool",
+                "handle",
+                "bytes_in",
+                "tokens_in",
+                "tokens_shown",
+            ];
+            let told = told.map(|field| entry[field].to_string());
+            self.0.lock().unwrap().push(told.join(" "));
         }
 
         fn inline(&self, bytes: u64) {
-            self.0.lock().unwrap().push((Exit::Inline, bytes));
+            self.0.lock().unwrap().push(format!("inline {bytes}"));
         }
     }
 
@@ -211,17 +224,35 @@ fn every_exit_leaves_an_entry() {
     });
     let failing = offloader(failing, Rule::default(), Arc::clone(&ledger) as _);
     let large = log(3000);
-    let bytes = large.len() as u64;
-    offer(&working, b"small");
-    offer(&working, large.as_bytes());
-    offer(&failing, large.as_bytes());
-    let entries = ledger.0.lock().unwrap();
-    let want = [
-        (Exit::Inline, 5),
-        (Exit::Offloaded, bytes),
-        (Exit::NotStored, bytes),
-    ];
-    assert_eq!(*entries, want);
+    let offered = |to: &Offloader, mut bytes: &[u8]| {
+        let origin = Origin {
+            server: Some("server".to_owned()),
+            ..Origin::tool("tool")
+        };
+        to.stream(origin, &mut bytes, &mut |_| {}).unwrap()
+    };
+    offered(&working, b"small");
+    let Outcome::Offloaded(stored) = offered(&working, large.as_bytes()) else {
+        panic!("it does not fit");
+    };
+    offered(&failing, large.as_bytes());
+    let handle = stored.receipt.handle();
+    working.outline(handle, TokenBudget::new(200)).unwrap();
+    working.extracted(handle, "an answer", Spent::default());
+    working.listed(Some("server".to_owned()), "definitions");
+    let entries = ledger.0.lock().unwrap().join("\n");
+    // A handle's tokens differ from run to run.
+    let shown = format!("\"count\":{}", stored.shown.tokens());
+    let entries = entries.replace(&handle.to_string(), "HANDLE");
+    let entries = entries.replace(&shown, "\"count\":\"as shown\"");
+    insta::assert_snapshot!(entries, @r#"
+    inline 5
+    "offloaded" "server" "tool" "HANDLE" 189914 {"count":74976,"exact":true} {"count":"as shown","exact":true}
+    "not_stored" "server" "tool" null 189914 {"count":74976,"exact":true} {"count":2019,"exact":true}
+    "retrieved" "server" "tool" "HANDLE" 0 {"count":0,"exact":true} {"count":95,"exact":true}
+    "extracted" "server" "tool" "HANDLE" 0 {"count":0,"exact":true} {"count":2,"exact":true}
+    "listed" "server" "" null 0 {"count":0,"exact":true} {"count":1,"exact":true}
+    "#);
 }
 
 #[test]
