@@ -2,12 +2,13 @@
 //!
 //! A frame arrives byte for byte, or the gateway took it upon itself: then every request in it was answered.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::chance::Chance;
@@ -205,11 +206,8 @@ fn from_client(
         .map(<[u8]>::to_vec)
         .collect();
     let (kept, odd) = compared(frames, &reached);
-    let answers = heard
-        .lines
-        .iter()
-        .filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let answered: HashSet<String> = answers.map(|answer| answer["id"].to_string()).collect();
+    let answers = heard.lines.iter().flat_map(|line| messages(line));
+    let answered: HashSet<String> = answers.filter_map(|answer| id_of(&answer)).collect();
     let parts: HashSet<String> = kept
         .iter()
         .flat_map(|frame| parts(frame))
@@ -270,13 +268,43 @@ fn parts(frame: &[u8]) -> Vec<Value> {
 /// Whether the gateway may keep the frame: it is JSON, its requests were answered, and it tells the server nothing but
 /// that a call is cancelled which the server never got. Answers to questions that nobody asked may be kept, too.
 fn is_handled(frame: &[u8], answered: &HashSet<String>) -> bool {
-    let parts = parts(frame);
-    let is_answered = |part: &Value| match (&part["id"], part["method"].as_str()) {
-        (Value::Null, Some(method)) => method == "notifications/cancelled",
-        (_, None) => true,
-        (id, Some(_)) => answered.contains(&id.to_string()),
+    let messages = messages(frame);
+    let is_answered = |message: &Message| {
+        let method = message.get("method").map(|raw| raw.get());
+        match (
+            id_of(message),
+            method.filter(|method| method.starts_with('"')),
+        ) {
+            (None, Some(method)) => method == r#""notifications/cancelled""#,
+            (_, None) => true,
+            (Some(id), Some(_)) => answered.contains(&id),
+        }
     };
-    !parts.is_empty() && parts.iter().all(is_answered)
+    !messages.is_empty() && messages.iter().all(is_answered)
+}
+
+/// The members of a message as they are spelled: an id such as `1e9999` is none that a number here could hold.
+type Message = BTreeMap<String, Box<RawValue>>;
+
+/// The messages of a frame, if it is JSON; other JSON is one without members.
+fn messages(frame: &[u8]) -> Vec<Message> {
+    if let Ok(one) = serde_json::from_slice(frame) {
+        return vec![one];
+    }
+    let batch: Vec<Box<RawValue>> = match serde_json::from_slice(frame) {
+        Ok(batch) => batch,
+        Err(_) => match serde_json::from_slice(frame) {
+            Ok(one) => vec![one],
+            Err(_) => return Vec::new(),
+        },
+    };
+    let message = |raw: &Box<RawValue>| serde_json::from_str(raw.get()).unwrap_or_default();
+    batch.iter().map(message).collect()
+}
+
+fn id_of(message: &Message) -> Option<String> {
+    let id = message.get("id")?.get();
+    (id != "null").then(|| id.to_owned())
 }
 
 #[cfg(test)]
@@ -296,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_handled_only_if_its_requests_are_answered() {
-        let answered = HashSet::from(["1".to_owned()]);
+        let answered = HashSet::from(["1".to_owned(), "1e9999".to_owned()]);
         let cases = [
             (r#"{"id":1,"method":"ping"}"#, true),
             (r#"{"id":2,"method":"ping"}"#, false),
@@ -308,6 +336,10 @@ mod tests {
                 false,
             ),
             (r#"{"id":1,"#, false),
+            (r#"{"id":1e9999,"method":"ping"}"#, true),
+            (r#"{"id":1,"method":"ping","x":"\ud800"}"#, true),
+            (r#"{"id":3,"method":"ping","x":"\ud800"}"#, false),
+            ("12", true),
         ];
         for (frame, wanted) in cases {
             assert_eq!(is_handled(frame.as_bytes(), &answered), wanted, "{frame}");
