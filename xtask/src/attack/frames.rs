@@ -298,8 +298,8 @@ fn messages(frame: &[u8]) -> Vec<Message> {
             Err(_) => return Vec::new(),
         },
     };
-    let message = |raw: &Box<RawValue>| serde_json::from_str(raw.get()).unwrap_or_default();
-    batch.iter().map(message).collect()
+    let members = batch.iter().map(|raw| serde_json::from_str(raw.get()));
+    members.map(Result::unwrap_or_default).collect()
 }
 
 fn id_of(message: &Message) -> Option<String> {
