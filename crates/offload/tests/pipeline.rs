@@ -189,32 +189,33 @@ fn wherever_the_store_fails_no_handle_is_shown() {
     }
 }
 
-#[test]
-fn every_exit_leaves_an_entry() {
-    #[derive(Debug, Default)]
-    struct Entries(Mutex<Vec<String>>);
+/// What was entered, as text.
+#[derive(Debug, Default)]
+struct Entries(Mutex<Vec<String>>);
 
-    impl Ledger for Entries {
-        fn record(&self, entry: LedgerEntry) {
-            let entry = serde_json::to_value(entry).unwrap();
-            let told = [
-                "exit",
-                "server",
-                "tool",
-                "handle",
-                "bytes_in",
-                "tokens_in",
-                "tokens_shown",
-            ];
-            let told = told.map(|field| entry[field].to_string());
-            self.0.lock().unwrap().push(told.join(" "));
-        }
-
-        fn inline(&self, bytes: u64) {
-            self.0.lock().unwrap().push(format!("inline {bytes}"));
-        }
+impl Ledger for Entries {
+    fn record(&self, entry: LedgerEntry) {
+        let entry = serde_json::to_value(entry).unwrap();
+        let told = [
+            "exit",
+            "server",
+            "tool",
+            "handle",
+            "bytes_in",
+            "tokens_in",
+            "tokens_shown",
+        ];
+        let told = told.map(|field| entry[field].to_string());
+        self.0.lock().unwrap().push(told.join(" "));
     }
 
+    fn inline(&self, bytes: u64) {
+        self.0.lock().unwrap().push(format!("inline {bytes}"));
+    }
+}
+
+#[test]
+fn every_exit_leaves_an_entry() {
     let ledger = Arc::new(Entries::default());
     let store = Arc::new(MemoryStore::default());
     let working = offloader(store, Rule::default(), Arc::clone(&ledger) as _);

@@ -109,15 +109,16 @@ impl Books {
         struct Versioned {
             format: u32,
         }
-        let mut text = String::new();
-        let read = file.take(LENGTH as u64).read_to_string(&mut text);
+        // As bytes: one that is no UTF-8 must not end the keeping of the store for good.
+        let mut text = Vec::new();
+        let read = file.take(LENGTH as u64).read_to_end(&mut text);
         read.map_err(|error| self.failed(error))?;
-        match serde_json::from_str(&text).ok() {
+        match serde_json::from_slice(&text).ok() {
             Some(Versioned { format }) if format > FORMAT => Err(StoreError::Newer {
                 path: self.path.clone(),
                 format,
             }),
-            _ => Ok(serde_json::from_str(&text).unwrap_or_default()),
+            _ => Ok(serde_json::from_slice(&text).unwrap_or_default()),
         }
     }
 
@@ -135,6 +136,11 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let books = Books::of(base.path());
         assert!(books.read().unwrap() == Entry::default());
+        std::fs::write(base.path().join(NAME), b"{\"format\":1,\xff").unwrap();
+        assert!(books.read().unwrap() == Entry::default());
+        books.change(|entry| entry.bytes = Some(7)).unwrap();
+        assert_eq!(books.read().unwrap().bytes, Some(7));
+        std::fs::remove_file(base.path().join(NAME)).unwrap();
         std::fs::create_dir(base.path().join(NAME)).unwrap();
         assert!(books.read().is_err());
     }

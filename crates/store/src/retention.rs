@@ -88,7 +88,8 @@ struct Candidate {
     may_go: bool,
 }
 
-/// A damaged artifact goes like any other; one that a newer version wrote only counts.
+/// A damaged artifact goes like any other. One that a newer version wrote only counts, and
+/// so does one that cannot be read just now: it may be pinned.
 fn candidates(survey: Survey) -> Vec<Candidate> {
     let listed = survey.listed.into_iter().map(|one| Candidate {
         handle: one.manifest.handle,
@@ -100,7 +101,44 @@ fn candidates(survey: Survey) -> Vec<Candidate> {
         handle: one.handle,
         bytes: one.bytes,
         used: one.used,
-        may_go: !matches!(one.why, StoreError::Newer { .. }),
+        may_go: matches!(one.why, StoreError::Damaged { .. }),
     });
     listed.chain(damaged).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    use spillgate_artifact::{Clock, FileId, SessionId, SystemClock};
+
+    use super::*;
+    use crate::survey::Unreadable;
+
+    #[test]
+    fn what_cannot_be_read_just_now_stays() {
+        let path = PathBuf::from("m.json");
+        let damaged = StoreError::Damaged {
+            path: path.clone(),
+            what: "it is no JSON".to_owned(),
+        };
+        let busy = StoreError::io(Path::new("m.json"), io::Error::from_raw_os_error(24));
+        let newer = StoreError::Newer { path, format: 9 };
+        for (why, may_go) in [(damaged, true), (busy, false), (newer, false)] {
+            let survey = Survey {
+                damaged: vec![Unreadable {
+                    handle: Handle {
+                        session: SessionId::random(),
+                        file: FileId::random(),
+                    },
+                    why,
+                    used: SystemClock.now(),
+                    bytes: 1,
+                }],
+                ..Survey::default()
+            };
+            assert_eq!(candidates(survey)[0].may_go, may_go);
+        }
+    }
 }
