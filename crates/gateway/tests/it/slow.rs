@@ -262,7 +262,7 @@ async fn a_late_server_joins_and_is_known_the_next_time() {
 }
 
 /// A server that never answered is waited for once: the next client, here or after
-/// another start, waits a moment. It joins late all the same, and is forgiven then.
+/// another start, waits a moment. It joins late all the same; once it has answered, it is waited for as before.
 #[tokio::test(start_paused = true)]
 async fn a_silent_server_is_waited_for_once() {
     let speaks = Arc::new(AtomicBool::new(false));
