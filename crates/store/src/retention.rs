@@ -63,8 +63,9 @@ pub fn sweep(
             (false, false) => continue,
         };
         let handle = one.handle;
-        match store.remove(handle, why, now) {
-            Ok(()) => swept.push(Swept { handle, why }),
+        match let_go(store, handle, why, now) {
+            Ok(true) => swept.push(Swept { handle, why }),
+            Ok(false) => continue,
             // Another process was faster.
             Err(StoreError::Absent { .. }) => {}
             Err(error) => {
@@ -78,6 +79,19 @@ pub fn sweep(
         Some(error) if swept.is_empty() => Err(error),
         _ => Ok(swept),
     }
+}
+
+/// Removes an artifact, unless it was pinned since it was surveyed; whether it was removed.
+fn let_go(
+    store: &dyn ArtifactStore,
+    handle: Handle,
+    why: Gone,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    if store.manifest(handle).is_ok_and(|manifest| manifest.pinned) {
+        return Ok(false);
+    }
+    store.remove(handle, why, now).map(|()| true)
 }
 
 /// What a sweep has to know of an artifact.
@@ -115,6 +129,21 @@ mod tests {
 
     use super::*;
     use crate::survey::Unreadable;
+
+    #[test]
+    fn what_is_pinned_meanwhile_stays() {
+        let store = crate::MemoryStore::default();
+        let mut draft = store.draft().unwrap();
+        draft.write(crate::Part::Raw, b"bytes").unwrap();
+        let facts = crate::conformance::facts_of(b"bytes");
+        let handle = draft.commit(facts, b"").unwrap().handle();
+        let now = SystemClock.now();
+        store.pin(handle, true).unwrap();
+        assert!(!let_go(&store, handle, Gone::Evicted, now).unwrap());
+        store.pin(handle, false).unwrap();
+        assert!(let_go(&store, handle, Gone::Evicted, now).unwrap());
+        assert!(store.manifest(handle).is_err());
+    }
 
     #[test]
     fn what_cannot_be_read_just_now_stays() {
