@@ -144,7 +144,8 @@ impl ByteSource for Interruptible {
     }
 
     fn check(&self) -> Result<(), Interrupted> {
-        self.interrupt.check()
+        self.interrupt.check()?;
+        self.source.check()
     }
 }
 

@@ -4,17 +4,17 @@ use std::io;
 use std::sync::Arc;
 
 use encoding_rs::{CoderResult, Decoder, Encoding, UTF_16BE, UTF_16LE};
-use spillgate_artifact::ByteSource;
+use spillgate_artifact::{ByteSource, Interrupted};
 
-/// Raw bytes decoded at a time; even, as units of UTF-16 are.
+/// Raw bytes decoded at a time.
 const BLOCK: u64 = 64 << 10;
 
 /// A place to start from is kept once in so many bytes of text.
 const SPACING: u64 = 48 << 10;
 
-/// Bytes that are never the second or a later byte of a multi-byte character: decoding can
-/// start at one of them, in every web encoding but ISO-2022-JP.
-const ALONE: std::ops::Range<u8> = 0..0x30;
+/// Most raw bytes behind a block that its last character may take: four in GB 18030, and as
+/// many again where a pair of UTF-16 begins in the block.
+const REST: u64 = 8;
 
 /// The text of raw bytes in another encoding: a source that decodes what is asked for. One
 /// pass over the raw bytes finds places to start from. Bytes that mean no character are
@@ -115,6 +115,10 @@ impl ByteSource for Transcoded {
         self.bytes
     }
 
+    fn check(&self) -> Result<(), Interrupted> {
+        self.raw.check()
+    }
+
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut walk = Walk::from(&*self.raw, self.encoding, self.before(offset));
         let mut block = Vec::new();
@@ -137,7 +141,8 @@ struct Walk<'a> {
     source: &'a dyn ByteSource,
     encoding: &'static Encoding,
     decoder: Decoder,
-    /// The next raw byte.
+    /// The first raw byte and the next.
+    begin: u64,
     at: u64,
     /// Bytes of text so far.
     text: u64,
@@ -151,6 +156,7 @@ impl<'a> Walk<'a> {
             source,
             encoding,
             decoder: encoding.new_decoder_without_bom_handling(),
+            begin: place.raw,
             at: place.raw,
             text: place.text,
             begins_anew: true,
@@ -169,43 +175,53 @@ impl<'a> Walk<'a> {
         block.clear();
         let end = self.source.len();
         while block.is_empty() && self.at < end {
-            let raw = self.source.bytes(self.at, end.min(self.at + BLOCK))?;
+            let raw = self.source.bytes(self.at, end.min(self.at + BLOCK + REST))?;
             if raw.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            let is_last = self.at + raw.len() as u64 == end;
-            let whole = if is_last { None } else { self.whole(&raw) };
-            let raw = &raw[..whole.unwrap_or(raw.len())];
-            let most = self.decoder.max_utf8_buffer_length(raw.len());
-            block.resize(most.ok_or(io::ErrorKind::OutOfMemory)?, 0);
-            let (result, read, written, _) = self.decoder.decode_to_utf8(raw, block, is_last);
-            debug_assert_eq!((result, read), (CoderResult::InputEmpty, raw.len()));
-            block.truncate(written);
-            self.at += raw.len() as u64;
-            self.begins_anew = whole.is_some();
+            let (most, rest) = raw.split_at(raw.len().min(BLOCK as usize));
+            self.decode(most, block)?;
+            self.begins_anew = self.is_between(most);
+            for (n, byte) in rest.iter().enumerate() {
+                if self.begins_anew {
+                    break;
+                }
+                self.decode(std::slice::from_ref(byte), block)?;
+                self.begins_anew = self.is_between(&raw[..=most.len() + n]);
+            }
         }
         self.text += block.len() as u64;
         Ok(!block.is_empty())
     }
 
-    /// How much of a block ends with a character; `None` where that cannot be told.
-    fn whole(&self, raw: &[u8]) -> Option<usize> {
-        if self.encoding.is_single_byte() {
-            return Some(raw.len());
+    fn decode(&mut self, raw: &[u8], block: &mut Vec<u8>) -> io::Result<()> {
+        self.at += raw.len() as u64;
+        let is_last = self.at == self.source.len();
+        let most = self.decoder.max_utf8_buffer_length(raw.len());
+        let start = block.len();
+        block.resize(start + most.ok_or(io::ErrorKind::OutOfMemory)?, 0);
+        let (result, read, written, _) =
+            self.decoder
+                .decode_to_utf8(raw, &mut block[start..], is_last);
+        debug_assert_eq!((result, read), (CoderResult::InputEmpty, raw.len()));
+        block.truncate(start + written);
+        Ok(())
+    }
+
+    /// Whether the decoder stands between two characters, after these bytes.
+    fn is_between(&self, raw: &[u8]) -> bool {
+        if self.at == self.source.len() {
+            return true;
         }
         let is_big = self.encoding == UTF_16BE;
         if !is_big && self.encoding != UTF_16LE {
-            return raw
-                .iter()
-                .rposition(|byte| ALONE.contains(byte))
-                .map(|at| at + 1);
+            // The decoder's only word on it: `None` while it has a character begun.
+            return self.decoder.latin1_byte_compatible_up_to(&[]).is_some();
         }
-        let units = raw.len() & !1;
-        let last = raw.get(units.checked_sub(2)?..units)?;
-        let high = if is_big { last[0] } else { last[1] };
+        let is_unit = (self.at - self.begin).is_multiple_of(2);
+        let high = raw.len().checked_sub(1 + usize::from(is_big));
         // Half of a pair waits for the other.
-        let is_half = (0xd8..0xdc).contains(&high);
-        Some(if is_half { units - 2 } else { units }).filter(|&whole| whole > 0)
+        is_unit && high.is_some_and(|high| !(0xd8..0xdc).contains(&raw[high]))
     }
 }
 
@@ -259,7 +275,7 @@ mod tests {
             (KOI8_R, of("ошибка\n")),
             (WINDOWS_1252, of("Größe “x” café\n")),
             (SHIFT_JIS, of("エラーが発生しました\n")),
-            // Has no byte at which decoding could start.
+            // No byte of it is ASCII, and each may be the second one of a character.
             (SHIFT_JIS, of("能力表示ソ")),
             (EUC_JP, of("日本語のログ\n")),
             (GBK, of("错误日志\n")),
@@ -273,6 +289,33 @@ mod tests {
             check(&raw, encoding, 2, [200_003, 299_000]);
         }
         check(b"", WINDOWS_1252, 0, [0, 0]);
+    }
+
+    /// A read decodes what is near it, however the text is made: else reading all of a text
+    /// in pieces takes time that grows with the square of its length.
+    #[test]
+    fn there_are_places_to_start_from_everywhere() {
+        let cases = [
+            (SHIFT_JIS, "能力表示ソ"),
+            (GB18030, "错误日志"),
+            (GB18030, "🚀"),
+            (EUC_JP, "日本語"),
+            (BIG5, "錯誤"),
+            (EUC_KR, "오류"),
+            (UTF_16LE, "🚀"),
+        ];
+        for (encoding, piece) in cases {
+            for before in ["", "\"", "a🚀\""] {
+                let piece = encoded(piece, encoding).repeat(100_000);
+                let raw = Arc::new([encoded(before, encoding), piece].concat());
+                let made = Transcoded::new(raw, encoding.name(), 0, &mut |_| {}).unwrap();
+                let texts = made.places.iter().map(|place| place.text);
+                let texts: Vec<u64> = texts.chain([made.len()]).collect();
+                let widest = texts.windows(2).map(|pair| pair[1] - pair[0]).max();
+                let most = SPACING + 3 * (BLOCK + REST);
+                assert!(widest.unwrap() <= most, "{} {widest:?}", encoding.name());
+            }
+        }
     }
 
     proptest! {
