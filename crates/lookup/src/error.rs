@@ -17,6 +17,9 @@ pub enum LookupError {
     /// The caller's pattern repeats so much that it would take all memory.
     #[error("the pattern is too large: compiled, it takes more than {} MiB. Use smaller repetitions", crate::PATTERN_BYTES >> 20)]
     PatternTooLarge,
+    /// The caller's pattern would take too long in this text.
+    #[error(transparent)]
+    CostlyBoundary(crate::CostlyBoundary),
     /// The caller's question has no word in it.
     #[error("the question has no word to look for")]
     EmptyQuestion,
@@ -58,6 +61,10 @@ fn advice(why: &Interrupted) -> &'static str {
 /// What a read error says, where it says more than that reading failed.
 impl From<io::Error> for LookupError {
     fn from(error: io::Error) -> Self {
+        let inner = error.get_ref();
+        if let Some(costly) = inner.and_then(|inner| inner.downcast_ref()) {
+            return Self::CostlyBoundary(*costly);
+        }
         match (Interrupted::of(&error), Shortened::of(&error)) {
             (Some(why), _) => Self::Interrupted { why },
             (_, Some(missing)) => Self::Shortened(missing),
@@ -71,7 +78,9 @@ impl LookupError {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::BadPattern { .. } | Self::PatternTooLarge => "bad_pattern",
+            Self::BadPattern { .. } | Self::PatternTooLarge | Self::CostlyBoundary(_) => {
+                "bad_pattern"
+            }
             Self::EmptyQuestion => "empty_question",
             Self::PastEnd { .. } => "past_end",
             Self::Index(_) | Self::Shortened(_) => "store_damaged",
@@ -91,6 +100,7 @@ impl LookupError {
             self,
             Self::BadPattern { .. }
                 | Self::PatternTooLarge
+                | Self::CostlyBoundary(_)
                 | Self::EmptyQuestion
                 | Self::PastEnd { .. }
                 | Self::Interrupted { .. }

@@ -16,8 +16,8 @@ pub use artifact::Artifact;
 pub use error::LookupError;
 pub use fit::fitting;
 pub use grep::{
-    Case, Context, GrepPage, GrepQuery, Match, PATTERN_BYTES, PATTERN_CHARS, grep, grep_view,
-    is_too_large,
+    Case, Context, CostlyBoundary, GrepPage, GrepQuery, Match, PATTERN_BYTES, PATTERN_CHARS,
+    Pattern, Seeker, Syntax, grep, grep_view,
 };
 pub use read::{Page, ReadQuery, Span, read};
 pub use slice::{Slice, slice};

@@ -221,7 +221,7 @@ impl From<LookupError> for Failure {
                 Fault::Caller,
                 "escape characters that are meant literally, as in \\( or \\.",
             ),
-            LookupError::PatternTooLarge => (
+            LookupError::PatternTooLarge | LookupError::CostlyBoundary(_) => (
                 Fault::Caller,
                 "write `*` or `+` in place of bounds such as `{0,1000}`",
             ),

@@ -153,6 +153,11 @@ impl Told<'_> {
                     .told(&format!("file {too_large}"), &format!("files {too_large}")),
             ),
             (
+                "Not searched to its end, for the pattern is large and its word boundaries meet \
+                 characters that are not ASCII (write `(?-u:\\b)` for `\\b`, or smaller repetitions)",
+                found.costly.told("file", "files"),
+            ),
+            (
                 match found.is_named {
                     true => "Binary (holds NUL bytes, each counted as a line's end), shown as text",
                     false => "Binary (holds NUL bytes), searched in part only",

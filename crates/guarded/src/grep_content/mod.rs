@@ -84,7 +84,7 @@ fn directory(shared: &Shared, query: &Query, base: &Base, watch: &Watch<'_>) -> 
     let mut scope = query.scope;
     scope.hidden |= glob.as_ref().is_some_and(|glob| glob.is_hidden);
     let search = Search::new(query, &shared.rules);
-    let seeker = || Seeker::new(&search, base, glob.as_ref());
+    let seeker = || Seeker::new(&search, base, glob.as_ref(), watch);
     let walked = walk(base, scope, watch, seeker);
     let mut found = Found::default();
     for seeker in walked.visitors {

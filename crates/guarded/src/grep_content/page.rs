@@ -1,12 +1,11 @@
 //! Which results are on a page, and what of a single file?
 
-use grep_searcher::Searcher;
 use std::fs::File;
 use std::io::Seek;
 use std::ops::Range;
 
 use super::answer::Told;
-use super::query::{Mode, Query};
+use super::query::{FileSearcher, Mode, Query};
 use super::rows::{Rows, Wanted};
 use super::search::{Found, Hit, Search};
 use crate::answer::{Refused, Reply};
@@ -39,7 +38,7 @@ pub(super) fn file(
         is_named: true,
         ..Found::default()
     };
-    let mut searcher = query.searcher(true, search.only_counts());
+    let mut searcher = query.searcher(true, search.only_counts(), watch);
     if let Some(file) = reopen(path) {
         let file = Watched::new(file, watch);
         found.search(&search, &mut searcher, file, path);
@@ -108,7 +107,7 @@ impl Pager<'_> {
     /// The rows of the matches with these numbers: their files are searched again.
     fn lines(&self, part: &Range<u64>) -> Result<String, Refused> {
         let query = self.told.query;
-        let mut searcher = query.searcher(self.told.found.is_named, false);
+        let mut searcher = query.searcher(self.told.found.is_named, false, self.watch);
         let (mut text, mut bytes, mut before) = (String::new(), 0, 0);
         for hit in &self.told.found.hits {
             let begin = part.start.saturating_sub(before);
@@ -138,7 +137,7 @@ impl Pager<'_> {
     /// are told already.
     fn again(
         &self,
-        searcher: &mut Searcher,
+        searcher: &mut FileSearcher<'_>,
         hit: &Hit,
         part: Range<u64>,
         told: u64,
@@ -152,10 +151,11 @@ impl Pager<'_> {
         };
         let file = (self.reopen)(&hit.path).ok_or_else(changed)?;
         let room = self.told.shared.rules.most_bytes().saturating_sub(told);
-        let mut rows = Rows::new(query, &name, Wanted::Part(part.clone(), room));
+        let FileSearcher { searcher, seeker } = searcher;
+        let mut rows = Rows::new(query, seeker, &name, Wanted::Part(part.clone(), room));
         let watch = self.watch;
         // What goes wrong with a file did so before, too, behind these matches.
-        let _ = searcher.search_reader(&query.matcher, Watched::new(file, watch), &mut rows);
+        let _ = searcher.search_reader(&*seeker, Watched::new(file, watch), &mut rows);
         if watch.over().is_some() {
             return Err(self.told.timed_out(watch));
         }

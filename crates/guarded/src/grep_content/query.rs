@@ -1,13 +1,14 @@
 //! What is searched for, and how is it to be told?
 
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use std::io;
+
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use serde_json::json;
 use spillgate_files::Arguments;
-use spillgate_lookup::{PATTERN_BYTES, PATTERN_CHARS};
+use spillgate_lookup::{Case, LookupError, PATTERN_CHARS, Pattern, Seeker, Syntax};
 
 use crate::recovery::Asked;
-use crate::walk::Scope;
+use crate::walk::{Scope, Watch};
 use crate::workspace::shown as named;
 
 /// Lines around a match that may be asked for: more of them is reading, not searching.
@@ -31,7 +32,7 @@ pub(super) enum Mode {
 /// A call of `grep_content`.
 #[derive(Debug)]
 pub(super) struct Query {
-    pub(super) matcher: RegexMatcher,
+    compiled: Pattern,
     /// As it was written.
     pub(super) pattern: String,
     pub(super) ignore_case: bool,
@@ -64,7 +65,7 @@ impl Query {
         let mode = text(arguments, &["mode", "output_mode"])?;
         let ignore_case = arguments.flag("ignore_case")? || arguments.flag("-i")?;
         Ok(Self {
-            matcher: matcher(&pattern, ignore_case, multiline)?,
+            compiled: compiled(&pattern, ignore_case, multiline)?,
             pattern,
             ignore_case,
             path: arguments.optional("path")?.unwrap_or_default(),
@@ -126,7 +127,12 @@ impl Query {
     /// What searches a file. Where a walk found it, it is searched up to its first NUL,
     /// as ripgrep has it; a file that was named is searched whole. Where nothing but a
     /// number is wanted, nothing is numbered.
-    pub(super) fn searcher(&self, is_named: bool, only_counts: bool) -> Searcher {
+    pub(super) fn searcher<'a>(
+        &self,
+        is_named: bool,
+        only_counts: bool,
+        watch: &'a Watch<'a>,
+    ) -> FileSearcher<'a> {
         let mut builder = SearcherBuilder::new();
         builder
             .heap_limit(Some(HEAP_LIMIT))
@@ -143,8 +149,21 @@ impl Query {
                 .before_context(self.before)
                 .after_context(self.after);
         }
-        builder.build()
+        let over = || Err(io::Error::other("the search is over"));
+        FileSearcher {
+            searcher: builder.build(),
+            seeker: self
+                .compiled
+                .seeker(move || watch.over().map_or(Ok(()), |_| over())),
+        }
     }
+}
+
+/// Searches files, one after another.
+#[derive(Debug)]
+pub(super) struct FileSearcher<'a> {
+    pub(super) searcher: Searcher,
+    pub(super) seeker: Seeker<'a>,
 }
 
 fn pattern(arguments: &Arguments) -> Result<String, String> {
@@ -164,18 +183,21 @@ fn pattern(arguments: &Arguments) -> Result<String, String> {
     }
 }
 
-fn matcher(pattern: &str, ignore_case: bool, multiline: bool) -> Result<RegexMatcher, String> {
-    let mut builder = RegexMatcherBuilder::new();
-    builder
-        .case_insensitive(ignore_case)
-        .multi_line(true)
-        .size_limit(PATTERN_BYTES)
-        .dfa_size_limit(PATTERN_BYTES)
-        // `$` stands before the end of a line from Windows, too.
-        .crlf(pattern.contains('$'))
-        .line_terminator((!multiline).then_some(b'\n'));
-    builder.build(pattern).map_err(|error| {
-        let error = error.to_string();
+fn compiled(pattern: &str, ignore_case: bool, is_multiline: bool) -> Result<Pattern, String> {
+    let syntax = Syntax {
+        case: match ignore_case {
+            true => Case::Insensitive,
+            false => Case::Sensitive,
+        },
+        crlf: pattern.contains('$'),
+        is_multiline,
+    };
+    Pattern::new(pattern, syntax).map_err(|error| {
+        let is_too_large = matches!(error, LookupError::PatternTooLarge);
+        let error = match error {
+            LookupError::BadPattern { message } => message,
+            error => error.to_string(),
+        };
         let what = error.lines().last().unwrap_or_default();
         let what = what.trim().strip_prefix("error: ").unwrap_or(what);
         let help = match () {
@@ -185,7 +207,7 @@ fn matcher(pattern: &str, ignore_case: bool, multiline: bool) -> Result<RegexMat
             () if error.contains("look-around") || error.contains("backreferences") => {
                 "Please search for a part of it without them."
             }
-            () if error.contains("size limit") => "Please use smaller repetitions.",
+            () if is_too_large => "Please use smaller repetitions.",
             () => "Please escape special characters to search for them as they are, as in 'f\\('.",
         };
         format!(

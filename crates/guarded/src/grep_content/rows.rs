@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use grep_matcher::Matcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+use spillgate_lookup::Seeker;
 
 use super::query::{Mode, Query};
 
@@ -33,6 +34,7 @@ pub(super) enum Wanted {
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
     query: &'a Query,
+    seeker: &'a Seeker<'a>,
     path: &'a str,
     wanted: Wanted,
     /// The rows, `path:line:text` or `path-line-text`; empty where they are too many.
@@ -50,9 +52,15 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(query: &'a Query, path: &'a str, wanted: Wanted) -> Self {
+    pub(super) fn new(
+        query: &'a Query,
+        seeker: &'a Seeker<'a>,
+        path: &'a str,
+        wanted: Wanted,
+    ) -> Self {
         Self {
             query,
+            seeker,
             path,
             wanted,
             text: String::new(),
@@ -122,7 +130,7 @@ impl<'a> Rows<'a> {
     }
 
     fn match_at(&self, line: &[u8]) -> usize {
-        let found = self.query.matcher.find(line);
+        let found = self.seeker.find(line);
         found.ok().flatten().map_or(0, |found| found.start())
     }
 }

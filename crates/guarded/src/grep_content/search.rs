@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use grep_searcher::Searcher;
+use spillgate_lookup::CostlyBoundary;
 
-use super::query::{HEAP_LIMIT, Mode, Query};
+use super::query::{FileSearcher, HEAP_LIMIT, Mode, Query};
 use super::rows::{Rows, Wanted};
 use crate::recovery::Most;
 use crate::rules::Rules;
@@ -82,6 +82,8 @@ pub(super) struct Found {
     pub(super) shortened: Names,
     /// Files that need more memory than there is for a search.
     pub(super) too_large: Names,
+    /// Files in which the pattern takes too long.
+    pub(super) costly: Names,
 }
 
 /// A thread that searches.
@@ -91,18 +93,23 @@ pub(super) struct Seeker<'a> {
     glob: Option<&'a NamePattern>,
     /// Bytes of the name of the directory where the walk began.
     base_at: usize,
-    searcher: Searcher,
+    searcher: FileSearcher<'a>,
     path: Vec<u8>,
     pub(super) found: Found,
 }
 
 impl<'a> Seeker<'a> {
-    pub(super) fn new(search: &'a Search<'a>, base: &Base, glob: Option<&'a NamePattern>) -> Self {
+    pub(super) fn new(
+        search: &'a Search<'a>,
+        base: &Base,
+        glob: Option<&'a NamePattern>,
+        watch: &'a Watch<'a>,
+    ) -> Self {
         Self {
             search,
             glob,
             base_at: base.path.len(),
-            searcher: search.query.searcher(false, search.only_counts()),
+            searcher: search.query.searcher(false, search.only_counts(), watch),
             path: Vec::new(),
             found: Found::default(),
         }
@@ -150,7 +157,7 @@ impl Found {
     pub(super) fn search(
         &mut self,
         search: &Search<'_>,
-        searcher: &mut Searcher,
+        searcher: &mut FileSearcher<'_>,
         mut file: Watched<'_>,
         path: &[u8],
     ) {
@@ -161,8 +168,9 @@ impl Found {
             true => Wanted::Count,
             false => Wanted::Rows(search.room.saturating_sub(told)),
         };
-        let mut rows = Rows::new(query, &name, wanted);
-        let ended = searcher.search_reader(&query.matcher, &mut file, &mut rows);
+        let FileSearcher { searcher, seeker } = searcher;
+        let mut rows = Rows::new(query, seeker, &name, wanted);
+        let ended = searcher.search_reader(&*seeker, &mut file, &mut rows);
         let is_shortened = file.is_shortened();
         if file.watch.over().is_some() {
             return;
@@ -173,6 +181,7 @@ impl Found {
             _ if is_shortened => self.shortened.push(name),
             Ok(()) => {}
             Err(error) if is_too_large(&error) => self.too_large.push(name),
+            Err(error) if is_costly(&error) => self.costly.push(name),
             Err(_) => self.unreadable.push(name),
         }
     }
@@ -225,6 +234,7 @@ impl Found {
         self.unreadable.add(other.unreadable);
         self.shortened.add(other.shortened);
         self.too_large.add(other.too_large);
+        self.costly.add(other.costly);
     }
 }
 
@@ -232,4 +242,9 @@ impl Found {
 fn is_too_large(error: &io::Error) -> bool {
     // It has no kind of its own.
     error.to_string().contains(&HEAP_LIMIT.to_string())
+}
+
+/// Whether a searcher's error is [`CostlyBoundary`], of which it keeps the words alone.
+fn is_costly(error: &io::Error) -> bool {
+    error.to_string() == CostlyBoundary.to_string()
 }

@@ -43,6 +43,23 @@ fn time_ends_it() {
     assert_snapshot!(ended[0], @"Error: Search took longer than 0 s: 0 files searched, 0 matching lines in 0 files so far. Please narrow it with path or glob parameters.");
 }
 
+/// Without steps in a line, each of these goes on for hours.
+#[test]
+fn time_ends_it_within_a_line() {
+    let (dir, shared) = shared();
+    for piece in ["a", "aé"] {
+        fs::write(dir.path().join("file"), piece.repeat(8 << 20)).unwrap();
+        for multiline in [false, true] {
+            let asked = json!({"pattern": "(?:a{0,300}){0,300}b", "multiline": multiline});
+            let stop = Stop::default();
+            let limit = Duration::from_millis(100);
+            let ended = call_within(&shared, &arguments(asked), &stop, limit);
+            let ended = ended.unwrap_err().to_string();
+            assert!(ended.contains("Search took longer than"), "{ended}");
+        }
+    }
+}
+
 #[test]
 fn who_is_gone_gets_nothing() {
     let (_dir, shared) = shared();
@@ -69,7 +86,7 @@ fn a_file_that_is_shortened_meanwhile_is_told_of() {
             fs::write(&path, rest).unwrap();
         }
         let mut found = Found::default();
-        let mut searcher = query.searcher(true, false);
+        let mut searcher = query.searcher(true, false, &watch);
         found.search(&search, &mut searcher, file, b"file");
         let told_of = Told {
             query: &query,

@@ -6,11 +6,11 @@
 
 use std::io;
 
+use grep_matcher::Matcher;
 use spillgate_artifact::{ByteSource, Layout};
 use spillgate_view::line_end;
 
-use super::pattern::Seeker;
-use super::{Found, Search};
+use super::{Found, Search, Seeker, seeker};
 
 /// Bytes in which matches may begin.
 const BLOCK: usize = 64 << 10;
@@ -20,7 +20,7 @@ const OVERLAP: usize = 64 << 10;
 /// Searches the view.
 pub(super) fn search(search: &Search<'_>) -> io::Result<Found> {
     let source = search.view.source();
-    let seeker = search.pattern.seeker(source);
+    let seeker = seeker(search.pattern, source);
     let mut found = Found::default();
     // The view line that the next match may lie on.
     let mut line_start = 0u64;

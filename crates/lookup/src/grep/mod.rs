@@ -10,16 +10,14 @@ mod page;
 mod pattern;
 mod scan;
 
-use spillgate_artifact::TokenBudget;
+use spillgate_artifact::{ByteSource, TokenBudget};
 use spillgate_measure::TokenCounter;
 use spillgate_view::View;
 
 use crate::{Artifact, LookupError};
 
 pub use page::{Context, GrepPage, Match};
-pub use pattern::{PATTERN_BYTES, PATTERN_CHARS, is_too_large};
-
-use pattern::Pattern;
+pub use pattern::{CostlyBoundary, PATTERN_BYTES, PATTERN_CHARS, Pattern, Seeker, Syntax};
 
 /// Runs without a newline longer than this are searched in blocks.
 const LONGEST_HELD: u64 = 256 << 10;
@@ -97,7 +95,7 @@ pub fn grep_view(
     query: &GrepQuery<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<GrepPage, LookupError> {
-    let pattern = Pattern::new(query.pattern, query.case)?;
+    let pattern = Pattern::new(query.pattern, Syntax::of_lines(query.case))?;
     // A match costs a quarter of a token at least, its number and newline.
     let most = query.budget.get().saturating_mul(4).saturating_add(1);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -114,6 +112,11 @@ pub fn grep_view(
         false => scan::search(&search)?,
     };
     page::page(view, &pattern, query, &found, counter)
+}
+
+/// What finds `pattern` in a source.
+fn seeker<'a>(pattern: &Pattern, source: &'a dyn ByteSource) -> Seeker<'a> {
+    pattern.seeker(|| Ok(source.check()?))
 }
 
 /// A search under way.
@@ -305,7 +308,7 @@ mod tests {
             let layout = if markup { Layout::Markup } else { Layout::AsIs };
             let artifact = artifact_as(&text, layout);
             let query = query(pattern);
-            let pattern = Pattern::new(query.pattern, query.case).unwrap();
+            let pattern = Pattern::new(query.pattern, Syntax::of_lines(query.case)).unwrap();
             let search = Search {
                 view: artifact.view(),
                 pattern: &pattern,

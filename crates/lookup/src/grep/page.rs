@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use grep_matcher::Matcher;
 use serde::Serialize;
 use spillgate_measure::{MAX_TOKEN_BYTES, TokenCounter};
 use spillgate_untrusted::marked;
 use spillgate_view::{LineSpan, View};
 
-use super::pattern::{Pattern, Seeker};
-use super::{Found, GrepQuery};
+use super::{Found, GrepQuery, Pattern, Seeker, seeker};
 use crate::LookupError;
 use crate::fit::fitting;
 
@@ -94,7 +94,7 @@ pub(super) fn page(
 ) -> Result<GrepPage, LookupError> {
     let mut filling = Filling {
         view,
-        seeker: pattern.seeker(view.source()),
+        seeker: seeker(pattern, view.source()),
         query,
         counter,
         text: String::new(),

@@ -8,15 +8,14 @@
 use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use grep_matcher::{LineTerminator, Match, Matcher, NoCaptures};
+use grep_matcher::{ByteSet, LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind};
-use spillgate_artifact::ByteSource;
 
 use super::Case;
 use crate::LookupError;
@@ -28,98 +27,162 @@ pub const PATTERN_CHARS: usize = 10_000;
 /// searches: what ten thousand characters need in patterns that look for something.
 pub const PATTERN_BYTES: usize = 16 << 20;
 
-/// Compiled patterns up to this size run without a pause: some ten thousand states, of which a
-/// byte visits each at most once, which is some twenty microseconds.
+/// Compiled patterns up to this size run without a pause over [`QUICK_TEXT`]: some ten
+/// thousand states, of which a byte visits each at most once, which is some twenty
+/// microseconds.
 const QUICK_BYTES: usize = 256 << 10;
+
+/// Bytes of text that a quick pattern may run over.
+const QUICK_TEXT: usize = 256 << 10;
+
+/// Bytes of a compiled pattern times bytes of text that may take a pause at most: some five
+/// seconds.
+const MOST_WORK: usize = QUICK_BYTES * QUICK_TEXT;
 
 /// Bytes of a line between two looks at whether to go on: in the largest program about a
 /// tenth of a second.
 const STEPS: usize = 128;
 
-/// A compiled pattern.
-#[derive(Debug, Clone)]
-pub(super) enum Pattern {
-    Quick(RegexMatcher),
-    Costly(Arc<Costly>),
+/// How a pattern is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Syntax {
+    /// How letter case counts.
+    pub case: Case,
+    /// Whether `$` stands before the end of a line from Windows, too.
+    pub crlf: bool,
+    /// Whether a match may go over lines.
+    pub is_multiline: bool,
 }
 
-/// A large program as automata whose states are made as they are met.
+impl Syntax {
+    /// As look-ups in stored text have it.
+    pub(super) fn of_lines(case: Case) -> Self {
+        Self {
+            case,
+            crlf: true,
+            is_multiline: false,
+        }
+    }
+}
+
+/// A compiled pattern.
+#[derive(Debug, Clone)]
+pub struct Pattern(Arc<Compiled>);
+
 #[derive(Debug)]
-pub(super) struct Costly {
+struct Compiled {
+    pattern: String,
+    syntax: Syntax,
+    engine: RegexMatcher,
+    is_quick: bool,
+    /// Made when it is needed.
+    automata: OnceLock<Option<Automata>>,
+}
+
+/// A pattern as automata whose states are made as they are met.
+#[derive(Debug)]
+struct Automata {
     /// Finds where a match ends.
     forward: DFA,
     /// Finds where it began.
     backward: DFA,
-    /// For lines with characters beside which a word boundary is not known to the other two.
-    whole: RegexMatcher,
 }
 
 impl Pattern {
-    pub(super) fn new(pattern: &str, case: Case) -> Result<Self, LookupError> {
+    /// Compiles it within limits: [`PATTERN_CHARS`], [`PATTERN_BYTES`].
+    pub fn new(pattern: &str, syntax: Syntax) -> Result<Self, LookupError> {
         let length = pattern.chars().count();
         if length > PATTERN_CHARS {
             return Err(LookupError::BadPattern {
                 message: format!("it is {length} characters long; {PATTERN_CHARS} are allowed"),
             });
         }
-        match matcher(pattern, case, QUICK_BYTES) {
-            Ok(quick) => return Ok(Self::Quick(quick)),
-            Err(error) if is_too_large(&error) => {}
+        let compiled = |engine, is_quick| Compiled {
+            pattern: pattern.to_owned(),
+            syntax,
+            engine,
+            is_quick,
+            automata: OnceLock::new(),
+        };
+        let too_large = || LookupError::PatternTooLarge;
+        let compiled = match matcher(pattern, syntax, QUICK_BYTES) {
+            Ok(quick) => compiled(quick, true),
+            Err(error) if is_too_large(&error) => {
+                let engine = matcher(pattern, syntax, PATTERN_BYTES).map_err(|_| too_large())?;
+                compiled(engine, false)
+            }
             Err(error) => {
                 let message = what_is_wrong(pattern).unwrap_or_else(|| error.to_string());
                 return Err(LookupError::BadPattern { message });
             }
+        };
+        if !compiled.is_quick {
+            compiled.automata().ok_or_else(too_large)?;
         }
-        let too_large = || LookupError::PatternTooLarge;
-        Ok(Self::Costly(Arc::new(Costly {
-            whole: matcher(pattern, case, PATTERN_BYTES).map_err(|_| too_large())?,
-            forward: automaton(pattern, case, false).ok_or_else(too_large)?,
-            backward: automaton(pattern, case, true).ok_or_else(too_large)?,
-        })))
+        Ok(Self(Arc::new(compiled)))
     }
 
-    /// What finds it in the bytes of `source`; one for each thread.
-    pub(super) fn seeker<'a>(&self, source: &'a dyn ByteSource) -> Seeker<'a> {
-        match self {
+    /// What finds it; one for each thread. `check` is asked again and again while it works;
+    /// its error ends the work.
+    pub fn seeker<'a>(&self, check: impl Fn() -> io::Result<()> + Send + 'a) -> Seeker<'a> {
+        Seeker {
             // Each thread its own: a shared one makes them wait for each other.
-            Self::Quick(matcher) => Seeker::Quick(matcher.clone(), source),
-            Self::Costly(pattern) => Seeker::Stepped(Box::new(Stepped {
-                caches: RefCell::new((
-                    pattern.forward.create_cache(),
-                    pattern.backward.create_cache(),
-                )),
-                pattern: Arc::clone(pattern),
-                source,
-            })),
+            engine: self.0.engine.clone(),
+            pattern: Arc::clone(&self.0),
+            caches: RefCell::new(None),
+            check: Box::new(check),
         }
     }
 }
 
-fn matcher(pattern: &str, case: Case, size: usize) -> Result<RegexMatcher, grep_regex::Error> {
+impl Compiled {
+    fn automata(&self) -> Option<&Automata> {
+        let make = || {
+            Some(Automata {
+                forward: automaton(&self.pattern, self.syntax, false)?,
+                backward: automaton(&self.pattern, self.syntax, true)?,
+            })
+        };
+        self.automata.get_or_init(make).as_ref()
+    }
+
+    /// Whether an engine may run over so much text without a pause.
+    fn may_run(&self, text: usize) -> bool {
+        let is_little = |automata: &Automata| {
+            let program = automata.forward.get_nfa().memory_usage();
+            program.saturating_mul(text) <= MOST_WORK
+        };
+        self.is_quick && text <= QUICK_TEXT || self.automata().is_some_and(is_little)
+    }
+}
+
+fn matcher(
+    pattern: &str,
+    syntax: Syntax,
+    size: usize,
+) -> Result<RegexMatcher, grep_regex::Error> {
     RegexMatcherBuilder::new()
-        .case_insensitive(case == Case::Insensitive)
+        .case_insensitive(syntax.case == Case::Insensitive)
         .multi_line(true)
-        // `$` stands before the end of a line from Windows too.
-        .crlf(true)
-        .line_terminator(Some(b'\n'))
+        .crlf(syntax.crlf)
+        .line_terminator((!syntax.is_multiline).then_some(b'\n'))
         .size_limit(size)
         .dfa_size_limit(PATTERN_BYTES)
         .build(pattern)
 }
 
 /// Whether a pattern was refused for its compiled size alone.
-#[must_use]
-pub fn is_too_large(error: &grep_regex::Error) -> bool {
+fn is_too_large(error: &grep_regex::Error) -> bool {
     // It has no kind of its own.
     error.to_string().contains("size limit")
 }
 
 /// `None` where it is too large: that it is well-formed is known.
-fn automaton(pattern: &str, case: Case, is_backward: bool) -> Option<DFA> {
+fn automaton(pattern: &str, syntax: Syntax, is_backward: bool) -> Option<DFA> {
     let syntax = syntax::Config::new()
-        .case_insensitive(case == Case::Insensitive)
+        .case_insensitive(syntax.case == Case::Insensitive)
         .multi_line(true)
-        .crlf(true)
+        .crlf(syntax.crlf)
         .utf8(false);
     let program = thompson::Config::new()
         .reverse(is_backward)
@@ -150,31 +213,18 @@ fn what_is_wrong(pattern: &str) -> Option<String> {
 }
 
 /// Finds a pattern.
-#[derive(Debug)]
-pub(super) enum Seeker<'a> {
-    Quick(RegexMatcher, &'a dyn ByteSource),
-    Stepped(Box<Stepped<'a>>),
+pub struct Seeker<'a> {
+    pattern: Arc<Compiled>,
+    engine: RegexMatcher,
+    caches: RefCell<Option<(Cache, Cache)>>,
+    check: Box<dyn Fn() -> io::Result<()> + Send + 'a>,
 }
 
-impl Seeker<'_> {
-    /// The first match that begins at or after `at`.
-    pub(super) fn find_at(&self, text: &[u8], at: usize) -> io::Result<Option<Match>> {
-        match self {
-            Self::Quick(matcher, source) => {
-                source.check()?;
-                matcher.find_at(text, at).map_err(io::Error::other)
-            }
-            Self::Stepped(stepped) => stepped.find_at(text, at),
-        }
+impl std::fmt::Debug for Seeker<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Seeker");
+        shown.field("pattern", &self.pattern).finish_non_exhaustive()
     }
-}
-
-/// Finds a large pattern, line by line and step by step.
-#[derive(Debug)]
-pub(super) struct Stepped<'a> {
-    pattern: Arc<Costly>,
-    caches: RefCell<(Cache, Cache)>,
-    source: &'a dyn ByteSource,
 }
 
 /// Why a line cannot be stepped through.
@@ -191,14 +241,66 @@ impl<E: std::error::Error> From<E> for Halt {
     }
 }
 
-impl Matcher for Stepped<'_> {
+/// A word boundary beside characters that are not ASCII makes a search too slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the pattern is large, and its word boundaries meet characters that are not ASCII in a line that is long: write `(?-u:\\b)` in place of `\\b`, or smaller repetitions"
+)]
+pub struct CostlyBoundary;
+
+impl Matcher for Seeker<'_> {
     type Captures = NoCaptures;
     type Error = io::Error;
 
-    fn find_at(&self, text: &[u8], mut at: usize) -> io::Result<Option<Match>> {
+    fn find_at(&self, text: &[u8], at: usize) -> io::Result<Option<Match>> {
+        (self.check)()?;
+        match self.is_run(text.len() - at) {
+            true => Ok(self.engine.find_at(text, at)?),
+            false => self.step(text, at),
+        }
+    }
+
+    fn shortest_match_at(&self, text: &[u8], at: usize) -> io::Result<Option<usize>> {
+        match self.is_run(text.len() - at) {
+            true => Ok(self.engine.shortest_match_at(text, at)?),
+            false => Ok(self.find_at(text, at)?.map(|found| found.end())),
+        }
+    }
+
+    fn find_candidate_line(&self, text: &[u8]) -> io::Result<Option<LineMatchKind>> {
+        match self.is_run(text.len()) {
+            true => Ok(self.engine.find_candidate_line(text)?),
+            false => Ok(self.shortest_match(text)?.map(LineMatchKind::Confirmed)),
+        }
+    }
+
+    fn non_matching_bytes(&self) -> Option<&ByteSet> {
+        self.engine.non_matching_bytes()
+    }
+
+    fn new_captures(&self) -> io::Result<NoCaptures> {
+        Ok(NoCaptures::new())
+    }
+
+    fn line_terminator(&self) -> Option<LineTerminator> {
+        self.engine.line_terminator()
+    }
+}
+
+impl Seeker<'_> {
+    /// Whether an engine runs over so much text; else it is stepped through.
+    fn is_run(&self, text: usize) -> bool {
+        self.pattern.is_quick && self.pattern.may_run(text)
+    }
+
+    /// The first match, byte by byte.
+    fn step(&self, text: &[u8], mut at: usize) -> io::Result<Option<Match>> {
+        if self.pattern.syntax.is_multiline {
+            return self.within(text, at..text.len());
+        }
         loop {
             let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |end| at + end);
-            if let Some(found) = self.in_line(&text[..text.len().min(end + 1)], at..end)? {
+            if let Some(found) = self.within(&text[..text.len().min(end + 1)], at..end)? {
                 return Ok(Some(found));
             }
             if end == text.len() {
@@ -208,38 +310,46 @@ impl Matcher for Stepped<'_> {
         }
     }
 
-    fn new_captures(&self) -> io::Result<NoCaptures> {
-        Ok(NoCaptures::new())
-    }
-
-    fn line_terminator(&self) -> Option<LineTerminator> {
-        Some(LineTerminator::byte(b'\n'))
-    }
-}
-
-impl Stepped<'_> {
-    /// The first match in a stretch without a newline; around it, `text` goes on by at
-    /// least a character where there is more.
-    fn in_line(&self, text: &[u8], line: Range<usize>) -> io::Result<Option<Match>> {
-        let found = self.end(text, line.clone()).and_then(|end| match end {
+    /// The first match in a stretch; around it, `text` goes on by at least a character
+    /// where there is more.
+    fn within(&self, text: &[u8], stretch: Range<usize>) -> io::Result<Option<Match>> {
+        (self.check)()?;
+        let (start, stop) = (stretch.start, stretch.end);
+        let Some(automata) = self.pattern.automata() else {
+            return Err(io::Error::other(LookupError::PatternTooLarge));
+        };
+        let mut caches = self.caches.borrow_mut();
+        let (forward, backward) = caches.get_or_insert_with(|| {
+            let Automata { forward, backward } = automata;
+            (forward.create_cache(), backward.create_cache())
+        });
+        let end = self.end(&automata.forward, forward, text, stretch);
+        let found = end.and_then(|end| match end {
             None => Ok(None),
-            Some(end) => self.start(text, line.start..end).map(Some),
+            Some(end) => {
+                let found = self.start(&automata.backward, backward, text, start..end);
+                found.map(Some)
+            }
         });
         match found {
             Ok(found) => Ok(found),
             Err(Halt::Over(error)) => Err(error),
-            Err(Halt::Unknown) => {
-                let found = self.pattern.whole.find_at(text, line.start);
-                let found = found.map_err(io::Error::other)?;
-                Ok(found.filter(|found| found.start() <= line.end))
+            Err(Halt::Unknown) if self.pattern.may_run(text.len() - start) => {
+                let found = self.engine.find_at(text, start)?;
+                Ok(found.filter(|found| found.start() <= stop))
             }
+            Err(Halt::Unknown) => Err(io::Error::other(CostlyBoundary)),
         }
     }
 
     /// Where the leftmost match ends.
-    fn end(&self, text: &[u8], line: Range<usize>) -> Result<Option<usize>, Halt> {
-        let automaton = &self.pattern.forward;
-        let cache = &mut self.caches.borrow_mut().0;
+    fn end(
+        &self,
+        automaton: &DFA,
+        cache: &mut Cache,
+        text: &[u8],
+        line: Range<usize>,
+    ) -> Result<Option<usize>, Halt> {
         let input = Input::new(text).range(line.clone());
         let mut state = automaton.start_state_forward(cache, &input)?;
         let mut end = None;
@@ -266,9 +376,13 @@ impl Stepped<'_> {
     }
 
     /// The match that lies at the end of a stretch, from its earliest beginning.
-    fn start(&self, text: &[u8], found: Range<usize>) -> Result<Match, Halt> {
-        let automaton = &self.pattern.backward;
-        let cache = &mut self.caches.borrow_mut().1;
+    fn start(
+        &self,
+        automaton: &DFA,
+        cache: &mut Cache,
+        text: &[u8],
+        found: Range<usize>,
+    ) -> Result<Match, Halt> {
         let input = Input::new(text).range(found.clone());
         let input = input.anchored(Anchored::Yes);
         let mut state = automaton.start_state_reverse(cache, &input)?;
@@ -295,7 +409,7 @@ impl Stepped<'_> {
 
     fn go_on(&self, at: usize) -> Result<(), Halt> {
         match at % STEPS {
-            0 => self.source.check().map_err(|why| Halt::Over(why.into())),
+            0 => (self.check)().map_err(Halt::Over),
             _ => Ok(()),
         }
     }
@@ -303,6 +417,8 @@ impl Stepped<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use proptest::prelude::*;
 
     use super::*;
@@ -326,15 +442,15 @@ mod tests {
             ("a{1,4294967295}", None),
         ];
         for (pattern, want) in cases {
-            let is_stepped = match Pattern::new(pattern, Case::Sensitive) {
-                Ok(pattern) => Some(matches!(pattern, Pattern::Costly(_))),
+            let is_stepped = match Pattern::new(pattern, Syntax::of_lines(Case::Sensitive)) {
+                Ok(pattern) => Some(!pattern.0.is_quick),
                 Err(LookupError::PatternTooLarge) => None,
                 Err(other) => panic!("{pattern}: {other}"),
             };
             assert_eq!(is_stepped, want, "{pattern}");
         }
         // What is no pattern is not called too large.
-        let wrong = Pattern::new("(a", Case::Sensitive).unwrap_err();
+        let wrong = Pattern::new("(a", Syntax::of_lines(Case::Sensitive)).unwrap_err();
         assert!(!matches!(wrong, LookupError::PatternTooLarge), "{wrong}");
     }
 
@@ -347,20 +463,78 @@ mod tests {
                 r"\bé", "x*?b", r"[^x]{2,3}$",
             ]),
             is_insensitive: bool,
+            is_multiline: bool,
         ) {
             let case = if is_insensitive { Case::Insensitive } else { Case::Sensitive };
-            let whole = matcher(pattern, case, PATTERN_BYTES).unwrap();
-            let costly = Pattern::Costly(Arc::new(Costly {
-                forward: automaton(pattern, case, false).unwrap(),
-                backward: automaton(pattern, case, true).unwrap(),
-                whole: whole.clone(),
-            }));
-            let source = Vec::new();
-            let stepped = costly.seeker(&source);
+            let syntax = Syntax { is_multiline, ..Syntax::of_lines(case) };
+            let pattern = Pattern::new(pattern, syntax).unwrap();
+            let whole = pattern.0.engine.clone();
+            let seeker = pattern.seeker(|| Ok(()));
             for at in 0..=text.len() {
                 let want = whole.find_at(text.as_bytes(), at).unwrap();
-                let found = stepped.find_at(text.as_bytes(), at).unwrap();
+                let found = seeker.step(text.as_bytes(), at).unwrap();
                 prop_assert_eq!(found, want, "{:?} in {:?} from {}", pattern, text, at);
+            }
+        }
+    }
+
+    #[test]
+    fn work_on_a_long_line_is_bounded() {
+        const REFUSED: &str = "refused";
+        let line = |piece: &str| piece.repeat((1 << 20) / piece.len());
+        // What is looked for, in what, and how it ends: found, not, or refused.
+        let cases = [
+            ("needle", line("a ") + "needle", "1048576..1048582"),
+            (r"\bneedle\b", line("é ") + "needle", "1048575..1048581"),
+            (r"[\w.]{1,64}@[\w.]{1,255}\b", line("ab "), "none"),
+            (r"[\w.]{1,64}@[\w.]{1,255}\b", line("é "), REFUSED),
+            (r"[\w.]{1,64}@[\w.]{1,255}(?-u:\b)", line("é "), "none"),
+            // The same where lines are short.
+            (r"[\w.]{1,64}@[\w.]{1,255}\b", line("é \n"), "none"),
+        ];
+        for (pattern, text, want) in cases {
+            let compiled = Pattern::new(pattern, Syntax::of_lines(Case::Sensitive)).unwrap();
+            let asked = AtomicUsize::new(0);
+            let seeker = compiled.seeker(|| {
+                asked.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            });
+            let got = match seeker.find_at(text.as_bytes(), 0) {
+                Ok(Some(found)) => format!("{}..{}", found.start(), found.end()),
+                Ok(None) => "none".to_owned(),
+                Err(error) => {
+                    let error = LookupError::from(error);
+                    assert!(matches!(error, LookupError::CostlyBoundary(_)), "{error}");
+                    REFUSED.to_owned()
+                }
+            };
+            assert_eq!(got, want, "{pattern}");
+            drop(seeker);
+            let is_stepped = !compiled.0.is_quick && want != REFUSED;
+            let asked = asked.into_inner();
+            assert_eq!(asked > 1000, is_stepped, "{pattern}: {asked}");
+        }
+    }
+
+    /// Large patterns end soon after they are told to, whatever the text.
+    #[test]
+    fn a_search_that_is_over_ends() {
+        for text in ["a".repeat(1 << 20), "aé".repeat(1 << 20)] {
+            for is_multiline in [false, true] {
+                let syntax = Syntax {
+                    is_multiline,
+                    ..Syntax::of_lines(Case::Sensitive)
+                };
+                let pattern = Pattern::new("(?:a{0,300}){0,300}b", syntax).unwrap();
+                let left = AtomicUsize::new(3);
+                let seeker = pattern.seeker(|| match left.fetch_sub(1, Ordering::Relaxed) {
+                    1 => Err(io::Error::other("over")),
+                    _ => Ok(()),
+                });
+                let error = seeker.find_at(text.as_bytes(), 0).unwrap_err();
+                assert_eq!(error.to_string(), "over");
+                drop(seeker);
+                assert_eq!(left.into_inner(), 0);
             }
         }
     }

@@ -2,12 +2,12 @@
 
 use std::io;
 
+use grep_matcher::Matcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use spillgate_artifact::Layout;
 use spillgate_view::{SOFT_CHARS, View, line_end};
 
-use super::pattern::Seeker;
-use super::{Found, LONGEST_HELD, Search};
+use super::{CostlyBoundary, Found, LONGEST_HELD, Search, Seeker, seeker};
 
 /// Views at least this large are searched by two threads: below, starting one
 /// costs more than it saves.
@@ -77,7 +77,7 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
         .binary_detection(BinaryDetection::none())
         .build();
     let source = search.view.source();
-    let seeker = search.pattern.seeker(source);
+    let seeker = seeker(search.pattern, source);
     let mut collect = Collect {
         search,
         seeker: &seeker,
@@ -100,16 +100,12 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
             // The index says that no line is longer: it is damaged.
             None => bytes.len(),
         };
-        let searched = match &seeker {
-            Seeker::Quick(matcher, _) => {
-                searcher.search_slice(matcher, &bytes[..cut], &mut collect)
-            }
-            Seeker::Stepped(stepped) => {
-                searcher.search_slice(&**stepped, &bytes[..cut], &mut collect)
-            }
-        };
+        let searched = searcher.search_slice(&seeker, &bytes[..cut], &mut collect);
         // The searcher has only words for why it ended.
-        searched.or_else(|error| source.check().map_err(io::Error::from).and(Err(error)))?;
+        searched.or_else(|error| match error.to_string() == CostlyBoundary.to_string() {
+            true => Err(io::Error::other(CostlyBoundary)),
+            false => source.check().map_err(io::Error::from).and(Err(error)),
+        })?;
         collect.base += cut as u64;
         size = WINDOW;
     }
