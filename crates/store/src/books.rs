@@ -43,6 +43,10 @@ pub(crate) struct Entry {
     /// count began discards that count.
     #[serde(default)]
     pub(crate) counts: u64,
+    /// Bytes of everything that was ever entered: what came while somebody counted is the
+    /// difference, whatever was removed meanwhile.
+    #[serde(default)]
+    pub(crate) came: u64,
     /// When the store was swept last.
     pub(crate) swept: Option<Timestamp>,
 }
@@ -53,12 +57,19 @@ impl Default for Entry {
             format: FORMAT,
             bytes: None,
             counts: 0,
+            came: 0,
             swept: None,
         }
     }
 }
 
 impl Entry {
+    /// Enters so many bytes.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.came = self.came.wrapping_add(bytes);
+        self.bytes = self.bytes.map(|total| total.saturating_add(bytes));
+    }
+
     /// Whether the store was swept longer ago than `every`. A time to come is no time.
     pub(crate) fn is_due(&self, every: Duration, now: Timestamp) -> bool {
         self.swept

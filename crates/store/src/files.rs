@@ -299,20 +299,32 @@ impl ArtifactStore for FileStore {
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
         let paths = self.paths(handle)?;
         let manifest = match Self::load(handle, &paths) {
-            // A damaged manifest does not prevent removal: its content is not needed.
-            Err(StoreError::Damaged { .. }) => None,
-            manifest => Some(manifest?),
+            // Its content is not needed: one that is damaged, or that may not be read,
+            // does not prevent removal.
+            Err(error @ (StoreError::Absent { .. } | StoreError::Newer { .. })) => {
+                return Err(error);
+            }
+            manifest => manifest.ok(),
         };
         let bytes = paths.bytes();
         let tombstone = to_json(&Tombstone::of(manifest.as_ref(), why, at));
         // Written first, so that a reader always finds the artifact or its tombstone. On a
         // full disk it is written last, and a reader in between gets no reason.
         let is_noted = write_whole(&paths.gone, &tombstone, None).is_ok();
+        // Before it goes: who counts meanwhile may find it, but nobody takes it out later.
+        if let Some(room) = &self.room {
+            room.leave(bytes);
+        }
         // The manifest first: without it the artifact is gone, whatever
         // happens to the rest.
-        fs::remove_file(&paths.manifest).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Self::absent(handle, &paths),
-            _ => StoreError::io(&paths.manifest, error),
+        fs::remove_file(&paths.manifest).map_err(|error| {
+            if let Some(room) = &self.room {
+                room.come_back(bytes);
+            }
+            match is_missing(&error) {
+                true => Self::absent(handle, &paths),
+                false => StoreError::io(&paths.manifest, error),
+            }
         })?;
         if let (Some(directory), Some(manifest)) = (paths.view.parent(), &manifest) {
             alias::unlink(directory, &paths, &manifest.facts);
@@ -326,9 +338,6 @@ impl ArtifactStore for FileStore {
                 _ => {}
             }
         }
-        if let Some(room) = &self.room {
-            room.leave(bytes);
-        }
         if !is_noted && let Err(error) = write_whole(&paths.gone, &tombstone, None) {
             tracing::warn!(%handle, %error, "what became of a removed output could not be noted");
         }
@@ -339,7 +348,13 @@ impl ArtifactStore for FileStore {
         let paths = self.paths(handle)?;
         let bytes = Self::manifest_bytes(handle, &paths)?;
         manifest::parse(handle, &paths.manifest, &bytes)?;
-        manifest::pin(&paths.manifest, &bytes, pinned, &self.disk)
+        manifest::pin(&paths.manifest, &bytes, pinned, &self.disk)?;
+        // Removed meanwhile: a manifest without its bytes must not come back.
+        if fs::symlink_metadata(&paths.view).is_err_and(|error| is_missing(&error)) {
+            drop(fs::remove_file(&paths.manifest));
+            return Err(Self::absent(handle, &paths));
+        }
+        Ok(())
     }
 
     fn path(&self, manifest: &Manifest) -> Option<PathBuf> {
@@ -358,6 +373,10 @@ impl Drop for FileStore {
             drop(fs::remove_dir_all(directory));
         }
     }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
 }
 
 /// The files of one artifact.

@@ -78,6 +78,18 @@ pub(crate) fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError>
     entries.map_err(|error| StoreError::io(directory, error))
 }
 
+/// Everything in a directory of one of many; nothing of one that may not be read, which in a
+/// shared store belongs to somebody else.
+pub(crate) fn readable_entries(directory: &Path) -> Result<Vec<fs::DirEntry>, StoreError> {
+    match entries(directory) {
+        Err(StoreError::Denied { path, .. }) => {
+            tracing::warn!(path = %path.display(), "a session may not be read; it is left out");
+            Ok(Vec::new())
+        }
+        entries => entries,
+    }
+}
+
 pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(value).expect("invariant: plain data is JSON");
     json.push(b'\n');

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use spillgate_artifact::{Clock, Handle, Timestamp};
 
-use crate::books::{Books, Entry};
+use crate::books::Books;
 use crate::files::{FileStore, Lifetime};
 use crate::{Retention, StoreError, Swept, sweep};
 
@@ -66,6 +66,18 @@ struct Passes {
     ended: u64,
 }
 
+/// A pass under way; over when this is dropped, should it panic too.
+struct Running(Arc<Room>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut passes = self.0.passes();
+        passes.is_running = false;
+        passes.ended += 1;
+        self.0.ended.notify_all();
+    }
+}
+
 impl Room {
     pub(crate) fn new(base: PathBuf, clock: Arc<dyn Clock>, space: Space) -> Self {
         Self {
@@ -114,16 +126,18 @@ impl Room {
     }
 
     fn enter(self: &Arc<Self>, bytes: u64) -> Result<u64, StoreError> {
-        let add = |entry: &mut Entry| {
-            entry.bytes = entry.bytes.map(|total| total.saturating_add(bytes));
-        };
-        match self.books.change(add)?.bytes {
+        match self.books.change(|entry| entry.add(bytes))?.bytes {
             Some(total) => Ok(total),
-            None => self.count(),
+            None => self.count_with(bytes),
         }
     }
 
-    /// What is gone is not counted any more.
+    /// What could not be removed after all is counted again.
+    pub(crate) fn come_back(&self, bytes: u64) {
+        drop(self.books.change(|entry| entry.add(bytes)));
+    }
+
+    /// What goes is not counted any more.
     pub(crate) fn leave(&self, bytes: u64) {
         let left = self.books.change(|entry| {
             entry.bytes = entry.bytes.map(|total| total.saturating_sub(bytes));
@@ -131,21 +145,25 @@ impl Room {
         drop(left);
     }
 
-    /// Counts what is there, and what this process is about to place. Where something
-    /// comes meanwhile it may be counted twice, until the next count; never left out.
+    /// Counts what is there, and what is about to be placed. What comes or goes meanwhile
+    /// may be counted although it is gone, or twice, until the next count; never left out.
     pub(crate) fn count(self: &Arc<Self>) -> Result<u64, StoreError> {
+        self.count_with(0)
+    }
+
+    /// The same; where another count was faster, which may have begun after an artifact of
+    /// so many bytes was entered, these are added to that.
+    fn count_with(self: &Arc<Self>, bytes: u64) -> Result<u64, StoreError> {
         let before = self.books.read()?;
         let pending = self.pending.load(Ordering::Relaxed);
         let counted = self.store().usage()? + pending;
         let after = self.books.change(|entry| {
             if entry.counts != before.counts {
+                entry.bytes = entry.bytes.map(|total| total.saturating_add(bytes));
                 return;
             }
-            let came = match (before.bytes, entry.bytes) {
-                (Some(before), Some(now)) => now.cast_signed() - before.cast_signed(),
-                _ => 0,
-            };
-            entry.bytes = Some(counted.saturating_add_signed(came));
+            let came = entry.came.wrapping_sub(before.came);
+            entry.bytes = Some(counted.saturating_add(came));
             entry.counts += 1;
         })?;
         Ok(after.bytes.unwrap_or(counted))
@@ -176,13 +194,11 @@ impl Room {
     fn begin(self: &Arc<Self>, passes: &mut Passes) {
         let room = Arc::clone(self);
         let pass = move || {
+            let running = Running(room);
+            let room = &running.0;
             if let Err(error) = room.evict(None, None, room.clock.now()) {
                 tracing::warn!(%error, "the store could not be brought within its quota");
             }
-            let mut passes = room.passes();
-            passes.is_running = false;
-            passes.ended += 1;
-            room.ended.notify_all();
         };
         passes.is_running = Builder::new().name("evict".to_owned()).spawn(pass).is_ok();
         passes.begun += u64::from(passes.is_running);
@@ -225,6 +241,10 @@ impl Room {
         // Somebody else may have made room meanwhile.
         if self.missing().is_some() {
             let bytes = self.store().usage()?;
+            // Others have filled the disk: to let everything go would not do.
+            if bytes < missing.1 {
+                return Err(self.reserve(missing));
+            }
             let retention = Retention {
                 max_bytes: Some(bytes),
                 headroom: missing.1.saturating_mul(2),
@@ -235,11 +255,15 @@ impl Room {
         drop(freeing);
         match self.missing() {
             None => Ok(()),
-            Some((free, missing)) => Err(StoreError::Reserve {
-                path: self.base.clone(),
-                free,
-                reserve: free + missing,
-            }),
+            Some(missing) => Err(self.reserve(missing)),
+        }
+    }
+
+    fn reserve(&self, (free, missing): (u64, u64)) -> StoreError {
+        StoreError::Reserve {
+            path: self.base.clone(),
+            free,
+            reserve: free + missing,
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use spillgate_artifact::{FileId, Handle, SessionId, Timestamp};
 
 use crate::files::{FileStore, Paths};
-use crate::open::entries;
+use crate::open::readable_entries;
 use crate::{Listed, StoreError};
 
 /// All artifacts of a store.
@@ -63,7 +63,7 @@ fn manifests(directory: &Path) -> Result<Vec<FileId>, StoreError> {
         let name = entry.file_name();
         name.to_str()?.strip_suffix(".json")?.parse().ok()
     };
-    Ok(entries(directory)?.into_iter().filter_map(id).collect())
+    Ok(readable_entries(directory)?.into_iter().filter_map(id).collect())
 }
 
 impl Survey {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use spillgate_artifact::{Handle, Timestamp};
 
 use crate::files::FileStore;
-use crate::open::entries;
+use crate::open::readable_entries;
 use crate::{Retention, StoreError, sweep};
 
 /// How a store of files is kept.
@@ -54,24 +54,25 @@ impl FileStore {
                 entry.swept = Some(now);
             }
         })?;
-        if is_due {
-            room.count()?;
-        }
         let most = Some(upkeep.most);
-        if room.is_over() {
-            room.evict(spared, most, now)?;
+        // Each on its own: what cannot be evicted may still be too old.
+        let counted = if is_due { room.count().map(drop) } else { Ok(()) };
+        let evicted = match room.is_over() {
+            true => room.evict(spared, most, now).map(drop),
+            false => Ok(()),
+        };
+        if !is_due {
+            return evicted;
         }
-        if is_due {
-            let retention = Retention {
-                max_age: upkeep.max_age,
-                most,
-                ..Retention::default()
-            };
-            sweep(self, retention, spared, now)?;
-            self.remove_old_notes(upkeep.notes, now)?;
-            self.remove_leftovers(upkeep.idle)?;
-        }
-        Ok(())
+        let retention = Retention {
+            max_age: upkeep.max_age,
+            most,
+            ..Retention::default()
+        };
+        let swept = sweep(self, retention, spared, now).map(drop);
+        let notes = self.remove_old_notes(upkeep.notes, now).map(drop);
+        let leftovers = self.remove_leftovers(upkeep.idle).map(drop);
+        counted.and(evicted).and(swept).and(notes).and(leftovers)
     }
 
     /// Removes notes of what became of artifacts: those that are too old, and the oldest
@@ -80,7 +81,7 @@ impl FileStore {
     pub fn remove_old_notes(&self, notes: Notes, now: Timestamp) -> Result<usize, StoreError> {
         let mut all: Vec<(SystemTime, PathBuf)> = Vec::new();
         for (_, directory) in self.sessions()? {
-            let gone = entries(&directory)?.into_iter().filter_map(|entry| {
+            let gone = readable_entries(&directory)?.into_iter().filter_map(|entry| {
                 let path = entry.path();
                 path.extension().filter(|suffix| *suffix == "gone")?;
                 let written = entry.metadata().and_then(|found| found.modified());

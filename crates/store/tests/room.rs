@@ -199,6 +199,38 @@ fn a_sweep_in_the_future_is_none_and_each_removes_a_bounded_number() {
     }
 }
 
+/// What is removed during a count may be in that count or not; the books never have less
+/// than there is.
+#[test]
+fn what_goes_while_it_is_counted_is_not_taken_out_twice() {
+    let base = tempfile::tempdir().unwrap();
+    let store = store_within(base.path(), Space::default());
+    let now = SystemClock.now();
+    for _ in 0..300 {
+        put(&store, &[0; 1000]).unwrap();
+    }
+    for _ in 0..3 {
+        let goes: Vec<Handle> = (0..200).map(|_| put(&store, &[0; 1000]).unwrap()).collect();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for handle in goes {
+                    store.remove(handle, Gone::Removed, now).unwrap();
+                }
+                is_done.store(true, Ordering::Relaxed);
+            });
+            let always = Upkeep {
+                every: Duration::ZERO,
+                ..UPKEEP
+            };
+            while !is_done.load(Ordering::Relaxed) {
+                store.keep_up(&always, None, now).unwrap();
+            }
+        });
+        assert!(entered(base.path()) >= total(&store));
+    }
+}
+
 #[test]
 fn old_notes_go_with_their_directories() {
     let base = tempfile::tempdir().unwrap();
