@@ -19,8 +19,13 @@ pub(crate) fn kept(text: &str, at: usize) -> usize {
         '\u{180b}'..='\u{180d}' | '\u{180f}' => {
             before.is_some_and(|before| matches!(before, '\u{1810}'..='\u{18aa}'))
         }
-        '\u{fe00}'..='\u{fe0f}' => before.is_some_and(varies),
-        '\u{e0100}'..='\u{e01ef}' => before.is_some_and(is_han),
+        '\u{fe0e}'..='\u{fe0f}' => {
+            let is_keycap = next == Some('\u{20e3}');
+            before.is_some_and(|before| has_two_styles(before) || is_keycap && is_key(before))
+        }
+        '\u{fe00}'..='\u{fe02}' => before.is_some_and(varies),
+        // Of the variants that are registered nearly all are among the first.
+        '\u{e0100}'..='\u{e011f}' => before.is_some_and(is_han),
         '\u{e0020}'..='\u{e007e}' if before == Some('🏴') => return flag(&text[at..]),
         _ => false,
     };
@@ -71,15 +76,20 @@ fn may_be_joined(c: char) -> bool {
     is_symbol(c) || c == '\u{fe0f}'
 }
 
-/// What a variation selector may stand behind.
+/// What is shown as text or as an emoji, as the selector behind it has it.
+fn has_two_styles(c: char) -> bool {
+    is_symbol(c) || matches!(c, '©' | '®' | '\u{203c}' | '\u{2049}')
+}
+
+/// What is on a key of a telephone.
+fn is_key(c: char) -> bool {
+    matches!(c, '0'..='9' | '#' | '*')
+}
+
+/// Characters of which a selector picks a variant.
 fn varies(c: char) -> bool {
-    is_symbol(c)
-        || is_han(c)
-        || matches!(
-            c,
-            '0'..='9' | '#' | '*' | '©' | '®' | '\u{203c}' | '\u{2049}'
-        )
-        || matches!(c, '\u{1000}'..='\u{109f}' | '\u{a840}'..='\u{a87f}' | '\u{3001}'..='\u{3002}')
+    is_han(c)
+        || matches!(c, '\u{1000}'..='\u{109f}' | '\u{a840}'..='\u{a87f}' | '\u{2200}'..='\u{22ff}' | '\u{3001}'..='\u{3002}')
 }
 
 fn is_han(c: char) -> bool {

@@ -31,8 +31,10 @@ pub fn is_hidden(c: char) -> bool {
     match c {
         '\t' | '\n' => false,
         _ if c.is_control() => true,
-        '\u{34f}'
+        '\u{ad}'
+        | '\u{34f}'
         | '\u{61c}'
+        | '\u{115f}'..='\u{1160}'
         | '\u{17b4}'..='\u{17b5}'
         | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}'
@@ -90,12 +92,14 @@ pub fn lines(text: &str) -> Cow<'_, str> {
 /// Whether a line begins like one that Spillgate writes around a page: `next:`,
 /// `[spillgate]` or the first line of a page.
 fn looks_like_ours(line: &str) -> bool {
-    const OURS: [&str; 5] = [
+    const OURS: [&str; 7] = [
         "next:",
+        "shape:",
         "[spillgate]",
         "[lines ",
         "[results ",
-        "[no results]",
+        "[no result",
+        "[only null]",
     ];
     let line = line.trim_start();
     let begins = |ours: &str| {
@@ -174,6 +178,12 @@ mod tests {
             ("x\u{fe01}\u{e0101}", "x⟨U+FE01⟩⟨U+E0101⟩"),
             ("☺\u{fe0f}\u{fe01}\u{fe02}", "☺\u{fe0f}⟨U+FE01⟩⟨U+FE02⟩"),
             (
+                "☺\u{fe05}葛\u{fe0f}葛\u{e01e0}",
+                "☺⟨U+FE05⟩葛⟨U+FE0F⟩葛⟨U+E01E0⟩",
+            ),
+            ("[3\u{fe0f} of 9]", "[3⟨U+FE0F⟩ of 9]"),
+            ("ne\u{ad}xt: \u{1160}", "ne⟨U+00AD⟩xt: ⟨U+1160⟩"),
+            (
                 "\u{e0061}\u{e0061}\u{e0061}\u{e0061}\u{e0061}",
                 "⟨U+E0061 and 4 more⟩",
             ),
@@ -182,7 +192,7 @@ mod tests {
             same("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}"),
             ("🏴\u{e0067}\u{e0062}", "🏴⟨U+E0067⟩⟨U+E0062⟩"),
             // Scripts: Persian, Malayalam, Mongolian, Khmer, a variant of a Han character.
-            same("می\u{200c}خواهم ന\u{d4d}\u{200d} ᠮ\u{180b} ខ្ញុំ\u{200b}ទៅ 葛\u{e0100}"),
+            same("می\u{200c}خواهم ന\u{d4d}\u{200d} ᠮ\u{180b} ខ្ញុំ\u{200b}ទៅ 葛\u{e0100} 芦\u{fe00}"),
             ("می\u{200c}\u{200c}\u{200c}", "می\u{200c}⟨U+200C⟩⟨U+200C⟩"),
         ];
         for (text, want) in cases {
@@ -200,6 +210,9 @@ mod tests {
             "[lines 1-2 of 3]",
             "[results 0-4 of 5, counted from 0]",
             "[no results]",
+            "[no result]",
+            "[only null]",
+            "shape:",
             "[3 of 9 matching lines]",
             "⟨U+200B⟩",
         ] {
