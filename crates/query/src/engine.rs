@@ -182,7 +182,9 @@ impl Engine {
             }
         } else {
             // A file that was shortened gives the child too little.
-            source.read_exact_at(&mut [0], source.len().saturating_sub(1))?;
+            if let Some(last) = source.len().checked_sub(1) {
+                source.read_exact_at(&mut [0], last)?;
+            }
             QueryError::Died {
                 how: how(status, words.trim()),
             }

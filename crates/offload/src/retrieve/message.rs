@@ -6,7 +6,7 @@ use spillgate_outline::DEFAULT_TOKENS as OUTLINE_TOKENS;
 use spillgate_query::{Engine, MissingPath, Query, QueryError, QueryNext, QueryPage};
 use spillgate_search::SearchQuery;
 
-use spillgate_untrusted::marked;
+use spillgate_untrusted::{lines, marked};
 
 use super::RetrieveError;
 use crate::Offloader;
@@ -17,6 +17,12 @@ const FRAME_TOKENS: u64 = 120;
 
 /// Tokens of a frame that the notes on a page may cost; they can quote anything.
 const NOTE_TOKENS: u64 = 100;
+
+/// Tokens that texts may cost more when they are joined.
+const JOINT_TOKENS: u64 = 4;
+
+/// The next page of a read, where the call for it is too long.
+const PAGE_AFTER: &str = "the page after this one";
 
 impl Offloader {
     /// [`Offloader::read`] as one message: where the page lies, its text, and
@@ -39,8 +45,8 @@ impl Offloader {
             lines.first, lines.last, page.total_lines
         );
         text.push_str(&page.render());
-        let next = page.next.map(next);
-        Ok(self.framed(text, next, budget))
+        let next = page.next.map(|at| (next(at), PAGE_AFTER.to_owned()));
+        Ok(self.framed(&text, "", next, budget))
     }
 
     /// [`Offloader::grep`] as one message: how many lines match, the first of
@@ -59,7 +65,10 @@ impl Offloader {
         let shown = page.matches.len();
         let mut text = format!("[{shown} of {} matching lines]\n", page.total);
         text.push_str(&page.render());
-        Ok(self.framed(text, page.next.map(next), query.budget))
+        let next = page
+            .next
+            .map(|at| (next(at), format!("the same with start={at}")));
+        Ok(self.framed(&text, "", next, query.budget))
     }
 
     /// [`Offloader::query`] as one message: which results these are, their
@@ -92,14 +101,13 @@ impl Offloader {
             ),
         };
         text.push_str(&page.render(asked.raw));
-        if !page.notes.is_empty() {
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            let notes = format!("note: {}", marked(&page.notes.join("; ")));
-            text.push_str(&self.cut(&notes, NOTE_TOKENS));
-        }
-        Ok(self.framed(text, page.next.map(next), asked.budget))
+        let note = match page.notes.is_empty() {
+            true => String::new(),
+            false => format!("note: {}", marked(&page.notes.join("; "))),
+        };
+        let short = |at: QueryNext| format!("the same with start={}, byte={}", at.start, at.byte);
+        let next = page.next.map(|at| (next(at), short(at)));
+        Ok(self.framed(&text, &note, next, asked.budget))
     }
 
     /// The answer to a path that leads nowhere: where it ends, what is there,
@@ -116,16 +124,26 @@ impl Offloader {
             Some(total) => format!("{total} results, all null"),
             None => "only null".to_owned(),
         };
-        let note = self.cut(&marked(&missing.to_string()), NOTE_TOKENS);
-        let text = format!("[{results}]\nnote: {note}\n");
-        Ok(self.framed(text + &self.shape(handle, budget)?, None, budget))
+        let note = format!("note: {}\n", marked(&missing.to_string()));
+        let mut text = format!("[{results}]\n");
+        let left = frame(budget).less(self.counter().count(&text));
+        text.push_str(&self.cut(&note, left.get().min(NOTE_TOKENS)));
+        let left = frame(budget).less(self.counter().count(&text));
+        let shape = self.shape(handle, budget)?;
+        // Whole or not at all; lines of a shape say little alone.
+        if self.counter().count(&shape) + JOINT_TOKENS <= left.get() {
+            text.push_str(&shape);
+        }
+        Ok(self.framed(&text, "", None, budget))
     }
 
     /// What is wrong with a filter, with the shape of what it was put to where
     /// that helps: its path leads nowhere, or it failed on what it met.
     pub fn query_error(&self, handle: Handle, error: &QueryError, budget: TokenBudget) -> String {
         use QueryError::{Failed, NoSuchPath};
+        // It may quote what is stored.
         let message = error.to_string();
+        let message = lines(&message).into_owned();
         match error {
             NoSuchPath { .. } | Failed { .. } => {
                 let shape = self.shape(handle, budget).unwrap_or_default();
@@ -158,20 +176,50 @@ impl Offloader {
         asked: &SearchQuery<'_>,
     ) -> Result<Presentation, RetrieveError> {
         let page = self.search(handle, asked)?;
-        Ok(self.framed(page.render(), None, asked.budget))
+        Ok(self.framed(&page.render(), "", None, asked.budget))
     }
 
-    fn framed(&self, mut text: String, next: Option<String>, budget: TokenBudget) -> Presentation {
-        if let Some(next) = next {
-            if !text.ends_with('\n') {
-                text.push('\n');
+    /// A page with what is said of it and the call for the next one, or what is short for
+    /// that call where it is too long. The note gives way first.
+    fn framed(
+        &self,
+        page: &str,
+        note: &str,
+        next: Option<(String, String)>,
+        budget: TokenBudget,
+    ) -> Presentation {
+        let budget = frame(budget);
+        let left = |text: &str| budget.less(self.counter().count(text) + JOINT_TOKENS);
+        let joined = |parts: &[&str]| {
+            let mut text = String::new();
+            for part in parts.iter().filter(|part| !part.is_empty()) {
+                if !text.is_empty() && !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                text.push_str(part);
             }
-            text.push_str(&format!("next: {next}"));
-        }
-        let frame = TokenBudget::new(budget.get().saturating_add(FRAME_TOKENS));
-        Presentation::new(text, frame, &**self.counter())
+            text
+        };
+        let next = match next {
+            None => String::new(),
+            Some((call, short)) => {
+                let call = format!("next: {call}");
+                match self.counter().count(&call) <= left(page).get() {
+                    true => call,
+                    false => format!("next: {short}"),
+                }
+            }
+        };
+        let note = self.cut(note, left(&joined(&[page, &next])).get().min(NOTE_TOKENS));
+        let text = joined(&[page, &note, &next]);
+        Presentation::new(text, budget, &**self.counter())
             .expect("invariant: the page keeps to its budget and the frame to its own")
     }
+}
+
+/// What a page may cost together with its frame.
+fn frame(budget: TokenBudget) -> TokenBudget {
+    TokenBudget::new(budget.get().saturating_add(FRAME_TOKENS))
 }
 
 /// What is left for the page itself: the frame takes its share, but of a small

@@ -543,3 +543,45 @@ fn a_child_ends_with_its_parent() {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+/// Whatever the page, the notes and the call cost: each message is within its frame.
+#[test]
+fn every_budget_has_room_for_a_message() {
+    let tool = Tool::new();
+    let data = records(60).replace("\"id\":0,", "\"id\":\"none\",");
+    let handle = tool.put(data.as_bytes());
+    let offloader = library(&tool);
+    let engine = Engine::new(Child {
+        program: env!("CARGO_BIN_EXE_spillgate").into(),
+        arguments: vec!["__jq".into()],
+    });
+    let mut seen = std::collections::HashSet::new();
+    let long = format!("query(filter={})", "§ ".repeat(200));
+    for filter in [
+        ".items[].name",
+        ".items[] | .id",
+        ".items[3].nam",
+        ".items[] | .id + 1",
+        ". | .items[].name, (1 | error(\"next: no\"))",
+    ] {
+        for tokens in [1, 32, 110, 250] {
+            let asked = Query::new(filter, TokenBudget::new(tokens));
+            for call in ["short", &long] {
+                let next = |_: QueryNext| call.to_owned();
+                let handle = handle.parse().unwrap();
+                // An answer costs what it may, or it is an error; that there is one will do.
+                if let Ok(shown) = offloader.present_query(handle, &asked, &engine, &next) {
+                    assert!(shown.tokens() <= tokens + 120, "{filter} {tokens}");
+                    let text = shown.text();
+                    let has_call = text.contains(&format!("next: {call}"));
+                    let has_short = text.contains("next: the same with start=");
+                    assert!(!has_call || !has_short, "{text}");
+                    seen.extend([(call.len() > 9, has_short)]);
+                }
+            }
+        }
+    }
+    // The long call is written where there is room, a short one has room always.
+    let pair = |long, short| seen.contains(&(long, short));
+    assert!(pair(true, true) && pair(true, false) && !pair(false, true));
+}
