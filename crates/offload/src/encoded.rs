@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, RawForm};
-use spillgate_measure::{Encoding, SAMPLE_BYTES, Sample, Scan, classify};
+use spillgate_measure::{Encoding, SAMPLE_BYTES, Sample, Scan, ScanFacts, classify};
 use spillgate_store::StoreError;
 use spillgate_view::{Indexer, Transcoded};
 
@@ -51,6 +51,9 @@ fn decoded(captured: &Captured, raw: Arc<dyn ByteSource>) -> io::Result<Option<D
     let Some(other) = encoding.other() else {
         return Ok(None);
     };
+    if !other.name().starts_with("UTF-16") && is_utf8(captured.scan) {
+        return Ok(None);
+    }
     let head = encoding.decode(&captured.head, 0).text;
     let head = head.trim_end_matches('\u{fffd}'); // a character cut in two
     let head = &head.as_bytes()[..head.floor_char_boundary(SAMPLE_BYTES)];
@@ -84,6 +87,13 @@ fn decoded(captured: &Captured, raw: Arc<dyn ByteSource>) -> io::Result<Option<D
         scan,
         indexer,
     }))
+}
+
+/// Whether a text is UTF-8 in which some bytes are wrong, whatever its beginning looks like.
+/// In valid characters of several bytes each byte but the first is one that is no character;
+/// in the older encodings few characters happen to be valid, and most bytes are not.
+fn is_utf8(scan: ScanFacts) -> bool {
+    scan.bytes - scan.chars > scan.invalid
 }
 
 /// The encoding as the first bytes tell it; where they are ASCII, those from the first on

@@ -225,6 +225,15 @@ fn what_is_no_text_stays_binary_and_damaged_utf8_is_utf8() {
     let (kind_of, form, shown) = kind(&text);
     assert_eq!((kind_of, form), (ContentKind::Text, RawForm::Plain));
     assert_eq!(shown.lines().count(), 11_550);
+    // The only byte of its beginning that is not ASCII is none of UTF-8.
+    let begins_otherwise = [
+        &b"caf\xe9 of a log\n"[..],
+        &b"a line of ASCII\n".repeat(9000),
+        &"Größe in der Übung\n".repeat(9).into_bytes(),
+    ];
+    let (_, form, shown) = kind(&begins_otherwise.concat());
+    assert_eq!(form, RawForm::Plain);
+    assert!(shown.starts_with("caf\u{fffd} of") && shown.ends_with("Größe in der Übung\n"));
     // Mostly UTF-8, with some bytes that are none.
     let broken = [
         &"Größe in der Übung\n".repeat(900).into_bytes()[..],
