@@ -118,7 +118,7 @@ impl ChatModel for Metered {
         async move {
             self.allowance
                 .take(false)
-                .map_err(|why| LlmError::new(ErrorKind::BadRequest, self.model.target(), why))?;
+                .map_err(|why| LlmError::new(ErrorKind::Spent, self.model.target(), why))?;
             let reply = self.model.chat(request, deltas).await?;
             self.allowance.add(reply.usage);
             Ok(reply)

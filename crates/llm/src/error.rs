@@ -61,6 +61,8 @@ pub enum ErrorKind {
     ContextLength,
     /// The provider refused the request (other 4xx).
     BadRequest,
+    /// Nobody was asked: the run has used up what it may.
+    Spent,
 }
 
 impl ErrorKind {
