@@ -53,7 +53,9 @@ pub enum LookupError {
 /// What to do where a look-up was ended.
 fn advice(why: &Interrupted) -> &'static str {
     match why {
-        Interrupted::TimedOut { .. } => ". Use a simpler pattern, or ask for a part (`start`)",
+        Interrupted::TimedOut { .. } => {
+            ". Ask for less at a time: a part (`start`), or a simpler pattern"
+        }
         Interrupted::Cancelled => "",
     }
 }

@@ -192,7 +192,7 @@ fn calls_end_when_they_must() {
             (cancelled, "it was cancelled"),
             (
                 late,
-                "it took longer than the 0 s it may take. Use a simpler pattern",
+                "it took longer than the 0 s it may take. Ask for less at a time",
             ),
         ] {
             let (said, is_error) = text(&answer);

@@ -63,7 +63,10 @@ fn manifests(directory: &Path) -> Result<Vec<FileId>, StoreError> {
         let name = entry.file_name();
         name.to_str()?.strip_suffix(".json")?.parse().ok()
     };
-    Ok(readable_entries(directory)?.into_iter().filter_map(id).collect())
+    Ok(readable_entries(directory)?
+        .into_iter()
+        .filter_map(id)
+        .collect())
 }
 
 impl Survey {

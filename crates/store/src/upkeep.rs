@@ -56,7 +56,11 @@ impl FileStore {
         })?;
         let most = Some(upkeep.most);
         // Each on its own: what cannot be evicted may still be too old.
-        let counted = if is_due { room.count().map(drop) } else { Ok(()) };
+        let counted = if is_due {
+            room.count().map(drop)
+        } else {
+            Ok(())
+        };
         let evicted = match room.is_over() {
             true => room.evict(spared, most, now).map(drop),
             false => Ok(()),
@@ -81,12 +85,14 @@ impl FileStore {
     pub fn remove_old_notes(&self, notes: Notes, now: Timestamp) -> Result<usize, StoreError> {
         let mut all: Vec<(SystemTime, PathBuf)> = Vec::new();
         for (_, directory) in self.sessions()? {
-            let gone = readable_entries(&directory)?.into_iter().filter_map(|entry| {
-                let path = entry.path();
-                path.extension().filter(|suffix| *suffix == "gone")?;
-                let written = entry.metadata().and_then(|found| found.modified());
-                Some((written.ok()?, path))
-            });
+            let gone = readable_entries(&directory)?
+                .into_iter()
+                .filter_map(|entry| {
+                    let path = entry.path();
+                    path.extension().filter(|suffix| *suffix == "gone")?;
+                    let written = entry.metadata().and_then(|found| found.modified());
+                    Some((written.ok()?, path))
+                });
             all.extend(gone);
         }
         all.sort_by_key(|note| std::cmp::Reverse(note.0));

@@ -7,14 +7,14 @@ use encoding_rs::{CoderResult, Decoder, Encoding, UTF_16BE, UTF_16LE};
 use spillgate_artifact::{ByteSource, Interrupted};
 
 /// Raw bytes decoded at a time.
-const BLOCK: u64 = 64 << 10;
+const BLOCK: usize = 64 << 10;
 
 /// A place to start from is kept once in so many bytes of text.
 const SPACING: u64 = 48 << 10;
 
 /// Most raw bytes behind a block that its last character may take: four in GB 18030, and as
 /// many again where a pair of UTF-16 begins in the block.
-const REST: u64 = 8;
+const REST: usize = 8;
 
 /// The text of raw bytes in another encoding: a source that decodes what is asked for. One
 /// pass over the raw bytes finds places to start from. Bytes that mean no character are
@@ -87,7 +87,9 @@ impl Transcoded {
         let mut decoder = self.encoding.new_decoder_without_bom_handling();
         let mut out = [0; 64];
         while text < offset && raw < self.raw.len() {
-            let bytes = self.raw.bytes(raw, self.raw.len().min(raw + BLOCK))?;
+            let bytes = self
+                .raw
+                .bytes(raw, self.raw.len().min(raw + BLOCK as u64))?;
             if bytes.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -175,11 +177,13 @@ impl<'a> Walk<'a> {
         block.clear();
         let end = self.source.len();
         while block.is_empty() && self.at < end {
-            let raw = self.source.bytes(self.at, end.min(self.at + BLOCK + REST))?;
+            let raw = self
+                .source
+                .bytes(self.at, end.min(self.at + (BLOCK + REST) as u64))?;
             if raw.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            let (most, rest) = raw.split_at(raw.len().min(BLOCK as usize));
+            let (most, rest) = raw.split_at(raw.len().min(BLOCK));
             self.decode(most, block)?;
             self.begins_anew = self.is_between(most);
             for (n, byte) in rest.iter().enumerate() {
@@ -312,7 +316,7 @@ mod tests {
                 let texts = made.places.iter().map(|place| place.text);
                 let texts: Vec<u64> = texts.chain([made.len()]).collect();
                 let widest = texts.windows(2).map(|pair| pair[1] - pair[0]).max();
-                let most = SPACING + 3 * (BLOCK + REST);
+                let most = SPACING + 3 * (BLOCK + REST) as u64;
                 assert!(widest.unwrap() <= most, "{} {widest:?}", encoding.name());
             }
         }

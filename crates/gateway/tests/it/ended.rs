@@ -72,10 +72,10 @@ async fn each_ends_when_it_takes_too_long() {
         told.push(format!("{what}: {}", message.unwrap_or("an answer")));
     }
     assert_snapshot!(told.join("\n"), @"
-    tool: the look-up was ended: it took longer than the 0 s it may take. Use a simpler pattern, or ask for a part (`start`)
-    resource: the resource was not read: the look-up was ended: it took longer than the 0 s it may take. Use a simpler pattern, or ask for a part (`start`)
+    tool: the look-up was ended: it took longer than the 0 s it may take. Ask for less at a time: a part (`start`), or a simpler pattern
+    resource: the resource was not read: the look-up was ended: it took longer than the 0 s it may take. Ask for less at a time: a part (`start`), or a simpler pattern
     block: the resource was not read: it took longer than the 0 s it may take
-    reference: nothing was sent: `/text`: the look-up was ended: it took longer than the 0 s it may take. Use a simpler pattern, or ask for a part (`start`)
+    reference: nothing was sent: `/text`: the look-up was ended: it took longer than the 0 s it may take. Ask for less at a time: a part (`start`), or a simpler pattern
     ");
     assert_eq!(client.in_order(), "");
 }

@@ -156,11 +156,7 @@ impl Compiled {
     }
 }
 
-fn matcher(
-    pattern: &str,
-    syntax: Syntax,
-    size: usize,
-) -> Result<RegexMatcher, grep_regex::Error> {
+fn matcher(pattern: &str, syntax: Syntax, size: usize) -> Result<RegexMatcher, grep_regex::Error> {
     RegexMatcherBuilder::new()
         .case_insensitive(syntax.case == Case::Insensitive)
         .multi_line(true)
@@ -223,7 +219,9 @@ pub struct Seeker<'a> {
 impl std::fmt::Debug for Seeker<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Seeker");
-        shown.field("pattern", &self.pattern).finish_non_exhaustive()
+        shown
+            .field("pattern", &self.pattern)
+            .finish_non_exhaustive()
     }
 }
 

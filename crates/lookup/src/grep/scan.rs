@@ -102,10 +102,12 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Fou
         };
         let searched = searcher.search_slice(&seeker, &bytes[..cut], &mut collect);
         // The searcher has only words for why it ended.
-        searched.or_else(|error| match error.to_string() == CostlyBoundary.to_string() {
-            true => Err(io::Error::other(CostlyBoundary)),
-            false => source.check().map_err(io::Error::from).and(Err(error)),
-        })?;
+        searched.or_else(
+            |error| match error.to_string() == CostlyBoundary.to_string() {
+                true => Err(io::Error::other(CostlyBoundary)),
+                false => source.check().map_err(io::Error::from).and(Err(error)),
+            },
+        )?;
         collect.base += cut as u64;
         size = WINDOW;
     }

@@ -61,7 +61,7 @@ fn a_look_up_that_takes_too_long_is_told_so() {
     let short = [("SPILLGATE_LOOKUP_TIMEOUT", "500ms")];
     let mut session = Session::start_with(&tool, &short, Stdio::null(), SILENT);
     let asked = json!({"handle": handle, "pattern": COSTLY});
-    assert_snapshot!(session.call("spillgate_grep", &asked), @"error: the look-up was ended: it took longer than the 0.5 s it may take. Use a simpler pattern, or ask for a part (`start`)");
+    assert_snapshot!(session.call("spillgate_grep", &asked), @"error: the look-up was ended: it took longer than the 0.5 s it may take. Ask for less at a time: a part (`start`), or a simpler pattern");
     session.end();
 }
 
