@@ -47,8 +47,8 @@ pub(crate) type Cancelled = oneshot::Receiver<Infallible>;
 pub(crate) struct OwnCalls {
     under_way: Mutex<HashMap<Key, UnderWay>>,
     work: Mutex<JoinSet<()>>,
-    /// Whose turn it is among this client's look-ups.
-    lookups: Arc<Semaphore>,
+    /// Whose turn it is among this client's calls.
+    own: Share,
     turns: Arc<Turns>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Turns {
     extractions: Semaphore,
     lookups: Semaphore,
     /// Of stateless requests, each of which is a client of its own to us.
-    exchanges: Arc<Semaphore>,
+    exchanges: Share,
 }
 
 impl Default for Turns {
@@ -96,21 +96,38 @@ impl Default for Turns {
             filters: Semaphore::new(FILTERS_AT_ONCE),
             extractions: Semaphore::new(EXTRACTIONS_AT_ONCE),
             lookups: Semaphore::new(LOOKUPS_AT_ONCE),
-            exchanges: Arc::new(Semaphore::new(LOOKUPS_OF_EXCHANGES)),
+            exchanges: Share::of(LOOKUPS_OF_EXCHANGES),
+        }
+    }
+}
+
+/// How many calls of one client run or wait for a turn among all. Filters are counted apart:
+/// those that wait for others' filters keep no look-up waiting.
+#[derive(Debug, Clone)]
+struct Share {
+    lookups: Arc<Semaphore>,
+    filters: Arc<Semaphore>,
+}
+
+impl Share {
+    fn of(lookups: usize) -> Self {
+        Self {
+            lookups: Arc::new(Semaphore::new(lookups)),
+            filters: Arc::new(Semaphore::new(FILTERS_AT_ONCE)),
         }
     }
 }
 
 impl OwnCalls {
     pub(crate) fn new(turns: Arc<Turns>, kind: SessionKind) -> Self {
-        let lookups = match kind {
-            SessionKind::Client => Arc::new(Semaphore::new(LOOKUPS_OF_ONE)),
-            SessionKind::Exchange | SessionKind::Scout => Arc::clone(&turns.exchanges),
+        let own = match kind {
+            SessionKind::Client => Share::of(LOOKUPS_OF_ONE),
+            SessionKind::Exchange | SessionKind::Scout => turns.exchanges.clone(),
         };
         Self {
             under_way: Mutex::default(),
             work: Mutex::default(),
-            lookups,
+            own,
             turns,
         }
     }
@@ -152,13 +169,11 @@ impl OwnCalls {
         let permits = if tool == TOOL_OUTPUT {
             [self.turns.extractions.acquire().await.ok(), None]
         } else {
-            let ours = self.lookups.acquire().await.ok();
-            let all = if tool == QUERY {
-                &self.turns.filters
-            } else {
-                &self.turns.lookups
+            let (ours, all) = match tool {
+                QUERY => (&self.own.filters, &self.turns.filters),
+                _ => (&self.own.lookups, &self.turns.lookups),
             };
-            [ours, all.acquire().await.ok()]
+            [ours.acquire().await.ok(), all.acquire().await.ok()]
         };
         Turn { permits }
     }
@@ -238,6 +253,21 @@ mod tests {
         assert!(last.turn(GREP).now_or_never().is_none());
         held.pop();
         assert!(last.turn(GREP).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn filters_that_wait_keep_no_look_up_waiting() {
+        let turns = Arc::<Turns>::default();
+        for kind in [SessionKind::Client, SessionKind::Exchange] {
+            let [busy, ours] = [(); 2].map(|()| OwnCalls::new(Arc::clone(&turns), kind));
+            let filters = [(); FILTERS_AT_ONCE].map(|()| busy.turn(QUERY).now_or_never());
+            assert!(filters.iter().all(Option::is_some));
+            let mut waiting = [(); LOOKUPS_OF_EXCHANGES].map(|()| Box::pin(ours.turn(QUERY)));
+            for query in &mut waiting {
+                assert!(futures_util::poll!(query).is_pending());
+            }
+            assert!(ours.turn(GREP).now_or_never().is_some());
+        }
     }
 
     #[test]
