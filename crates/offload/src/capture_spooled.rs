@@ -197,12 +197,44 @@ fn stretch(raw: &[u8], from: u64, part: TextPart) -> Vec<u8> {
         return inside.to_vec();
     }
     if part.start < from {
-        // It may begin amid an escape, of which the longest takes twelve bytes.
+        // It may begin amid an escape, which has five bytes at most behind its `\`, or amid
+        // two that are one character.
         let is_safe = |window: &[u8]| !window.contains(&b'\\');
-        let start = inside.windows(12).position(is_safe);
-        inside = &inside[start.unwrap_or(0)..];
+        let start = inside.windows(6).position(is_safe);
+        inside = &inside[start.map_or(0, |start| start + 5)..];
     }
     let (mut decoder, mut text) = (JsonStringDecoder::default(), Vec::new());
     decoder.feed(inside, &mut text);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_a_part_are_decoded_wherever_they_are_cut() {
+        let raw =
+            r#"{"text":"first \u00e4 line\nlong enough \ud83d\ude80 to be cut, and the end"}"#;
+        let part = TextPart {
+            start: 9,
+            end: raw.len() as u64 - 2,
+            is_string: true,
+        };
+        let text = |from: usize, to: usize| {
+            let inside = stretch(&raw.as_bytes()[from..to], from as u64, part);
+            String::from_utf8(inside).unwrap()
+        };
+        let whole: String = serde_json::from_str::<serde_json::Value>(raw).unwrap()["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert_eq!(text(0, raw.len()), whole);
+        assert_eq!(text(0, 30), "first ä line\nlo");
+        // From anywhere on: the end of the text, without a piece of an escape.
+        for from in 10..raw.len() - 20 {
+            let end = text(from, raw.len());
+            assert!(whole.ends_with(&end) && end.len() > 10, "{from}: {end}");
+        }
+    }
 }

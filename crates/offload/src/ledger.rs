@@ -255,6 +255,29 @@ mod tests {
     }
 
     #[test]
+    fn what_passed_is_one_entry() {
+        let directory = tempfile::tempdir().unwrap();
+        let ledger = FileLedger::new(&directory.path().join("ledger.ndjson"));
+        ledger.inline(9);
+        ledger.inline(4);
+        let at = SystemClock.now();
+        for _ in 0..2 {
+            ledger.flush_inline(at);
+        }
+        let want = LedgerEntry {
+            tokens_in: Tokens::estimated(4),
+            tokens_shown: Tokens::estimated(4),
+            bytes_in: 13,
+            results: 2,
+            ..LedgerEntry::new(at, Exit::Inline)
+        };
+        let entries = ledger.entries().unwrap();
+        let want: LedgerEntry =
+            serde_json::from_value(serde_json::to_value(want).unwrap()).unwrap();
+        assert_eq!(entries, [want]);
+    }
+
+    #[test]
     fn old_lines_and_what_an_extraction_spent() {
         let old = r#"{"at":"2026-11-21T10:00:00Z","tool":"cat","exit":"retrieved","tokens_in":{"count":0,"exact":true},"tokens_shown":{"count":9,"exact":true},"bytes_in":0,"results":1}"#;
         let entry: LedgerEntry = serde_json::from_str(old).unwrap();

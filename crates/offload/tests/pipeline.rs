@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use spillgate_artifact::{
-    ByteSource, Facts, Handle, Manifest, Origin, Reason, Timestamp, TokenBudget,
+    ByteSource, Facts, Handle, Manifest, Origin, Reason, TextPart, Timestamp, TokenBudget,
 };
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{
@@ -253,6 +253,45 @@ fn every_exit_leaves_an_entry() {
     "retrieved" "server" "tool" "HANDLE" 0 {"count":0,"exact":true} {"count":95,"exact":true}
     "extracted" "server" "tool" "HANDLE" 0 {"count":0,"exact":true} {"count":2,"exact":true}
     "listed" "server" "" null 0 {"count":0,"exact":true} {"count":1,"exact":true}
+    "#);
+}
+
+#[test]
+fn json_and_what_is_kept_beside_its_text_leave_an_entry() {
+    let ledger = Arc::new(Entries::default());
+    let store = Arc::new(MemoryStore::default());
+    let working = offloader(store, Rule::default(), Arc::new(NoLedger));
+    let working = working.with_ledger(Arc::clone(&ledger) as _);
+    let large = log(3000);
+    // Its text fits, but something else of it does not.
+    let Outcome::Inline(fits) = offer(&working, b"text") else {
+        panic!("it fits");
+    };
+    let kept = working.keep(fits).unwrap().handle();
+    let raw = format!("{{\"text\":{}}}", serde_json::json!(large)).into_bytes();
+    let raw_bytes = raw.len() as u64;
+    let part = TextPart {
+        start: 9,
+        end: raw_bytes - 2,
+        is_string: true,
+    };
+    let of_json = Origin::tool("json");
+    let json = working.json_result(of_json, false, raw, large.clone(), vec![part], None);
+    let Outcome::Offloaded(json) = json else {
+        panic!("it does not fit");
+    };
+    assert_eq!(json.receipt.manifest().facts.raw_bytes, raw_bytes);
+    let entries = ledger.0.lock().unwrap().join("\n");
+    let entries = entries
+        .replace(&kept.to_string(), "KEPT")
+        .replace(&json.receipt.handle().to_string(), "JSON");
+    // The message of the first costs as many tokens as its handle does.
+    let shown = format!("\"count\":{}", json.shown.tokens());
+    let entries = entries.replace(&shown, "\"count\":\"as shown\"");
+    insta::assert_snapshot!(entries, @r#"
+    inline 4
+    "offloaded" null "tool" "KEPT" 4 {"count":1,"exact":true} {"count":1,"exact":true}
+    "offloaded" null "json" "JSON" 189914 {"count":74976,"exact":true} {"count":"as shown","exact":true}
     "#);
 }
 

@@ -220,6 +220,39 @@ mod tests {
     }
 
     #[test]
+    fn how_a_page_is_written() {
+        let artifact = artifact("a\nX1\nb\nc\nX2\nX3\nd\ne\nf\nX4\n");
+        let written = |before, after| {
+            let query = GrepQuery {
+                before,
+                after,
+                ..query("X")
+            };
+            run(&artifact, &query).render().replace('\n', " ")
+        };
+        assert_eq!(written(0, 0), "2:X1 5:X2 6:X3 10:X4 ");
+        assert_eq!(written(1, 0), "1-a 2:X1 -- 4-c 5:X2 6:X3 -- 9-f 10:X4 ");
+        assert_eq!(
+            written(1, 1),
+            "1-a 2:X1 3-b 4-c 5:X2 6:X3 7-d -- 9-f 10:X4 "
+        );
+    }
+
+    #[test]
+    fn context_gives_way_to_the_match() {
+        let around = "a long line beside it, of many words ".repeat(4);
+        let artifact = artifact(&format!("{around}\nneedle\n{around}\n"));
+        let query = GrepQuery {
+            before: 1,
+            after: 1,
+            budget: TokenBudget::new(30),
+            ..query("needle")
+        };
+        let page = run(&artifact, &query);
+        assert_eq!(page.render(), "2:needle\n");
+    }
+
+    #[test]
     fn pages_follow_each_other() {
         let text: String = (1..=500).map(|i| format!("hit {i}\nmiss\n")).collect();
         let artifact = artifact(&text);

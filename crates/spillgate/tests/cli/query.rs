@@ -548,7 +548,7 @@ fn a_child_ends_with_its_parent() {
 #[test]
 fn every_budget_has_room_for_a_message() {
     let tool = Tool::new();
-    let data = records(60).replace("\"id\":0,", "\"id\":\"none\",");
+    let data = records(300).replace("\"id\":0,", "\"id\":\"none\",");
     let handle = tool.put(data.as_bytes());
     let offloader = library(&tool);
     let engine = Engine::new(Child {

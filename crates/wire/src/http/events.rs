@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn streams_in_chunks_of_any_size() {
-        let cases: [(&str, &[&str]); 12] = [
+        let cases: [(&str, &[&str]); 13] = [
             ("data: {}\n\n", &[r#"None None None "{}""#]),
             (
                 "\u{feff}id: 1\r\nretry: 20\r\ndata:\r\n\r\n",
@@ -238,6 +238,10 @@ mod tests {
             (": hello\n\n", &[r#"None None None """#]),
             ("id\ndata: x\n\n", &[r#"None None None "x""#]),
             ("id: a\0b\nretry: 1s\n\n", &[r#"None None None """#]),
+            (
+                "retry: 7\nretry: +5\nretry: x\n\n",
+                &[r#"None None Some(7) """#],
+            ),
             ("foo: bar\ndatas: x\n\n", &[r#"None None None """#]),
             ("data: not the end\n", &[]),
             ("data: x\nid: late\n\n", &[r#"None Some("late") None "x""#]),
