@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn what_passed_is_one_entry() {
         let directory = tempfile::tempdir().unwrap();
-        let ledger = FileLedger::new(&directory.path().join("ledger.ndjson"));
+        let ledger = FileLedger::new(directory.path().join("ledger.ndjson"));
         ledger.inline(9);
         ledger.inline(4);
         let at = SystemClock.now();
