@@ -13,6 +13,7 @@ mod fuzz;
 mod llm;
 mod load;
 mod models;
+mod oracle;
 mod peers;
 mod python;
 mod report;
@@ -40,6 +41,8 @@ usage: cargo xtask <command>
   attack    broken frames, kills, races, costly patterns, clients that hang up, flipped bits, cut files and private addresses against a
             build; --seed N, --only NAME,…, --quick (a minute at most), --release
   load      many clients at once through the gateway and directly; --minutes N, --clients N, --release
+  oracle    whether two builds say the same, but for handles and times: OLD NEW [--only texts|commands|calls|frames]
+            [--quick]; thousands of inputs under each profile and command, calls through the gateway, broken frames
   fuzz      feed fuzz targets to libFuzzer; --minutes N (all targets together, default 5), --group 1..4,
             --target NAME, --jobs N, --sanitizer address; cases that are found go to fuzz/corpus
   bench     install the peers, then run benches/run.sh (further arguments go to it)
@@ -73,6 +76,7 @@ fn dispatch() -> Result<ExitCode> {
             attack::peer::serve(log)?;
             return Ok(ExitCode::SUCCESS);
         }
+        ("oracle", _) => oracle::run_with(&mut report, &rest)?,
         ("load", _) => load::run_with(&mut report, &rest)?,
         ("fuzz", _) => fuzz::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run(&mut report, &rest)?,

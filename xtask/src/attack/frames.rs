@@ -112,7 +112,7 @@ pub(crate) fn attack(room: &Room, count: usize, chance: &mut Chance) -> Result<O
 }
 
 /// One frame, changed one to four times, as one line.
-fn mutated(number: usize, chance: &mut Chance) -> Vec<u8> {
+pub(crate) fn mutated(number: usize, chance: &mut Chance) -> Vec<u8> {
     // All of one length, so that none is the beginning of another.
     let number = (100_000_000 + number).to_string();
     let mut frame = chance.one(&FRAMES).replace('@', &number).into_bytes();

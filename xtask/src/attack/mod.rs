@@ -24,8 +24,11 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use self::chance::Chance;
-use self::room::Room;
+pub(crate) use self::chance::Chance;
+pub(crate) use self::frames::mutated as frame;
+pub(crate) use self::peer::PLAY;
+pub(crate) use self::room::{LIMIT, Room, Running, handles};
+pub(crate) use self::session::Session;
 use self::table::{Outcome, table};
 use crate::command::{cargo, run};
 use crate::report::{Report, say};

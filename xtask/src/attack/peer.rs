@@ -56,6 +56,14 @@ fn answer(message: &Value, output: &mut impl Write) -> Result<()> {
             let text = text(number("tag"), bytes.min(1 << 24));
             json!({"content": [{"type": "text", "text": String::from_utf8_lossy(&text)}]})
         }
+        // Its result is what the file says, byte for byte.
+        "tools/call" if params["name"] == "file" => {
+            let file = params["arguments"]["file"].as_str().unwrap_or_default();
+            let result = fs::read(file).unwrap_or_default();
+            write!(output, r#"{{"jsonrpc":"2.0","id":{id},"result":"#)?;
+            output.write_all(&result)?;
+            return Ok(writeln!(output, "}}")?);
+        }
         PLAY => {
             let file = params["file"].as_str().unwrap_or_default();
             output.write_all(&fs::read(file).unwrap_or_default())?;

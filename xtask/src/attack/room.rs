@@ -79,7 +79,7 @@ impl Room {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let process = std::process::id();
         let directory =
-            std::env::temp_dir().join(format!("spillgate-attack-{process}-{name}-{number}"));
+            std::env::temp_dir().join(format!("spillgate-attack-{process}-{name}-{number:04}"));
         fs::create_dir_all(directory.join("work"))
             .with_context(|| format!("cannot make {}", directory.display()))?;
         Ok(Self {

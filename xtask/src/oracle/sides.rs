@@ -1,0 +1,88 @@
+//! One of the two builds: where it runs, and what it says.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result};
+
+use super::plain::Plain;
+use crate::attack::{LIMIT, Room, Running, handles};
+
+/// A build with a directory and a store of its own.
+pub(crate) struct Side<'a> {
+    pub(crate) room: Room,
+    pub(crate) plain: &'a Plain,
+    program: PathBuf,
+    library: &'a Path,
+    /// Numbers of the handles that were met.
+    pub(crate) names: HashMap<String, usize>,
+}
+
+/// What a build said to one question, made plain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// The question.
+    pub(crate) asked: String,
+    pub(crate) text: String,
+}
+
+impl<'a> Side<'a> {
+    pub(crate) fn new(
+        program: &Path,
+        library: &'a Path,
+        plain: &'a Plain,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<Self> {
+        Ok(Self {
+            room: Room::new("oracle", program, interrupted)?,
+            plain,
+            program: program.to_owned(),
+            library,
+            names: HashMap::new(),
+        })
+    }
+
+    /// Writes a file that programs may be given; its path.
+    pub(crate) fn file(&self, name: &str, bytes: &[u8]) -> Result<String> {
+        let path = self.room.work().join(name);
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path.to_string_lossy().into_owned())
+    }
+
+    pub(crate) fn command(&self, words: &[&str]) -> std::process::Command {
+        let mut command = self.room.spillgate(words);
+        command.env("LD_PRELOAD", self.library).arg0("spillgate");
+        command
+    }
+
+    /// Runs the program; exit code, standard output and standard error.
+    pub(crate) fn run(&mut self, words: &[&str], stdin: &[u8]) -> Result<Said> {
+        self.room.go_on()?;
+        let ended = Running::start(self.command(words), stdin)?.end(LIMIT)?;
+        let mut said = format!("{}\n", ended.status).into_bytes();
+        said.extend_from_slice(&ended.stdout);
+        said.extend_from_slice(b"\n-- stderr\n");
+        said.extend_from_slice(ended.stderr.as_bytes());
+        let text = self.said(&said);
+        let asked = self.said(words.join(" ").as_bytes());
+        Ok(Said { asked, text })
+    }
+
+    /// The handle of `bytes`, stored whatever their size; `None` where nothing can be stored of them.
+    pub(crate) fn stored(&mut self, bytes: &[u8]) -> Result<Option<String>> {
+        let command = self.command(&["put", "--max-bytes", "1"]);
+        let ended = Running::start(command, bytes)?.end(LIMIT)?;
+        let handle = handles(&ended.stdout).pop();
+        self.said(&ended.stdout);
+        Ok(handle)
+    }
+
+    /// `bytes` made plain.
+    pub(crate) fn said(&mut self, bytes: &[u8]) -> String {
+        self.plain.of(bytes, &self.program, &mut self.names)
+    }
+}
