@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -197,6 +198,21 @@ fn refused(token: &str) -> Refused {
         credential: Some(HeaderValue::from_str(token).unwrap()),
         challenge: Some("Bearer error=\"invalid_token\"".to_owned()),
     }
+}
+
+/// A login that an earlier build kept.
+#[tokio::test]
+async fn an_old_login_is_read() {
+    const NAME: &str = "23d3bab64dbe7d869b0ee285256c1b5f.json";
+    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spillgate/tests/written/logins");
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::copy(written.join(NAME), directory.path().join(NAME)).unwrap();
+    let vault = Vault::new(directory.path());
+    let url = "http://127.0.0.1:37317/mcp";
+    assert_eq!(vault.servers().unwrap(), [url]);
+    assert!(vault.has(url).unwrap());
+    let kept = keeper(&vault, "http://127.0.0.1:37317").credential().await;
+    assert_eq!(kept.unwrap(), "Bearer access2");
 }
 
 #[tokio::test]

@@ -44,3 +44,4 @@ mod store;
 mod strict;
 mod tool;
 mod tools;
+mod written;

@@ -104,6 +104,27 @@ fn what_is_kept_comes_back_until_it_expires() {
     );
 }
 
+/// An entry that an earlier build wrote.
+#[test]
+fn what_an_earlier_build_kept_is_found() {
+    const KEY: &str = "e0117baab0d7fb70576fd957df4bf00115e2e807ef10215fa1fe1a2db005649f";
+    let written =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../spillgate/tests/written/tool-cache");
+    let stage = Stage::new(1000, 10_000);
+    fs::create_dir_all(&stage.cache.directory).unwrap();
+    fs::copy(written.join(KEY), stage.cache.directory.join(KEY)).unwrap();
+    let stored = fs::read_to_string(written.join(KEY)).unwrap();
+    let stored = stored.split('"').nth(9).unwrap();
+    let stored: Timestamp = serde_json::from_value(stored.into()).unwrap();
+    let since = stored.system_time().duration_since(UNIX_EPOCH).unwrap();
+    *stage.clock.0.lock().unwrap() = since.as_secs() + 1;
+    let key = CacheKey(KEY.to_owned());
+    let mut found = stage.cache.get(&key, TTL).unwrap().unwrap();
+    let mut bytes = String::new();
+    found.read_to_string(&mut bytes).unwrap();
+    assert_eq!(bytes, "a note \u{1b}[31mwith a colour");
+}
+
 #[test]
 fn what_cannot_be_trusted_is_not_there() {
     let stage = Stage::new(1000, 10_000);
