@@ -6,7 +6,7 @@
 //! process.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spillgate_artifact::{Handle, Origin};
 use spillgate_store::{ArtifactStore, Listed};
@@ -39,28 +39,33 @@ impl CallIds {
         if origin.call_id.is_some() || !self.short {
             return origin.call_id.clone();
         }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = known.last.unwrap_or_else(|| highest(store));
-        known.last = Some(last + 1);
-        Some((last + 1).to_string())
+        // Listing a large store takes long: not while others wait for the lock.
+        let is_first = self.known().last.is_none();
+        let counted = is_first.then(|| highest(store));
+        let mut known = self.known();
+        let next = known.last.or(counted).unwrap_or(0) + 1;
+        known.last = Some(next);
+        Some(next.to_string())
     }
 
     /// Notes that a name leads to an artifact.
     pub(crate) fn note(&self, name: String, handle: Handle) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.handles.insert(name, handle);
+        self.known().handles.insert(name, handle);
     }
 
     /// The artifact of that name: this process's before the newest stored one.
     pub(crate) fn find(&self, name: &str, store: &dyn ArtifactStore) -> Option<Handle> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.handles.get(name).copied();
-        known.or_else(|| {
+        let noted = self.known().handles.get(name).copied();
+        noted.or_else(|| {
             let is_named = |one: &Listed| id_of(one) == Some(name);
             let listed = store.list().unwrap_or_default();
             let newest = listed.iter().rev().find(|one| is_named(one))?;
             Some(newest.manifest.handle)
         })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
