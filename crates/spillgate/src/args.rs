@@ -125,7 +125,8 @@ pub(crate) enum Command {
     Auth(Auth),
     /// Be an MCP server with tools for files, commands and the web that cannot overflow
     Tools(Box<Tools>),
-    /// Be an MCP server that reads and greps files below a directory, and no others
+    /// Be an MCP server that reads and greps files below a directory (`spillgate tools` has taken its place)
+    #[command(hide = true)]
     FsMcp(FsMcp),
     /// Put the servers of an MCP client's configuration behind the gateway
     Wrap(Wrap),

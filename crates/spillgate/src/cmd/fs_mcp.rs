@@ -1,4 +1,4 @@
-//! `spillgate fs-mcp`: an MCP server that reads and greps below a directory.
+//! `spillgate fs-mcp`: an MCP server that reads and greps below a directory. It goes with the next release.
 
 use spillgate_artifact::TokenBudget;
 use spillgate_files::Root;
@@ -12,6 +12,9 @@ use crate::wiring::GATEWAY_PAGE;
 
 pub(crate) fn fs_mcp(common: &Common, fs_mcp: &FsMcp) -> Result<u8, Failure> {
     log_to_stderr("warn");
+    tracing::warn!(
+        "fs-mcp goes with the next release: `spillgate tools --root DIR --only read_file,grep_content` has taken its place"
+    );
     let settings = Layers::load(common, &LimitArgs::default())?.settings;
     let asked = fs_mcp.max_tokens.filter(|&tokens| tokens > 0);
     let budget = asked.or(settings.page_tokens).unwrap_or(GATEWAY_PAGE);
