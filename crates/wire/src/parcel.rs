@@ -211,3 +211,16 @@ impl Parcel {
         Self { of, ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_on_the_stream_that_it_was_put_on() {
+        let key = Key::of(serde_json::from_str("7").unwrap()).unwrap();
+        let parcel = Parcel::message("{}").of(Some(key.clone()));
+        assert_eq!(parcel.of, Some(key));
+        assert_eq!(Parcel::message("{}").of, None);
+    }
+}

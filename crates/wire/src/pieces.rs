@@ -178,3 +178,36 @@ fn flat(block: Bytes) -> Bytes {
     };
     block.iter().map(space).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use spillgate_store::{ArtifactStore, MemoryStore};
+
+    use super::*;
+
+    async fn whole(mut pieces: Pieces) -> String {
+        let mut whole = Vec::new();
+        while let Some(block) = pieces.next().await.unwrap() {
+            whole.extend_from_slice(&block);
+        }
+        String::from_utf8(whole).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_line_has_one_end_and_keeps_what_it_is() {
+        let draft = MemoryStore::default().draft().unwrap();
+        let draft = Arc::new(Mutex::new(draft));
+        for text in ["ab", "ab\n"] {
+            let mut pieces = Pieces::default();
+            pieces.push(text);
+            let pieces = pieces.sharing(&draft);
+            assert!(pieces.is_answer());
+            let line = pieces.aside().one_line().one_line();
+            assert!(!line.is_answer());
+            // The draft stays as long as something is to be written from it.
+            assert_eq!(Arc::strong_count(&draft), 2);
+            assert_eq!(whole(line).await, "ab\n");
+            assert_eq!(Arc::strong_count(&draft), 1);
+        }
+    }
+}

@@ -336,4 +336,29 @@ mod tests {
             assert_eq!(String::from_utf8(whole).unwrap(), want);
         }
     }
+
+    #[tokio::test]
+    async fn what_the_client_gets_before_the_value_stays_when_it_is_edited() {
+        let text = "x".repeat(1000);
+        let frame = format!("{{\"id\":7,\"result\":{{\"t\":\"{text}\"}}}}\n");
+        let store = Arc::new(MemoryStore::default());
+        let mut taking = Intake::new(store).spooling_at(100).begin();
+        for block in frame.as_bytes().chunks(64) {
+            taking.feed(block).await.unwrap();
+        }
+        let Frame::Spooled(spooled) = taking.finish().await else {
+            panic!("it is not large");
+        };
+        let spooled = spooled.with_first("\"a\":1");
+        let id = spooled.messages()[0].id.unwrap();
+        let mut splice = Splice::default();
+        splice.replace(span_in(spooled.stand_in(), id.get()), "8");
+        let mut pieces = spooled.edited(splice).unwrap().into_pieces().unwrap();
+        let mut whole = Vec::new();
+        while let Some(block) = pieces.next().await.unwrap() {
+            whole.extend_from_slice(&block);
+        }
+        let want = format!("{{\"id\":8,\"result\":{{\"a\":1,\"t\":\"{text}\"}}}}\n");
+        assert_eq!(String::from_utf8(whole).unwrap(), want);
+    }
 }

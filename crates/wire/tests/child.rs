@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_store::MemoryStore;
-use spillgate_wire::{ChildLink, Intake, Link, LinkError, Message, Parcel, ServerCommand, Sink};
+use spillgate_wire::{
+    ChildLink, Intake, Item, Link, LinkError, Message, Parcel, ServerCommand, Sink,
+};
 use tokio::time::timeout;
 
 /// Far more than anything here takes: only so that a test that hangs fails.
@@ -59,6 +61,43 @@ async fn one_that_does_not_read_can_be_ended() {
         assert!(closed.is_ok(), "{hurried}");
         let written = timeout(PATIENCE, writing).await.unwrap().unwrap();
         assert!(matches!(written, Err(LinkError::Gone(_))), "{written:?}");
+    }
+}
+
+/// What comes back, as text.
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Sink for Heard {
+    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+        if let Item::Gone(how) = parcel.item {
+            self.0.lock().unwrap().push(how);
+        }
+        std::future::ready(()).boxed()
+    }
+}
+
+#[tokio::test]
+async fn how_it_ended_is_told() {
+    for (line, how) in [
+        ("exit 3", "exited with status 3"),
+        ("kill -9 $$", "was ended by signal 9"),
+    ] {
+        let command = ServerCommand {
+            program: "sh".to_owned(),
+            arguments: vec!["-c".to_owned(), line.to_owned()],
+            ..ServerCommand::default()
+        };
+        let heard = Arc::new(Heard::default());
+        let intake = Intake::new(Arc::new(MemoryStore::default()));
+        let _link = ChildLink::start(&command, intake, Arc::clone(&heard) as _).unwrap();
+        let told = async {
+            while heard.0.lock().unwrap().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, told).await.unwrap();
+        assert_eq!(*heard.0.lock().unwrap(), [how], "{line}");
     }
 }
 

@@ -310,3 +310,17 @@ pub(super) fn may_pass(posted: &Posted) -> bool {
 fn closed_early() -> LinkError {
     LinkError::Unreachable("it closed the stream before the answer".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_taken_up_after_its_event_and_waits_longer_each_time() {
+        let mut spot = Spot::after(Some("e1".to_owned()));
+        assert_eq!(spot.event.as_deref(), Some("e1"));
+        let first = spot.pause();
+        spot.tries = 1;
+        assert!(spot.pause() > first);
+    }
+}

@@ -96,6 +96,31 @@ async fn a_lost_session_is_told_and_another_begins() {
     );
 }
 
+/// The same where the stream on which a server speaks of itself is refused.
+#[tokio::test]
+async fn a_session_that_is_lost_while_nobody_calls_is_told() {
+    let log = Log::default();
+    let router = answering(&log, |_, request| {
+        if request.method() == Method::GET {
+            return status(404, "no such session");
+        }
+        let mut response =
+            json(r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}"#);
+        let headers = response.headers_mut();
+        headers.insert("mcp-session-id", "s1".parse().unwrap());
+        response
+    });
+    let url = serve(router).await;
+    let (link, mut parcels) = open(&url, HttpOptions::default());
+    send(&link, INITIALIZE).await;
+    parcels.next().await;
+    link.listen(None).await.unwrap();
+    assert_eq!(
+        parcels.said().await,
+        "- - refused 404 lost=true no such session"
+    );
+}
+
 #[tokio::test]
 async fn a_server_without_a_stream_of_its_own() {
     let log = Log::default();
