@@ -6,6 +6,7 @@ mod inputs;
 mod plain;
 mod sides;
 
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -156,18 +157,7 @@ impl Oracle {
         .map(|said: Result<Vec<Said>>| said);
         let (old, new) = (old?, new?);
         self.compared += old.len();
-        if old.len() != new.len() {
-            self.differences.push(format!(
-                "{of}: {} answers, and now {}",
-                old.len(),
-                new.len()
-            ));
-        }
-        for (old, new) in old.iter().zip(&new) {
-            if old != new {
-                self.differences.push(difference(of, old, new));
-            }
-        }
+        self.differences.extend(differences(of, &old, &new));
         Ok(())
     }
 
@@ -184,6 +174,28 @@ impl Oracle {
         );
         Ok(())
     }
+}
+
+/// What differs, question by question; a question may be asked more than once.
+fn differences(of: &str, old: &[Said], new: &[Said]) -> Vec<String> {
+    let mut left: HashMap<&str, VecDeque<&Said>> = HashMap::new();
+    for said in new {
+        left.entry(&said.asked).or_default().push_back(said);
+    }
+    let mut found = Vec::new();
+    for old in old {
+        match left.get_mut(&*old.asked).and_then(VecDeque::pop_front) {
+            Some(new) if new == old => {}
+            Some(new) => found.push(difference(of, old, new)),
+            None => found.push(format!("{of}: {}: only the old build answers", old.asked)),
+        }
+    }
+    let only = new.iter().filter(|said| {
+        let left = left.get_mut(&*said.asked).into_iter().flatten();
+        left.into_iter().any(|one| std::ptr::eq(*one, *said))
+    });
+    found.extend(only.map(|said| format!("{of}: {}: only the new build answers", said.asked)));
+    found
 }
 
 /// The first line in which two answers differ.
@@ -236,6 +248,35 @@ mod tests {
         assert_eq!(
             told,
             "log: read ID1\n  line 2, from character 0\n  old: is old\n  new: is new"
+        );
+    }
+
+    #[test]
+    fn answers_are_compared_by_their_questions() {
+        let said = |asked: &str, text: &str| Said {
+            asked: asked.to_owned(),
+            text: text.to_owned(),
+        };
+        let old = [
+            said("a", "1"),
+            said("gone", "x"),
+            said("b", "2"),
+            said("a", "3"),
+        ];
+        let new = [
+            said("a", "1"),
+            said("b", "9"),
+            said("a", "3"),
+            said("more", "y"),
+        ];
+        assert!(differences("log", &old, &old).is_empty());
+        assert_eq!(
+            differences("log", &old, &new),
+            [
+                "log: gone: only the old build answers",
+                "log: b\n  line 1, from character 0\n  old: 2\n  new: 9",
+                "log: more: only the new build answers",
+            ]
         );
     }
 
