@@ -5,7 +5,7 @@ use std::io;
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use serde_json::json;
 use spillgate_files::Arguments;
-use spillgate_lookup::{Case, LookupError, PATTERN_CHARS, Pattern, Seeker, Syntax};
+use spillgate_lookup::{Case, LookupError, PATTERN_BYTES, PATTERN_CHARS, Pattern, Seeker, Syntax};
 
 use crate::recovery::Asked;
 use crate::walk::{Scope, Watch};
@@ -196,6 +196,9 @@ fn compiled(pattern: &str, ignore_case: bool, is_multiline: bool) -> Result<Patt
         let is_too_large = matches!(error, LookupError::PatternTooLarge);
         let error = match error {
             LookupError::BadPattern { message } => message,
+            LookupError::PatternTooLarge => {
+                format!("compiled, it takes more than {} MiB", PATTERN_BYTES >> 20)
+            }
             error => error.to_string(),
         };
         let what = error.lines().last().unwrap_or_default();

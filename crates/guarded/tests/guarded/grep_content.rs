@@ -94,7 +94,7 @@ fn what_cannot_be_meant() {
     assert_snapshot!(ask(json!({"pattern": "run("})), @r"Error: Pattern 'run(' cannot be read: unclosed group. Please escape special characters to search for them as they are, as in 'f\('.");
     assert_snapshot!(ask(json!({"pattern": r"a\nb"})), @r#"Error: Pattern 'a\nb' cannot be read: the literal "\n" is not allowed in a regex. Please set multiline: true to search over lines."#);
     assert_snapshot!(ask(json!({"pattern": "(?=a)b"})), @"Error: Pattern '(?=a)b' cannot be read: look-around, including look-ahead and look-behind, is not supported. Please search for a part of it without them.");
-    assert_snapshot!(ask(json!({"pattern": "(a{900}){900}"})), @"Error: Pattern '(a{900}){900}' cannot be read: compiled regex exceeds size limit of 16777216. Please use smaller repetitions.");
+    assert_snapshot!(ask(json!({"pattern": "(a{900}){900}"})), @"Error: Pattern '(a{900}){900}' cannot be read: compiled, it takes more than 16 MiB. Please use smaller repetitions.");
     assert_snapshot!(ask(json!({"pattern": "x".repeat(10_001)})), @"Error: pattern has 10001 characters; 10000 are allowed. Please use a shorter one.");
     assert_snapshot!(ask(json!({"pattern": "a", "path": "../"})), @"Error: '../' leads out of the root. Give a path from the root to what lies in it.");
     assert_snapshot!(ask(json!({"pattern": "a", "path": "scr"})), @"Error: File 'scr' not found. Did you mean 'src'?");
