@@ -383,6 +383,9 @@ impl Answer {
             "{citation} {self:?}"
         );
         if let Some(quote) = citation["quote"].as_str() {
+            // A model may quote a line with the number before it, as it was shown it.
+            let number = format!("{first}:");
+            let quote = quote.strip_prefix(&number).unwrap_or(quote);
             assert!(text.has(quote), "not in the text: {citation} {self:?}");
         }
     }
