@@ -1,13 +1,9 @@
 //! Present: what does the model see instead?
 
-mod continuation;
+mod compat;
 mod door;
-mod funnel;
-mod handle;
 mod preview;
-mod reject;
 mod template;
-mod truncate;
 
 use std::sync::Arc;
 
@@ -16,17 +12,17 @@ use spillgate_measure::TokenCounter;
 use spillgate_untrusted::is_hidden;
 use spillgate_view::clip;
 
-pub use continuation::ContinuationError;
-pub(crate) use continuation::{first, later};
+pub use compat::continuation::ContinuationError;
+pub(crate) use compat::continuation::{first, later};
+pub(crate) use compat::funnel::funnel;
+pub use compat::funnel::{FUNNEL_PROMPT, ObservationSummary};
+pub(crate) use compat::handle::handle;
+pub(crate) use compat::reject::{reject, reject_with_recovery};
+pub use compat::truncate::middle_cut;
+pub(crate) use compat::truncate::{Ends, LEAST_BYTES, not_stored, truncate};
 pub use door::Door;
-pub(crate) use funnel::funnel;
-pub use funnel::{FUNNEL_PROMPT, ObservationSummary};
-pub(crate) use handle::handle;
 pub(crate) use preview::{Preview, parts, preview};
-pub(crate) use reject::{reject, reject_with_recovery};
 pub use template::{TemplateError, Templates};
-pub use truncate::middle_cut;
-pub(crate) use truncate::{Ends, LEAST_BYTES, not_stored, truncate};
 
 /// Text for a model, counted after rendering and within its budget. The only
 /// form in which rims accept model-bound text; only this crate bounds a text by

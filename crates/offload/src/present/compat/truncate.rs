@@ -4,8 +4,8 @@ use spillgate_artifact::Stats;
 use spillgate_measure::TokenCounter;
 use spillgate_store::StoreError;
 
-use super::name_in_line;
 use crate::policy::Limits;
+use crate::present::name_in_line;
 use crate::profile::DEFAULT_MAX_BYTES;
 
 /// Less room than this, in bytes or characters, holds nothing but the notices themselves.
