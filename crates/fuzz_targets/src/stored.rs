@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spillgate_artifact::{Handle, Origin, Reason, SystemClock};
 use spillgate_lookup::Artifact;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Choice, Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::MemoryStore;
 
 /// An offloader that keeps in memory and shows oversized results by `profile`.
@@ -28,10 +28,10 @@ pub(crate) fn offloader(profile: Profile) -> Offloader {
 /// Stores `bytes` as a tool's output, however small.
 pub(crate) fn keep(offloader: &Offloader, bytes: &[u8]) -> Handle {
     let mut reader = bytes;
-    let weighed = offloader
-        .weigh(Origin::tool("cat"), false, &mut reader)
+    let pending = offloader
+        .submit_stream(Origin::tool("cat"), false, &mut reader, &mut |_| {})
         .unwrap();
-    match weighed.keep(offloader, Reason::TokenBudget) {
+    match pending.settle(Choice::Store(Reason::TokenBudget)) {
         Outcome::Offloaded(stored) => stored.receipt.handle(),
         other => panic!("not stored: {other:?}"),
     }

@@ -242,7 +242,7 @@ impl Session {
         if envelope.result.is_none() && self.tries_another(&mut waiting, Some(frame.clone())) {
             return ControlFlow::Break(());
         }
-        if self.may_change(upstream, &waiting.asked, frame) {
+        if self.may_change(upstream, &mut waiting, frame) {
             let result = envelope.result.map(RawValue::get);
             waiting.result = result.map(|result| span_in(frame, result));
             due.insert(key.clone(), waiting);
@@ -343,12 +343,13 @@ impl Session {
 
     /// The answer to a request of the client that is about to be given, if it may
     /// change.
-    pub(crate) fn due(&self, upstream: &Upstream, key: Key, waiting: Waiting) -> Due {
-        let may_change = self.may_change(upstream, &waiting.asked, &[]);
+    pub(crate) fn due(&self, upstream: &Upstream, key: Key, mut waiting: Waiting) -> Due {
+        let may_change = self.may_change(upstream, &mut waiting, &[]);
         may_change.then_some((key, waiting)).into_iter().collect()
     }
 
-    fn may_change(&self, upstream: &Upstream, asked: &Asked, frame: &[u8]) -> bool {
+    fn may_change(&self, upstream: &Upstream, waiting: &mut Waiting, frame: &[u8]) -> bool {
+        let asked = &waiting.asked;
         if self.hub().is_relay() {
             // A server's list is cut to what may be used.
             return *asked == Asked::ToolsList && !upstream.server.tools.admits_all();
@@ -359,7 +360,8 @@ impl Session {
             return true;
         }
         let gateway = self.hub().gateway();
-        self.rewriting(&gateway, upstream).may_change(asked, frame)
+        self.rewriting(&gateway, upstream)
+            .may_change(waiting, frame)
     }
 
     /// The frame as the client gets it, unless that is how it came.

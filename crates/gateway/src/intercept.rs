@@ -8,7 +8,7 @@
 
 use serde_json::json;
 use spillgate_artifact::Origin;
-use spillgate_offload::{Limits, Offloader, Outcome, Profile};
+use spillgate_offload::{Choice, Limits, Offloader, Outcome};
 use spillgate_store::{Receipt, StoreError};
 
 use crate::blocks::Form;
@@ -39,6 +39,8 @@ pub(crate) struct Case {
     pub(crate) shows: Shows,
     /// What it was that was asked.
     pub(crate) origin: Origin,
+    /// The limits for it.
+    pub(crate) limits: Limits,
 }
 
 impl Case {
@@ -65,9 +67,8 @@ pub(crate) fn intercept(
     let Some(found) = found.filter(|found| !found.asks()) else {
         return unchanged;
     };
-    let limits = offloader.limits(&case.origin);
+    let (shows, limits) = (case.shows_of(&found), case.limits);
     let bulky = found.bulky(&limits);
-    let shows = case.shows_of(&found);
     let bytes = found.wire_bytes(shows);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
         let server = case.origin.server.as_deref();
@@ -83,26 +84,21 @@ pub(crate) fn intercept(
         !shown.iter().all(fits)
     });
     let (tool, parts) = (case.origin.tool.clone(), parts.stored());
-    let outcome = offloader.json_result(
-        case.origin,
-        found.is_error(),
-        whole.to_vec(),
-        text_of(whole, &parts),
-        parts,
-        is_over,
-    );
-    let (stored, preview) = match outcome {
+    let (raw, text) = (whole.to_vec(), text_of(whole, &parts));
+    let captured = offloader.capture_json(case.origin, found.is_error(), raw, text, parts);
+    let pending = offloader.submit(captured, limits.clone());
+    let pending = pending.shown_within(shown::preview_room(&found));
+    let (stored, preview) = match pending.settle(Choice::Limits { is_over }) {
         Outcome::Inline(_) if bulky.is_empty() => return unchanged,
-        Outcome::Inline(fits) => (offloader.keep(fits), None),
+        Outcome::Inline(fits) => (fits.store(), None),
         Outcome::Offloaded(stored) => (Ok(stored.receipt), Some(stored.shown)),
         Outcome::NotStored(lost) => (Err(lost.error), Some(lost.shown)),
     };
     log(&stored);
-    let preview = preview.map(|shown| shown::within(shown.text(), &found, &limits.profile));
     let shown = Stored {
         tool: &tool,
         handle: stored.as_ref().ok().map(Receipt::handle),
-        preview: preview.as_deref(),
+        preview: preview.as_ref(),
         bulky: &bulky,
         links: case.links,
     };
@@ -147,10 +143,10 @@ pub(crate) fn changes(
         None => members.push_str(&format!("\"{}\":{blocks},", found.form.list())),
     }
     if let (Some(structured), Some(preview)) = (found.structured, stored.preview) {
-        let instead = widening::instead(preview, found.meta);
+        let instead = widening::instead(preview.text(), found.meta);
         splice.replace(span_in(frame, structured.get()), instead);
     }
-    let is_refused = limits.profile == Profile::Reject && stored.preview.is_some();
+    let is_refused = limits.profile.is_refusal() && stored.preview.is_some();
     if is_refused && found.form == Form::Call && !found.is_error() {
         // An error is what seed 004 returns.
         match found.is_error {
@@ -204,6 +200,7 @@ mod tests {
                 form: Form::Call,
                 links: true,
                 shows: Shows::default(),
+                limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
             };
             splice.merge(intercept(&offloader, case, frame.as_bytes(), result.get()).0);
@@ -335,6 +332,7 @@ mod tests {
                 form: Form::Call,
                 links: true,
                 shows: Shows::default(),
+                limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
             };
             assert!(intercept(&offloader, case, result.as_bytes(), &result).1);
@@ -405,6 +403,7 @@ mod tests {
                     form: Form::Call,
                     links: true,
                     shows: Shows::default(),
+                    limits: offloader.limits(&Origin::tool("dump")),
                     origin: Origin::tool("dump"),
                 };
                 let (splice, is_stored) = intercept(
@@ -442,14 +441,16 @@ mod tests {
                 block(text),
                 quoted(value)
             );
+            let offloader = offloader();
             let case = Case {
                 form: Form::Call,
                 links: true,
                 shows,
+                limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
             };
             !intercept(
-                &offloader(),
+                &offloader,
                 case,
                 frame.as_bytes(),
                 &frame[17..frame.len() - 1],

@@ -139,18 +139,18 @@ impl Session {
             if let Some(seen) = &mut waiting.seen {
                 seen.answered(envelope, spooled.len());
             }
-            if let Some(for_us) = waiting.for_us {
+            if let Some(for_us) = waiting.for_us.take() {
                 // Lists and greetings are never so large.
                 drop(for_us.send(Err("answered with too much".to_owned())));
                 answered.is_ours = true;
             }
-            answered.ids.push(waiting.id);
-            answered.seen.extend(waiting.seen);
             answered.of.get_or_insert_with(|| key.clone());
             let gateway = self.hub().gateway();
-            if let Some(case) = self.rewriting(&gateway, upstream).case(&waiting.asked) {
+            if let Some(case) = self.rewriting(&gateway, upstream).case(&waiting) {
                 answered.cases.insert(key, case);
             }
+            answered.ids.push(waiting.id);
+            answered.seen.extend(waiting.seen);
         }
         answered
     }

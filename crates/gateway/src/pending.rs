@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use spillgate_offload::Limits;
 use spillgate_wire::{Envelope, Key, object};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -79,6 +80,8 @@ pub(crate) struct Waiting {
     pub(crate) attempts: Option<Box<Attempts>>,
     /// What is told of it outside; `None` where no single server was asked.
     pub(crate) seen: Option<Seen>,
+    /// The limits for its answer, once somebody asked for them.
+    pub(crate) limits: Option<Limits>,
     /// Where in the frame that answers it the result stands, once it is there.
     pub(crate) result: Option<Range<usize>>,
 }
@@ -103,6 +106,7 @@ impl Waiting {
             for_us: None,
             attempts: None,
             seen: None,
+            limits: None,
             result: None,
         }
     }

@@ -33,6 +33,7 @@ impl Session {
                 id: id.get().to_owned(),
                 method: method.clone().into_owned(),
                 seen: Some(Seen::begin(meter, &key, method, &asked)),
+                limits: None,
                 result: None,
                 asked,
                 slot: upstream.slot,

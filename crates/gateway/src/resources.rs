@@ -342,6 +342,7 @@ mod tests {
             form,
             links: true,
             shows: crate::shows::Shows::default(),
+            limits: offloader.limits(&Origin::tool("shoot")),
             origin: Origin::tool("shoot"),
         };
         let raw = messages(frame.as_bytes())[0].result.unwrap();

@@ -55,9 +55,9 @@ struct Definition<'a> {
 impl Rewriting<'_> {
     /// Whether the answer in a frame may have to be changed: a look that costs
     /// little.
-    pub(crate) fn may_change(&self, asked: &Asked, frame: &[u8]) -> bool {
+    pub(crate) fn may_change(&self, waiting: &mut Waiting, frame: &[u8]) -> bool {
         // No rule looks at arguments, which may be large.
-        let origin = match asked {
+        let origin = match &waiting.asked {
             Asked::ToolsCall { tool, .. } => self.named(tool, None),
             Asked::ResourcesRead { .. } => self.named("resources/read", None),
             Asked::PromptsGet { .. } => self.named("prompts/get", None),
@@ -66,12 +66,14 @@ impl Rewriting<'_> {
             Asked::Whole | Asked::Other => return false,
         };
         let limits = self.offloader.limits(&origin);
-        !limits.admit_message(frame.len() as u64) || tasks::may_be(frame)
+        let may_change = !limits.admit_message(frame.len() as u64) || tasks::may_be(frame);
+        waiting.limits = may_change.then_some(limits);
+        may_change
     }
 
     /// What the answer to a request is, if it may be oversized.
-    pub(crate) fn case(&self, asked: &Asked) -> Option<Case> {
-        let (form, origin) = match asked {
+    pub(crate) fn case(&self, waiting: &Waiting) -> Option<Case> {
+        let (form, origin) = match &waiting.asked {
             Asked::ToolsCall { tool, arguments } => {
                 (Form::Call, self.named(tool, arguments.clone()))
             }
@@ -86,11 +88,12 @@ impl Rewriting<'_> {
             }
             Asked::Capabilities | Asked::ToolsList | Asked::Whole | Asked::Other => return None,
         };
-        let links = self.learnt.known.links();
+        let limits = waiting.limits.clone();
         Some(Case {
             form,
-            links,
+            links: self.learnt.known.links(),
             shows: self.shows,
+            limits: limits.unwrap_or_else(|| self.offloader.limits(&origin)),
             origin,
         })
     }
@@ -122,11 +125,11 @@ impl Rewriting<'_> {
         }
         for envelope in messages(frame) {
             let asked = envelope.key().and_then(|key| answers.get(&key));
-            let (Some(Waiting { asked, seen, .. }), Some(result)) = (asked, envelope.result) else {
+            let (Some(waiting), Some(result)) = (asked, envelope.result) else {
                 continue;
             };
-            let _entered = seen.as_ref().map(|seen| seen.span().enter());
-            whole.merge(match (self.case(asked), asked) {
+            let _entered = waiting.seen.as_ref().map(|seen| seen.span().enter());
+            whole.merge(match (self.case(waiting), &waiting.asked) {
                 (Some(case), asked) => self.replaced(frame, result.get(), case, asked),
                 (None, Asked::Capabilities) => {
                     let announced = Announced {
@@ -156,7 +159,7 @@ impl Rewriting<'_> {
         let waiting = answers.values().next().filter(|_| is_alone)?;
         let result = frame.get(waiting.result.clone()?)?;
         let result = std::str::from_utf8(result).ok()?;
-        Some((waiting, self.case(&waiting.asked)?, result))
+        Some((waiting, self.case(waiting)?, result))
     }
 
     /// The changes to an oversized result.
@@ -264,16 +267,14 @@ mod tests {
             let call: Option<CallParams<'_>> = object(&params);
             let asked = asked(method, Some(&params), call.as_ref());
             let frame = format!("{{\"id\":1,\"result\":{result}}}");
-            if !rewriting.may_change(&asked, frame.as_bytes()) {
+            let mut waiting = Waiting {
+                asked,
+                ..Waiting::of_client("1", method)
+            };
+            if !rewriting.may_change(&mut waiting, frame.as_bytes()) {
                 return frame;
             }
-            let answers = Due::from([(
-                Key::number(1),
-                Waiting {
-                    asked,
-                    ..Waiting::of_client("1", method)
-                },
-            )]);
+            let answers = Due::from([(Key::number(1), waiting)]);
             let rewritten = rewriting.rewrite(frame.as_bytes(), &answers);
             let frame = rewritten.map_or(frame, |bytes| String::from_utf8(bytes).unwrap());
             without_previews(&frame)

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 use spillgate_artifact::Handle;
-use spillgate_offload::{Profile, middle_cut};
+use spillgate_offload::Presentation;
 use spillgate_wire::{Splice, span_in};
 
 use crate::binary::Moved;
@@ -30,7 +30,7 @@ pub(crate) struct Stored<'a> {
     /// `None` if it could not be.
     pub(crate) handle: Option<Handle>,
     /// The preview of its text; `None` if that fits.
-    pub(crate) preview: Option<&'a str>,
+    pub(crate) preview: Option<&'a Presentation>,
     /// The places of the binary blocks that do not stay.
     pub(crate) bulky: &'a [usize],
     /// Whether the client knows links.
@@ -58,14 +58,15 @@ pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
     };
     let place = preview_place(found);
     if let (Some(preview), None) = (stored.preview, place) {
-        list.elements.extend(new_text(found.form, stored, preview));
+        list.elements
+            .extend(new_text(found.form, stored, preview.text()));
     }
     for (at, block) in found.blocks.iter().enumerate() {
         let is_lost = found.place.is_lost(block.raw.get());
         match &block.kind {
             Kind::Text(_) | Kind::Document(_) => match stored.preview {
                 Some(preview) if place == Some(at) => {
-                    list.elements.push(with_text(block, preview));
+                    list.elements.push(with_text(block, preview.text()));
                 }
                 Some(_) => list.other_text(found.form, block),
                 None if is_lost => list.elements.push(with_text(block, LOST)),
@@ -187,52 +188,11 @@ fn new_text(form: Form, stored: &Stored<'_>, text: &str) -> Option<String> {
     })
 }
 
-/// The preview, with fewer lines of the result if it would be more than a client
-/// hands on: it stands in `content` and again in `structuredContent`.
-pub(crate) fn within(preview: &str, found: &Found<'_>, profile: &Profile) -> String {
-    if !profile.is_budgeted() {
-        return preview.to_owned(); // the user asked for exactly this
-    }
+/// Bytes that the preview may have as a JSON string: it stands in `content` and again in
+/// `structuredContent`, and clients hand on only so much.
+pub(crate) fn preview_room(found: &Found<'_>) -> u64 {
     let copies = if found.structured.is_some() { 2 } else { 1 };
-    let room = (MOST_SHOWN - MOST_OTHERS - FRAME) / copies;
-    let fits = |text: &str| json!(text).to_string().len() as u64 <= room;
-    if let Some(ends) = cut_further(preview, &fits) {
-        return ends;
-    }
-    let mut lines: Vec<&str> = preview.split('\n').collect();
-    let is_way = |line: &&str| line.starts_with("next: ");
-    while !fits(&lines.join("\n")) {
-        let ways = lines.iter().rev().take_while(|line| is_way(line)).count();
-        // The last line before the ways on; the first line always stands.
-        let last = lines.len().checked_sub(ways + 1);
-        let Some(last) = last.filter(|&last| last > 0) else {
-            break;
-        };
-        lines.remove(last);
-    }
-    lines.join("\n")
-}
-
-/// The two ends of a text that could not be stored, with more of the middle cut
-/// out until it fits.
-fn cut_further(preview: &str, fits: &dyn Fn(&str) -> bool) -> Option<String> {
-    let (notice, rest) = preview.split_once("[TRUNCATED IN THE MIDDLE BY ~")?;
-    let (bytes, rest) = rest.split_once(" BYTES]\n")?;
-    let gap = format!("[···TRUNCATED {bytes} bytes···]\n");
-    let (mut head, mut tail) = rest.split_once(&gap)?;
-    let mut bytes: u64 = bytes.parse().ok()?;
-    loop {
-        let text = format!("{notice}{}", middle_cut(head, tail, bytes));
-        let kept = head.len() + tail.len();
-        if kept == 0 || fits(&text) {
-            return Some(text);
-        }
-        match head.len() > tail.len() {
-            true => head = &head[..head.floor_char_boundary(head.len() * 7 / 8)],
-            false => tail = &tail[tail.ceil_char_boundary(tail.len().div_ceil(8))..],
-        }
-        bytes += (kept - head.len() - tail.len()) as u64;
-    }
+    (MOST_SHOWN - MOST_OTHERS - FRAME) / copies
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteSource, TextPart};
-use spillgate_offload::{Limits, LostRaw, Offloader, Outcome, SpooledRaw};
+use spillgate_offload::{Choice, Limits, LostRaw, Offloader, Outcome, SpooledRaw};
 use spillgate_store::{Draft, Part, Receipt, StoreError};
 use spillgate_view::Decoded;
 use spillgate_wire::{
@@ -155,7 +155,7 @@ fn settle(
     let Some(mut found) = found(case.form, result, stand_in, source.as_ref())? else {
         return unchanged(value);
     };
-    let (shows, limits) = (case.shows_of(&found), offloader.limits(&case.origin));
+    let (shows, limits) = (case.shows_of(&found), case.limits);
     let bytes = found.wire_bytes(shows);
     let bulky = found.bulky(&limits);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
@@ -168,16 +168,18 @@ fn settle(
     let (is_over, parts) = (is_over.map_err(|e| damaged(&e))?, parts.stored());
     let (tool, is_error) = (case.origin.tool.clone(), found.is_error());
     let _store = tracing::info_span!("store", bytes).entered();
-    let (stored, preview) =
-        match offloader.spooled_result(case.origin, is_error, raw_of(value), parts, is_over) {
-            Outcome::Inline(fits) if bulky.is_empty() => {
-                let draft = fits.into_draft().map_or(Large::Lost, Large::Draft);
-                return Ok((Splice::default(), draft));
-            }
-            Outcome::Inline(fits) => (offloader.keep(fits), None),
-            Outcome::Offloaded(stored) => (Ok(stored.receipt), Some(stored.shown)),
-            Outcome::NotStored(lost) => (Err(lost.error), Some(lost.shown)),
-        };
+    let captured = offloader.capture_spooled(case.origin, is_error, raw_of(value), parts);
+    let pending = offloader.submit(captured, limits.clone());
+    let pending = pending.shown_within(shown::preview_room(&found));
+    let (stored, preview) = match pending.settle(Choice::Limits { is_over }) {
+        Outcome::Inline(fits) if bulky.is_empty() => {
+            let draft = fits.into_draft().map_or(Large::Lost, Large::Draft);
+            return Ok((Splice::default(), draft));
+        }
+        Outcome::Inline(fits) => (fits.store(), None),
+        Outcome::Offloaded(stored) => (Ok(stored.receipt), Some(stored.shown)),
+        Outcome::NotStored(lost) => (Err(lost.error), Some(lost.shown)),
+    };
     log(&stored);
     let handle = stored.as_ref().ok().map(Receipt::handle);
     let settled = match handle {
@@ -186,11 +188,10 @@ fn settle(
     };
     let is_lost = handle.is_none();
     found.place = Place::Large { stand_in, is_lost };
-    let preview = preview.map(|shown| shown::within(shown.text(), &found, &limits.profile));
     let shown = Stored {
         tool: &tool,
         handle,
-        preview: preview.as_deref(),
+        preview: preview.as_ref(),
         bulky: &bulky,
         links: case.links,
     };

@@ -12,8 +12,7 @@ use spillgate_view::{Sanitizer, View};
 
 use crate::capture::{Captured, Raw};
 use crate::policy::Limits;
-use crate::present::{Ends, LEAST_BYTES};
-use crate::profile::{DEFAULT_MAX_BYTES, Profile};
+use crate::present::{DEFAULT_MAX_BYTES, Ends, LEAST_BYTES};
 use crate::sanitize::{Sanitized, ViewText};
 
 /// Of fewer bytes the outline is made sooner than a thread.
@@ -34,11 +33,7 @@ impl Outlining {
         else {
             return None;
         };
-        let is_shown = match limits.profile {
-            Profile::Preview | Profile::Template(_) => true,
-            Profile::Reject => limits.detailed_recovery,
-            _ => false,
-        };
+        let is_shown = limits.profile.strategy().shows_outline(limits);
         (is_shown && stats.bytes >= WORTH_A_THREAD).then(|| Self {
             view: View::new(
                 Arc::new(SharedBytes::from(Arc::clone(text))),

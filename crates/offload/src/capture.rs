@@ -30,7 +30,7 @@ const END: usize = 64 << 10;
 
 /// A result as it was taken in.
 #[derive(Debug)]
-pub(crate) struct Captured {
+pub struct Captured {
     /// Who made it.
     pub(crate) origin: Origin,
     /// Whether the tool said that it failed.

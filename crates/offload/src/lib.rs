@@ -37,41 +37,38 @@ mod call_ids;
 mod capture;
 mod capture_spooled;
 mod encoded;
-mod fits;
 mod hash;
-mod kept;
 mod ledger;
 mod measured;
+mod offloader;
+mod pending;
 mod pipeline;
 mod policy;
 mod present;
-mod profile;
 mod recovery;
 mod references;
 mod rejection;
 mod retrieve;
 mod sanitize;
 mod verify;
-mod weighed;
 
+pub use capture::Captured;
 pub use capture_spooled::{LostRaw, SpooledRaw};
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
-pub use pipeline::{NotStored, Offloaded, Offloader, Outcome};
+pub use offloader::Offloader;
+pub use pending::{Fits, PendingResult};
+pub use pipeline::{Choice, NotStored, Offloaded, Outcome};
 pub use policy::{
-    DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_PREVIEW_TOKENS, Fits, LEAST_PREVIEW_TOKENS,
+    DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_PREVIEW_TOKENS, LEAST_PREVIEW_TOKENS,
     Limits, Policy, Rule,
 };
 pub use present::{
-    ContinuationError, Door, FUNNEL_PROMPT, ObservationSummary, Presentation, TemplateError,
-    Templates, middle_cut,
-};
-pub use profile::{
-    DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS, DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES,
-    Profile, REJECT_TOKENS,
+    Bounds, ContinuationError, DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS, DEFAULT_SLICE_CHARS, Door,
+    FUNNEL_CHARS, FUNNEL_LINES, FUNNEL_PROMPT, ObservationSummary, Presentation, Profile,
+    REJECT_TOKENS, TemplateError, TemplateName, Templates, middle_cut,
 };
 pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call, grouped};
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
 pub use rejection::{Rejection, estimated_tokens};
 pub use retrieve::{CONTINUATION_TOOL, RetrieveError, continuation_schema, whole_number};
 pub use verify::{Checked, Verified, verify};
-pub use weighed::Weighed;

@@ -7,14 +7,12 @@ use std::collections::BTreeMap;
 
 use globset::{Glob, GlobMatcher};
 use serde::{Deserialize, Serialize};
-use spillgate_artifact::{Origin, Reason, TokenBudget};
+use spillgate_artifact::{Origin, TokenBudget};
 use spillgate_measure::ScanFacts;
 
 use crate::measured::Measured;
-use crate::present::{TemplateError, Templates};
-use crate::profile::{Profile, Sizes};
+use crate::present::{Profile, Sizes, TemplateError, Templates};
 use crate::references::ByReference;
-use crate::rejection::estimated_tokens;
 
 /// Tokens of a preview unless configured otherwise (wire.md).
 pub const DEFAULT_PREVIEW_TOKENS: u64 = 600;
@@ -95,7 +93,7 @@ impl Rule {
         // A limit of any kind that somebody set takes the place of the
         // profile's own.
         let sizes = match set.iter().all(Option::is_none) {
-            true => profile.default_sizes(),
+            true => profile.strategy().sizes(),
             false => Sizes {
                 tokens: on(self.max_tokens),
                 bytes: on(self.max_bytes),
@@ -316,54 +314,31 @@ impl Policy {
 }
 
 /// What happens to a result.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// It passes through as it is.
-    Inline(Fits),
+    Inline {
+        /// It is over a limit, but what could be shown instead is not clearly smaller.
+        never_worse: bool,
+    },
     /// It is stored, and something smaller is shown.
-    Offload(Plan),
-}
-
-/// Proof that a result may be shown as it is.
-#[derive(Debug)]
-pub struct Fits {
-    pub(crate) measured: Measured,
-    /// It is over a limit, but what could be shown instead is not clearly
-    /// smaller (SPEC 2, invariant 4).
-    pub(crate) never_worse: bool,
-}
-
-/// A result that is to be stored.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) measured: Measured,
-    pub(crate) reason: Reason,
-    pub(crate) limits: Limits,
+    Offload,
 }
 
 /// Decides about a result. `is_over` says whether it is over the limits where
 /// that is not a matter of its stored text.
-pub(crate) fn decide(measured: Measured, limits: Limits, is_over: Option<bool>) -> Decision {
-    let inline = |measured, never_worse| {
-        Decision::Inline(Fits {
-            measured,
-            never_worse,
-        })
-    };
-    if !measured.is_lost() {
-        if !is_over.unwrap_or_else(|| is_oversized(&measured, &limits)) {
-            return inline(measured, false);
-        }
-        // What is shown takes at most half of the tokens, and has a least size.
-        if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
-            return inline(measured, true);
-        }
+pub(crate) fn decide(measured: &Measured, limits: &Limits, is_over: Option<bool>) -> Decision {
+    if measured.is_lost() {
+        return Decision::Offload;
     }
-    Decision::Offload(Plan {
-        measured,
-        reason: Reason::SizeCap,
-        limits,
-    })
+    if !is_over.unwrap_or_else(|| is_oversized(measured, limits)) {
+        return Decision::Inline { never_worse: false };
+    }
+    // What is shown takes at most half of the tokens, and has a least size.
+    if limits.profile.is_budgeted() && !measured.exceeds_tokens(2 * LEAST_PREVIEW_TOKENS) {
+        return Decision::Inline { never_worse: true };
+    }
+    Decision::Offload
 }
 
 /// Whether any set limit is strictly exceeded (SPEC 2.3).
@@ -379,10 +354,10 @@ pub(crate) fn is_over(
     exceeds_tokens: impl Fn(u64) -> bool,
 ) -> bool {
     let over = |limit: Option<u64>, size: u64| limit.is_some_and(|limit| size > limit);
-    // Seed 004 estimates; its limit is 100,003 bytes and not a count.
-    let over_tokens = |limit| match limits.profile {
-        Profile::Reject => estimated_tokens(scan.bytes) > limit,
-        _ => exceeds_tokens(limit),
+    let strategy = limits.profile.strategy();
+    let over_tokens = |limit| {
+        let told = strategy.exceeds_tokens(scan, limit);
+        told.unwrap_or_else(|| exceeds_tokens(limit))
     };
     over(limits.bytes, scan.bytes)
         || over(limits.lines, scan.lines())
@@ -393,7 +368,7 @@ pub(crate) fn is_over(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::DEFAULT_MAX_TOKENS;
+    use crate::present::DEFAULT_MAX_TOKENS;
 
     fn tokens(max: u64) -> Rule {
         Rule {

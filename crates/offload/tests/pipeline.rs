@@ -11,8 +11,8 @@ use spillgate_artifact::{
 };
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{
-    Door, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile, RECOVERY_TOKENS,
-    Rule, Spent,
+    Choice, Door, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, PendingResult, Policy,
+    Profile, RECOVERY_TOKENS, Rule, Spent,
 };
 use spillgate_store::{
     ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored, Survey,
@@ -267,7 +267,7 @@ fn json_and_what_is_kept_beside_its_text_leave_an_entry() {
     let Outcome::Inline(fits) = offer(&working, b"text") else {
         panic!("it fits");
     };
-    let kept = working.keep(fits).unwrap().handle();
+    let kept = fits.store().unwrap().handle();
     let raw = format!("{{\"text\":{}}}", serde_json::json!(large)).into_bytes();
     let raw_bytes = raw.len() as u64;
     let part = TextPart {
@@ -276,7 +276,9 @@ fn json_and_what_is_kept_beside_its_text_leave_an_entry() {
         is_string: true,
     };
     let of_json = Origin::tool("json");
-    let json = working.json_result(of_json, false, raw, large.clone(), vec![part], None);
+    let captured = working.capture_json(of_json.clone(), false, raw, large.clone(), vec![part]);
+    let pending = working.submit(captured, working.limits(&of_json));
+    let json = pending.settle(Choice::Limits { is_over: None });
     let Outcome::Offloaded(json) = json else {
         panic!("it does not fit");
     };
@@ -388,6 +390,12 @@ proptest! {
     }
 }
 
+fn pending(offloader: &Offloader, text: &str) -> PendingResult {
+    let mut reader = text.as_bytes();
+    let pending = offloader.submit_stream(Origin::tool("tool"), false, &mut reader, &mut |_| {});
+    pending.unwrap()
+}
+
 #[test]
 fn what_would_stand_instead_is_known_before_it_is_stored() {
     for profile in [Profile::Handle, Profile::Continuation] {
@@ -397,10 +405,10 @@ fn what_would_stand_instead_is_known_before_it_is_stored() {
         };
         let offloader = offloader(Arc::new(MemoryStore::default()), rule, Arc::new(NoLedger));
         let text = "One line of a plain text.\n".repeat(200);
-        let weighed = offloader.weigh(Origin::tool("tool"), false, &mut text.as_bytes());
-        let weighed = weighed.unwrap();
-        let instead = weighed.instead(&offloader);
-        let Outcome::Offloaded(stored) = weighed.keep(&offloader, Reason::TokenBudget) else {
+        let pending = pending(&offloader, &text);
+        let instead = pending.instead();
+        let choice = Choice::Store(Reason::TokenBudget);
+        let Outcome::Offloaded(stored) = pending.settle(choice) else {
             panic!("a store in memory fails");
         };
         let shown = stored.shown.tokens();
@@ -416,9 +424,8 @@ fn the_beginning_of_a_result_ends_with_a_character() {
         Rule::default(),
         Arc::new(NoLedger),
     );
-    let weighed = |text: &str| offloader.weigh(Origin::tool("tool"), false, &mut text.as_bytes());
-    let weighed = weighed("aäö").unwrap();
-    let told = (0..7).map(|bytes| weighed.beginning(bytes).unwrap());
+    let pending = pending(&offloader, "aäö");
+    let told = (0..7).map(|bytes| pending.beginning(bytes).unwrap());
     assert_eq!(
         told.collect::<Vec<_>>(),
         ["", "a", "a", "aä", "aä", "aäö", "aäö"]

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Interrupt, Origin, Reason};
 use spillgate_extract::NoWatch;
 use spillgate_guarded::{Answer, Body, Definition, Guarded, Oversized};
-use spillgate_offload::{Offloader, Outcome};
+use spillgate_offload::{Choice, Offloader, Outcome};
 use spillgate_retrieval::{Extraction, TOOL_OUTPUT, Tools, definitions};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
@@ -231,8 +231,8 @@ pub async fn offloaded(
     } = all;
     let offloader = offloader.clone();
     let store = move || {
-        let weighed = offloader.weigh(origin, is_error, &mut *whole)?;
-        Ok::<_, io::Error>(weighed.keep(&offloader, Reason::SizeCap))
+        let pending = offloader.submit_stream(origin, is_error, &mut *whole, &mut |_| {})?;
+        Ok::<_, io::Error>(pending.settle(Choice::Store(Reason::SizeCap)))
     };
     let stored = spawn_blocking(store).await;
     let shown = match stored.map_err(io::Error::other)?? {

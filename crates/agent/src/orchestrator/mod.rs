@@ -1,7 +1,7 @@
 //! The one place that every tool result passes (decision 18).
 //!
 //! ```text
-//! call → raw result → sanitize → weigh → (the session decides) → show · store · let go
+//! call → raw result → sanitize → measure → (the session decides) → show · store · let go
 //!        ↑ or what the cache has of it
 //! ```
 //!
@@ -17,7 +17,7 @@ use std::time::Duration;
 use spillgate_artifact::{Origin, Reason};
 use spillgate_extract::{PREVIEW_BYTES, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
-use spillgate_offload::{Offloader, Outcome, Weighed};
+use spillgate_offload::{Choice, Offloader, Outcome, PendingResult};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -36,7 +36,7 @@ pub struct Orchestrator {
     caching: Option<Caching>,
     /// How long a host may take for a call.
     limit: Option<Duration>,
-    held: Mutex<HashMap<CallId, Weighed>>,
+    held: Mutex<HashMap<CallId, PendingResult>>,
     /// The names by which results of this session can be paged through.
     paged: Mutex<HashSet<String>>,
 }
@@ -133,7 +133,7 @@ impl Orchestrator {
             call_id: self.call_id(&planned.id),
         };
         let stop = Stop::default();
-        let weighing = Weighing {
+        let taking = Taking {
             offloader: self.offloader.clone(),
             origin,
             reader: Teeing::new(given.body, entry, &stop),
@@ -142,10 +142,10 @@ impl Orchestrator {
             is_retrieval,
             scope: scope.clone(),
         };
-        match spawn_blocking(move || weighing.weigh()).await {
-            Ok((returned, weighed)) => {
-                if let Some(weighed) = weighed {
-                    locked(&self.held).insert(planned.id.clone(), weighed);
+        match spawn_blocking(move || taking.submit()).await {
+            Ok((returned, pending)) => {
+                if let Some(pending) = pending {
+                    locked(&self.held).insert(planned.id.clone(), pending);
                 }
                 returned
             }
@@ -204,13 +204,12 @@ impl Orchestrator {
 
     /// Stores what a call gave.
     pub async fn store(&self, id: &CallId, reason: Reason) -> Kept {
-        let Some(weighed) = locked(&self.held).remove(id) else {
+        let Some(pending) = locked(&self.held).remove(id) else {
             return Kept::Failed(self.counted("(nothing is left of this result)".to_owned()));
         };
-        let offloader = self.offloader.clone();
-        let tool = weighed.origin().tool.clone();
-        let keeping = spawn_blocking(move || weighed.keep(&offloader, reason));
-        match keeping.await {
+        let tool = pending.origin().tool.clone();
+        let storing = spawn_blocking(move || pending.settle(Choice::Store(reason)));
+        match storing.await {
             Ok(Outcome::Offloaded(stored)) => {
                 let facts = &stored.receipt.manifest().facts;
                 let (bytes, handle) = (facts.stats.bytes, stored.receipt.handle());
@@ -232,15 +231,15 @@ impl Orchestrator {
                 tracing::error!(tool, error = %lost.error, "tool_output store failed");
                 Kept::Failed(self.counted(lost.shown.text().to_owned()))
             }
-            Ok(Outcome::Inline(_)) => unreachable!("what is kept is never inline"),
+            Ok(Outcome::Inline(_)) => unreachable!("what is to be stored is never inline"),
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
 
     /// Lets go of what a call gave: it is shown.
     pub fn release(&self, id: &CallId) {
-        if let Some(weighed) = locked(&self.held).remove(id) {
-            weighed.pass(&self.offloader);
+        if let Some(pending) = locked(&self.held).remove(id) {
+            pending.pass();
         }
     }
 
@@ -260,8 +259,8 @@ fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A result that is about to be weighed.
-struct Weighing {
+/// A result that is about to be taken in.
+struct Taking {
     offloader: Offloader,
     origin: Origin,
     reader: Teeing,
@@ -273,16 +272,18 @@ struct Weighing {
     scope: Scope,
 }
 
-impl Weighing {
-    /// Weighs it: what the session must know of it, and the rest, to be held.
-    fn weigh(mut self) -> (Returned, Option<Weighed>) {
+impl Taking {
+    /// Gives it to the pipeline: what the session must know of it, and the rest, to be
+    /// held until the session decides.
+    fn submit(mut self) -> (Returned, Option<PendingResult>) {
         let offloader = &self.offloader;
         let counted = |text: String| Counted {
             tokens: offloader.counter().count(&text),
             text,
         };
-        let weighed = match offloader.weigh(self.origin, self.is_error, &mut self.reader) {
-            Ok(weighed) => weighed,
+        let (is_error, reader) = (self.is_error, &mut self.reader);
+        let pending = match offloader.submit_stream(self.origin, is_error, reader, &mut |_| {}) {
+            Ok(pending) => pending,
             Err(error) => {
                 let why = format!("The result could not be read: {error}.");
                 self.scope.note(|op| op.error = Some(why.clone()));
@@ -298,13 +299,13 @@ impl Weighing {
             }
         };
         self.reader.complete();
-        let is_over = weighed.is_over() && !self.is_retrieval;
+        let is_over = pending.is_over() && !self.is_retrieval;
         // Of what is over the cap no conversation sees all; of what is stored for it,
         // nothing: it is not even read.
-        let whole = (!is_over).then(|| weighed.whole()).flatten();
-        let cut = (is_over && !self.is_storable).then(|| weighed.cut(offloader));
+        let whole = (!is_over).then(|| pending.whole()).flatten();
+        let cut = (is_over && !self.is_storable).then(|| pending.cut());
         if let Some(cut) = &cut {
-            let (tool, bytes) = (&weighed.origin().tool, weighed.bytes());
+            let (tool, bytes) = (&pending.origin().tool, pending.bytes());
             tracing::warn!(
                 tool,
                 bytes,
@@ -313,9 +314,9 @@ impl Weighing {
                 cut.len()
             );
         }
-        let seen = weighed.beginning(PREVIEW_BYTES);
+        let seen = pending.beginning(PREVIEW_BYTES);
         self.scope.note(|op| {
-            op.response_bytes = Some(weighed.bytes());
+            op.response_bytes = Some(pending.bytes());
             op.error = seen.clone().filter(|_| self.is_error);
             op.response_preview = seen;
         });
@@ -325,8 +326,8 @@ impl Weighing {
             is_over,
             is_error: self.is_error,
             is_storable: self.is_storable,
-            instead: weighed.instead(offloader),
+            instead: pending.instead(),
         };
-        (returned, Some(weighed))
+        (returned, Some(pending))
     }
 }

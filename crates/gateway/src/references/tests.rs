@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_artifact::Origin;
-use spillgate_offload::{ByReference, Offloader, Outcome};
+use spillgate_offload::{ByReference, Choice, Offloader, Outcome};
 use spillgate_query::{Child, Engine};
 use spillgate_testkit::log;
 use spillgate_wire::messages;
@@ -261,14 +261,12 @@ fn the_text_of_a_results_parts_is_put_in_as_it_came() {
     let raw: &RawValue = serde_json::from_str(&result).unwrap();
     let found = crate::results::Found::parse(crate::blocks::Form::Call, raw.get()).unwrap();
     let parts = found.parts_of(result.as_bytes()).stored();
-    let outcome = offloader.json_result(
-        Origin::tool("dump"),
-        false,
-        result.clone().into_bytes(),
-        crate::results::text_of(result.as_bytes(), &parts),
-        parts,
-        None,
-    );
+    let origin = Origin::tool("dump");
+    let (limits, raw) = (offloader.limits(&origin), result.clone().into_bytes());
+    let text = crate::results::text_of(result.as_bytes(), &parts);
+    let captured = offloader.capture_json(origin, false, raw, text, parts);
+    let pending = offloader.submit(captured, limits);
+    let outcome = pending.settle(Choice::Limits { is_over: None });
     let Outcome::Offloaded(stored) = outcome else {
         panic!("20 KB do not fit")
     };

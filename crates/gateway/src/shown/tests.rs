@@ -21,6 +21,7 @@ fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> Strin
         form,
         links,
         shows: crate::shows::Shows::default(),
+        limits: offloader.limits(&Origin::tool("shoot")),
         origin: Origin::tool("shoot"),
     };
     let raw = messages(frame.as_bytes())[0].result.unwrap();

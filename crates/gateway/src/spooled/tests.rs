@@ -42,11 +42,12 @@ const CALL: Asked = Asked {
 };
 
 impl Asked {
-    fn case(self) -> Case {
+    fn case(self, offloader: &Offloader) -> Case {
         Case {
             form: self.form,
             links: self.links,
             shows: Shows::default(),
+            limits: offloader.limits(&Origin::tool("dump")),
             origin: Origin::tool("dump"),
         }
     }
@@ -69,7 +70,7 @@ fn streamed(
         }
         let (mut pieces, stored) = match taking.finish().await {
             Frame::Spooled(spooled) => {
-                let case = |_: &Envelope<'_>| Some(kind.case());
+                let case = |_: &Envelope<'_>| Some(kind.case(offloader));
                 intercept_spooled(offloader, *spooled, &case, &unlinked).unwrap()
             }
             // It was smaller than a block.
@@ -88,7 +89,7 @@ fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
     let mut splice = Splice::default();
     let mut stored = false;
     for envelope in messages(frame.as_bytes()) {
-        let (Some(result), case) = (envelope.result, kind.case()) else {
+        let (Some(result), case) = (envelope.result, kind.case(offloader)) else {
             continue;
         };
         let (edits, is_stored) = intercept(offloader, case, frame.as_bytes(), result.get());

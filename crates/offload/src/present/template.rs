@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
-use spillgate_artifact::{ContentKind, Manifest, Origin, Stats, TokenBudget, Tokens};
+use spillgate_artifact::{ContentKind, Origin, Stats, Tokens};
 use spillgate_lookup::fitting;
-use spillgate_measure::TokenCounter;
 
-use super::preview::Parts;
-use crate::profile::Profile;
+use super::message::Parts;
+use super::preview::{Preview, parts};
+use super::{Message, Profile, Sizes, Strategy, Subject, holds_as_json};
+use crate::RetrieveError;
+use crate::policy::Limits;
 
 /// Steps that rendering may take: a loop over everything a template is given
 /// takes some hundreds.
@@ -91,12 +93,12 @@ impl Templates {
     /// Whether `profile` can be shown: it is built in, or one of these.
     pub(crate) fn check(&self, profile: &Profile) -> Result<(), TemplateError> {
         match profile {
-            Profile::Template(name) if !self.sources.contains_key(&**name) => {
+            Profile::Template(name) if !self.sources.contains_key(&*name.0) => {
                 let built_in = Profile::BUILT_IN.map(|profile| profile.to_string());
                 let known = built_in.iter().chain(self.sources.keys());
                 let known: Vec<&str> = known.map(String::as_str).collect();
                 Err(TemplateError::Unknown {
-                    name: name.chars().take(40).collect(),
+                    name: name.0.chars().take(40).collect(),
                     known: known.join(", "),
                 })
             }
@@ -105,14 +107,7 @@ impl Templates {
     }
 
     /// What the template `name` says of a result; `None` if it fails.
-    pub(crate) fn render(
-        &self,
-        name: &str,
-        manifest: &Manifest,
-        mut parts: Parts,
-        budget: TokenBudget,
-        counter: &dyn TokenCounter,
-    ) -> Option<String> {
+    fn render(&self, name: &str, subject: &Subject<'_>, mut parts: Parts) -> Option<Message> {
         let source = self.sources.get(name)?;
         let give_way: [fn(&mut Parts); 4] = [
             |_| {},
@@ -120,22 +115,58 @@ impl Templates {
             |parts| parts.head.clear(),
             |parts| parts.shape.clear(),
         ];
+        let (bounds, counter) = (subject.bounds(), subject.counter());
+        let (facts, handle) = (subject.facts(), subject.manifest.handle.to_string());
         let mut text = String::new();
         for give in give_way {
             give(&mut parts);
-            let facts = &manifest.facts;
-            let handle = manifest.handle.to_string();
             let values = values(&facts.origin, &facts.stats, facts.is_error, &handle, &parts);
             text = self.environment.render_str(source, values).ok()?;
-            if !counter.exceeds(&text, budget.get()) {
-                return Some(text);
+            let is_over = counter.exceeds(&text, bounds.tokens.get());
+            if !is_over && holds_as_json(&text, bounds.json_bytes) {
+                return Some(Message::Text(text, bounds));
             }
         }
-        let room = budget.less(CUT_TOKENS);
+        let room = bounds.tokens.less(CUT_TOKENS);
         let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
         text.truncate(fitting(&text, &ends, room, counter));
         text.push_str("\n[cut: the template is over its token budget]");
-        Some(text)
+        Some(Message::Text(text, bounds))
+    }
+}
+
+/// The name of a template of the user's: the profile that shows results by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateName(Arc<str>);
+
+impl From<&str> for TemplateName {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
+impl Strategy for TemplateName {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn sizes(&self) -> Sizes {
+        Preview.sizes()
+    }
+
+    fn is_budgeted(&self) -> bool {
+        true
+    }
+
+    fn shows_outline(&self, _: &Limits) -> bool {
+        true
+    }
+
+    fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
+        let bounds = subject.bounds();
+        let parts = parts(subject, bounds.tokens)?;
+        let rendered = subject.templates.render(&self.0, subject, parts.clone());
+        Ok(rendered.unwrap_or(Message::Parts(parts, bounds)))
     }
 }
 
@@ -156,7 +187,7 @@ fn values(origin: &Origin, stats: &Stats, is_error: bool, handle: &str, parts: &
         shape => parts.shape.clone(),
         head => parts.head.clone(),
         tail => parts.tail.clone(),
-        next => parts.next.clone(),
+        next => parts.hints.clone(),
     }
 }
 
@@ -179,11 +210,11 @@ fn example() -> Value {
     let line = || vec!["line".to_owned()];
     let next = vec![format!("look {EXAMPLE}")];
     let parts = Parts {
-        first: String::new(),
+        headline: String::new(),
         shape: line(),
         head: line(),
         tail: line(),
-        next,
+        hints: next,
     };
     values(&origin, &stats, false, EXAMPLE, &parts)
 }

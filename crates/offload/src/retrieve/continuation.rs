@@ -5,8 +5,7 @@ use spillgate_lookup::{LookupError, slice};
 
 use super::RetrieveError;
 use crate::Offloader;
-use crate::present::{ContinuationError, Presentation, later};
-use crate::profile::DEFAULT_SLICE_CHARS;
+use crate::present::{ContinuationError, DEFAULT_SLICE_CHARS, Presentation, later};
 
 /// What a model is told that `get_continuation` is for (seed 002, task 2a).
 pub const CONTINUATION_TOOL: &str = "Retrieve the next chunk of a truncated tool result. \
@@ -57,8 +56,7 @@ impl Offloader {
         };
         let text = later(&slice, id);
         self.retrieved(&artifact, &text);
-        // Bounded by its characters, as the seed has it.
-        Ok(Presentation::bounded(text, &**self.counter()))
+        Ok(Presentation::of_format(text, &**self.counter()))
     }
 }
 

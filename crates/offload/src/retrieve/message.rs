@@ -10,7 +10,7 @@ use spillgate_untrusted::{lines, marked};
 
 use super::RetrieveError;
 use crate::Offloader;
-use crate::present::Presentation;
+use crate::present::{Bounds, Presentation};
 
 /// Tokens that the first and the last line of a page may cost beside its text.
 const FRAME_TOKENS: u64 = 120;
@@ -212,7 +212,7 @@ impl Offloader {
         };
         let note = self.cut(note, left(&joined(&[page, &next])).get().min(NOTE_TOKENS));
         let text = joined(&[page, &note, &next]);
-        Presentation::new(text, budget, &**self.counter())
+        Presentation::new(text, &Bounds::tokens(budget), &**self.counter())
             .expect("invariant: the page keeps to its budget and the frame to its own")
     }
 }

@@ -3,7 +3,7 @@
 
 use insta::assert_snapshot;
 use spillgate_artifact::{Handle, TextPart};
-use spillgate_offload::{Outcome, Profile, Rule};
+use spillgate_offload::{Choice, Outcome, Profile, Rule};
 
 use super::{offer, offloader, shown, with_rule, without_handles};
 
@@ -79,7 +79,10 @@ fn a_failed_result_is_bounded() {
         for is_error in [true, false] {
             let origin = spillgate_artifact::Origin::tool("tool");
             let (raw, text) = (raw.clone(), text.clone());
-            let outcome = offloader.json_result(origin, is_error, raw, text, vec![part], None);
+            let limits = offloader.limits(&origin);
+            let captured = offloader.capture_json(origin, is_error, raw, text, vec![part]);
+            let pending = offloader.submit(captured, limits);
+            let outcome = pending.settle(Choice::Limits { is_over: None });
             let Outcome::Offloaded(offloaded) = outcome else {
                 panic!("{profile}, is_error: {is_error}: {outcome:?}");
             };

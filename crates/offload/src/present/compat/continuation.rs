@@ -1,11 +1,68 @@
-//! The `continuation` profile: seed 002's slices and markers, byte for byte
-//! (wire.md).
+//! The `continuation` profile: slices and markers, byte for byte those of the format they
+//! come from.
 
 use serde_json::json;
-use spillgate_lookup::Slice;
+use spillgate_artifact::{ContentKind, Facts, Stats};
+use spillgate_lookup::{Slice, slice};
+use spillgate_measure::{ScanFacts, TokenCounter};
+
+use crate::RetrieveError;
+use crate::policy::Limits;
+use crate::present::{Message, Sizes, Strategy, Subject};
+
+/// Characters of a slice unless configured otherwise.
+pub const DEFAULT_SLICE_CHARS: u64 = 4000;
+
+/// Tokens of the words after a slice: how much it is and how to get more.
+const SLICE_WORDS: u64 = 60;
+
+/// The `continuation` profile.
+pub(crate) struct Continuation;
+
+impl Strategy for Continuation {
+    fn name(&self) -> &'static str {
+        "continuation"
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            chars: Some(DEFAULT_SLICE_CHARS),
+            ..Sizes::default()
+        }
+    }
+
+    fn note(&self, facts: &mut Facts, limits: &Limits) {
+        facts.first_slice = Some(slice_chars(limits));
+    }
+
+    fn tightened(&self, limits: Limits, stats: &Stats) -> Limits {
+        // It is within the size of a page: a page would be all of it again.
+        let part = stats.chars.div_ceil(4).max(1);
+        Limits {
+            chars: Some(slice_chars(&limits).min(part)),
+            ..limits
+        }
+    }
+
+    fn cost(&self, scan: &ScanFacts, _: ContentKind, limits: &Limits, _: &dyn TokenCounter) -> u64 {
+        slice_chars(limits).min(scan.chars.div_ceil(4)).div_ceil(4) + SLICE_WORDS
+    }
+
+    fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
+        let slice = slice(subject.artifact()?, 0, slice_chars(subject.limits))?;
+        let handle = subject.manifest.handle.to_string();
+        let id = subject.facts().origin.call_id.as_ref();
+        Ok(Message::fixed(first(&slice, id.unwrap_or(&handle))))
+    }
+}
+
+/// Characters of a slice: the limit itself.
+fn slice_chars(limits: &Limits) -> u64 {
+    limits.chars.unwrap_or(DEFAULT_SLICE_CHARS)
+}
 
 /// The first slice, with the way to more.
-pub(crate) fn first(slice: &Slice, id: &str) -> String {
+fn first(slice: &Slice, id: &str) -> String {
     let Slice {
         text, end, total, ..
     } = slice;

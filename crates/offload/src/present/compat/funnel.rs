@@ -8,8 +8,13 @@ use std::{io, mem};
 
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use spillgate_artifact::{ContentKind, ReadRange, Stats};
+use spillgate_artifact::{ContentKind, Facts, FileName, ReadRange, Stats};
 use spillgate_lookup::Artifact;
+use spillgate_store::ArtifactStore;
+
+use crate::RetrieveError;
+use crate::policy::Limits;
+use crate::present::{Message, Sizes, Strategy, Subject};
 
 /// Lines of the head and of the tail (seed 003, layer 2).
 const HEAD: usize = 10;
@@ -63,6 +68,39 @@ Example of a good response, for search results in JSON:
     jq -r '.[] | \"\\(.file):\\(.line) - \\(.match)\"' SAVED_FILE > formatted.txt
 ";
 
+/// Lines and characters from which on it works.
+pub const FUNNEL_LINES: u64 = 50;
+/// See [`FUNNEL_LINES`].
+pub const FUNNEL_CHARS: u64 = 2000;
+
+/// The `funnel` profile.
+pub(crate) struct Funnel;
+
+impl Strategy for Funnel {
+    fn name(&self) -> &'static str {
+        "funnel"
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            lines: Some(FUNNEL_LINES),
+            chars: Some(FUNNEL_CHARS),
+            ..Sizes::default()
+        }
+    }
+
+    fn note(&self, facts: &mut Facts, _: &Limits) {
+        let name = FileName::of(&facts.origin.tool, facts.created, &facts.sha256);
+        facts.file_name = Some(name);
+    }
+
+    fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
+        let artifact = subject.artifact()?;
+        let summary = ObservationSummary::of(artifact, subject.store)?;
+        Ok(Message::fixed(funnel(artifact, &summary)?))
+    }
+}
+
 /// Layer 1: the receipt, with the seed's fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObservationSummary {
@@ -83,10 +121,13 @@ pub struct ObservationSummary {
 }
 
 impl ObservationSummary {
-    /// The receipt of a stored artifact; `saved_to` is where its text can be
-    /// opened.
-    pub(crate) fn of(artifact: &Artifact, saved_to: String) -> io::Result<Self> {
+    /// The receipt of a stored artifact, with the path where its text can be opened.
+    pub(crate) fn of(artifact: &Artifact, store: &dyn ArtifactStore) -> io::Result<Self> {
         let manifest = artifact.manifest();
+        let saved_to = store.path(manifest).map_or_else(
+            || manifest.handle.to_string(),
+            |path| path.display().to_string(),
+        );
         let facts = &manifest.facts;
         let found = Found::of(artifact, &facts.stats)?;
         let metadata = [
@@ -110,7 +151,7 @@ impl ObservationSummary {
 }
 
 /// Receipt, trailer and guidance.
-pub(crate) fn funnel(artifact: &Artifact, summary: &ObservationSummary) -> io::Result<String> {
+fn funnel(artifact: &Artifact, summary: &ObservationSummary) -> io::Result<String> {
     let stats = &artifact.manifest().facts.stats;
     let mut text = format!(
         "📊 LARGE OUTPUT DETECTED:\n  - Total: {} lines, {} chars\n",

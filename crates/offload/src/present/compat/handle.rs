@@ -1,9 +1,61 @@
-//! The `handle` profile: seed 001's three lines, byte for byte (wire.md).
+//! The `handle` profile: three lines, byte for byte those of the format it comes from.
 
-use spillgate_artifact::{Handle, Stats};
+use spillgate_artifact::{ContentKind, Handle as Name, Stats, Tokens};
+use spillgate_measure::{ScanFacts, TokenCounter};
+
+use super::truncate::DEFAULT_MAX_BYTES;
+use crate::RetrieveError;
+use crate::policy::Limits;
+use crate::present::{Message, Sizes, Strategy, Subject, estimated};
+
+/// The `handle` profile.
+pub(crate) struct Handle;
+
+impl Strategy for Handle {
+    fn name(&self) -> &'static str {
+        "handle"
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            bytes: Some(DEFAULT_MAX_BYTES),
+            ..Sizes::default()
+        }
+    }
+
+    fn cost(
+        &self,
+        scan: &ScanFacts,
+        kind: ContentKind,
+        _: &Limits,
+        counter: &dyn TokenCounter,
+    ) -> u64 {
+        let stats = Stats {
+            bytes: scan.bytes,
+            lines: scan.lines(),
+            chars: scan.chars,
+            tokens: Tokens::estimated(estimated(scan)),
+            kind,
+        };
+        counter.count(&told(&stats, any_handle()))
+    }
+
+    fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
+        let text = told(&subject.facts().stats, subject.manifest.handle);
+        Ok(Message::fixed(text))
+    }
+}
+
+/// A handle for measure: its digits are as mixed as those of any other, so that it
+/// costs as much.
+fn any_handle() -> Name {
+    "session-7c9e6679-7425-40de-944b-e07fc1f90ae7/f47ac10b-58cc-4372-a567-0e02b2c3d479"
+        .parse()
+        .expect("invariant: it is a handle")
+}
 
 /// The message; the only profile in which a model must call `tool_output`.
-pub(crate) fn handle(stats: &Stats, handle: Handle) -> String {
+fn told(stats: &Stats, handle: Name) -> String {
     let Stats {
         bytes,
         lines,

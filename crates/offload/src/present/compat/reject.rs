@@ -1,21 +1,58 @@
-//! The `reject` profile: an error that teaches, and no partial data (seed 004,
-//! sections 4 and 5; wire.md).
+//! The `reject` profile: an error that teaches, and no partial data.
 
-use std::io;
+use spillgate_artifact::Stats;
+use spillgate_measure::ScanFacts;
 
-use spillgate_artifact::{Stats, TokenBudget};
-use spillgate_lookup::Artifact;
-use spillgate_measure::TokenCounter;
-use spillgate_outline::{Line, outline};
-
+use crate::RetrieveError;
 use crate::policy::Limits;
-use crate::profile::REJECT_TOKENS;
+use crate::present::{Message, Sizes, Strategy, Subject};
 use crate::recovery::{Recovery, Structure, grouped};
 use crate::rejection::{Rejection, estimated_tokens};
 
+/// Tokens that it allows unless configured otherwise, at four bytes each.
+pub const REJECT_TOKENS: u64 = 25_000;
+
+/// The `reject` profile.
+pub(crate) struct Reject;
+
+impl Strategy for Reject {
+    fn name(&self) -> &'static str {
+        "reject"
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            tokens: Some(REJECT_TOKENS),
+            ..Sizes::default()
+        }
+    }
+
+    fn is_refusal(&self) -> bool {
+        true
+    }
+
+    fn exceeds_tokens(&self, scan: &ScanFacts, limit: u64) -> Option<bool> {
+        // Its format estimates; its limit is 100,003 bytes and not a count.
+        Some(estimated_tokens(scan.bytes) > limit)
+    }
+
+    fn shows_outline(&self, limits: &Limits) -> bool {
+        limits.detailed_recovery
+    }
+
+    fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
+        if subject.limits.detailed_recovery {
+            return Ok(Message::fixed(with_recovery(subject)?));
+        }
+        let (facts, ways) = (subject.facts(), subject.ways());
+        let text = reject(&facts.origin.tool, &facts.stats, subject.limits, &ways);
+        Ok(Message::fixed(text))
+    }
+}
+
 /// The error for a result of `tool`. `ways` are the retrieval tools that the
 /// reader can reach, where the tool itself has no way to ask for less.
-pub(crate) fn reject(tool: &str, stats: &Stats, limits: &Limits, ways: &[String]) -> String {
+fn reject(tool: &str, stats: &Stats, limits: &Limits, ways: &[String]) -> String {
     let tokens = estimated_tokens(stats.bytes);
     let most = limits
         .tokens
@@ -44,35 +81,24 @@ pub(crate) fn reject(tool: &str, stats: &Stats, limits: &Limits, ways: &[String]
 }
 
 /// The error for a stored result, and what is in it; its calls are the retrieval tools
-/// `ways`: of the parameters of the tool that made it nothing is known.
-pub(crate) fn reject_with_recovery(
-    artifact: &Artifact,
-    outlined: Option<Vec<Line>>,
-    limits: &Limits,
-    ways: &[String],
-    budget: TokenBudget,
-    counter: &dyn TokenCounter,
-) -> io::Result<String> {
-    let facts = &artifact.manifest().facts;
-    let (tool, stats) = (&facts.origin.tool, &facts.stats);
-    let outlined = match outlined {
-        Some(made) => made,
-        None => outline(artifact.view(), &facts.view, stats)?,
-    };
+/// that its reader has: of the parameters of the tool that made it nothing is known.
+fn with_recovery(subject: &Subject<'_>) -> Result<String, RetrieveError> {
+    let facts = subject.facts();
+    let (tool, stats, ways) = (&facts.origin.tool, &facts.stats, &*subject.ways());
     let figures = [
         format!("{} lines", stats.lines),
         format!("{} chars ({})", grouped(stats.chars), stats.kind),
     ];
-    let recovery =
-        Recovery::new("Tool", tool, &figures).structure(&Structure::of(outlined, stats.kind), None);
+    let recovery = Recovery::new("Tool", tool, &figures)
+        .structure(&Structure::of(subject.outline()?, stats.kind), None);
     let recovery = ways.iter().cloned().fold(recovery, Recovery::command);
-    let block = recovery.render(budget, counter);
+    let block = recovery.render(subject.half(), subject.counter());
     // The ways stand once: in the block, where it has room for them.
     let ways = match ways.iter().all(|way| block.contains(way)) {
         true => &[],
         false => ways,
     };
-    let told = reject(tool, stats, limits, ways);
+    let told = reject(tool, stats, subject.limits, ways);
     Ok(match block.is_empty() {
         true => told,
         false => format!("{told}\n\n{block}"),
@@ -101,7 +127,7 @@ mod tests {
 
     use super::*;
     use crate::policy::Rule;
-    use crate::profile::Profile;
+    use crate::present::Profile;
 
     fn rejected(tool: &str, rule: &Rule) -> String {
         let stats = Stats {

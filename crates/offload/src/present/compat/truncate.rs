@@ -1,12 +1,15 @@
 //! The `truncate` profile, and what is shown when nothing could be stored.
 
-use spillgate_artifact::Stats;
-use spillgate_measure::TokenCounter;
+use spillgate_artifact::{ContentKind, Stats};
+use spillgate_measure::{ScanFacts, TokenCounter};
 use spillgate_store::StoreError;
 
+use crate::RetrieveError;
 use crate::policy::Limits;
-use crate::present::name_in_line;
-use crate::profile::DEFAULT_MAX_BYTES;
+use crate::present::{Message, Sizes, Strategy, Subject, estimated, holds_as_json, name_in_line};
+
+/// The limit of this profile and of `handle` where none is set.
+pub const DEFAULT_MAX_BYTES: u64 = 12_288;
 
 /// Less room than this, in bytes or characters, holds nothing but the notices themselves.
 pub(crate) const LEAST_BYTES: u64 = 256;
@@ -48,21 +51,48 @@ impl Ends {
     }
 }
 
+/// The `truncate` profile.
+pub(crate) struct Truncate;
+
+impl Strategy for Truncate {
+    fn name(&self) -> &'static str {
+        "truncate"
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            bytes: Some(DEFAULT_MAX_BYTES),
+            ..Sizes::default()
+        }
+    }
+
+    fn cost(&self, scan: &ScanFacts, _: ContentKind, limits: &Limits, _: &dyn TokenCounter) -> u64 {
+        let most = limits.bytes.map(|most| most.div_ceil(4));
+        most.unwrap_or_else(|| estimated(scan))
+    }
+
+    fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
+        let (ends, limits) = (subject.ends.read(subject.limits), subject.limits);
+        Ok(Message::fixed(truncate(&ends, limits, subject.counter())))
+    }
+}
+
 /// The text with its middle cut out so that all of it, notices included, keeps
-/// to every limit (wire.md, truncation). A text that fits is given whole.
+/// to every limit. A text that fits is given whole.
 pub(crate) fn truncate(ends: &Ends, limits: &Limits, counter: &dyn TokenCounter) -> String {
-    Bounds::of(limits).apply(ends, Notices::default(), counter)
+    Room::of(limits).apply(ends, Notices::default(), counter)
 }
 
 /// The same, for a result that could not be stored: it says so, and why. Nothing
 /// else shows the text, so limits in lines and characters do not shorten it; only the
-/// messages of budgeted profiles keep to them, as their readers cut what is larger.
+/// messages of budgeted profiles keep to them and to `json_bytes`, as their readers cut
+/// what is larger.
 pub(crate) fn not_stored(
     tool: &str,
     stats: &Stats,
     error: &StoreError,
     ends: &Ends,
-    limits: &Limits,
+    (limits, json_bytes): (&Limits, u64),
     counter: &dyn TokenCounter,
 ) -> String {
     let lost = format!(
@@ -80,16 +110,16 @@ pub(crate) fn not_stored(
             "{lost}Only its two ends are shown; the rest is lost, call the tool again for less of it.\n"
         ),
     };
-    let bounds = Bounds::of(limits);
-    let bounds = match limits.profile.is_budgeted() {
-        true => bounds,
-        false => Bounds {
+    let room = Room::of(limits);
+    let room = match limits.profile.is_budgeted() {
+        true => Room { json_bytes, ..room },
+        false => Room {
             chars: None,
             lines: None,
-            ..bounds
+            ..room
         },
     };
-    bounds.apply(ends, notices, counter)
+    room.apply(ends, notices, counter)
 }
 
 /// Why it could not be stored, as far as a model has to know: paths of the
@@ -114,18 +144,21 @@ struct Notices<'a> {
 
 /// How large a text may be, with all notices.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
+struct Room {
     bytes: u64,
+    /// Of the text as a JSON string.
+    json_bytes: u64,
     tokens: Option<u64>,
     lines: Option<u64>,
     chars: Option<u64>,
 }
 
-impl Bounds {
+impl Room {
     fn of(limits: &Limits) -> Self {
         let bytes = limits.bytes.unwrap_or(DEFAULT_MAX_BYTES);
         Self {
             bytes: bytes.max(LEAST_BYTES),
+            json_bytes: u64::MAX,
             tokens: limits.tokens,
             lines: limits.lines,
             chars: limits.chars.map(|chars| chars.max(LEAST_BYTES)),
@@ -139,6 +172,7 @@ impl Bounds {
                 .chars
                 .is_none_or(|most| text.chars().count() as u64 <= most)
             && self.tokens.is_none_or(|most| !counter.exceeds(text, most))
+            && holds_as_json(text, self.json_bytes)
     }
 
     /// The text whole if it fits, else with so much of its middle cut out that it does.
@@ -200,7 +234,7 @@ fn last_lines(text: &str, newlines: u64) -> &str {
 }
 
 /// A text of which `cut_bytes` bytes between `head` and `tail` are left out, as it is
-/// told (wire.md, truncation): at the top and, with the same number, in their place.
+/// told: at the top and, with the same number, in their place.
 #[must_use]
 pub fn middle_cut(head: &str, tail: &str, cut_bytes: u64) -> String {
     let gap = match head.is_empty() || head.ends_with('\n') {
@@ -225,7 +259,7 @@ mod tests {
     use super::*;
     use crate::aside::TwoEnds;
     use crate::policy::Rule;
-    use crate::profile::Profile;
+    use crate::present::Profile;
 
     fn ends(text: &str, limits: &Limits) -> Ends {
         let source = SharedBytes::from(Arc::new(text.as_bytes().to_vec()));
@@ -266,7 +300,14 @@ mod tests {
         };
         let (limits, counter) = (rule.resolve(), Tokenizer::O200kBase.counter());
         let ends = ends(text, &limits);
-        not_stored("list", &stats, &full(), &ends, &limits, &*counter)
+        not_stored(
+            "list",
+            &stats,
+            &full(),
+            &ends,
+            (&limits, u64::MAX),
+            &*counter,
+        )
     }
 
     /// What is shown of a cut text: the two stretches, and the number at the top.
@@ -355,6 +396,37 @@ mod tests {
         let (head, tail, n) = stretches(&shown);
         assert!(large.starts_with(head.trim_end()) && large.ends_with(tail));
         assert!(head.len() + tail.len() + n >= large.len());
+    }
+
+    #[test]
+    fn what_could_not_be_stored_is_cut_to_what_its_reader_takes() {
+        // Smaller than the cap of 12,288 bytes; as a JSON string twice as large.
+        let text = "\"\n".repeat(2000);
+        let told = |json_bytes| {
+            let limits = Rule::default().resolve();
+            let (ends, counter) = (ends(&text, &limits), Tokenizer::Heuristic.counter());
+            let stats = Stats {
+                bytes: text.len() as u64,
+                lines: 2001,
+                chars: text.len() as u64,
+                tokens: Tokens::estimated(1000),
+                kind: ContentKind::Text,
+            };
+            not_stored(
+                "list",
+                &stats,
+                &full(),
+                &ends,
+                (&limits, json_bytes),
+                &*counter,
+            )
+        };
+        assert!(told(u64::MAX).ends_with(&text));
+        let shown = told(5000);
+        assert!(holds_as_json(&shown, 5000), "{} bytes", shown.len());
+        assert!(shown.contains("Only its two ends are shown"), "{shown}");
+        let (head, tail, n) = stretches(&shown);
+        assert_eq!(head.len() + tail.len() + n, text.len());
     }
 
     proptest! {

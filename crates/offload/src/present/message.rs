@@ -1,0 +1,256 @@
+//! A message in parts, and the one place where it becomes a text within its bounds.
+
+use serde_json::json;
+use spillgate_artifact::TokenBudget;
+use spillgate_measure::TokenCounter;
+
+/// What a message may cost where it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Tokens of its text.
+    pub tokens: TokenBudget,
+    /// Bytes of its text as a JSON string, with its quotes.
+    pub json_bytes: u64,
+}
+
+impl Bounds {
+    /// For a text that its format bounds in another unit, such as characters.
+    pub(crate) fn of_format() -> Self {
+        Self::tokens(TokenBudget::new(u64::MAX))
+    }
+
+    /// So many tokens, and any number of bytes.
+    pub(crate) fn tokens(tokens: TokenBudget) -> Self {
+        Self {
+            tokens,
+            json_bytes: u64::MAX,
+        }
+    }
+}
+
+/// Whether a text has at most so many bytes as a JSON string, with its quotes.
+pub(crate) fn holds_as_json(text: &str, most: u64) -> bool {
+    // Not even counted where nobody asks.
+    most == u64::MAX || json!(text).to_string().len() as u64 <= most
+}
+
+/// Text for a model, counted after rendering and within its bounds. The only
+/// form in which edges accept model-bound text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Presentation {
+    text: String,
+    tokens: u64,
+}
+
+impl Presentation {
+    /// Counts `text`; `None` if it is over a bound.
+    pub fn new(text: String, bounds: &Bounds, counter: &dyn TokenCounter) -> Option<Self> {
+        let tokens = counter.count(&text);
+        let fits = tokens <= bounds.tokens.get() && holds_as_json(&text, bounds.json_bytes);
+        fits.then_some(Self { text, tokens })
+    }
+
+    /// A text whose format bounds it in another unit than tokens: characters, bytes or
+    /// lines of the result, as its profile has it.
+    pub(crate) fn of_format(text: String, counter: &dyn TokenCounter) -> Self {
+        Self::new(text, &Bounds::of_format(), counter).expect("invariant: it has no bound")
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What it costs.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.tokens
+    }
+}
+
+/// What a message says, before it is a text.
+#[derive(Debug, Clone)]
+pub(crate) enum Message {
+    /// Parts of which some can give way, and what they may cost.
+    Parts(Parts, Bounds),
+    /// A text in one piece, and what it may cost.
+    Text(String, Bounds),
+}
+
+/// The parts of a message, each within its share of the budget.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Parts {
+    /// What it is and where it is stored, in a line.
+    pub(crate) headline: String,
+    /// The outline's lines.
+    pub(crate) shape: Vec<String>,
+    /// The first lines, numbered.
+    pub(crate) head: Vec<String>,
+    /// The last lines, numbered.
+    pub(crate) tail: Vec<String>,
+    /// The ways on: what its reader can call.
+    pub(crate) hints: Vec<String>,
+}
+
+impl Message {
+    /// A text whose format bounds it in another unit than tokens.
+    pub(crate) fn fixed(text: String) -> Self {
+        Self::Text(text, Bounds::of_format())
+    }
+
+    /// The text, within the bounds.
+    pub(crate) fn render(self, counter: &dyn TokenCounter) -> Presentation {
+        match self {
+            Self::Text(mut text, bounds) => loop {
+                if let Some(presented) = Presentation::new(text.clone(), &bounds, counter) {
+                    return presented;
+                }
+                if text.is_empty() {
+                    return Presentation::of_format(text, counter);
+                }
+                text.truncate(text.floor_char_boundary(text.len() * 7 / 8));
+            },
+            Self::Parts(parts, bounds) => parts.render(&bounds, counter),
+        }
+    }
+}
+
+impl Parts {
+    /// What costs too much gives way: head and tail where the tokens are too many, then
+    /// line by line from the end. The first line always stands.
+    fn render(mut self, bounds: &Bounds, counter: &dyn TokenCounter) -> Presentation {
+        let presented = |parts: &Self, lines: &[String]| {
+            let text = parts.text(lines);
+            Presentation::new(text, bounds, counter)
+        };
+        let mut lines = self.lines();
+        if counter.exceeds(&self.text(&lines), bounds.tokens.get()) {
+            // Where parts meet they may cost a token or two more than each alone.
+            (self.head, self.tail) = (Vec::new(), Vec::new());
+            lines = self.lines();
+        }
+        loop {
+            if let Some(presented) = presented(&self, &lines) {
+                return presented;
+            }
+            if lines.pop().is_none() && self.hints.pop().is_none() {
+                return Presentation::of_format(self.headline, counter);
+            }
+        }
+    }
+
+    /// The lines of the sections under their titles.
+    fn lines(&self) -> Vec<String> {
+        let sections = [
+            ("shape:", &self.shape),
+            ("head:", &self.head),
+            ("tail:", &self.tail),
+        ];
+        let shown = sections.into_iter().filter(|(_, lines)| !lines.is_empty());
+        let titled = |(title, lines): (&str, &Vec<String>)| {
+            let lines = lines.iter().cloned();
+            std::iter::once(title.to_owned())
+                .chain(lines)
+                .collect::<Vec<_>>()
+        };
+        shown.flat_map(titled).collect()
+    }
+
+    fn text(&self, lines: &[String]) -> String {
+        let mut text = format!("{}\n", self.headline);
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text + &next_lines(&self.hints)
+    }
+}
+
+/// The ways on as they stand at the end of a message.
+pub(crate) fn next_lines(hints: &[String]) -> String {
+    let lines: Vec<String> = hints.iter().map(|way| format!("next: {way}")).collect();
+    lines.join("\n")
+}
+
+/// A title over its lines; nothing without lines.
+pub(crate) fn section(title: &str, lines: &[String]) -> String {
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("{title}\n{}\n", lines.join("\n")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use spillgate_measure::Tokenizer;
+
+    use super::*;
+
+    /// So many tokens, fewer than [`TokenBudget::LEAST`] too.
+    fn budget(tokens: u64) -> TokenBudget {
+        TokenBudget::new(1000).less(1000 - tokens)
+    }
+
+    #[test]
+    fn what_costs_too_much_gives_way() {
+        let lines = |from: u64| {
+            (from..from + 2)
+                .map(|n| format!("   {n} \"row\""))
+                .collect()
+        };
+        let parts = Parts {
+            headline: "[spillgate] list returned much".to_owned(),
+            shape: vec!["  2 rows".to_owned()],
+            head: lines(1),
+            tail: lines(8),
+            hints: vec!["look()".to_owned(), "or: seek()".to_owned()],
+        };
+        let shown = |tokens, json_bytes| {
+            let bounds = Bounds {
+                tokens: budget(tokens),
+                json_bytes,
+            };
+            let counter = Tokenizer::Heuristic.counter();
+            let shown = Message::Parts(parts.clone(), bounds).render(&*counter);
+            let (bytes, text) = (json!(shown.text()).to_string().len(), shown.text());
+            format!(
+                "{} tokens, {bytes} bytes: {}",
+                shown.tokens(),
+                text.replace('\n', "|")
+            )
+        };
+        let all = [
+            shown(1000, u64::MAX),
+            shown(30, u64::MAX),
+            shown(1000, 140),
+            shown(1000, 70),
+            shown(12, u64::MAX),
+            shown(1, 1),
+        ];
+        assert_snapshot!(all.join("\n"), @r#"
+        33 tokens, 152 bytes: [spillgate] list returned much|shape:|  2 rows|head:|   1 "row"|   2 "row"|tail:|   8 "row"|   9 "row"|next: look()|next: or: seek()
+        19 tokens, 82 bytes: [spillgate] list returned much|shape:|  2 rows|next: look()|next: or: seek()
+        31 tokens, 138 bytes: [spillgate] list returned much|shape:|  2 rows|head:|   1 "row"|   2 "row"|tail:|   8 "row"|next: look()|next: or: seek()
+        15 tokens, 64 bytes: [spillgate] list returned much|next: look()|next: or: seek()
+        11 tokens, 46 bytes: [spillgate] list returned much|next: look()
+        8 tokens, 32 bytes: [spillgate] list returned much
+        "#);
+    }
+
+    #[test]
+    fn a_text_in_one_piece_is_cut_where_it_must_be() {
+        let counter = Tokenizer::Heuristic.counter();
+        for (tokens, json_bytes) in [(10, u64::MAX), (1000, 50), (1, 0)] {
+            let bounds = Bounds {
+                tokens: budget(tokens),
+                json_bytes,
+            };
+            let shown = Message::Text("\u{1f680} ".repeat(100), bounds).render(&*counter);
+            let bytes = json!(shown.text()).to_string().len() as u64;
+            let is_held = shown.tokens() <= tokens && bytes <= json_bytes;
+            assert!(is_held || shown.text().is_empty(), "{shown:?}");
+        }
+    }
+}
