@@ -36,7 +36,7 @@ pub fn promises(bytes: &[u8]) {
     let facts = &artifact.manifest().facts;
     let budget = TokenBudget::new(150);
     let lines = outline(artifact.view(), &facts.view, &facts.stats).unwrap();
-    assert!(counter.count(&within(lines, budget, &*counter).join("\n")) <= budget.get());
+    assert!(counter.count(&within(&lines, budget, &*counter).join("\n")) <= budget.get());
     for words in ["why did it fail", "error id name"] {
         let page = search(&artifact, &SearchQuery::new(words, budget), &*counter).unwrap();
         assert!(counter.count(&page.render()) <= budget.get());

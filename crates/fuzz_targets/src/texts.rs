@@ -200,7 +200,7 @@ pub fn outline(bytes: &[u8]) {
             );
         }
         let budget = TokenBudget::new(200);
-        let kept = within(lines, budget, &*counter).join("\n");
+        let kept = within(&lines, budget, &*counter).join("\n");
         assert!(counter.count(&kept) <= budget.get(), "{kind}: {kept}");
     }
 }

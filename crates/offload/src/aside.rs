@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::{panic, thread};
 
 use spillgate_artifact::{ByteSource, SharedBytes, Stats, ViewFacts};
-use spillgate_outline::{Line, outline};
+use spillgate_outline::{OutlineEntry, outline};
 use spillgate_view::{Sanitizer, View};
 
 use crate::capture::{Captured, Raw};
@@ -50,7 +50,7 @@ impl Outlining {
     pub(crate) fn beside<T: Send>(
         self,
         store: impl FnOnce() -> T + Send,
-    ) -> (T, Option<Vec<Line>>) {
+    ) -> (T, Option<Vec<OutlineEntry>>) {
         thread::scope(|scope| {
             let storing = scope.spawn(store);
             let outlined = outline(&self.view, &self.facts, &self.stats).ok();

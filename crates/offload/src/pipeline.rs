@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillgate_artifact::{Facts, Origin, Reason, Stats, TextPart, Tokens};
-use spillgate_outline::Line;
+use spillgate_outline::OutlineEntry;
 use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
 
 use crate::RetrieveError;
@@ -206,7 +206,7 @@ impl Offloader {
         &self,
         receipt: &Receipt,
         ends: &TwoEnds,
-        outlined: Option<Vec<Line>>,
+        outlined: Option<Vec<OutlineEntry>>,
         (limits, json_bytes): (&Limits, u64),
     ) -> Result<Presentation, StoreError> {
         let manifest = receipt.manifest();

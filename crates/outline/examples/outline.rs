@@ -64,7 +64,7 @@ fn run(base: &Path, file: &str, budget: TokenBudget, runs: u64) -> Result<(), Bo
         lines = outline(artifact.view(), &facts.view, &facts.stats)?;
         best = best.min(start.elapsed().as_secs_f64());
     }
-    for line in within(lines, budget, &**offloader.counter()) {
+    for line in within(&lines, budget, &**offloader.counter()) {
         println!("{line}");
     }
     let (kind, bytes) = (facts.stats.kind, artifact.view().bytes());

@@ -12,7 +12,7 @@ use regex::bytes::Regex;
 use spillgate_view::View;
 
 use crate::parts::{Plan, counted};
-use crate::{Line, located, note};
+use crate::{EntryKind, OutlineEntry, located, note};
 
 /// Definitions that are noted at most; all are counted.
 const MOST: usize = 300;
@@ -88,7 +88,7 @@ const CONTROL: [&str; 27] = [
 ];
 
 /// Definitions with their line numbers, nested as they are indented.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
     let mut finder = Finder::default();
     plan.each_line(view.source(), |line, offset| {
         let line = &line[..line.len().min(LONGEST)];
@@ -97,7 +97,11 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
     let mut lines = Vec::new();
     let found = finder.found;
     if finder.count > found.len() as u64 {
-        lines.push(note(counted(&plan.scaled(finder.count), "definition")));
+        let (count, text) = (plan.in_all(finder.count), plan.scaled(finder.count));
+        lines.push(OutlineEntry {
+            kind: EntryKind::Definitions(count),
+            ..note(counted(&text, "definition"))
+        });
     }
     let mut around: Vec<usize> = Vec::new();
     for definition in found {
@@ -109,8 +113,12 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
         }
         let depth = around.len();
         around.push(definition.indent);
-        let text = format!("{}{}", "  ".repeat(depth), definition.text);
-        lines.push(located(view, definition.offset, depth, &text)?);
+        lines.push(located(
+            view,
+            definition.offset,
+            (depth, depth),
+            definition.text,
+        )?);
     }
     Ok(lines)
 }

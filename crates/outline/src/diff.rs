@@ -5,13 +5,13 @@ use std::io;
 use spillgate_view::View;
 
 use crate::parts::{Plan, counted, grouped};
-use crate::{Line, located, note};
+use crate::{OutlineEntry, located, note};
 
 /// Files that are shown at most; all are counted.
 const MOST: usize = 200;
 
 /// Totals, then a line a file with what was added to it and removed from it.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
     let mut diff = Diff::default();
     plan.each_line(view.source(), |line, offset| diff.line(line, offset))?;
     diff.next_file(None);
@@ -35,7 +35,7 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
         };
         let (added, removed) = (grouped(file.added), grouped(file.removed));
         let text = format!("{}{what} +{added} −{removed}", file.name);
-        lines.push(located(view, file.offset, rank, &text)?);
+        lines.push(located(view, file.offset, (rank, 0), text)?);
     }
     Ok(lines)
 }

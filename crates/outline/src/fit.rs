@@ -1,9 +1,9 @@
-//! Which lines of an outline does a budget allow?
+//! The lines of an outline that a budget allows.
 
 use spillgate_artifact::TokenBudget;
 use spillgate_measure::TokenCounter;
 
-use crate::Line;
+use crate::{EntryKind, OutlineEntry};
 
 /// What an outline may cost unless told: enough for some twenty lines, as in a
 /// preview of 600 tokens.
@@ -14,19 +14,24 @@ const NAMES: usize = 16;
 const NAMES_CHARS: usize = 140;
 
 /// The texts of the lines that the budget allows, in their order. The most
-/// dispensable are left out first (see [`Line::rank`]). What was left out of a
+/// dispensable are left out first (see [`OutlineEntry::rank`]). What was left out of a
 /// place is named on the place's line: a key's name is what one needs to ask
 /// for it. A last line tells how many lines are gone.
 #[must_use]
-pub fn within(lines: Vec<Line>, budget: TokenBudget, counter: &dyn TokenCounter) -> Vec<String> {
-    let costs: u64 = lines.iter().map(|l| counter.count(&l.text) + 1).sum();
+pub fn within(
+    lines: &[OutlineEntry],
+    budget: TokenBudget,
+    counter: &dyn TokenCounter,
+) -> Vec<String> {
+    let texts: Vec<String> = lines.iter().map(OutlineEntry::to_string).collect();
+    let costs: u64 = texts.iter().map(|text| counter.count(text) + 1).sum();
     if costs <= budget.get() {
-        return lines.into_iter().map(|line| line.text).collect();
+        return texts;
     }
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|&at| lines[at].rank);
-    let parents = parents(&lines);
-    let texts = |kept: usize| shown(&lines, &parents, &order[..kept]);
+    let parents = parents(lines);
+    let texts = |kept: usize| shown(lines, &parents, &order[..kept]);
     let fits = |kept: usize| !counter.exceeds(&texts(kept).join("\n"), budget.get());
     // More lines cost more, near enough for a search; what it finds is then
     // checked, for names move from one line to another.
@@ -41,24 +46,25 @@ pub fn within(lines: Vec<Line>, budget: TokenBudget, counter: &dyn TokenCounter)
     }
 }
 
-/// The line above each that it is a part of: the nearest with less indentation.
-fn parents(lines: &[Line]) -> Vec<Option<usize>> {
-    let indent = |at: usize| lines[at].text.len() - lines[at].text.trim_start().len();
+/// The line above each that it is a part of: the nearest with less depth.
+fn parents(lines: &[OutlineEntry]) -> Vec<Option<usize>> {
     let mut above: Vec<usize> = Vec::new();
-    (0..lines.len())
-        .map(|at| {
-            while above.last().is_some_and(|&last| indent(last) >= indent(at)) {
-                above.pop();
-            }
-            let parent = above.last().copied();
-            above.push(at);
-            parent
-        })
-        .collect()
+    let parent_of = |(at, line): (usize, &OutlineEntry)| {
+        while above
+            .last()
+            .is_some_and(|&last| lines[last].depth >= line.depth)
+        {
+            above.pop();
+        }
+        let parent = above.last().copied();
+        above.push(at);
+        parent
+    };
+    lines.iter().enumerate().map(parent_of).collect()
 }
 
 /// The chosen lines with the names of what is left out below them.
-fn shown(lines: &[Line], parents: &[Option<usize>], chosen: &[usize]) -> Vec<String> {
+fn shown(lines: &[OutlineEntry], parents: &[Option<usize>], chosen: &[usize]) -> Vec<String> {
     let mut is_chosen = vec![false; lines.len()];
     for &at in chosen {
         is_chosen[at] = true;
@@ -66,12 +72,12 @@ fn shown(lines: &[Line], parents: &[Option<usize>], chosen: &[usize]) -> Vec<Str
     let mut left_out: Vec<Vec<&str>> = vec![Vec::new(); lines.len()];
     for at in (0..lines.len()).filter(|&at| !is_chosen[at]) {
         let parent = parents[at].filter(|&parent| is_chosen[parent]);
-        if let (Some(parent), Some(name)) = (parent, name(&lines[at].text)) {
-            left_out[parent].push(name);
+        if let (Some(parent), EntryKind::Path(path)) = (parent, &lines[at].kind) {
+            left_out[parent].push(path);
         }
     }
     let texts = (0..lines.len()).filter(|&at| is_chosen[at]);
-    let texts = texts.map(|at| format!("{}{}", lines[at].text, also(&left_out[at])));
+    let texts = texts.map(|at| format!("{}{}", lines[at], also(&left_out[at])));
     let gone = lines.len() - chosen.len();
     let mark = format!("  (… {gone} finer lines left out)");
     texts.chain([mark]).collect()
@@ -101,70 +107,69 @@ fn also(names: &[&str]) -> String {
     }
 }
 
-/// The path or column that a line is about.
-fn name(text: &str) -> Option<&str> {
-    let text = text.trim_start();
-    let end = text.find([':', ' ', '?'])?;
-    let (name, rest) = text.split_at(end);
-    let is_name = name.starts_with('.') || name.starts_with(|c: char| c.is_alphabetic());
-    (is_name && rest.starts_with([':', '?'])).then_some(name)
-}
-
 #[cfg(test)]
 mod tests {
     use spillgate_measure::Tokenizer;
 
     use super::*;
 
-    fn fitted(lines: &[(usize, &str)], budget: u64) -> Vec<String> {
-        let line = |&(rank, text): &(usize, &str)| Line {
-            rank,
-            text: text.to_owned(),
+    fn fitted(lines: &[OutlineEntry], budget: u64) -> Vec<String> {
+        let counter = Tokenizer::Heuristic.counter();
+        within(lines, TokenBudget::new(budget), &*counter)
+    }
+
+    fn entry(rank: usize, depth: usize, path: &str, text: &str) -> OutlineEntry {
+        let (kind, text) = match path {
+            "" => (EntryKind::Place, text.to_owned()),
+            path => (EntryKind::Path(path.to_owned()), format!("{path}{text}")),
         };
-        let lines = lines.iter().map(line).collect();
-        within(
-            lines,
-            TokenBudget::new(budget),
-            &*Tokenizer::Heuristic.counter(),
-        )
+        OutlineEntry::new(rank, depth, kind, text)
     }
 
     #[test]
     fn the_dispensable_go_first_and_are_counted() {
-        let text = "x".repeat(60); // 15 tokens
-        let lines = [(0, "first"), (2, &*text), (1, &*text), (2, &*text)];
+        let text = "x".repeat(58); // 15 tokens
+        let lines = [
+            entry(0, 0, "", "first"),
+            entry(2, 0, "", &text),
+            entry(1, 0, "", &text),
+            entry(2, 0, "", &text),
+        ];
         assert_eq!(fitted(&lines, 100).len(), 4);
         assert_eq!(
             fitted(&lines, 35),
-            ["first", &*text, "  (… 2 finer lines left out)"]
+            [
+                "  first",
+                &*format!("  {text}"),
+                "  (… 2 finer lines left out)"
+            ]
         );
-        assert_eq!(fitted(&[(0, &*"y".repeat(400))], 40), [""; 0]);
+        assert_eq!(fitted(&[entry(0, 0, "", &"y".repeat(400))], 40), [""; 0]);
     }
 
     #[test]
     fn what_is_left_out_is_named_where_it_belongs() {
-        let long = format!("    .b.c: {}", "x".repeat(60));
-        let elements = format!("  .a[]: array(9) of {}", "y".repeat(80));
+        let elements = format!(": array(9) of {}", "y".repeat(80));
         let lines = [
-            (0, "top"),
-            (1, &*elements),
-            (2, &*long),
-            (2, "    .d? (1 of 2): string"),
-            (2, "    17× no name"),
-            (1, "  .e: null"),
+            entry(0, 0, "", "top"),
+            entry(1, 1, ".a[]", &elements),
+            entry(2, 2, ".b.c", &format!(": {}", "x".repeat(60))),
+            entry(2, 2, ".d", "? (1 of 2): string"),
+            entry(2, 2, "", "17× no name"),
+            entry(1, 1, ".e", ": null"),
         ];
         assert_eq!(
-            fitted(&lines, 50),
+            fitted(&lines, 51),
             [
-                "top",
-                &format!("{elements} {{also .b.c, .d}}"),
-                "  .e: null",
+                "  top",
+                &format!("    .a[]{elements} {{also .b.c, .d}}"),
+                "    .e: null",
                 "  (… 3 finer lines left out)"
             ]
         );
         assert_eq!(
             fitted(&lines, 32),
-            ["top {also .a[], .e}", "  (… 5 finer lines left out)"]
+            ["  top {also .a[], .e}", "  (… 5 finer lines left out)"]
         );
     }
 }

@@ -10,7 +10,7 @@ use spillgate_artifact::ReadRange;
 use spillgate_view::View;
 
 use crate::parts::{counted, grouped};
-use crate::{Line, located, note};
+use crate::{OutlineEntry, located, note};
 
 /// Bytes that are looked at: pages have some megabytes at most.
 const LOOKED_AT: u64 = 32 << 20;
@@ -22,7 +22,7 @@ const CELLS: usize = 10;
 
 /// The title and how many links there are, then headings and landmarks in their
 /// order, with line numbers.
-pub(crate) fn outline(view: &View) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
     let range = ReadRange::new(view.source(), 0, LOOKED_AT);
     let mut emitter = DefaultEmitter::<usize>::new_with_span();
     emitter.naively_switch_states(true);
@@ -53,8 +53,8 @@ pub(crate) fn outline(view: &View) -> io::Result<Vec<Line>> {
         lines.push(note(counts.join(", ")));
     }
     for place in page.places {
-        if let Some((rank, text)) = place.told() {
-            lines.push(located(view, place.offset as u64, rank, &text)?);
+        if let Some((order, text)) = place.told() {
+            lines.push(located(view, place.offset as u64, order, text)?);
         }
     }
     Ok(lines)
@@ -104,15 +104,15 @@ enum What {
 }
 
 impl Place {
-    /// Its rank and its line; nothing for what has no name.
-    fn told(&self) -> Option<(usize, String)> {
+    /// Its rank, its depth and its text; nothing for what has no name.
+    fn told(&self) -> Option<((usize, usize), String)> {
         match &self.what {
             What::Heading(level, text) => {
                 let text = one_line(text);
-                let line = format!("{}h{level} {text}", "  ".repeat(level - 1));
-                (!text.is_empty()).then_some((*level, line))
+                let told = ((*level, level - 1), format!("h{level} {text}"));
+                (!text.is_empty()).then_some(told)
             }
-            What::Landmark(name) => Some((3, name.clone())),
+            What::Landmark(name) => Some(((3, 0), name.clone())),
             What::Table { name, header, rows } => {
                 // The header is a row of the markup.
                 let rows = rows.saturating_sub(u64::from(!header.is_empty()));
@@ -122,11 +122,11 @@ impl Place {
                     false => format!(": {}", header.join(" | ")),
                 };
                 Some((
-                    2,
+                    (2, 0),
                     format!("{name}, {}{header}", counted(&grouped(rows), "row")),
                 ))
             }
-            What::Form { name, fields } => Some((3, format!("{name}: {}", fields.join(", ")))),
+            What::Form { name, fields } => Some(((3, 0), format!("{name}: {}", fields.join(", ")))),
         }
     }
 }

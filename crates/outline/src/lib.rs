@@ -1,12 +1,12 @@
-//! What is in there?
+//! Outlines: the shape of a text in a few lines.
 //!
 //! An outline is a few lines that tell a model what it can ask for: paths for a
 //! jq filter, words for a search, line numbers to read from. It is made of the
 //! whole view up to a bound, in bounded memory; where that is not all of it, the
 //! outline says so. Deterministic, however many threads look.
 //!
-//! [`outline`] finds the lines, each with a rank; [`within`] chooses among them
-//! what fits a budget.
+//! [`outline`] finds the entries, each with a rank; [`within`] chooses among them
+//! what fits a budget, and is the one place that makes lines of them.
 
 mod code;
 mod diff;
@@ -23,7 +23,7 @@ mod table;
 mod values;
 mod xml;
 
-use std::io;
+use std::{fmt, io};
 
 use spillgate_artifact::{ContentKind, Stats, ViewFacts};
 use spillgate_measure::{SAMPLE_BYTES, Sample, classify};
@@ -36,18 +36,62 @@ use parts::{Plan, counted};
 /// Characters of an outline's line.
 const LINE_CHARS: usize = 160;
 
-/// A line of an outline.
+/// A line of an outline, before it is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// How dispensable it is: where room is short, lines of the highest rank go
+pub struct OutlineEntry {
+    /// How dispensable it is: where room is short, entries of the highest rank go
     /// first, later ones before earlier ones.
     pub rank: usize,
-    /// Its text, indented.
+    /// How many others it is a part of.
+    pub depth: usize,
+    /// What it is about.
+    pub kind: EntryKind,
+    /// The line of the text where that begins, from 1.
+    pub line: Option<u64>,
+    /// What it says: text of a stranger's, on one line, bounded.
     pub text: String,
 }
 
+/// What an entry is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryKind {
+    /// The whole, or the outline itself.
+    Remark,
+    /// How many definitions there are in all, where not each is named.
+    Definitions(u64),
+    /// Something in the text.
+    Place,
+    /// What a path leads to: the path from the entry above, by which one asks for it.
+    Path(String),
+}
+
+impl OutlineEntry {
+    fn new(rank: usize, depth: usize, kind: EntryKind, text: String) -> Self {
+        Self {
+            rank,
+            depth,
+            kind,
+            line: None,
+            text,
+        }
+    }
+
+    /// What stands before the text in its line.
+    fn prefix(&self) -> String {
+        let indent = "  ".repeat(self.depth);
+        let line = self.line.map(|line| format!("{line}: "));
+        indent + &line.unwrap_or_default()
+    }
+}
+
+impl fmt::Display for OutlineEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}{}", self.prefix(), self.text)
+    }
+}
+
 /// The outline of a stored text; none for kinds that have no shape.
-pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<Line>> {
+pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<OutlineEntry>> {
     let mut lines = of_kind(view, facts, stats.kind)?;
     let shown = view.lines();
     if view.bytes() == 0 {
@@ -66,32 +110,37 @@ pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<
     }
     for line in &mut lines {
         // Marks are longer than what they stand for: the bound is of what is shown.
-        line.text = format!("  {}", clip(&marked(&line.text), LINE_CHARS));
+        let room = LINE_CHARS.saturating_sub(line.prefix().chars().count());
+        line.text = clip(&marked(&line.text), room);
+        if let EntryKind::Path(path) = &mut line.kind {
+            *path = marked(path).into_owned();
+        }
     }
     Ok(lines)
 }
 
-fn note(text: String) -> Line {
-    Line { rank: 0, text }
+fn note(text: String) -> OutlineEntry {
+    OutlineEntry::new(0, 0, EntryKind::Remark, text)
 }
 
 /// A remark on the outline itself: what the text is, comes before it.
-fn aside(text: String) -> Line {
-    Line { rank: 2, text }
+fn aside(text: String) -> OutlineEntry {
+    OutlineEntry::new(2, 0, EntryKind::Remark, text)
 }
 
-/// A line about what begins at byte `offset`, with its number.
-fn located(view: &View, offset: u64, rank: usize, text: &str) -> io::Result<Line> {
-    let number = view.line_of_offset(offset)?;
-    let indent = text.len() - text.trim_start().len();
-    let (indent, text) = text.split_at(indent);
-    Ok(Line {
-        rank,
-        text: format!("{indent}{number}: {text}"),
-    })
+/// An entry about what begins at byte `offset`.
+fn located(
+    view: &View,
+    offset: u64,
+    (rank, depth): (usize, usize),
+    text: String,
+) -> io::Result<OutlineEntry> {
+    let line = Some(view.line_of_offset(offset)?);
+    let entry = OutlineEntry::new(rank, depth, EntryKind::Place, text);
+    Ok(OutlineEntry { line, ..entry })
 }
 
-fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<Line>> {
+fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
     let source = view.source();
     match kind {
         ContentKind::Json => return json::outline(view, facts.prelude),
@@ -120,7 +169,7 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
 
 /// Logs, code and prose, of which a test or a build may have printed any: what
 /// failed comes first then.
-fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line>> {
+fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
     let failures = output::outline(view, plan, kind)?;
     // Of a log without failures, what is rare is telling.
     let least = if failures.is_empty() { 1 } else { 2 };
@@ -130,7 +179,7 @@ fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line
         _ => Vec::new(),
     };
     let behind = failures.len();
-    let rest = rest.into_iter().map(|line| Line {
+    let rest = rest.into_iter().map(|line| OutlineEntry {
         rank: line.rank + behind,
         ..line
     });
@@ -138,7 +187,7 @@ fn of_output(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line
 }
 
 /// Code and prose, unless it is laid out in a way that has a shape.
-fn plainly(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line>> {
+fn plainly(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
     if begins_as_json(view)? {
         return json::outline(view, 0);
     }
@@ -180,9 +229,10 @@ mod tests {
         View::new(source, indexer.finish(), Layout::AsIs)
     }
 
-    pub(crate) fn texts(lines: &[Line]) -> String {
-        let texts: Vec<&str> = lines.iter().map(|line| &*line.text).collect();
-        texts.join("\n")
+    /// The lines, without the indentation of all.
+    pub(crate) fn texts(lines: &[OutlineEntry]) -> String {
+        let texts = lines.iter().map(|line| line.to_string()[2..].to_owned());
+        texts.collect::<Vec<_>>().join("\n")
     }
 
     #[test]

@@ -5,14 +5,14 @@ use std::io;
 use spillgate_view::View;
 
 use crate::parts::Plan;
-use crate::{Line, located};
+use crate::{OutlineEntry, located};
 
 /// Headings that are noted; with more, those of the deeper levels are as many
 /// as lines, and the first ones tell what they are like.
 const MOST: usize = 400;
 
 /// Headings with their line numbers, nested; those in code fences are none.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
     let mut found: Vec<(u64, usize, String)> = Vec::new();
     let mut fence = None;
     let mut before: Option<(u64, String)> = None;
@@ -42,8 +42,7 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
     let top = found.iter().map(|(_, level, _)| *level).min().unwrap_or(1);
     let lines = found.into_iter().map(|(offset, level, title)| {
         let (depth, marks) = (level - top, "#".repeat(level));
-        let text = format!("{}{marks} {title}", "  ".repeat(depth));
-        located(view, offset, depth, &text)
+        located(view, offset, (depth, depth), format!("{marks} {title}"))
     });
     lines.collect()
 }

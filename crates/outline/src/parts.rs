@@ -109,16 +109,22 @@ impl Plan {
     }
 
     /// A count in what was looked at as a count in all.
-    pub(crate) fn scaled(&self, count: u64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate of a count"
+    )]
+    pub(crate) fn in_all(&self, count: u64) -> u64 {
         match self.is_partial() {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "an estimate of a count"
-            )]
-            true => format!("≈{}", grouped((count as f64 * self.scale).round() as u64)),
-            false => grouped(count),
+            true => (count as f64 * self.scale).round() as u64,
+            false => count,
         }
+    }
+
+    /// The same as it is told.
+    pub(crate) fn scaled(&self, count: u64) -> String {
+        let about = if self.is_partial() { "≈" } else { "" };
+        format!("{about}{}", grouped(self.in_all(count)))
     }
 
     /// Calls `take` with each line that is looked at and with the byte at which

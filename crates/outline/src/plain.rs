@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use spillgate_view::View;
 
 use crate::parts::{Plan, counted, grouped, lines};
-use crate::{Line, located, note, table};
+use crate::{OutlineEntry, located, note, table};
 
 /// Bytes at the beginning by which a text is judged, and lines.
 const HEAD: u64 = 16 << 10;
@@ -56,7 +56,7 @@ const LANDMARKS: [&[u8]; 12] = [
 
 /// The outline of the first shape that nine lines in ten have; nothing if there
 /// is none.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
     let head = view.source().bytes(0, HEAD)?;
     let judged = lines(&head).map(|(_, line)| line.trim_ascii_end());
     let judged = judged.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -96,7 +96,7 @@ fn unlisted(line: &[u8]) -> &[u8] {
 }
 
 /// Files with how many lines of theirs match.
-fn matches(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+fn matches(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
     let mut known: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
     let mut files: Vec<(u64, Vec<u8>, u64)> = Vec::new();
     let (mut all, mut others) = (0u64, 0u64);
@@ -121,13 +121,13 @@ fn matches(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
     let mut shown = vec![note(format!("{all} matching lines in {many}{told}"))];
     for (at, (offset, name, count)) in files.into_iter().enumerate() {
         let text = format!("{}: {}", String::from_utf8_lossy(&name), grouped(count));
-        shown.push(located(view, offset, 1 + at, &text)?);
+        shown.push(located(view, offset, (1 + at, 0), text)?);
     }
     Ok(shown)
 }
 
 /// Headings and landmarks of a page, and how many there are of each role.
-fn page(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+fn page(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
     let mut roles: Vec<(String, u64)> = Vec::new();
     let mut places: Vec<(u64, String)> = Vec::new();
     plan.each_line(view.source(), |line, offset| {
@@ -153,7 +153,7 @@ fn page(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
         .collect();
     let mut shown = vec![note(format!("a page: {}", roles.join(", ")))];
     for (at, (offset, text)) in places.iter().enumerate() {
-        shown.push(located(view, *offset, 1 + at, text)?);
+        shown.push(located(view, *offset, (1 + at, 0), text.clone())?);
     }
     Ok(shown)
 }
@@ -167,7 +167,7 @@ struct Key {
 }
 
 /// Keys of two levels with their lines, and the lengths of lists.
-fn yaml(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+fn yaml(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
     let mut keys: Vec<Key> = Vec::new();
     let mut top = 0u64;
     // Indentations that are open; with the key, unless it is an item's or deep.
@@ -218,7 +218,7 @@ fn yaml(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
 }
 
 /// The list that the text is, if it is one, and its keys.
-fn outlined(view: &View, plan: &Plan, top: u64, keys: Vec<Key>) -> io::Result<Vec<Line>> {
+fn outlined(view: &View, plan: &Plan, top: u64, keys: Vec<Key>) -> io::Result<Vec<OutlineEntry>> {
     let mut shown = Vec::new();
     if top > 0 {
         let items = counted(&plan.scaled(top), "item");
@@ -229,8 +229,8 @@ fn outlined(view: &View, plan: &Plan, top: u64, keys: Vec<Key>) -> io::Result<Ve
             0 => String::new(),
             n => format!(" ({})", counted(&grouped(n), "item")),
         };
-        let text = format!("{}{}{items}", "  ".repeat(key.depth), key.text);
-        shown.push(located(view, key.offset, key.depth, &text)?);
+        let text = format!("{}{items}", key.text);
+        shown.push(located(view, key.offset, (key.depth, key.depth), text)?);
     }
     Ok(shown)
 }

@@ -5,7 +5,7 @@ use std::io;
 use spillgate_view::View;
 
 use crate::parts::{Plan, counted};
-use crate::{Line, located, note};
+use crate::{OutlineEntry, located, note};
 
 /// Paragraphs whose beginnings are shown at most.
 const MOST: usize = 12;
@@ -16,7 +16,7 @@ const SHOWN: usize = 70;
 
 /// How many paragraphs there are and how they begin: the first three, then some
 /// that are evenly spaced. Nothing of a text with fewer than two.
-pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
     let mut beginnings: Vec<(u64, String)> = Vec::new();
     let (mut count, mut step) = (0u64, 1u64);
     let mut is_between = true;
@@ -53,7 +53,7 @@ pub(crate) fn outline(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
             if cut.len() < text.len() {
                 cut.push('…');
             }
-            lines.push(located(view, *offset, at + 1, &cut)?);
+            lines.push(located(view, *offset, (at + 1, 0), cut)?);
         }
     }
     Ok(lines)

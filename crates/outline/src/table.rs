@@ -11,7 +11,7 @@ use spillgate_artifact::ByteSource;
 
 use crate::parts::{Plan, counted, grouped};
 use crate::values::{Range, Values};
-use crate::{Line, note};
+use crate::{EntryKind, OutlineEntry, note};
 
 /// Columns that are told apart.
 const COLUMNS: usize = 200;
@@ -26,7 +26,7 @@ pub(crate) fn outline(
     source: &dyn ByteSource,
     plan: &Plan,
     delimiter: u8,
-) -> io::Result<Vec<Line>> {
+) -> io::Result<Vec<OutlineEntry>> {
     Ok(read(source, plan, delimiter)?.render(plan))
 }
 
@@ -183,7 +183,7 @@ impl Table {
         }
     }
 
-    fn render(&self, plan: &Plan) -> Vec<Line> {
+    fn render(&self, plan: &Plan) -> Vec<OutlineEntry> {
         let ragged = match self.widths {
             Some((least, most)) if least != most || most != self.names.len() => {
                 format!(" (rows have {least}–{most} fields)")
@@ -200,10 +200,8 @@ impl Table {
         let unnamed = Column::default();
         for (at, name) in self.names.iter().enumerate() {
             let column = self.columns.get(at).unwrap_or(&unnamed);
-            lines.push(Line {
-                rank: 1 + at,
-                text: format!("{name}: {}", column.render()),
-            });
+            let text = format!("{name}: {}", column.render());
+            lines.push(OutlineEntry::new(1 + at, 0, EntryKind::Place, text));
         }
         lines
     }

@@ -9,7 +9,7 @@ use spillgate_view::View;
 
 use crate::parts::grouped;
 use crate::values::Values;
-use crate::{Line, note};
+use crate::{EntryKind, OutlineEntry, note};
 
 /// Bytes that are looked at.
 const LOOKED_AT: u64 = 32 << 20;
@@ -25,7 +25,7 @@ const NAMED: usize = 3;
 const NAMED_CHARS: usize = 32;
 
 /// The element tree; elements of one name in one place are merged.
-pub(crate) fn outline(view: &View) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(view: &View) -> io::Result<Vec<OutlineEntry>> {
     let range = ReadRange::new(view.source(), 0, LOOKED_AT);
     let mut reader = Reader::from_reader(BufReader::with_capacity(64 << 10, range));
     let config = reader.config_mut();
@@ -169,9 +169,9 @@ impl Tree {
         }
     }
 
-    fn render(&self, at: usize, depth: usize, lines: &mut Vec<Line>) {
+    fn render(&self, at: usize, depth: usize, lines: &mut Vec<OutlineEntry>) {
         let node = &self.nodes[at];
-        let mut text = format!("{}<{}>", "  ".repeat(depth), node.name);
+        let mut text = format!("<{}>", node.name);
         if node.count > 1 {
             text.push_str(&format!(" {}×", grouped(node.count)));
         }
@@ -182,10 +182,8 @@ impl Tree {
         if node.texts > 0 {
             text.push_str(&format!(" text{}", told(&node.text, node.texts)));
         }
-        lines.push(Line {
-            rank: depth * 2,
-            text,
-        });
+        let entry = OutlineEntry::new(depth * 2, depth, EntryKind::Place, text);
+        lines.push(entry);
         for &child in &node.children {
             self.render(child, depth + 1, lines);
         }

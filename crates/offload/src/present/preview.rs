@@ -77,7 +77,7 @@ pub(crate) fn parts(subject: &Subject<'_>, budget: TokenBudget) -> Result<Parts,
     let rest = budget.get().saturating_sub(frame);
     let share = (rest / 2).saturating_sub(TITLE_TOKENS);
     let share = budget.less(budget.get().saturating_sub(share));
-    let shape = within(subject.outline()?, share, subject.counter());
+    let shape = within(&subject.outline()?, share, subject.counter());
     let rest = rest.saturating_sub(count(&section("shape:", &shape)));
     let numbered = |first, count| numbered(artifact, first, count);
     let head = filled(numbered(1, HEAD_LINES)?.into_iter(), rest * 2 / 3, &count);

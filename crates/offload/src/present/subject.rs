@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spillgate_artifact::{Facts, Manifest, TokenBudget};
 use spillgate_lookup::Artifact;
 use spillgate_measure::TokenCounter;
-use spillgate_outline::{Line, outline};
+use spillgate_outline::{OutlineEntry, outline};
 use spillgate_store::ArtifactStore;
 
 use super::{Bounds, Door, Templates};
@@ -29,7 +29,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) json_bytes: u64,
     pub(crate) ends: &'a TwoEnds,
     /// Its outline, where that is made already.
-    pub(crate) outlined: Option<Vec<Line>>,
+    pub(crate) outlined: Option<Vec<OutlineEntry>>,
     pub(crate) presenter: &'a Presenter,
     pub(crate) templates: &'a Templates,
     pub(crate) store: &'a dyn ArtifactStore,
@@ -56,7 +56,7 @@ impl Subject<'_> {
     }
 
     /// The outline of its text.
-    pub(crate) fn outline(&self) -> Result<Vec<Line>, RetrieveError> {
+    pub(crate) fn outline(&self) -> Result<Vec<OutlineEntry>, RetrieveError> {
         if let Some(made) = &self.outlined {
             return Ok(made.clone());
         }

@@ -1,4 +1,4 @@
-//! What is in a text that was refused?
+//! What is in a text that was refused: its definitions, or the start of its outline.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ContentKind, Layout, Stats, TokenBudget, Tokens, ViewFacts};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Tokenizer, classify};
-use spillgate_outline::{Line, outline, within};
+use spillgate_outline::{EntryKind, OutlineEntry, outline, within};
 use spillgate_view::{Indexer, View};
 
 /// Definitions that are named (seed 004's system), and lines of other outlines.
@@ -33,6 +33,15 @@ pub struct Entry {
     pub text: String,
     /// Where it begins, from 1, where that is known.
     pub line: Option<u64>,
+}
+
+impl Entry {
+    fn of(entry: &OutlineEntry) -> Self {
+        Self {
+            text: entry.text.clone(),
+            line: entry.line,
+        }
+    }
 }
 
 impl fmt::Display for Entry {
@@ -76,14 +85,14 @@ impl Structure {
             tokens: Tokens::estimated(bytes / 4),
             kind,
         };
-        Ok(Self::of(outline(&view, &facts, &stats)?, kind))
+        Ok(Self::of(&outline(&view, &facts, &stats)?, kind))
     }
 
     /// That of a text whose outline is made.
     #[must_use]
-    pub fn of(outlined: Vec<Line>, kind: ContentKind) -> Self {
+    pub fn of(outlined: &[OutlineEntry], kind: ContentKind) -> Self {
         match kind {
-            ContentKind::Code | ContentKind::Markdown => Self::of_places(&outlined, kind),
+            ContentKind::Code | ContentKind::Markdown => Self::of_places(outlined, kind),
             _ => {
                 let counter = Tokenizer::Heuristic.counter();
                 let lines = within(outlined, TokenBudget::new(OUTLINE_TOKENS), &*counter);
@@ -102,38 +111,25 @@ impl Structure {
     }
 
     /// The outermost definitions or headings.
-    fn of_places(outlined: &[Line], kind: ContentKind) -> Self {
-        let all: Vec<(usize, Entry)> = outlined
+    fn of_places(outlined: &[OutlineEntry], kind: ContentKind) -> Self {
+        let all: Vec<&OutlineEntry> = outlined
             .iter()
-            .filter_map(|line| Some((line.rank, placed(&line.text)?)))
+            .filter(|entry| entry.line.is_some())
             .collect();
+        // Where the outline does not name each, it says how many there are.
+        let counts = outlined.iter().filter_map(|entry| match entry.kind {
+            EntryKind::Definitions(count) => usize::try_from(count).ok(),
+            _ => None,
+        });
+        let count = counts.max().unwrap_or(0).max(all.len());
         let mut order: Vec<usize> = (0..all.len()).collect();
-        order.sort_by_key(|&at| all[at].0);
+        order.sort_by_key(|&at| all[at].rank);
         order.truncate(ENTRIES);
         order.sort_unstable();
         Self {
             kind,
-            entries: order.iter().map(|&at| all[at].1.clone()).collect(),
-            more: counted(outlined).unwrap_or(0).max(all.len()) - order.len(),
+            more: count - order.len(),
+            entries: order.into_iter().map(|at| Entry::of(all[at])).collect(),
         }
     }
-}
-
-/// How many there are in all, where the outline does not name each: `  2,001
-/// definitions` (what it names begins with a line's number and a colon).
-fn counted(outlined: &[Line]) -> Option<usize> {
-    let mut counts = outlined.iter().filter_map(|line| {
-        let count = line.text.trim().strip_suffix(" definitions")?;
-        count.replace([',', '≈'], "").parse().ok()
-    });
-    counts.next()
-}
-
-/// `  12: class A` is `class A`, line 12.
-fn placed(line: &str) -> Option<Entry> {
-    let (number, text) = line.trim_start().split_once(": ")?;
-    Some(Entry {
-        text: text.to_owned(),
-        line: Some(number.parse().ok()?),
-    })
 }

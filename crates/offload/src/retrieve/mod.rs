@@ -144,7 +144,7 @@ impl Offloader {
         let artifact = self.artifact(handle)?;
         let facts = &artifact.manifest().facts;
         let lines = outline(artifact.view(), &facts.view, &facts.stats)?;
-        let lines = within(lines, budget, &**self.counter());
+        let lines = within(&lines, budget, &**self.counter());
         self.retrieved(&artifact, &lines.join("\n"));
         Ok(lines)
     }

@@ -14,7 +14,7 @@ use spillgate_artifact::{ByteSource, Layout, ReadRange};
 use spillgate_view::{JsonLayout, View, ViewSink};
 
 use crate::parts::{MOST_BYTES, Plan, counted, grouped, lines};
-use crate::{Line, aside};
+use crate::{OutlineEntry, aside};
 use walk::{Indent, Unfit, Walker};
 
 /// How views are laid out.
@@ -24,7 +24,7 @@ const TWO_SPACES: Indent = Indent {
 };
 
 /// The key tree of the document that begins at byte `start`.
-pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> {
     let source = view.source();
     let plan = Plan::first(source, start)?;
     let head = source.bytes(start, start + HEAD)?;
@@ -51,7 +51,7 @@ pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<Line>> {
 }
 
 /// The same of many documents, one a line; lines that are none are counted.
-pub(crate) fn outline_of_lines(view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+pub(crate) fn outline_of_lines(view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
     let found = plan.look(view.source(), |text, start| {
         let mut walker = Walker::new(TWO_SPACES);
         let mut others = 0u64;

@@ -7,9 +7,9 @@
 use std::fmt::Write;
 
 use super::shape::{Id, Key, Keys, Shape, Span, Tree};
-use crate::Line;
 use crate::parts::grouped;
 use crate::values::Values;
+use crate::{EntryKind, OutlineEntry};
 
 /// Characters of an example.
 const EXAMPLE_CHARS: usize = 32;
@@ -26,7 +26,7 @@ const ALIKE: usize = 3;
 const LEAST_MAP: usize = 6;
 
 /// The lines of all places.
-pub(super) fn render(mut tree: Tree, label: &str) -> Vec<Line> {
+pub(super) fn render(mut tree: Tree, label: &str) -> Vec<OutlineEntry> {
     settle(&mut tree, Tree::ROOT);
     let mut render = Render {
         tree: &tree,
@@ -104,7 +104,7 @@ fn types(shape: &Shape) -> Vec<&'static str> {
 
 struct Render<'a> {
     tree: &'a Tree,
-    lines: Vec<Line>,
+    lines: Vec<OutlineEntry>,
 }
 
 impl Render<'_> {
@@ -137,27 +137,32 @@ impl Render<'_> {
             && let Some(members) = self.flat(shape, inner)
         {
             let text = nested(&texts);
-            return self.line(depth, 1, &format!("{path}{rare}{joint}{text} {members}"));
+            return self.line(depth, 1, &path, &format!("{rare}{joint}{text} {members}"));
         }
         let rank = match inner.objects + inner.arrays {
             0 if depth > 0 && std::ptr::eq(shape, inner) => 3 - usize::from(is_telling(shape)),
             _ => 0,
         };
-        self.line(
-            depth,
-            rank,
-            &format!("{label}{path}{rare}{joint}{}", nested(&texts)),
-        );
+        let text = format!("{rare}{joint}{}", nested(&texts));
+        match label {
+            "" => self.line(depth, rank, &path, &text),
+            label => self.line(depth, rank, "", &format!("{label}{path}{text}")),
+        }
         self.inside(shape, inner, depth + 1);
     }
 
     /// A line whose rank is 0 to 3 within its depth: what holds others is less
     /// dispensable than what does not.
-    fn line(&mut self, depth: usize, rank: usize, text: &str) {
-        self.lines.push(Line {
-            rank: depth * 4 + rank,
-            text: format!("{}{text}", "  ".repeat(depth)),
-        });
+    fn line(&mut self, depth: usize, rank: usize, path: &str, text: &str) {
+        // Others cannot be told apart where they are named in a row.
+        let is_name = path.starts_with('.') && !path.contains([':', ' ', '?']);
+        let kind = match is_name {
+            true => EntryKind::Path(path.to_owned()),
+            false => EntryKind::Place,
+        };
+        let text = format!("{path}{text}");
+        let entry = OutlineEntry::new(depth * 4 + rank, depth, kind, text);
+        self.lines.push(entry);
     }
 
     /// The lines of what is in the objects of a place: its own, and those of
@@ -169,7 +174,7 @@ impl Render<'_> {
                 self.members(shape, keys, depth);
             }
             if shape.more {
-                self.line(depth, 1, "… deeper, or more than is told apart");
+                self.line(depth, 1, "", "… deeper, or more than is told apart");
             }
         }
         if let Some(items) = inner.items {
@@ -204,7 +209,12 @@ impl Render<'_> {
             names.truncate(NAMED);
             let more = if count > NAMED { ", …" } else { "" };
             let names = names.join(", ");
-            self.line(depth, 2, &format!("{names}{more}: {count} keys with URLs"));
+            self.line(
+                depth,
+                2,
+                "",
+                &format!("{names}{more}: {count} keys with URLs"),
+            );
         }
     }
 

@@ -11,7 +11,7 @@ use regex::bytes::Regex;
 use spillgate_view::View;
 
 use crate::parts::{Plan, counted, grouped, lines};
-use crate::{Line, note};
+use crate::{EntryKind, OutlineEntry, note};
 pub(crate) use mask::signature;
 use mine::{Cluster, Miner};
 
@@ -35,7 +35,7 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Levels with counts and the time it spans, then templates with counts and
 /// the line of the first; none that `least` lines do not follow.
-pub(crate) fn outline(view: &View, plan: &Plan, least: u64) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(view: &View, plan: &Plan, least: u64) -> io::Result<Vec<OutlineEntry>> {
     let mined = plan.look(view.source(), |text, start| {
         let mut miner = Miner::default();
         for (at, line) in lines(text) {
@@ -80,7 +80,7 @@ pub(crate) fn outline(view: &View, plan: &Plan, least: u64) -> io::Result<Vec<Li
         let line = view.line_of_offset(cluster.first)?;
         let (count, text) = (plan.scaled(cluster.count), cluster.template());
         let text = format!("{count}× (line {line}) {text}");
-        outline.push(Line { rank, text });
+        outline.push(OutlineEntry::new(rank, 0, EntryKind::Place, text));
     }
     Ok(outline)
 }

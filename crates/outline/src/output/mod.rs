@@ -16,7 +16,7 @@ use spillgate_view::View;
 
 use crate::log::signature;
 use crate::parts::{Plan, grouped};
-use crate::{Line, located, note};
+use crate::{OutlineEntry, located, note};
 use tools::{ANY, GOOD, IDLE, NONZERO, PREFIX, TOOLS};
 
 /// Bytes at the beginning and at the end in which marks are looked for.
@@ -45,7 +45,11 @@ fn pattern(source: &str) -> Regex {
 /// Failing totals, then failures with their lines, then the last total that
 /// tells of none; nothing if no tool is recognised, or if nothing failed and
 /// there is no summary.
-pub(crate) fn outline(view: &View, plan: &Plan, kind: ContentKind) -> io::Result<Vec<Line>> {
+pub(crate) fn outline(
+    view: &View,
+    plan: &Plan,
+    kind: ContentKind,
+) -> io::Result<Vec<OutlineEntry>> {
     let mut tools = recognised(view)?;
     // Code has the words of errors in it, and nothing failed.
     tools.retain(|&at| at != ANY || kind != ContentKind::Code);
@@ -230,12 +234,12 @@ struct Found {
 }
 
 impl Found {
-    fn told(self, view: &View, plan: &Plan) -> io::Result<Vec<Line>> {
+    fn told(self, view: &View, plan: &Plan) -> io::Result<Vec<OutlineEntry>> {
         let mut lines = Vec::new();
         let totals = self.totals.told();
         let last = totals.len().saturating_sub(TOTALS);
         for (offset, text) in &totals[last..] {
-            lines.push(located(view, *offset, 0, text)?);
+            lines.push(located(view, *offset, (0, 0), text.clone())?);
         }
         let all: u64 = self.failures.all.iter().map(|group| group.count).sum();
         let all = all + self.failures.others;
@@ -247,11 +251,11 @@ impl Found {
         }
         failures.truncate(FAILURES);
         for (at, (offset, text)) in failures.into_iter().enumerate() {
-            lines.push(located(view, offset, 1 + at / 4, &text)?);
+            lines.push(located(view, offset, (1 + at / 4, 0), text)?);
         }
         if let Some((offset, text)) = self.good {
             let rank = lines.len();
-            lines.push(located(view, offset, rank, &text)?);
+            lines.push(located(view, offset, (rank, 0), text)?);
         }
         Ok(lines)
     }

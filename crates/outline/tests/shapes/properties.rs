@@ -86,12 +86,13 @@ proptest! {
         let result = Returned::of_kind(&text, KINDS[kind]);
         let lines = result.lines();
         for line in &lines {
-            prop_assert!(line.text.chars().count() <= CHARS + MARK, "{:?}", line.text);
-            prop_assert!(!line.text.contains('\n') && line.text.starts_with("  "), "{:?}", line.text);
+            let text = line.to_string();
+            prop_assert!(text.chars().count() <= CHARS + MARK, "{text:?}");
+            prop_assert!(!text.contains('\n') && text.starts_with("  "), "{text:?}");
         }
         prop_assert_eq!(&lines, &result.lines());
         let counter = Tokenizer::O200kBase.counter();
-        let kept = within(lines, TokenBudget::new(budget), &*counter);
+        let kept = within(&lines, TokenBudget::new(budget), &*counter);
         prop_assert!(counter.count(&kept.join("\n")) <= budget);
     }
 }

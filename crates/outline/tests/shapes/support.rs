@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ContentKind, Layout, Stats, TokenBudget, Tokens, ViewFacts};
 use spillgate_measure::{Sample, Scan, Tokenizer, classify};
-use spillgate_outline::{Line, outline, within};
+use spillgate_outline::{OutlineEntry, outline, within};
 use spillgate_view::{Indexer, JsonLayout, View};
 
 pub(crate) struct Returned {
@@ -60,14 +60,14 @@ impl Returned {
         }
     }
 
-    pub(crate) fn lines(&self) -> Vec<Line> {
+    pub(crate) fn lines(&self) -> Vec<OutlineEntry> {
         outline(&self.view, &self.facts, &self.stats).unwrap()
     }
 
     /// The kind and the outline within a budget.
     pub(crate) fn shown(&self, tokens: u64) -> String {
         let counter = Tokenizer::O200kBase.counter();
-        let texts = within(self.lines(), TokenBudget::new(tokens), &*counter);
+        let texts = within(&self.lines(), TokenBudget::new(tokens), &*counter);
         format!("{}\n{}", self.stats.kind, texts.join("\n"))
     }
 }

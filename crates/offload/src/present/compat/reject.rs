@@ -90,7 +90,7 @@ fn with_recovery(subject: &Subject<'_>) -> Result<String, RetrieveError> {
         format!("{} chars ({})", grouped(stats.chars), stats.kind),
     ];
     let recovery = Recovery::new("Tool", tool, &figures)
-        .structure(&Structure::of(subject.outline()?, stats.kind), None);
+        .structure(&Structure::of(&subject.outline()?, stats.kind), None);
     let recovery = ways.iter().cloned().fold(recovery, Recovery::command);
     let block = recovery.render(subject.half(), subject.counter());
     // The ways stand once: in the block, where it has room for them.
