@@ -1,129 +1,8 @@
-//! How are members of an object found, taken out and put in while all other
-//! bytes stay?
-
-use std::borrow::Cow;
-use std::fmt;
+//! Members of messages put in and taken out while all other bytes stay.
 
 use bytes::Bytes;
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, Splice, span_in};
-
-/// The members of an object as they are spelled, in their order.
-#[derive(Debug, Default)]
-pub(crate) struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
-
-impl<'a> Members<'a> {
-    /// The members of this value; `None` if it is no object.
-    pub(crate) fn of(value: &'a RawValue) -> Option<Self> {
-        Self::of_text(value.get())
-    }
-
-    /// The members of the object that these bytes are.
-    pub(crate) fn of_bytes(frame: &'a [u8]) -> Option<Self> {
-        Self::of_text(std::str::from_utf8(frame).ok()?)
-    }
-
-    fn of_text(text: &'a str) -> Option<Self> {
-        let is_object = text.trim_ascii_start().starts_with('{');
-        is_object.then(|| serde_json::from_str(text).ok())?
-    }
-
-    /// The value of a member; of several with this name the last, as most
-    /// parsers have it.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
-        let found = self.0.iter().rev().find(|(key, _)| decoded(key) == name);
-        found.map(|(_, value)| *value)
-    }
-
-    /// The members of a member that is an object.
-    pub(crate) fn object(&self, name: &str) -> Option<Members<'a>> {
-        Members::of(self.get(name)?)
-    }
-
-    /// A member that is an object, as it is spelled.
-    pub(crate) fn spelled(&self, name: &str) -> Option<String> {
-        self.object(name)?;
-        Some(self.get(name)?.get().to_owned())
-    }
-
-    /// A member that is a text.
-    pub(crate) fn text(&self, name: &str) -> Option<String> {
-        self.read(name)
-    }
-
-    /// A member that is of this type.
-    pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        serde_json::from_str(self.get(name)?.get()).ok()
-    }
-
-    /// Whether a member is `true`.
-    pub(crate) fn is_true(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|value| value.get() == "true")
-    }
-
-    /// Names and values.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
-        self.0.iter().map(|(key, value)| (decoded(key), *value))
-    }
-
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The object without some of its members: keys and values as they were
-    /// spelled, nothing between them.
-    pub(crate) fn without(&self, names: &[&str]) -> String {
-        let mut object = String::from("{");
-        for (key, value) in &self.0 {
-            if names.contains(&decoded(key).as_ref()) {
-                continue;
-            }
-            if object.len() > 1 {
-                object.push(',');
-            }
-            object.push_str(key.get());
-            object.push(':');
-            object.push_str(value.get());
-        }
-        object.push('}');
-        object
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct All;
-        impl<'de> Visitor<'de> for All {
-            type Value = Vec<(&'de RawValue, &'de RawValue)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(members)
-            }
-        }
-        deserializer.deserialize_map(All).map(Self)
-    }
-}
-
-/// What a key says. One that is no proper text (half a surrogate pair) is no
-/// key that we look for.
-fn decoded(key: &RawValue) -> Cow<'_, str> {
-    let text = key.get();
-    if text.contains('\\') {
-        return Cow::Owned(serde_json::from_str(text).unwrap_or_default());
-    }
-    Cow::Borrowed(text.trim_matches('"'))
-}
+use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, span_in};
 
 /// A text as JSON.
 pub(crate) fn quoted(text: &str) -> String {
@@ -131,15 +10,15 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// Puts members (`"a":1,"b":2`) before the first of an object.
-pub(crate) fn put_first(splice: &mut Splice, whole: &[u8], object: &RawValue, members: &str) {
+pub(crate) fn put_first(splice: &mut ByteEdits, whole: &[u8], object: &RawValue, members: &str) {
     let start = span_in(whole, object.get()).start + 1;
-    let is_empty = Members::of(object).is_none_or(|all| all.is_empty());
+    let is_empty = ObjectView::of(object).is_none_or(|all| all.is_empty());
     let comma = if is_empty { "" } else { "," };
     splice.replace(start..start, format!("{members}{comma}"));
 }
 
 /// Puts a value in the place of another.
-pub(crate) fn put_for(splice: &mut Splice, whole: &[u8], old: &RawValue, new: &str) {
+pub(crate) fn put_for(splice: &mut ByteEdits, whole: &[u8], old: &RawValue, new: &str) {
     splice.replace(span_in(whole, old.get()), new);
 }
 
@@ -157,7 +36,7 @@ pub(crate) fn parts(frame: &Bytes) -> Vec<Bytes> {
 }
 
 /// Changes the id of a message.
-pub(crate) fn put_id(splice: &mut Splice, whole: &[u8], envelope: &Envelope<'_>, id: &str) {
+pub(crate) fn put_id(splice: &mut ByteEdits, whole: &[u8], envelope: &Envelope<'_>, id: &str) {
     if let Some(old) = envelope.id {
         put_for(splice, whole, old, id);
     }
@@ -170,20 +49,20 @@ pub(crate) fn add_meta(
     envelope: &Envelope<'_>,
     members: &str,
     replaced: &[&str],
-) -> Option<Splice> {
-    let mut splice = Splice::default();
+) -> Option<ByteEdits> {
+    let mut splice = ByteEdits::default();
     let Some(params) = envelope.params else {
         let whole: &RawValue = serde_json::from_slice(frame).ok()?;
         let added = format!(r#""params":{{"_meta":{{{members}}}}}"#);
         // `"params":null` reads like no parameters, and would stand there twice.
-        let all = Members::of(whole)?;
+        let all = ObjectView::of(whole)?;
         match all.get("params") {
             Some(null) => put_for(&mut splice, frame, null, &added["\"params\":".len()..]),
             None => put_last(&mut splice, frame, whole, &added),
         }
         return Some(splice);
     };
-    let all = Members::of(params)?;
+    let all = ObjectView::of(params)?;
     let Some(meta) = all.get("_meta") else {
         put_first(
             &mut splice,
@@ -193,7 +72,7 @@ pub(crate) fn add_meta(
         );
         return Some(splice);
     };
-    match Members::of(meta) {
+    match ObjectView::of(meta) {
         Some(old)
             if old
                 .iter()
@@ -215,14 +94,14 @@ pub(crate) fn add_meta(
 }
 
 /// Puts members after the last of an object that is not empty.
-fn put_last(splice: &mut Splice, whole: &[u8], object: &RawValue, members: &str) {
+fn put_last(splice: &mut ByteEdits, whole: &[u8], object: &RawValue, members: &str) {
     let end = span_in(whole, object.get()).end - 1;
     splice.replace(end..end, format!(",{members}"));
 }
 
 /// The message of the error that a frame is.
 pub(crate) fn complaint(frame: &[u8]) -> String {
-    let whole = Members::of_bytes(frame).unwrap_or_default();
+    let whole = ObjectView::of_bytes(frame).unwrap_or_default();
     let error = whole.object("error").unwrap_or_default();
     let said = error.text("message");
     said.unwrap_or_else(|| "no reason given".to_owned())
@@ -230,14 +109,14 @@ pub(crate) fn complaint(frame: &[u8]) -> String {
 
 /// The request that a `notifications/cancelled` names: as it is spelled, and its
 /// key.
-pub(crate) fn cancelled<'a>(envelope: &Envelope<'a>) -> Option<(&'a RawValue, Key)> {
-    let id = Members::of(envelope.params?)?.get("requestId")?;
-    Some((id, Key::of(id)?))
+pub(crate) fn cancelled<'a>(envelope: &Envelope<'a>) -> Option<(&'a RawValue, RequestId)> {
+    let id = ObjectView::of(envelope.params?)?.get("requestId")?;
+    Some((id, RequestId::of(id)?))
 }
 
 /// Changes the code of an error, if it is `from`.
-pub(crate) fn put_code(splice: &mut Splice, frame: &[u8], from: i64, to: i64) {
-    let whole = Members::of_bytes(frame).unwrap_or_default();
+pub(crate) fn put_code(splice: &mut ByteEdits, frame: &[u8], from: i64, to: i64) {
+    let whole = ObjectView::of_bytes(frame).unwrap_or_default();
     let error = whole.object("error").unwrap_or_default();
     if error.read("code") == Some(from)
         && let Some(old) = error.get("code")
@@ -249,20 +128,7 @@ pub(crate) fn put_code(splice: &mut Splice, frame: &[u8], from: i64, to: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spillgate_wire::messages;
-
-    #[test]
-    fn members_keep_their_spelling() {
-        let text = r#" {"a": 1.0 ,"\u0062":[ 2 ],"c":null,"a":3}"#;
-        let members = Members::of_bytes(text.as_bytes()).unwrap();
-        assert_eq!(members.get("a").unwrap().get(), "3");
-        assert_eq!(members.get("b").unwrap().get(), "[ 2 ]");
-        assert_eq!(members.without(&["a"]), r#"{"\u0062":[ 2 ],"c":null}"#);
-        assert_eq!(members.without(&["a", "b", "c"]), "{}");
-        for text in ["[]", "[1,2]", "7", "", "{", "\"a\"", "{\"a\":\"\\ud83d\"}x"] {
-            assert!(Members::of_bytes(text.as_bytes()).is_none(), "{text}");
-        }
-    }
+    use spillgate_mcp::messages;
 
     #[test]
     fn meta_is_added_wherever_it_belongs() {

@@ -6,7 +6,8 @@
 //! stand-in, and its placeholders are filled again.
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, Splice, Spooled, span_in};
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, span_in};
+use spillgate_wire::{Frame, Item, Parcel, Spooled};
 
 use crate::Step;
 use crate::json::put_id;
@@ -16,7 +17,7 @@ use crate::steps::Steps;
 #[derive(Debug)]
 pub(crate) enum Large {
     /// It answers this request.
-    Answer(Key, Spooled),
+    Answer(RequestId, Spooled),
     /// It is a notification.
     Notice(Spooled),
     /// It cannot be brought over: a request, a batch, or nothing that is known.
@@ -28,14 +29,14 @@ pub(crate) enum Large {
 pub(crate) struct Unbridged {
     pub(crate) bytes: u64,
     /// The requests that it answers.
-    pub(crate) answered: Vec<Key>,
+    pub(crate) answered: Vec<RequestId>,
     /// The ids (JSON) of the requests that it makes.
     pub(crate) asks: Vec<String>,
 }
 
 impl Large {
     /// What nothing is known of answers the request `of`, on whose stream it came.
-    pub(crate) fn of(spooled: Spooled, of: Option<&Key>) -> Self {
+    pub(crate) fn of(spooled: Spooled, of: Option<&RequestId>) -> Self {
         let is_batch = spooled.stand_in().trim_ascii_start().starts_with(b"[");
         let all = spooled.messages();
         let answer = match &*all {
@@ -55,10 +56,10 @@ impl Large {
 }
 
 impl Unbridged {
-    pub(crate) fn of(spooled: &Spooled, of: Option<&Key>) -> Self {
+    pub(crate) fn of(spooled: &Spooled, of: Option<&RequestId>) -> Self {
         let all = spooled.messages();
         let (answers, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.is_response());
-        let mut answered: Vec<Key> = answers.iter().filter_map(|one| one.key()).collect();
+        let mut answered: Vec<RequestId> = answers.iter().filter_map(|one| one.key()).collect();
         if all.is_empty() {
             answered.extend(of.cloned());
         }
@@ -78,7 +79,7 @@ pub(crate) fn answer(
     id: &str,
     added: impl Fn(&Envelope<'_>) -> Option<String>,
 ) -> Result<Frame, u64> {
-    let (bytes, mut splice) = (spooled.len(), Splice::default());
+    let (bytes, mut splice) = (spooled.len(), ByteEdits::default());
     let mut first = String::new();
     {
         let (stand_in, all) = (spooled.stand_in(), spooled.messages());
@@ -112,7 +113,7 @@ pub(crate) fn notice(
     let Ok((stand_in, filling)) = spooled.into_filling() else {
         return; // whoever gave it knows that the store lost it
     };
-    if let [one] = &*spillgate_wire::messages(&stand_in) {
+    if let [one] = &*spillgate_mcp::messages(&stand_in) {
         told(one, &stand_in, steps);
     }
     for step in &mut steps.0[before..] {

@@ -21,19 +21,18 @@ mod question;
 mod steps;
 mod to_legacy;
 mod to_modern;
-mod version;
 mod way;
 mod words;
 
 use std::time::Instant;
 
-use spillgate_wire::{Key, Message, Parcel};
+use spillgate_mcp::RequestId;
+use spillgate_wire::{Message, Parcel};
 
 use self::steps::Steps;
 use self::way::Way;
 
 pub use config::{Caller, Config, Declare, Heard, Limits, Tokens};
-pub use version::{Era, Version, era_of_client, era_of_server};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -49,7 +48,7 @@ pub enum Step {
     },
     /// Nobody waits for this request to the server any more: close its response
     /// stream (`Link::abandon`).
-    Abandon(Key),
+    Abandon(RequestId),
     /// Open the stream for what belongs to no request (`Link::listen`).
     Listen,
 }
@@ -92,7 +91,7 @@ impl Bridge {
     /// The client closed the response stream of one of its requests: in 2026-07-28
     /// a cancellation.
     #[must_use]
-    pub fn abandoned(&mut self, by: Caller, request: &Key) -> Vec<Step> {
+    pub fn abandoned(&mut self, by: Caller, request: &RequestId) -> Vec<Step> {
         let mut steps = Steps::default();
         self.0.abandoned(by, request, &mut steps);
         steps.0

@@ -1,17 +1,6 @@
 //! What are things called in the two generations?
 
-/// `_meta`: the version that a request is made in.
-pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// `_meta`: who makes a request.
-pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// `_meta`: what the client can do for this request.
-pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// `_meta`: from which level on this request wants log messages.
-pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// `_meta` of a notification: the `subscriptions/listen` that it belongs to.
-pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-/// `_meta` of a result: who made it.
-pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION};
 
 /// The `_meta` keys of a request that only the modern generation knows. Servers
 /// that speak both take them for a modern request even in a legacy session

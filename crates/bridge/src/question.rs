@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::json::Members;
+use spillgate_mcp::ObjectView;
 
 /// The capability that a client must declare to be asked `method` with
 /// `params`; `None` if it declares it.
@@ -12,8 +12,8 @@ pub(crate) fn missing(
     method: &str,
     params: Option<&RawValue>,
 ) -> Option<Value> {
-    let declared = Members::of_bytes(capabilities.as_bytes()).unwrap_or_default();
-    let params = params.and_then(Members::of).unwrap_or_default();
+    let declared = ObjectView::of_bytes(capabilities.as_bytes()).unwrap_or_default();
+    let params = params.and_then(ObjectView::of).unwrap_or_default();
     match method {
         "roots/list" => declared
             .object("roots")
@@ -25,7 +25,7 @@ pub(crate) fn missing(
     }
 }
 
-fn missing_sampling(declared: &Members<'_>, params: &Members<'_>) -> Option<Value> {
+fn missing_sampling(declared: &ObjectView<'_>, params: &ObjectView<'_>) -> Option<Value> {
     let Some(sampling) = declared.object("sampling") else {
         return Some(json!({"sampling": {}}));
     };
@@ -35,7 +35,7 @@ fn missing_sampling(declared: &Members<'_>, params: &Members<'_>) -> Option<Valu
 }
 
 /// An empty `elicitation` means forms alone (2025-11-25, client capabilities).
-fn missing_elicitation(declared: &Members<'_>, params: &Members<'_>) -> Option<Value> {
+fn missing_elicitation(declared: &ObjectView<'_>, params: &ObjectView<'_>) -> Option<Value> {
     let mode = params.text("mode").unwrap_or_else(|| "form".to_owned());
     let has = declared.object("elicitation").is_some_and(|modes| {
         modes.object(&mode).is_some() || (mode == "form" && modes.object("url").is_none())

@@ -1,7 +1,8 @@
 //! How are steps written down?
 
 use bytes::Bytes;
-use spillgate_wire::{Key, Message, Parcel};
+use spillgate_mcp::RequestId;
+use spillgate_wire::{Message, Parcel};
 
 use crate::words::Refuse;
 use crate::{Caller, Step};
@@ -12,13 +13,13 @@ pub(crate) struct Steps(pub(crate) Vec<Step>);
 
 impl Steps {
     /// A message for a client, on the stream of its request `of`.
-    pub(crate) fn client(&mut self, to: Caller, of: Option<Key>, frame: impl Into<Bytes>) {
+    pub(crate) fn client(&mut self, to: Caller, of: Option<RequestId>, frame: impl Into<Bytes>) {
         let parcel = Parcel::message(frame).of(of);
         self.0.push(Step::ToClient { to, parcel });
     }
 
     /// An error for a client's request with this id (JSON).
-    pub(crate) fn refuse(&mut self, to: Caller, of: Option<Key>, id: &str, why: &Refuse) {
+    pub(crate) fn refuse(&mut self, to: Caller, of: Option<RequestId>, id: &str, why: &Refuse) {
         self.client(to, of, why.frame(id));
     }
 

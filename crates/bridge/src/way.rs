@@ -7,9 +7,10 @@ use std::fmt;
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Frame, Item, Key, Message, Parcel, Refusal, Spooled, messages};
+use spillgate_mcp::{ObjectView, RequestId, frame, messages};
+use spillgate_wire::{Frame, Item, Message, Parcel, Refusal, Spooled};
 
-use crate::json::{Members, parts};
+use crate::json::parts;
 use crate::steps::Steps;
 use crate::{Caller, Heard, words};
 
@@ -19,19 +20,19 @@ pub(crate) trait Way: fmt::Debug {
     fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps);
 
     /// Takes one message of the server, from the stream of the request `of`.
-    fn heed(&mut self, frame: &Bytes, of: Option<&Key>, now: Instant, steps: &mut Steps);
+    fn heed(&mut self, frame: &Bytes, of: Option<&RequestId>, now: Instant, steps: &mut Steps);
 
     /// Takes one message of the server that is too large for the memory.
-    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps);
+    fn large(&mut self, spooled: Spooled, of: Option<&RequestId>, steps: &mut Steps);
 
     /// A request failed on its way, or the server refused it on HTTP's level.
-    fn failed(&mut self, of: Key, item: Item, steps: &mut Steps);
+    fn failed(&mut self, of: RequestId, item: Item, steps: &mut Steps);
 
     /// The server is gone.
     fn gone(&mut self, how: &str, steps: &mut Steps);
 
     /// A client closed the response to its request.
-    fn abandoned(&mut self, by: Caller, request: &Key, steps: &mut Steps);
+    fn abandoned(&mut self, by: Caller, request: &RequestId, steps: &mut Steps);
 
     /// A client is gone.
     fn left(&mut self, caller: Caller, steps: &mut Steps);
@@ -87,15 +88,14 @@ pub(crate) fn server_said(
 /// A refusal by HTTP may carry the answer to its request: in 2026-07-28 each code
 /// has its status. Its id may be missing where the server did not read the
 /// request.
-fn answer_in(refusal: &Refusal, of: &Key) -> Option<Bytes> {
+fn answer_in(refusal: &Refusal, of: &RequestId) -> Option<Bytes> {
     if refusal.session_lost || refusal.challenge.is_some() {
         return None;
     }
-    let body = Members::of_bytes(&refusal.body)?;
+    let body = ObjectView::of_bytes(&refusal.body)?;
     body.object("error")?;
     let error = body.get("error")?.get();
-    let id = of.as_json();
-    Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into())
+    Some(frame::error(of.as_json(), error).into())
 }
 
 /// Numbers for requests to the server.
@@ -103,21 +103,21 @@ fn answer_in(refusal: &Refusal, of: &Key) -> Option<Bytes> {
 pub(crate) struct Numbers(u64);
 
 impl Numbers {
-    pub(crate) fn next(&mut self) -> Key {
+    pub(crate) fn next(&mut self) -> RequestId {
         self.0 += 1;
-        Key::number(self.0)
+        RequestId::number(self.0)
     }
 }
 
 /// A request of a bridge's own.
 pub(crate) fn request(
-    number: &Key,
+    number: &RequestId,
     method: &str,
     params: &str,
     headers: Vec<(String, String)>,
 ) -> Message {
     Message {
-        frame: words::call(Some(number.as_json()), method, Some(params)).into(),
+        frame: frame::request(number.as_json(), method, Some(params)).into(),
         id: Some(number.clone()),
         method: Some(method.to_owned()),
         name: None,

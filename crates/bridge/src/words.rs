@@ -2,25 +2,8 @@
 //! what to do?
 
 use serde_json::{Value, json};
+use spillgate_mcp::{error_code, frame};
 use spillgate_wire::Item;
-
-/// Codes of JSON-RPC and of the protocol.
-pub(crate) mod code {
-    pub(crate) const PARSE: i64 = -32700;
-    pub(crate) const INVALID_REQUEST: i64 = -32600;
-    pub(crate) const NO_METHOD: i64 = -32601;
-    pub(crate) const INVALID_PARAMS: i64 = -32602;
-    /// Left to implementations.
-    pub(crate) const SERVER: i64 = -32000;
-    /// A resource that is not there, until 2025-11-25.
-    pub(crate) const NO_RESOURCE: i64 = -32002;
-    /// The user must visit a page first; 2025-11-25 only.
-    pub(crate) const VISIT_FIRST: i64 = -32042;
-    /// The client lacks a capability; since 2026-07-28.
-    pub(crate) const NO_CAPABILITY: i64 = -32021;
-    /// The version is not spoken; since 2026-07-28.
-    pub(crate) const NO_VERSION: i64 = -32022;
-}
 
 /// A refusal: a JSON-RPC error with its fault and what to do.
 #[derive(Debug, Clone)]
@@ -50,33 +33,13 @@ impl Refuse {
     /// As a message that answers the request `id` (JSON).
     pub(crate) fn frame(&self, id: &str) -> Vec<u8> {
         let error = json!({"code": self.code, "message": self.message, "data": self.data});
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into_bytes()
+        frame::error(id, error)
     }
-}
-
-/// A message that answers the request `id` with `result`, both JSON.
-pub(crate) fn answer(id: &str, result: &str) -> Vec<u8> {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into_bytes()
-}
-
-/// A request that has `id`, or a notification, with `params` if there are any.
-pub(crate) fn call(id: Option<&str>, method: &str, params: Option<&str>) -> Vec<u8> {
-    let id = id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
-    let params = params
-        .map(|all| format!(r#","params":{all}"#))
-        .unwrap_or_default();
-    format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}"{params}}}"#).into_bytes()
-}
-
-/// Tells that a request is cancelled.
-pub(crate) fn cancelled(id: &str, reason: &str) -> Vec<u8> {
-    let params = format!(r#"{{"requestId":{id},"reason":{}}}"#, Value::from(reason));
-    call(None, "notifications/cancelled", Some(&params))
 }
 
 pub(crate) fn not_json() -> Refuse {
     Refuse::new(
-        code::PARSE,
+        error_code::PARSE_ERROR,
         "client",
         "this is no JSON-RPC message",
         "send one JSON object for each message",
@@ -85,7 +48,7 @@ pub(crate) fn not_json() -> Refuse {
 
 pub(crate) fn no_id() -> Refuse {
     Refuse::new(
-        code::INVALID_REQUEST,
+        error_code::INVALID_REQUEST,
         "client",
         "the id of a request must be a text or a number",
         "send the request again with such an id",
@@ -94,7 +57,7 @@ pub(crate) fn no_id() -> Refuse {
 
 pub(crate) fn params_are_a_list() -> Refuse {
     Refuse::new(
-        code::INVALID_PARAMS,
+        error_code::INVALID_PARAMS,
         "client",
         "`params` must be an object",
         "name the parameters",
@@ -103,7 +66,7 @@ pub(crate) fn params_are_a_list() -> Refuse {
 
 pub(crate) fn too_many(what: &str, most: usize) -> Refuse {
     Refuse::new(
-        code::SERVER,
+        error_code::SERVER_ERROR,
         "client",
         format!("more than {most} {what} at once"),
         "wait for answers before sending more",
@@ -112,7 +75,7 @@ pub(crate) fn too_many(what: &str, most: usize) -> Refuse {
 
 pub(crate) fn removed(method: &str, instead: &str) -> Refuse {
     Refuse::new(
-        code::NO_METHOD,
+        error_code::METHOD_NOT_FOUND,
         "client",
         format!("`{method}` is not part of MCP 2026-07-28"),
         instead,
@@ -121,7 +84,7 @@ pub(crate) fn removed(method: &str, instead: &str) -> Refuse {
 
 pub(crate) fn tasks(method: &str) -> Refuse {
     Refuse::new(
-        code::NO_METHOD,
+        error_code::METHOD_NOT_FOUND,
         "gateway",
         format!(
             "`{method}` cannot be bridged: the client and the server speak different generations \
@@ -133,7 +96,7 @@ pub(crate) fn tasks(method: &str) -> Refuse {
 
 pub(crate) fn too_large(size: usize) -> Refuse {
     Refuse::new(
-        code::SERVER,
+        error_code::SERVER_ERROR,
         "gateway",
         format!("the result of {size} bytes came while input was waited for and could not be kept"),
         "call again, and come back with the input sooner",
@@ -142,7 +105,7 @@ pub(crate) fn too_large(size: usize) -> Refuse {
 
 pub(crate) fn unbridged(server: &str, bytes: u64) -> Refuse {
     Refuse::new(
-        code::SERVER,
+        error_code::SERVER_ERROR,
         "gateway",
         format!(
             "a message of {bytes} bytes of the server `{server}` is too large to be brought over \
@@ -156,7 +119,7 @@ pub(crate) fn unbridged(server: &str, bytes: u64) -> Refuse {
 
 pub(crate) fn gone(server: &str, how: &str) -> Refuse {
     Refuse::new(
-        code::SERVER,
+        error_code::SERVER_ERROR,
         "upstream",
         format!("the upstream server `{server}` {how} before it answered"),
         "try again; if it stays so, look at the server's own log",
@@ -166,7 +129,7 @@ pub(crate) fn gone(server: &str, how: &str) -> Refuse {
 
 pub(crate) fn no_connection(server: &str, why: &str) -> Refuse {
     Refuse::new(
-        code::SERVER,
+        error_code::SERVER_ERROR,
         "upstream",
         format!("the upstream server `{server}` could not be opened: {why}"),
         "try again; if it stays so, look at the server's own log",
@@ -193,7 +156,5 @@ mod tests {
     fn frames() {
         let text = |frame: Vec<u8>| String::from_utf8(frame).unwrap();
         insta::assert_snapshot!(text(gone("files", "exited with status 1").frame("\"a\"")), @r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32000,"data":{"fault":"upstream","hint":"try again; if it stays so, look at the server's own log","server":"files"},"message":"the upstream server `files` exited with status 1 before it answered"}}"#);
-        insta::assert_snapshot!(text(call(Some("1"), "ping", None)), @r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-        insta::assert_snapshot!(text(cancelled("7", "no \"need\"")), @r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"no \"need\""}}"#);
     }
 }

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use proptest::prelude::*;
 use spillgate_bridge::{Bridge, Caller, Heard, Step};
-use spillgate_wire::{Frame, Item, Key, Parcel};
+use spillgate_mcp::RequestId;
+use spillgate_wire::{Frame, Item, Parcel};
 
 use common::{META, config};
 
@@ -108,14 +109,14 @@ proptest! {
                 let heard = Heard { from: Caller(number % 2), frame: &frame, headers: &[], now };
                 bridge.from_client(heard)
             } else {
-                bridge.from_server(Parcel::message(frame).of(Some(Key::number(number))), now)
+                bridge.from_server(Parcel::message(frame).of(Some(RequestId::number(number))), now)
             };
             // An answer to a frame is a frame.
             for said in steps.iter().filter_map(text) {
                 prop_assert!(serde_json::from_str::<&serde_json::value::RawValue>(&said).is_ok(), "{}", said);
             }
             let _ = bridge.tick(now);
-            let _ = bridge.abandoned(Caller(0), &Key::number(number));
+            let _ = bridge.abandoned(Caller(0), &RequestId::number(number));
         }
         let _ = bridge.left(Caller(0));
         let _ = bridge.from_server(Parcel { of: None, event: None, item: Item::Gone("x".to_owned()) }, now);

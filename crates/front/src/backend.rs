@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_gateway::{Hub, Incoming, Session};
-use spillgate_wire::{Key, Sink};
+use spillgate_mcp::RequestId;
+use spillgate_wire::Sink;
 
 /// What clients connect to: the [`Hub`], or in tests a script.
 pub trait Backend: Send + Sync + fmt::Debug {
@@ -35,10 +36,10 @@ pub trait Peer: Send + Sync + fmt::Debug {
     fn listen(&self, after: Option<String>) -> BoxFuture<'static, ()>;
 
     /// The client closed the response to a request.
-    fn abandon(&self, of: Key) -> BoxFuture<'static, ()>;
+    fn abandon(&self, of: RequestId) -> BoxFuture<'static, ()>;
 
     /// Nobody reads the response to a request any more; it cannot be taken up.
-    fn unread(&self, of: &Key);
+    fn unread(&self, of: &RequestId);
 
     /// The client is gone.
     fn close(&self, hurried: bool) -> BoxFuture<'static, ()>;
@@ -72,12 +73,12 @@ impl Peer for Through {
         async move { session.listen(after).await }.boxed()
     }
 
-    fn abandon(&self, of: Key) -> BoxFuture<'static, ()> {
+    fn abandon(&self, of: RequestId) -> BoxFuture<'static, ()> {
         let session = Arc::clone(&self.0);
         async move { session.abandon(&of).await }.boxed()
     }
 
-    fn unread(&self, of: &Key) {
+    fn unread(&self, of: &RequestId) {
         self.0.unread(of);
     }
 

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::http::StatusCode;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use spillgate_wire::{Key, Parcel, Sink};
+use spillgate_wire::{Parcel, Sink};
 
-use crate::era::Era;
 use crate::inlet::{Inlet, Outlet};
 use crate::posted::Asked;
-use crate::problem::{INVALID_REQUEST, Problem};
+use crate::problem::Problem;
 use crate::routes::{Routes, Waiting};
+use spillgate_mcp::{Generation, RequestId, error_code};
 
 /// Where the parcels for one client arrive.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// A desk that keeps so many messages while nobody reads.
-    pub(crate) fn new(era: Era, kept: usize) -> Arc<Self> {
+    pub(crate) fn new(generation: Generation, kept: usize) -> Arc<Self> {
         Arc::new(Self {
-            routes: Mutex::new(Routes::new(era, kept)),
+            routes: Mutex::new(Routes::new(generation, kept)),
             streams: AtomicU64::new(0),
         })
     }
@@ -56,7 +56,7 @@ impl Desk {
             let is_twice = asked[..at].iter().any(|other| other.key == *key);
             if is_twice || routes.waiting.contains_key(key) {
                 let what = "a request with this id is under way";
-                return Err(Problem::bad(INVALID_REQUEST, what).of(Some(key.clone())));
+                return Err(Problem::bad(error_code::INVALID_REQUEST, what).of(Some(key.clone())));
             }
         }
         for asked in asked {
@@ -89,14 +89,14 @@ impl Desk {
     }
 
     /// Nobody reads the stream any more. The requests on it that have no answer.
-    pub(crate) fn gone(&self, stream: u64) -> Vec<Key> {
+    pub(crate) fn gone(&self, stream: u64) -> Vec<RequestId> {
         self.routes().gone(stream)
     }
 
     /// Those of the requests whose stream nobody can take up: no event of it had an id.
-    pub(crate) fn lost(&self, keys: &[Key]) -> Vec<Key> {
+    pub(crate) fn lost(&self, keys: &[RequestId]) -> Vec<RequestId> {
         let routes = self.routes();
-        let is_lost = |key: &&Key| !routes.can_be_taken_up(key);
+        let is_lost = |key: &&RequestId| !routes.can_be_taken_up(key);
         keys.iter().filter(is_lost).cloned().collect()
     }
 

@@ -17,16 +17,17 @@ use tokio::time::timeout;
 
 use crate::auth::Visitor;
 use crate::desk::Desk;
-use crate::era::{self, Era};
 use crate::front::Inner;
+use crate::generation;
 use crate::media;
 use crate::posted::{Asked, Posted, params};
-use crate::problem::{INVALID_REQUEST, Problem, REFUSED};
+use crate::problem::Problem;
 use crate::reply::{Reading, Whose};
 use crate::sessions::Client;
+use spillgate_mcp::{Generation, error_code};
 
 /// The header that names the session.
-pub(crate) const SESSION: &str = "mcp-session-id";
+pub(crate) use spillgate_mcp::meta::SESSION_HEADER as SESSION;
 
 /// Times the time for a part of a body that all of it may take.
 const PARTS: u32 = 10;
@@ -80,9 +81,9 @@ impl Inner {
             body: body.clone(),
         };
         let posted = Posted::read(&body)?;
-        match era::of_posted(&posted, &parts.headers)? {
-            Era::Legacy => self.post_to_session(&posted, call, session).await,
-            Era::Modern => self.post_alone(&posted, call).await,
+        match generation::of_posted(&posted, &parts.headers)? {
+            Generation::Legacy => self.post_to_session(&posted, call, session).await,
+            Generation::Modern => self.post_alone(&posted, call).await,
         }
     }
 
@@ -99,7 +100,8 @@ impl Inner {
                 let Some(part) = part else {
                     return Ok(whole.freeze());
                 };
-                let part = part.map_err(|_| Problem::bad(REFUSED, "the body broke off"))?;
+                let part =
+                    part.map_err(|_| Problem::bad(error_code::SERVER_ERROR, "the body broke off"))?;
                 if whole.len() + part.len() > most {
                     let what = format!("a body may have {most} bytes at most");
                     return Err(Problem::http(StatusCode::PAYLOAD_TOO_LARGE, what));
@@ -123,13 +125,13 @@ impl Inner {
             return Err(session_needed().of(posted.asked().pop().map(|asked| asked.key)));
         };
         let client = self.sessions.find(id, &call.visitor.principal)?;
-        era::check_session(&call.parts.headers, client.desk.agreed().as_deref())?;
+        generation::check_session(&call.parts.headers, client.desk.agreed().as_deref())?;
         self.hand_over(posted, call, client).await
     }
 
     /// Begins a session.
     async fn begin(&self, posted: &Posted<'_>, call: Call<'_>) -> Reply {
-        let desk = Desk::new(Era::Legacy, self.settings.kept_messages);
+        let desk = Desk::new(Generation::Legacy, self.settings.kept_messages);
         let principal = call.visitor.principal.clone();
         let client = self.sessions.begin(principal, &desk, || {
             self.backend.session(desk.clone() as Arc<_>)
@@ -177,11 +179,11 @@ impl Inner {
     async fn post_alone(&self, posted: &Posted<'_>, call: Call<'_>) -> Reply {
         let Some(message) = posted.single().filter(|message| message.method.is_some()) else {
             let what = "without a session, no request of the server waits for a response";
-            return Err(Problem::bad(INVALID_REQUEST, what));
+            return Err(Problem::bad(error_code::INVALID_REQUEST, what));
         };
         let schema = |tool: &str| self.backend.input_schema(tool);
-        era::check_standard(message, &call.parts.headers, schema)?;
-        let desk = Desk::new(Era::Modern, 0);
+        generation::check_standard(message, &call.parts.headers, schema)?;
+        let desk = Desk::new(Generation::Modern, 0);
         let incoming = call.incoming();
         let asked = posted.asked();
         if asked.is_empty() {
@@ -219,7 +221,7 @@ impl Inner {
     fn get(&self, headers: &HeaderMap, visitor: &Visitor) -> Reply {
         media::check_get(headers)?;
         let client = self.session_of(headers, visitor)?;
-        era::check_session(headers, client.desk.agreed().as_deref())?;
+        generation::check_session(headers, client.desk.agreed().as_deref())?;
         let after = headers.get("last-event-id");
         let after = after.and_then(|id| id.to_str().ok()).map(str::to_owned);
         let inlet = client.desk.listen(after.as_deref())?;
@@ -243,7 +245,7 @@ impl Inner {
     }
 
     fn session_of(&self, headers: &HeaderMap, visitor: &Visitor) -> Result<Arc<Client>, Problem> {
-        if era::of_headers(headers)? == Era::Modern {
+        if generation::of_headers(headers)? == Generation::Modern {
             return Err(Problem::method("POST"));
         }
         let id = session_id(headers).ok_or_else(session_needed)?;
@@ -308,7 +310,10 @@ fn session_id(headers: &HeaderMap) -> Option<&str> {
 }
 
 fn session_needed() -> Problem {
-    Problem::bad(REFUSED, "Bad Request: Session ID is required")
+    Problem::bad(
+        error_code::SERVER_ERROR,
+        "Bad Request: Session ID is required",
+    )
 }
 
 fn accepted() -> Response<Body> {

@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use std::io;
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Frame, Pieces, messages};
+use spillgate_mcp::{Envelope, error_code, messages};
+use spillgate_wire::{Frame, Pieces};
 
-use crate::problem::{REFUSED, error_frame};
+use crate::problem::error_frame;
 use crate::sse;
 
 /// As much of it as its envelope needs.
@@ -43,7 +44,7 @@ pub(crate) fn whole(frame: Frame) -> Chunk {
         Err(error) => {
             tracing::warn!(%error, "a large message could not be kept and is lost");
             let what = "the answer was too large for the memory and could not be kept on disk";
-            Chunk::Bytes(error_frame(key.as_ref(), REFUSED, what).into())
+            Chunk::Bytes(error_frame(key.as_ref(), error_code::SERVER_ERROR, what).into())
         }
     }
 }

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use spillgate_wire::{Key, Parcel};
+use spillgate_mcp::RequestId;
+use spillgate_wire::Parcel;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, timeout};
@@ -27,7 +28,7 @@ pub(crate) struct Letter {
     /// The stream ends with it.
     pub(crate) is_last: bool,
     /// Requests that it leaves without an answer.
-    pub(crate) unanswered: Vec<Key>,
+    pub(crate) unanswered: Vec<RequestId>,
 }
 
 /// The end of a stream that parcels are put into.

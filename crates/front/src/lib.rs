@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!            door ─▶ gate ─▶ endpoint ──────────────▶ Peer
-//! client ──▶ Host    token   era, headers, session     │ gateway
+//! client ──▶ Host    token   generation, headers, session     │ gateway
 //! client ◀── Reading ◀─ Inlet ◀═ Outlet ◀─ Desk (Sink) ◀┘
 //! ```
 
@@ -15,10 +15,10 @@ mod auth;
 mod backend;
 mod desk;
 mod endpoint;
-mod era;
 mod error;
 mod frame;
 mod front;
+mod generation;
 mod guard;
 mod health;
 mod inlet;

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, messages, object};
+use spillgate_mcp::{Envelope, RequestId, error_code, messages, object};
 
-use crate::problem::{INVALID_REQUEST, PARSE_ERROR, Problem};
+use crate::problem::Problem;
 
 /// The messages of a body.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Posted<'a> {
 /// A request that waits for an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    pub(crate) key: Key,
+    pub(crate) key: RequestId,
     pub(crate) method: String,
 }
 
@@ -71,8 +71,11 @@ impl<'a> Posted<'a> {
         if messages.is_empty() {
             let is_json = serde_json::from_slice::<&RawValue>(body).is_ok();
             return Err(match is_json {
-                true => Problem::bad(INVALID_REQUEST, "the body is no JSON-RPC message"),
-                false => Problem::bad(PARSE_ERROR, "the body is no JSON"),
+                true => Problem::bad(
+                    error_code::INVALID_REQUEST,
+                    "the body is no JSON-RPC message",
+                ),
+                false => Problem::bad(error_code::PARSE_ERROR, "the body is no JSON"),
             });
         }
         let posted = Self { messages, is_batch };
@@ -85,12 +88,12 @@ impl<'a> Posted<'a> {
             let is_any = message.method.is_some() || message.id.is_some();
             if !is_any || (message.id.is_some() && message.key().is_none()) {
                 let what = "a message needs a method, and an id that is a text or a number";
-                return Err(Problem::bad(INVALID_REQUEST, what));
+                return Err(Problem::bad(error_code::INVALID_REQUEST, what));
             }
         }
         if self.is_batch && self.messages.iter().any(is_initialize) {
             let what = "initialize cannot be part of a batch";
-            return Err(Problem::bad(INVALID_REQUEST, what));
+            return Err(Problem::bad(error_code::INVALID_REQUEST, what));
         }
         Ok(())
     }

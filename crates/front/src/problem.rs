@@ -4,26 +4,8 @@ use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
-use serde::Serialize;
-use serde_json::value::RawValue;
-use spillgate_wire::Key;
-
-/// JSON-RPC: the body is no JSON.
-pub(crate) const PARSE_ERROR: i64 = -32700;
-/// JSON-RPC: no request, or one that may not be made here.
-pub(crate) const INVALID_REQUEST: i64 = -32600;
-/// JSON-RPC: parameters are missing or wrong.
-pub(crate) const INVALID_PARAMS: i64 = -32602;
-/// JSON-RPC: nobody knows the method.
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-/// JSON-RPC, for servers to define: what HTTP's status says already.
-pub(crate) const REFUSED: i64 = -32000;
-/// MCP 2026-07-28: a header and the body say different things.
-pub(crate) const HEADER_MISMATCH: i64 = -32020;
-/// MCP 2026-07-28: the client lacks a capability.
-pub(crate) const MISSING_CAPABILITY: i64 = -32021;
-/// MCP 2026-07-28: nobody speaks that version.
-pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+use serde_json::Value;
+use spillgate_mcp::{RequestId, error_code, frame};
 
 /// A refusal: a status, and a JSON-RPC error as the body.
 #[derive(Debug, Clone)]
@@ -31,7 +13,7 @@ pub(crate) struct Problem {
     status: StatusCode,
     code: i64,
     message: String,
-    id: Option<Key>,
+    id: Option<RequestId>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -48,7 +30,7 @@ impl Problem {
 
     /// What the transport refuses.
     pub(crate) fn http(status: StatusCode, message: impl Into<String>) -> Self {
-        Self::new(status, REFUSED, message)
+        Self::new(status, error_code::SERVER_ERROR, message)
     }
 
     /// 400.
@@ -57,7 +39,7 @@ impl Problem {
     }
 
     /// The request that it is about.
-    pub(crate) fn of(self, id: Option<Key>) -> Self {
+    pub(crate) fn of(self, id: Option<RequestId>) -> Self {
         Self { id, ..self }
     }
 
@@ -98,24 +80,8 @@ impl IntoResponse for Problem {
 }
 
 /// A JSON-RPC error.
-pub(crate) fn error_frame(id: Option<&Key>, code: i64, message: &str) -> Vec<u8> {
-    #[derive(Serialize)]
-    struct Frame<'a> {
-        jsonrpc: &'static str,
-        id: Option<&'a RawValue>,
-        error: Error<'a>,
-    }
-    #[derive(Serialize)]
-    struct Error<'a> {
-        code: i64,
-        message: &'a str,
-    }
-    let id = id.and_then(|id| serde_json::from_str(id.as_json()).ok());
-    let error = Error { code, message };
-    let frame = Frame {
-        jsonrpc: "2.0",
-        id,
-        error,
-    };
-    serde_json::to_vec(&frame).expect("invariant: texts and numbers can be written as JSON")
+pub(crate) fn error_frame(id: Option<&RequestId>, code: i64, message: &str) -> Vec<u8> {
+    let id = id.map_or("null", RequestId::as_json);
+    let message = Value::from(message);
+    frame::error(id, format_args!(r#"{{"code":{code},"message":{message}}}"#))
 }

@@ -1,5 +1,6 @@
 //! How does a stream of parcels become an HTTP response?
 
+use spillgate_mcp::error_code;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +21,7 @@ use crate::desk::Desk;
 use crate::frame::{self, Chunk};
 use crate::inlet::{Inlet, Letter};
 use crate::limits::Seat;
-use crate::problem::{
-    HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, Problem, REFUSED,
-    UNSUPPORTED_VERSION, error_frame,
-};
+use crate::problem::{Problem, error_frame};
 use crate::sessions::Client;
 use crate::sse;
 
@@ -180,11 +178,13 @@ impl Reading {
         }
         let failure = serde_json::from_slice(frame).ok();
         match failure.map(|Failure { error }| error.code) {
-            Some(UNSUPPORTED_VERSION | MISSING_CAPABILITY | HEADER_MISMATCH) => {
-                StatusCode::BAD_REQUEST
-            }
-            Some(INVALID_PARAMS) if !is_whole => StatusCode::BAD_REQUEST,
-            Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+            Some(
+                error_code::UNSUPPORTED_VERSION
+                | error_code::MISSING_CAPABILITY
+                | error_code::HEADER_MISMATCH,
+            ) => StatusCode::BAD_REQUEST,
+            Some(error_code::INVALID_PARAMS) if !is_whole => StatusCode::BAD_REQUEST,
+            Some(error_code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
             _ => StatusCode::OK,
         }
     }
@@ -208,7 +208,7 @@ fn events(letter: Letter) -> VecDeque<Chunk> {
         Item::Mark { retry } => VecDeque::from([Chunk::Bytes(sse::mark(event, retry))]),
         Item::Refused(refusal) => {
             let why = format!("the server answered with HTTP {}", refusal.status);
-            let error = |key| Bytes::from(error_frame(Some(key), REFUSED, &why));
+            let error = |key| Bytes::from(error_frame(Some(key), error_code::SERVER_ERROR, &why));
             let errors = letter.unanswered.iter().map(error);
             let events = errors.flat_map(|error| in_memory(sse::message(None, error)));
             events.collect()

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 
 use serde::Deserialize;
-use spillgate_wire::{Envelope, Item, Key, Parcel, messages, object};
+use spillgate_wire::{Item, Parcel};
 
-use crate::era::Era;
 use crate::frame;
 use crate::inlet::{Delivery, Letter, Outlet};
-use crate::problem::{REFUSED, error_frame};
+use crate::problem::error_frame;
+use spillgate_mcp::{Envelope, Generation, RequestId, error_code, messages, object};
 
 /// Events whose stream is remembered, for clients that come back.
 const EVENTS: usize = 1024;
@@ -16,19 +16,19 @@ const EVENTS: usize = 1024;
 /// What a desk knows.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    era: Era,
+    generation: Generation,
     /// Requests without an answer.
-    pub(crate) waiting: HashMap<Key, Waiting>,
+    pub(crate) waiting: HashMap<RequestId, Waiting>,
     /// The stream for what belongs to no request.
     pub(crate) general: Option<Outlet>,
     /// What came while there was no stream for it.
     pub(crate) kept: VecDeque<Parcel>,
     most_kept: usize,
-    events: HashMap<String, Option<Key>>,
+    events: HashMap<String, Option<RequestId>>,
     /// The same, the oldest first.
     order: VecDeque<String>,
     /// The request that began the session.
-    pub(crate) initialize: Option<Key>,
+    pub(crate) initialize: Option<RequestId>,
     /// The version that it ended with.
     pub(crate) agreed: Option<String>,
     /// It ended with an error.
@@ -63,9 +63,9 @@ impl Waiting {
 }
 
 impl Routes {
-    pub(crate) fn new(era: Era, most_kept: usize) -> Self {
+    pub(crate) fn new(generation: Generation, most_kept: usize) -> Self {
         Self {
-            era,
+            generation,
             waiting: HashMap::new(),
             general: None,
             kept: VecDeque::new(),
@@ -80,19 +80,19 @@ impl Routes {
 
     /// The request that the event was for; nothing for another event, or one that
     /// is forgotten.
-    pub(crate) fn place(&self, event: &str) -> Option<Key> {
+    pub(crate) fn place(&self, event: &str) -> Option<RequestId> {
         self.events.get(event)?.clone()
     }
 
     /// Whether a client has an event of this request's stream to name.
-    pub(crate) fn can_be_taken_up(&self, key: &Key) -> bool {
+    pub(crate) fn can_be_taken_up(&self, key: &RequestId) -> bool {
         self.waiting
             .get(key)
             .is_some_and(|waiting| waiting.has_events)
     }
 
     /// A broken stream goes on.
-    pub(crate) fn take_up(&mut self, key: &Key, outlet: &Outlet) {
+    pub(crate) fn take_up(&mut self, key: &RequestId, outlet: &Outlet) {
         let again = || Waiting {
             has_events: true,
             ..Waiting::new(outlet.clone(), false)
@@ -106,7 +106,7 @@ impl Routes {
     }
 
     /// The stream has no reader any more. Its requests that have no answer.
-    pub(crate) fn gone(&mut self, stream: u64) -> Vec<Key> {
+    pub(crate) fn gone(&mut self, stream: u64) -> Vec<RequestId> {
         if self
             .general
             .as_ref()
@@ -174,7 +174,12 @@ impl Routes {
     }
 
     /// Notes which request a message answers.
-    fn look_at(&mut self, message: &Envelope<'_>, of: Option<&Key>, answered: &mut Vec<Key>) {
+    fn look_at(
+        &mut self,
+        message: &Envelope<'_>,
+        of: Option<&RequestId>,
+        answered: &mut Vec<RequestId>,
+    ) {
         if message.method.is_some() {
             return;
         }
@@ -216,7 +221,7 @@ impl Routes {
                 .and_then(|waiting| waiting.outlet.clone());
             return self.letter(outlet, parcel);
         }
-        if is_message && self.era == Era::Legacy {
+        if is_message && self.generation == Generation::Legacy {
             self.kept.push_back(parcel);
             if self.kept.len() > self.most_kept {
                 tracing::warn!("a message is dropped: the client has no stream open for it");
@@ -228,14 +233,14 @@ impl Routes {
 
     /// The only request under way, if it has a stream. Not the one that begins
     /// the session: before it is answered, a client expects nothing else.
-    fn only_one(&self) -> Option<Key> {
+    fn only_one(&self) -> Option<RequestId> {
         let mut waiting = self.waiting.iter();
         let (key, only) = waiting.next()?;
         let is_only = waiting.next().is_none() && self.initialize.as_ref() != Some(key);
         (is_only && only.outlet.is_some()).then(|| key.clone())
     }
 
-    fn remember(&mut self, parcel: &Parcel, of: Option<&Key>) {
+    fn remember(&mut self, parcel: &Parcel, of: Option<&RequestId>) {
         let Some(event) = &parcel.event else {
             return;
         };
@@ -272,7 +277,7 @@ impl Routes {
     }
 
     /// Takes the requests of a stream off the list.
-    fn stream_of(&mut self, key: &Key) -> Option<(Vec<Key>, Outlet)> {
+    fn stream_of(&mut self, key: &RequestId) -> Option<(Vec<RequestId>, Outlet)> {
         let waiting = self.waiting.get(key)?;
         let (stream, outlet) = (waiting.stream, waiting.outlet.clone());
         let mut keys = Vec::new();
@@ -286,7 +291,7 @@ impl Routes {
         Some((keys, outlet?))
     }
 
-    fn refused(&mut self, key: &Key, parcel: Parcel) -> Vec<Delivery> {
+    fn refused(&mut self, key: &RequestId, parcel: Parcel) -> Vec<Delivery> {
         self.is_refused |= self.initialize.as_ref() == Some(key);
         let Some((unanswered, outlet)) = self.stream_of(key) else {
             return Vec::new();
@@ -301,7 +306,7 @@ impl Routes {
 
     /// A server ended a stream. Its client may come back for the rest, if it had
     /// an event to name.
-    fn ended(&mut self, of: Option<Key>) -> Vec<Delivery> {
+    fn ended(&mut self, of: Option<RequestId>) -> Vec<Delivery> {
         let Some(key) = of else {
             self.general = None;
             return Vec::new();
@@ -317,14 +322,14 @@ impl Routes {
         }
     }
 
-    fn fail(&mut self, key: &Key, why: &str) -> Vec<Delivery> {
-        let frame = error_frame(Some(key), REFUSED, why);
+    fn fail(&mut self, key: &RequestId, why: &str) -> Vec<Delivery> {
+        let frame = error_frame(Some(key), error_code::SERVER_ERROR, why);
         self.message(Parcel::message(frame).of(Some(key.clone())))
     }
 
     /// Answers everything that waits with an error.
     pub(crate) fn fail_all(&mut self, why: &str) -> Vec<Delivery> {
-        let keys: Vec<Key> = self.waiting.keys().cloned().collect();
+        let keys: Vec<RequestId> = self.waiting.keys().cloned().collect();
         keys.iter().flat_map(|key| self.fail(key, why)).collect()
     }
 }

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
+use spillgate_mcp::{ByteEdits, RequestId, messages, span_in};
 use spillgate_store::MemoryStore;
 use spillgate_wire::{
-    EventDecoder, EventPiece, EventTags, Filled, Frame, Intake, Item, Key, Message, ParamHeaders,
-    Parcel, Skeleton, Splice, messages, one_line, request_headers, span_in,
+    EventDecoder, EventPiece, EventTags, Filled, Frame, Intake, Item, Message, ParamHeaders,
+    Parcel, Skeleton, one_line, request_headers,
 };
 
 use crate::{BLOCKS, block_on, first_line};
@@ -18,7 +19,7 @@ use crate::{BLOCKS, block_on, first_line};
 /// the same message.
 pub fn frames(bytes: &[u8]) {
     let envelopes = messages(bytes);
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     for envelope in &envelopes {
         for part in [envelope.id, envelope.params, envelope.result] {
             let Some(part) = part else { continue };
@@ -26,7 +27,11 @@ pub fn frames(bytes: &[u8]) {
         }
         if let (Some(id), Some(key)) = (envelope.id, envelope.key()) {
             let again = RawValue::from_string(key.as_json().to_owned()).unwrap();
-            assert_eq!(Key::of(&again), Some(key), "a key is its own spelling");
+            assert_eq!(
+                RequestId::of(&again),
+                Some(key),
+                "a key is its own spelling"
+            );
             splice.replace(span_in(bytes, id.get()), "7");
         }
     }
@@ -36,7 +41,7 @@ pub fn frames(bytes: &[u8]) {
         let is_keyed = before.key().is_some();
         assert_eq!(
             after.key(),
-            is_keyed.then(|| Key::number(7)).or(before.key())
+            is_keyed.then(|| RequestId::number(7)).or(before.key())
         );
         assert_eq!(after.method, before.method);
     }

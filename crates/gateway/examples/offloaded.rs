@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{Layout, Stats, SystemClock, TokenBudget, Tokens, ViewFacts};
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Several};
+use spillgate_mcp::{RequestId, messages};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, Tokenizer, classify, count_source};
 use spillgate_offload::{Door, NoLedger, Offloader, Policy};
 use spillgate_outline::outline;
@@ -35,8 +36,7 @@ use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore, Part, Syn
 use spillgate_testkit::{log, records};
 use spillgate_view::{Indexer, JsonLayout, View};
 use spillgate_wire::{
-    Frame, Item, Key, Link, LinkError, Message, Opener, Parcel, ServerCommand, ServerSpec, Sink,
-    Via, messages,
+    Frame, Item, Link, LinkError, Message, Opener, Parcel, ServerCommand, ServerSpec, Sink, Via,
 };
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -304,7 +304,7 @@ impl Link for Answering {
         async { Ok(()) }.boxed()
     }
 
-    fn abandon(&self, _: &Key) -> BoxFuture<'_, ()> {
+    fn abandon(&self, _: &RequestId) -> BoxFuture<'_, ()> {
         async {}.boxed()
     }
 

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{
-    Envelope, Frame, Item, Key, LinkError, Parcel, Refusal, Splice, messages, object, span_in,
-};
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
+use spillgate_wire::{Frame, Item, LinkError, Parcel, Refusal};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
-use crate::own::LIST_CHANGED;
+use crate::own::list_changed;
 use crate::pending::{Asked, Waiting};
 use crate::rewrite::Rewriting;
 use crate::seen::Outcome;
@@ -23,7 +22,7 @@ use crate::several::{self, Heard};
 use crate::upstream::{Slot, Upstream};
 
 /// The requests that a frame answers and whose answers may change.
-pub(crate) type Due = HashMap<Key, Waiting>;
+pub(crate) type Due = HashMap<RequestId, Waiting>;
 
 impl Session {
     /// Takes what a server sent in one of its lives.
@@ -73,7 +72,7 @@ impl Session {
         }
     }
 
-    async fn failed(&self, upstream: &Upstream, of: Option<Key>, error: &LinkError) {
+    async fn failed(&self, upstream: &Upstream, of: Option<RequestId>, error: &LinkError) {
         let Some(waiting) = of.and_then(|key| self.pending.take(&key)) else {
             tracing::warn!(server = upstream.name(), %error, "failed");
             return;
@@ -101,7 +100,7 @@ impl Session {
     async fn refused(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
-        of: Option<Key>,
+        of: Option<RequestId>,
         refusal: Refusal,
     ) {
         let mut waiting = of.as_ref().and_then(|key| self.pending.take(key));
@@ -129,7 +128,7 @@ impl Session {
     async fn tell_refusal(
         &self,
         upstream: &Upstream,
-        of: Option<Key>,
+        of: Option<RequestId>,
         mut waiting: Option<&mut Waiting>,
         refusal: Refusal,
     ) {
@@ -165,11 +164,11 @@ impl Session {
     async fn message(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
-        mut of: Option<Key>,
+        mut of: Option<RequestId>,
         event: Option<String>,
         frame: Bytes,
     ) {
-        let (mut due, mut mapped) = (Due::new(), Splice::default());
+        let (mut due, mut mapped) = (Due::new(), ByteEdits::default());
         let envelopes = messages(&frame);
         if envelopes.is_empty() {
             let item = Item::Message(Frame::Memory(frame.clone()));
@@ -220,7 +219,7 @@ impl Session {
         envelope: &Envelope<'_>,
         is_only: bool,
         due: &mut Due,
-    ) -> ControlFlow<(), Option<Key>> {
+    ) -> ControlFlow<(), Option<RequestId>> {
         let Some(key) = envelope.key() else {
             return ControlFlow::Continue(None);
         };
@@ -259,10 +258,10 @@ impl Session {
         upstream: &Upstream,
         frame: &Bytes,
         envelope: &Envelope<'_>,
-        of: &mut Option<Key>,
-    ) -> Option<Splice> {
+        of: &mut Option<RequestId>,
+    ) -> Option<ByteEdits> {
         if self.only().is_some() {
-            return Some(Splice::default());
+            return Some(ByteEdits::default());
         }
         several::note_change(self, upstream, envelope);
         match several::heard(self, frame, envelope) {
@@ -285,7 +284,7 @@ impl Session {
     }
 
     /// The client's request whose progress a notification reports.
-    fn reported(&self, envelope: &Envelope<'_>) -> Option<Key> {
+    fn reported(&self, envelope: &Envelope<'_>) -> Option<RequestId> {
         #[derive(Deserialize)]
         struct Reported<'a> {
             #[serde(borrow, rename = "progressToken")]
@@ -326,7 +325,7 @@ impl Session {
             // Should that fail, the client gets what the server sent.
             let rewritten = spawn_blocking(rewrite).await.ok().flatten();
             if session.own.take_announcement() {
-                session.to_client(LIST_CHANGED.to_vec()).await;
+                session.to_client(list_changed()).await;
             }
             let mut frame = rewritten.map_or(frame, Bytes::from);
             if has_links {
@@ -343,7 +342,7 @@ impl Session {
 
     /// The answer to a request of the client that is about to be given, if it may
     /// change.
-    pub(crate) fn due(&self, upstream: &Upstream, key: Key, mut waiting: Waiting) -> Due {
+    pub(crate) fn due(&self, upstream: &Upstream, key: RequestId, mut waiting: Waiting) -> Due {
         let may_change = self.may_change(upstream, &mut waiting, &[]);
         may_change.then_some((key, waiting)).into_iter().collect()
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Parcel, messages};
+use spillgate_mcp::{Envelope, Generation, frame, messages, meta};
+use spillgate_wire::Parcel;
 use tokio::task::spawn_blocking;
 
 use crate::denial;
@@ -15,10 +16,9 @@ use crate::incoming::Incoming;
 use crate::metrics::Reference;
 use crate::pending::CallParams;
 use crate::references::{self, Resolved};
-use crate::resources::{self, Era};
+use crate::resources;
 use crate::seen::Outcome;
 use crate::session::Session;
-use crate::several::result_frame;
 use crate::upstream::Upstream;
 use spillgate_retrieval::{QUERY, READ};
 
@@ -69,8 +69,8 @@ impl Session {
         };
         let resolved = match self.hub().gateway().offloader.policy().allows_references() {
             true => {
-                let era = Era::of(envelope.params);
-                self.resolved(upstream, &incoming.frame, era).await
+                let generation = Generation::of(envelope.params);
+                self.resolved(upstream, &incoming.frame, generation).await
             }
             false => Some(incoming.frame.clone()),
         };
@@ -78,7 +78,7 @@ impl Session {
         let mut headers = incoming.headers.clone();
         if frame != incoming.frame {
             // They say what the arguments were; the link says what they are.
-            headers.retain(|(name, _)| !name.starts_with("mcp-") || name == "mcp-protocol-version");
+            headers.retain(|(name, _)| !name.starts_with("mcp-") || name == meta::VERSION_HEADER);
         }
         let incoming = Incoming { frame, headers };
         self.pass(upstream, &incoming, Some(envelope)).await;
@@ -90,7 +90,7 @@ impl Session {
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
         frame: &Bytes,
-        era: Era,
+        generation: Generation,
     ) -> Option<Bytes> {
         if self.hub().is_relay() {
             return Some(frame.clone());
@@ -131,7 +131,9 @@ impl Session {
                 self.hub().metrics().reference(Reference::Resolved);
                 return Some(frame.into());
             }
-            Ok(Resolved::Refused(result)) => result_frame(&id, &era.complete(&result)),
+            Ok(Resolved::Refused(result)) => {
+                frame::line(frame::response(&id, generation.complete(&result)))
+            }
             Err(_) => internal(&id),
         };
         self.hub().metrics().reference(Reference::Refused);
@@ -186,7 +188,7 @@ impl Session {
         let listed = first.and_then(|first| first.learnt.known.listed(method, envelope.params));
         let Some(result) = listed else { return false };
         let of = envelope.key();
-        let frame = result_frame(id.get(), &result);
+        let frame = frame::line(frame::response(id.get(), &result));
         let session = Arc::clone(self);
         self.work(async move { session.to.take(Parcel::message(frame).of(of)).await });
         true
@@ -195,7 +197,7 @@ impl Session {
     /// Answers a request to read a resource of ours: a look-up as those of our tools.
     fn read_own(self: &Arc<Self>, envelope: &Envelope<'_>, id: &str, uri: String) {
         let Some(key) = envelope.key() else { return };
-        let (era, id) = (Era::of(envelope.params), id.to_owned());
+        let (generation, id) = (Generation::of(envelope.params), id.to_owned());
         let (mut cancelled, interrupt) = self.own_calls.begin(&key);
         let session = Arc::clone(self);
         self.own_calls.work(async move {
@@ -206,12 +208,10 @@ impl Session {
             let gateway = session.hub().gateway();
             let read = move || {
                 let offloader = gateway.offloader.within(&interrupt);
-                resources::read(&offloader, gateway.page, &uri, era)
+                resources::read(&offloader, gateway.page, &uri, generation)
             };
             let frame = match spawn_blocking(read).await {
-                Ok(members) => {
-                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{members}}}\n").into_bytes()
-                }
+                Ok(member) => frame::line(frame::answer(&id, &member)),
                 Err(_) => internal(&id),
             };
             drop(turn);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use spillgate_wire::{Envelope, messages};
+use spillgate_mcp::{Envelope, messages};
 
 use crate::error::method_not_found;
 use crate::incoming::Incoming;

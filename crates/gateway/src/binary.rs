@@ -10,8 +10,8 @@ use spillgate_offload::Limits;
 use spillgate_view::{clip, decode_json_string};
 
 use crate::blocks::{Binary, Block, Form};
-use crate::members::Members;
 use crate::uri::Uri;
+use spillgate_mcp::ObjectView;
 
 /// All images of a result may have so many times the bytes that one may have.
 const IMAGES_TOGETHER: u64 = 4;
@@ -83,7 +83,7 @@ impl Moved<'_> {
 
     /// A link in the block's place, which keeps its other members.
     fn link(&self, handle: Handle) -> String {
-        let members = Members::of(self.block.inner);
+        let members = ObjectView::of(self.block.inner);
         let members = members.expect("invariant: only an object is a binary block");
         let size = self.binary.bytes;
         let was = self
@@ -106,7 +106,7 @@ impl Moved<'_> {
     /// What is read from a resource has no links in it: its text says where the
     /// bytes are.
     fn contents(&self) -> String {
-        let members = Members::of(self.block.inner);
+        let members = ObjectView::of(self.block.inner);
         let members = members.expect("invariant: only an object is a binary block");
         let more = [
             ("mimeType", json!("text/plain").to_string()),

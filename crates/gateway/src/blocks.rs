@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use spillgate_view::decode_json_string;
 
-use crate::members::Members;
+use spillgate_mcp::ObjectView;
 
 /// Which result it is, and so where its blocks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,11 +75,11 @@ pub(crate) struct Binary<'a> {
 impl<'a> Block<'a> {
     pub(crate) fn new(form: Form, raw: &'a RawValue) -> Self {
         let inner = match form {
-            Form::Prompt => Members::of(raw).and_then(|message| message.get("content")),
+            Form::Prompt => ObjectView::of(raw).and_then(|message| message.get("content")),
             Form::Call | Form::Read => None,
         };
         let inner = inner.unwrap_or(raw);
-        let members = Members::of(inner);
+        let members = ObjectView::of(inner);
         let kind = members.and_then(|members| match form {
             // It was asked for by name, as an image is sent to be seen.
             Form::Read => resource(&members, true),
@@ -108,7 +108,7 @@ impl<'a> Block<'a> {
     }
 }
 
-fn block<'a>(members: &Members<'a>) -> Option<Kind<'a>> {
+fn block<'a>(members: &ObjectView<'a>) -> Option<Kind<'a>> {
     match &*members.text("type")? {
         "text" => members.string("text").map(Kind::Text),
         kind @ ("image" | "audio") => Some(Kind::Binary(Binary {
@@ -119,12 +119,12 @@ fn block<'a>(members: &Members<'a>) -> Option<Kind<'a>> {
             is_image: kind == "image",
             is_told_by_mime: false,
         })),
-        "resource" => resource(&Members::of(members.get("resource")?)?, false),
+        "resource" => resource(&ObjectView::of(members.get("resource")?)?, false),
         _ => None,
     }
 }
 
-fn resource<'a>(members: &Members<'a>, wanted: bool) -> Option<Kind<'a>> {
+fn resource<'a>(members: &ObjectView<'a>, wanted: bool) -> Option<Kind<'a>> {
     if let Some(text) = members.string("text") {
         return Some(Kind::Document(text));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spillgate_wire::{Key, Parcel};
+use spillgate_wire::Parcel;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError, spawn_blocking};
@@ -14,10 +14,9 @@ use crate::error::internal;
 use crate::own_calls::Cancelled;
 use crate::pending::CallParams;
 use crate::progress::{self, Progress};
-use crate::resources::Era;
 use crate::seen::own_call_span;
 use crate::session::Session;
-use crate::several::result_frame;
+use spillgate_mcp::{Generation, RequestId, frame};
 use spillgate_retrieval::{self as retrieval, TOOL_OUTPUT, Tools};
 
 impl Session {
@@ -37,7 +36,7 @@ impl Session {
     /// Answers a call of one of our tools.
     pub(crate) fn call_own(
         self: &Arc<Self>,
-        key: Key,
+        key: RequestId,
         id: &str,
         params: &CallParams<'_>,
         headers: &[(String, String)],
@@ -51,7 +50,7 @@ impl Session {
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
         let token = progress::token(params.meta);
-        let era = Era::of_meta(params.meta);
+        let generation = Generation::of_meta(params.meta);
         let work = async move {
             let turn = session.own_calls.turn_while(&tool, &mut cancelled).await;
             if !session.own_calls.is_awaited(&key) {
@@ -70,7 +69,7 @@ impl Session {
                 }
             };
             let frame = match result {
-                Ok(result) => result_frame(&id, &era.complete(&result)),
+                Ok(result) => frame::line(frame::response(&id, generation.complete(&result))),
                 Err(_) => internal(&id),
             };
             drop(turn);
@@ -89,7 +88,7 @@ impl Session {
         &self,
         tools: Tools,
         arguments: Option<Box<RawValue>>,
-        (token, key): (Option<Value>, Key),
+        (token, key): (Option<Value>, RequestId),
         cancelled: Cancelled,
     ) -> Result<String, JoinError> {
         let (frames, mut told) = unbounded_channel();

@@ -9,9 +9,7 @@
 use serde_json::value::RawValue;
 
 use crate::intercept::insert_members;
-use crate::members::Members;
-use spillgate_wire::Splice;
-use spillgate_wire::span_in;
+use spillgate_mcp::{ByteEdits, ObjectView, span_in};
 
 /// The first protocol with `resource_link` blocks.
 const LINKS_SINCE: &str = "2025-06-18";
@@ -20,7 +18,7 @@ const LINKS_SINCE: &str = "2025-06-18";
 #[derive(Debug)]
 pub(crate) struct Greeting {
     /// The changes.
-    pub(crate) splice: Splice,
+    pub(crate) splice: ByteEdits,
     /// Whether lists of resources are answered in the server's place: it has
     /// none, and the client was told that there are.
     pub(crate) lists: bool,
@@ -40,16 +38,16 @@ pub(crate) struct Announced {
 /// The changes to the greeting `result` in `frame`. None for a server without
 /// tools and prompts: it has no results that could be stored.
 pub(crate) fn announce(frame: &[u8], result: &RawValue, announced: Announced) -> Greeting {
-    let mut splice = Splice::default();
-    let greeting = Members::of(result);
+    let mut splice = ByteEdits::default();
+    let greeting = ObjectView::of(result);
     let version = greeting
         .as_ref()
         .and_then(|one| one.text("protocolVersion"));
     let raw = greeting.and_then(|one| one.get("capabilities"));
-    let capabilities = raw.and_then(Members::of);
+    let capabilities = raw.and_then(ObjectView::of);
     let of = |name| {
         let named = capabilities.as_ref().and_then(|all| all.get(name));
-        named.and_then(|raw| Some((raw, Members::of(raw)?)))
+        named.and_then(|raw| Some((raw, ObjectView::of(raw)?)))
     };
     let has_resources = of("resources").is_some();
     let tools = of("tools");
@@ -91,7 +89,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use spillgate_wire::messages;
+    use spillgate_mcp::messages;
 
     #[test]
     fn where_nothing_becomes_a_link_nothing_is_said_of_resources() {

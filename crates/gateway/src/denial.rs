@@ -4,7 +4,7 @@
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, object};
+use spillgate_mcp::{Envelope, object};
 
 use crate::error::invalid_request;
 use crate::pending::CallParams;

@@ -6,17 +6,8 @@
 use std::io;
 
 use serde_json::{Value, json};
-use spillgate_wire::{Key, LinkError, Refusal, Splice, messages, span_in};
-
-/// The code that JSON-RPC leaves to implementations.
-const SERVER_ERROR: i64 = -32000;
-/// The code of a request that took too long, as the SDKs have it.
-const TIMED_OUT: i64 = -32001;
-const PARSE_ERROR: i64 = -32700;
-const INVALID_REQUEST: i64 = -32600;
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-const INTERNAL_ERROR: i64 = -32603;
+use spillgate_mcp::{ByteEdits, RequestId, error_code, frame, messages, span_in};
+use spillgate_wire::{LinkError, Refusal};
 
 /// The gateway could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -38,14 +29,14 @@ pub enum GatewayError {
 /// For a request that the server cannot answer any more.
 pub(crate) fn upstream_gone(id: &str, server: &str, how: &str) -> Vec<u8> {
     let message = format!("the upstream server `{server}` {how} before it answered");
-    upstream(id, SERVER_ERROR, server, &message)
+    upstream(id, error_code::SERVER_ERROR, server, &message)
 }
 
 /// For a request that did not reach the server.
 pub(crate) fn not_sent(id: &str, server: &str, error: &LinkError) -> Vec<u8> {
     upstream(
         id,
-        SERVER_ERROR,
+        error_code::SERVER_ERROR,
         server,
         &format!("the upstream server `{server}` {error}"),
     )
@@ -55,7 +46,7 @@ pub(crate) fn not_sent(id: &str, server: &str, error: &LinkError) -> Vec<u8> {
 pub(crate) fn too_slow(id: &str, server: &str, how: &str) -> Vec<u8> {
     upstream(
         id,
-        TIMED_OUT,
+        error_code::TIMED_OUT,
         server,
         &format!("the upstream server `{server}` {how}"),
     )
@@ -68,10 +59,10 @@ fn upstream(id: &str, code: i64, server: &str, message: &str) -> Vec<u8> {
 
 /// For a request that the server refused on the level of HTTP: its own answer, if
 /// the body is one.
-pub(crate) fn refused(of: &Key, refusal: &Refusal) -> Vec<u8> {
+pub(crate) fn refused(of: &RequestId, refusal: &Refusal) -> Vec<u8> {
     let said = messages(&refusal.body);
     if let Some(answer) = said.first().filter(|one| one.is_response()) {
-        let mut splice = Splice::default();
+        let mut splice = ByteEdits::default();
         // The SDKs' servers know of no request yet when they refuse one.
         if let Some(id) = answer.id.filter(|_| answer.key().as_ref() != Some(of)) {
             splice.replace(span_in(&refusal.body, id.get()), of.as_json());
@@ -106,7 +97,7 @@ pub(crate) fn refused(of: &Key, refusal: &Refusal) -> Vec<u8> {
     }
     error_frame(
         of.as_json(),
-        &json!({"code": SERVER_ERROR, "message": message, "data": data}),
+        &json!({"code": error_code::SERVER_ERROR, "message": message, "data": data}),
     )
 }
 
@@ -116,7 +107,7 @@ pub(crate) fn nobody_answered(id: &str, method: &str, why: &str) -> Vec<u8> {
     let data = json!({"fault": "upstream"});
     error_frame(
         id,
-        &json!({"code": SERVER_ERROR, "message": message, "data": data}),
+        &json!({"code": error_code::SERVER_ERROR, "message": message, "data": data}),
     )
 }
 
@@ -125,7 +116,7 @@ pub(crate) fn invalid_request(id: &str, message: &str) -> Vec<u8> {
     let data = json!({"fault": "client"});
     error_frame(
         id,
-        &json!({"code": INVALID_REQUEST, "message": message, "data": data}),
+        &json!({"code": error_code::INVALID_REQUEST, "message": message, "data": data}),
     )
 }
 
@@ -143,7 +134,7 @@ pub(crate) fn invalid_params(id: &str, message: &str) -> Vec<u8> {
     let data = json!({"fault": "client"});
     error_frame(
         id,
-        &json!({"code": INVALID_PARAMS, "message": message, "data": data}),
+        &json!({"code": error_code::INVALID_PARAMS, "message": message, "data": data}),
     )
 }
 
@@ -156,7 +147,7 @@ pub(crate) fn method_not_found(id: &str, method: &str) -> Vec<u8> {
     let data = json!({"fault": "client"});
     error_frame(
         id,
-        &json!({"code": METHOD_NOT_FOUND, "message": message, "data": data}),
+        &json!({"code": error_code::METHOD_NOT_FOUND, "message": message, "data": data}),
     )
 }
 
@@ -166,7 +157,7 @@ pub(crate) fn no_message() -> Vec<u8> {
     let data = json!({"fault": "client"});
     error_frame(
         "null",
-        &json!({"code": PARSE_ERROR, "message": message, "data": data}),
+        &json!({"code": error_code::PARSE_ERROR, "message": message, "data": data}),
     )
 }
 
@@ -175,7 +166,7 @@ pub(crate) fn internal(id: &str) -> Vec<u8> {
     error_frame(
         id,
         &json!({
-            "code": INTERNAL_ERROR,
+            "code": error_code::INTERNAL_ERROR,
             "message": "the gateway failed on this call; this is a bug in spillgate",
             "data": {"fault": "gateway"},
         }),
@@ -183,7 +174,7 @@ pub(crate) fn internal(id: &str) -> Vec<u8> {
 }
 
 fn error_frame(id: &str, error: &Value) -> Vec<u8> {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n").into_bytes()
+    frame::line(frame::error(id, error))
 }
 
 #[cfg(test)]
@@ -192,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_refusal_answers_the_request_that_was_refused() {
-        let of = Key::number(7);
+        let of = RequestId::number(7);
         let refusal = |body: &'static str| Refusal {
             status: 404,
             content_type: None,

@@ -4,7 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 use serde::Deserialize;
-use spillgate_wire::{Envelope, Message, object};
+use spillgate_mcp::{Envelope, object};
+use spillgate_wire::Message;
 
 /// A frame from a client. Printed without its bytes.
 #[derive(Clone)]

@@ -16,9 +16,8 @@ use crate::results::{Found, text_of};
 use crate::shown::{self, Stored};
 use crate::shows::Shows;
 use crate::widening;
+use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_retrieval::RETRIEVAL_MARK;
-use spillgate_wire::Splice;
-use spillgate_wire::span_in;
 
 /// The member of our `structuredContent` that holds the preview; `widening`
 /// widens each `outputSchema` by an object with just this member.
@@ -61,8 +60,8 @@ pub(crate) fn intercept(
     case: Case,
     frame: &[u8],
     result: &str,
-) -> (Splice, bool) {
-    let unchanged = (Splice::default(), false);
+) -> (ByteEdits, bool) {
+    let unchanged = (ByteEdits::default(), false);
     let found = Found::parse(case.form, result);
     let Some(found) = found.filter(|found| !found.asks()) else {
         return unchanged;
@@ -133,8 +132,8 @@ pub(crate) fn changes(
     found: &Found<'_>,
     stored: &Stored<'_>,
     limits: &Limits,
-) -> Splice {
-    let mut splice = Splice::default();
+) -> ByteEdits {
+    let mut splice = ByteEdits::default();
     let mut members = String::new();
     let blocks = shown::blocks(found, stored);
     match found.list {
@@ -159,7 +158,12 @@ pub(crate) fn changes(
 }
 
 /// Puts members, each followed by a comma, at the front of an object.
-pub(crate) fn insert_members(splice: &mut Splice, frame: &[u8], object: &str, mut members: String) {
+pub(crate) fn insert_members(
+    splice: &mut ByteEdits,
+    frame: &[u8],
+    object: &str,
+    mut members: String,
+) {
     let Some(brace) = object.find('{').filter(|_| !members.is_empty()) else {
         return;
     };
@@ -186,12 +190,12 @@ mod tests {
 
     use super::*;
     use crate::fixture::{offloader, offloader_with, without_handles, without_previews};
-    use spillgate_wire::messages;
+    use spillgate_mcp::messages;
 
     /// The frame as it leaves, and the artifact that it names.
     fn passed_on(frame: &str) -> (String, Option<String>) {
         let offloader = offloader();
-        let mut splice = Splice::default();
+        let mut splice = ByteEdits::default();
         for envelope in messages(frame.as_bytes()) {
             let Some(result) = envelope.result else {
                 continue;

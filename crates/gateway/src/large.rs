@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use spillgate_mcp::{ByteEdits, Envelope, RequestId};
 use spillgate_store::StoreError;
-use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, Pieces, Splice, Spooled};
+use spillgate_wire::{Frame, Item, Parcel, Pieces, Spooled};
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::error::internal;
 use crate::intercept::Case;
-use crate::own::LIST_CHANGED;
+use crate::own::list_changed;
 use crate::seen::Seen;
 use crate::session::Session;
 use crate::several;
@@ -20,8 +21,8 @@ use crate::upstream::Upstream;
 #[derive(Default)]
 struct Answered {
     ids: Vec<String>,
-    cases: HashMap<Key, Case>,
-    of: Option<Key>,
+    cases: HashMap<RequestId, Case>,
+    of: Option<RequestId>,
     /// Over once the answers are worked on.
     seen: Vec<Seen>,
     /// The gateway itself asked, or has given the answer itself: nobody else
@@ -45,7 +46,7 @@ impl Session {
     pub(crate) async fn large(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
-        of: Option<Key>,
+        of: Option<RequestId>,
         event: Option<String>,
         spooled: Spooled,
     ) {
@@ -67,7 +68,7 @@ impl Session {
         self: &Arc<Self>,
         upstream: &Upstream,
         answered: Answered,
-        of: Option<Key>,
+        of: Option<RequestId>,
         event: Option<String>,
         spooled: Spooled,
     ) {
@@ -95,7 +96,7 @@ impl Session {
                 let case = |envelope: &Envelope<'_>| cases.get(&envelope.key()?).cloned();
                 let links = |frame: &[u8]| match has_links {
                     true => several::in_results(&asks, &server, frame),
-                    false => Splice::default(),
+                    false => ByteEdits::default(),
                 };
                 intercept_spooled(&offloader, spooled, &case, &links)
             });
@@ -107,7 +108,7 @@ impl Session {
                         session.own.note_stored();
                     }
                     if session.own.take_announcement() {
-                        session.to_client(LIST_CHANGED.to_vec()).await;
+                        session.to_client(list_changed()).await;
                     }
                     let item = Item::Message(held(pieces));
                     session.to.take(Parcel { of, event, item }).await;

@@ -31,7 +31,6 @@ mod incoming;
 mod intercept;
 mod large;
 mod listing;
-mod members;
 mod meter;
 mod metrics;
 mod notes;

@@ -15,8 +15,7 @@ use serde_json::value::RawValue;
 use crate::gateway::ToolFilter;
 use crate::own::OwnTools;
 use crate::widening::widened;
-use spillgate_wire::Splice;
-use spillgate_wire::{object, span_in};
+use spillgate_mcp::{ByteEdits, object, span_in};
 
 #[derive(Deserialize)]
 struct ToolsList<'a> {
@@ -43,9 +42,9 @@ pub(crate) fn extend(
     result: &RawValue,
     own: &OwnTools,
     filter: Option<&ToolFilter>,
-    noted: &dyn Fn(&str, &RawValue) -> Splice,
-) -> (Splice, Option<String>) {
-    let mut splice = Splice::default();
+    noted: &dyn Fn(&str, &RawValue) -> ByteEdits,
+) -> (ByteEdits, Option<String>) {
+    let mut splice = ByteEdits::default();
     let Some(list) = object::<ToolsList<'_>>(result) else {
         return (splice, None);
     };
@@ -123,8 +122,8 @@ mod tests {
     use super::*;
     use crate::fixture::{offloader, offloader_with};
     use crate::own::ListTools;
+    use spillgate_mcp::messages;
     use spillgate_retrieval::{Extraction, definitions, listed};
-    use spillgate_wire::messages;
 
     fn own() -> OwnTools {
         OwnTools::new(&offloader(), None, ListTools::Always)
@@ -139,7 +138,7 @@ mod tests {
             envelope.result.unwrap(),
             own,
             None,
-            &|_, _| Splice::default(),
+            &|_, _| ByteEdits::default(),
         );
         let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
         serde_json::from_str::<Value>(&text).unwrap();
@@ -169,7 +168,7 @@ mod tests {
             let filter = ToolFilter::new(&allow, &deny).unwrap();
             let own = own();
             let (splice, ours) = extend(frame.as_bytes(), result, &own, Some(&filter), &|_, _| {
-                Splice::default()
+                ByteEdits::default()
             });
             let text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
             serde_json::from_str::<Value>(&text).unwrap();

@@ -6,11 +6,10 @@
 
 use serde_json::json;
 use serde_json::value::RawValue;
+use spillgate_mcp::{ByteEdits, ObjectView, span_in};
 use spillgate_offload::Limits;
-use spillgate_wire::{Splice, span_in};
 
 use crate::intercept::insert_members;
-use crate::members::Members;
 use crate::references::HINT;
 
 /// Claude Code shows larger results only of tools that say how large theirs may
@@ -27,9 +26,9 @@ const MOST_ASKED: u64 = 500_000;
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// The sentence on references, at the end of the tool's description.
-pub(crate) fn reference_hint(frame: &[u8], tool: &RawValue) -> Splice {
-    let mut splice = Splice::default();
-    let description = Members::of(tool).and_then(|tool| tool.get("description"));
+pub(crate) fn reference_hint(frame: &[u8], tool: &RawValue) -> ByteEdits {
+    let mut splice = ByteEdits::default();
+    let description = ObjectView::of(tool).and_then(|tool| tool.get("description"));
     let hint = json!(HINT).to_string();
     match description.map(RawValue::get) {
         Some(text) if text.starts_with('"') && text.len() > 2 => {
@@ -49,8 +48,8 @@ pub(crate) fn reference_hint(frame: &[u8], tool: &RawValue) -> Splice {
 
 /// The mark for a tool with these limits; none where what passes is shown
 /// anyway, and none over the server's own.
-pub(crate) fn size_mark(frame: &[u8], tool: &RawValue, limits: &Limits) -> Splice {
-    let mut splice = Splice::default();
+pub(crate) fn size_mark(frame: &[u8], tool: &RawValue, limits: &Limits) -> ByteEdits {
+    let mut splice = ByteEdits::default();
     let of_tokens = limits
         .tokens
         .map(|tokens| tokens.saturating_mul(BYTES_PER_TOKEN));
@@ -60,12 +59,12 @@ pub(crate) fn size_mark(frame: &[u8], tool: &RawValue, limits: &Limits) -> Splic
         return splice;
     }
     let size = most.min(MOST_ASKED);
-    let Some(meta) = Members::of(tool).and_then(|tool| tool.get("_meta")) else {
+    let Some(meta) = ObjectView::of(tool).and_then(|tool| tool.get("_meta")) else {
         let member = format!("\"_meta\":{},", json!({SIZE_MARK: size}));
         insert_members(&mut splice, frame, tool.get(), member);
         return splice;
     };
-    match Members::of(meta) {
+    match ObjectView::of(meta) {
         Some(members) if members.get(SIZE_MARK).is_some() => {}
         Some(_) => {
             let member = format!("\"{SIZE_MARK}\":{size},");
@@ -87,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    fn noted(tool: &str, change: &dyn Fn(&[u8], &RawValue) -> Splice) -> String {
+    fn noted(tool: &str, change: &dyn Fn(&[u8], &RawValue) -> ByteEdits) -> String {
         let raw: &RawValue = serde_json::from_str(tool).unwrap();
         let changed = change(tool.as_bytes(), raw).apply(tool.as_bytes());
         let changed = String::from_utf8(changed).unwrap();

@@ -1,5 +1,6 @@
 //! Which tools has the gateway itself, and does the client see them?
 
+use spillgate_mcp::frame;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -24,8 +25,12 @@ pub enum ListTools {
 }
 
 /// The notice that a client fetches the list again upon.
-pub(crate) const LIST_CHANGED: &[u8] =
-    b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n";
+pub(crate) fn list_changed() -> Vec<u8> {
+    frame::line(frame::notification(
+        "notifications/tools/list_changed",
+        None,
+    ))
+}
 
 /// The gateway's own tools.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use spillgate_artifact::Interrupt;
-use spillgate_wire::Key;
+use spillgate_mcp::RequestId;
 
 use crate::locked;
 use crate::several::SessionKind;
@@ -45,7 +45,7 @@ pub(crate) type Cancelled = oneshot::Receiver<Infallible>;
 /// The calls of one client that are worked on, by the key of their id.
 #[derive(Debug)]
 pub(crate) struct OwnCalls {
-    under_way: Mutex<HashMap<Key, UnderWay>>,
+    under_way: Mutex<HashMap<RequestId, UnderWay>>,
     work: Mutex<JoinSet<()>>,
     /// Whose turn it is among this client's calls.
     own: Share,
@@ -134,7 +134,7 @@ impl OwnCalls {
 
     /// Notes a call; gives what ends with the wait for its answer, for those who wait
     /// themselves and for those who work.
-    pub(crate) fn begin(&self, key: &Key) -> (Cancelled, Interrupt) {
+    pub(crate) fn begin(&self, key: &RequestId) -> (Cancelled, Interrupt) {
         let (waiting, cancelled) = oneshot::channel();
         let interrupt = Interrupt::default();
         let call = UnderWay {
@@ -147,19 +147,19 @@ impl OwnCalls {
 
     /// Ends the work on a call whose answer nobody would read. The call still gets an answer,
     /// so that no waiter hangs.
-    pub(crate) fn interrupt(&self, key: &Key) {
+    pub(crate) fn interrupt(&self, key: &RequestId) {
         if let Some(call) = locked(&self.under_way).get_mut(key) {
             call.interrupt();
         }
     }
 
     /// Ends a call, answered or cancelled; true if it was under way.
-    pub(crate) fn end(&self, key: &Key) -> bool {
+    pub(crate) fn end(&self, key: &RequestId) -> bool {
         locked(&self.under_way).remove(key).is_some()
     }
 
     /// Whether somebody waits for the answer.
-    pub(crate) fn is_awaited(&self, key: &Key) -> bool {
+    pub(crate) fn is_awaited(&self, key: &RequestId) -> bool {
         locked(&self.under_way).contains_key(key)
     }
 
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn work_ends_with_the_wait_for_it() {
         let calls = OwnCalls::new(Arc::default(), SessionKind::Client);
-        let key = |id| Key::of(serde_json::from_str(id).unwrap()).unwrap();
+        let key = |id| RequestId::of(serde_json::from_str(id).unwrap()).unwrap();
         let begin = |id| calls.begin(&key(id)).1;
         let [answered, cancelled, unread] = ["1", "2", "3"].map(begin);
         assert!(calls.end(&key("1")) && calls.end(&key("2")));

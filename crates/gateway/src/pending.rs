@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use spillgate_mcp::{Envelope, RequestId, object};
 use spillgate_offload::Limits;
-use spillgate_wire::{Envelope, Key, object};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -118,30 +118,30 @@ const MOST_GIVEN_UP: usize = 256;
 /// Requests on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    requests: Mutex<HashMap<Key, Waiting>>,
+    requests: Mutex<HashMap<RequestId, Waiting>>,
     /// Those that the gateway answered because the server did not.
-    given_up: Mutex<VecDeque<Key>>,
+    given_up: Mutex<VecDeque<RequestId>>,
 }
 
 impl Pending {
     /// Notes a request that is about to be passed on.
-    pub(crate) fn add(&self, key: Key, waiting: Waiting) {
+    pub(crate) fn add(&self, key: RequestId, waiting: Waiting) {
         locked(&self.given_up).retain(|other| *other != key);
         locked(&self.requests).insert(key, waiting);
     }
 
     /// The request that is answered now.
-    pub(crate) fn take(&self, key: &Key) -> Option<Waiting> {
+    pub(crate) fn take(&self, key: &RequestId) -> Option<Waiting> {
         locked(&self.requests).remove(key)
     }
 
     /// Whether it waits still.
-    pub(crate) fn has(&self, key: &Key) -> bool {
+    pub(crate) fn has(&self, key: &RequestId) -> bool {
         locked(&self.requests).contains_key(key)
     }
 
     /// Notes a request that is answered in the server's place.
-    pub(crate) fn give_up(&self, key: Key) {
+    pub(crate) fn give_up(&self, key: RequestId) {
         let mut given_up = locked(&self.given_up);
         if given_up.len() == MOST_GIVEN_UP {
             given_up.pop_front();
@@ -150,18 +150,18 @@ impl Pending {
     }
 
     /// Whether an answer that nobody waits for would be the second one.
-    pub(crate) fn is_given_up(&self, key: &Key) -> bool {
+    pub(crate) fn is_given_up(&self, key: &RequestId) -> bool {
         locked(&self.given_up).contains(key)
     }
 
     /// Looks at a request that waits.
-    pub(crate) fn look(&self, key: &Key, look: impl FnOnce(&mut Waiting)) {
+    pub(crate) fn look(&self, key: &RequestId, look: impl FnOnce(&mut Waiting)) {
         locked(&self.requests).get_mut(key).map(look);
     }
 
     /// The client's request with this progress token, whose server was just
     /// heard of.
-    pub(crate) fn progressed(&self, token: &str, now: Instant) -> Option<Key> {
+    pub(crate) fn progressed(&self, token: &str, now: Instant) -> Option<RequestId> {
         let mut requests = locked(&self.requests);
         let (key, waiting) = requests
             .iter_mut()
@@ -171,7 +171,7 @@ impl Pending {
     }
 
     /// All requests that are `over`, in the same order every time.
-    pub(crate) fn drain(&self, over: impl Fn(&Waiting) -> bool) -> Vec<(Key, Waiting)> {
+    pub(crate) fn drain(&self, over: impl Fn(&Waiting) -> bool) -> Vec<(RequestId, Waiting)> {
         let mut drained: Vec<_> = locked(&self.requests)
             .extract_if(|_, waiting| over(waiting))
             .collect();

@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use spillgate_wire::{Filled, StandIn, span_in};
+use spillgate_mcp::span_in;
+use spillgate_wire::{Filled, StandIn};
 
 /// What the parts of a result are slices of.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,7 @@ use spillgate_extract::Watch;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::locked;
-use spillgate_wire::object;
+use spillgate_mcp::{frame, object};
 
 /// The token by which the client asked to be told, if it did.
 pub(crate) fn token(meta: Option<&RawValue>) -> Option<Value> {
@@ -67,16 +67,13 @@ impl Watch for Progress {
         };
         let mut told = locked(&self.told);
         *told += 1;
-        let frame = json!({
-            "jsonrpc": "2.0",
-            "method": "notifications/progress",
-            "params": {
-                "progressToken": token,
-                "progress": *told,
-                "message": format!("{stage} {done} of {total}"),
-            },
+        let params = json!({
+            "progressToken": token,
+            "progress": *told,
+            "message": format!("{stage} {done} of {total}"),
         });
+        let frame = frame::notification("notifications/progress", Some(&params.to_string()));
         // A gateway that ends no longer listens.
-        drop(self.frames.send(format!("{frame}\n").into_bytes()));
+        drop(self.frames.send(frame::line(frame)));
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, LinkError, Message, messages};
+use spillgate_mcp::{Envelope, frame, messages};
+use spillgate_wire::{LinkError, Message};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -77,9 +78,7 @@ impl Session {
     ) -> (Message, oneshot::Receiver<Answered>) {
         let number = self.questions.fetch_add(1, Ordering::Relaxed);
         let id = format!("\"spillgate:{number}\"");
-        let frame = format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n"
-        );
+        let frame = frame::line(frame::request(&id, method, Some(params)));
         let (for_us, answer) = oneshot::channel();
         let frame = Bytes::from(frame);
         let mut message = notice(frame.clone(), Some(method));

@@ -9,16 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_lookup::{Artifact, ReadQuery, Span};
+use spillgate_mcp::{Generation, error_code, object};
 use spillgate_offload::{Offloader, RetrieveError};
 use spillgate_store::{Absent, StoreError};
-use spillgate_wire::object;
 
 use crate::blocks::{Block, Form, Kind};
 use crate::capabilities::Greeting;
-use crate::members::Members;
 use crate::results::Found;
 use crate::uri::{SCHEME, Uri};
 use spillgate_retrieval::{READ, RETRIEVAL_MARK};
@@ -30,65 +29,6 @@ const MOST_SERVED: u64 = 64 << 20;
 /// Bytes of a block without base64 that are served: more is text, of which our
 /// tools give pages.
 const MOST_TEXT: usize = 10_000;
-
-/// Which rules an answer follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
-    /// 2025-11-25 and older.
-    Legacy,
-    /// 2026-07-28.
-    Modern,
-}
-
-impl Era {
-    /// That of a request with these parameters: since 2026-07-28 each says so.
-    pub(crate) fn of(params: Option<&RawValue>) -> Self {
-        let params = params.and_then(Members::of);
-        Self::of_meta(params.and_then(|params| params.get("_meta")))
-    }
-
-    /// The same, of a request with that `_meta`.
-    pub(crate) fn of_meta(meta: Option<&RawValue>) -> Self {
-        let meta = meta.and_then(Members::of);
-        let version = "io.modelcontextprotocol/protocolVersion";
-        match meta.and_then(|meta| meta.get(version)) {
-            Some(_) => Self::Modern,
-            None => Self::Legacy,
-        }
-    }
-
-    /// A result, an object that is not empty, with what these rules demand of each.
-    pub(crate) fn complete(self, result: &str) -> String {
-        match (self, result.strip_prefix('{')) {
-            (Self::Modern, Some(members)) => format!("{{\"resultType\":\"complete\",{members}"),
-            _ => result.to_owned(),
-        }
-    }
-
-    /// What these rules demand besides of a list that servers gave.
-    pub(crate) fn fill_in(self, members: &mut Map<String, Value>) {
-        if self == Self::Modern {
-            let defaults = [
-                ("resultType", json!("complete")),
-                ("ttlMs", json!(0)),
-                ("cacheScope", json!("private")),
-            ];
-            for (name, value) in defaults {
-                members.entry(name).or_insert(value);
-            }
-        }
-    }
-
-    /// A result with what these rules demand of one that may be cached.
-    fn cached(self, mut result: Value, for_ms: u64) -> Value {
-        if self == Self::Modern {
-            result["resultType"] = json!("complete");
-            result["ttlMs"] = json!(for_ms);
-            result["cacheScope"] = json!("private");
-        }
-        result
-    }
-}
 
 /// What is known of a server's resources and of what its client can read: from
 /// the answer to `initialize` or `server/discover`.
@@ -123,7 +63,7 @@ impl Known {
     /// The answer to a list of resources that the server does not have.
     pub(crate) fn listed(&self, method: &str, params: Option<&RawValue>) -> Option<String> {
         let answers = self.lists.load(Ordering::Relaxed);
-        answers.then(|| empty_list(method, || Era::of(params)))?
+        answers.then(|| empty_list(method, || Generation::of(params)))?
     }
 }
 
@@ -155,18 +95,23 @@ pub(crate) fn is_ours(offloader: &Offloader, uri: &str, server_is_one: bool) -> 
 
 /// The empty list that a server without resources would give; `None` for any
 /// other method.
-fn empty_list(method: &str, era: impl FnOnce() -> Era) -> Option<String> {
+fn empty_list(method: &str, generation: impl FnOnce() -> Generation) -> Option<String> {
     let name = match method {
         "resources/list" => "resources",
         "resources/templates/list" => "resourceTemplates",
         _ => return None,
     };
-    Some(era().cached(json!({name: []}), 0).to_string())
+    Some(generation().cached(json!({name: []}), 0).to_string())
 }
 
 /// The answer to `resources/read` of one of our names, as the members of a
 /// JSON-RPC response after its id: `"result":…` or `"error":…`.
-pub(crate) fn read(offloader: &Offloader, page: TokenBudget, uri: &str, era: Era) -> String {
+pub(crate) fn read(
+    offloader: &Offloader,
+    page: TokenBudget,
+    uri: &str,
+    generation: Generation,
+) -> String {
     let contents = match Uri::parse(uri) {
         None => Err(Refused::Unknown(
             "it is no name that spillgate gave".to_owned(),
@@ -184,11 +129,11 @@ pub(crate) fn read(offloader: &Offloader, page: TokenBudget, uri: &str, era: Era
         Ok(contents) => {
             // What is stored never changes, but it may go.
             const FRESH_MS: u64 = 60_000;
-            let rest = era.cached(json!({"_meta": {RETRIEVAL_MARK: true}}), FRESH_MS);
+            let rest = generation.cached(json!({"_meta": {RETRIEVAL_MARK: true}}), FRESH_MS);
             let rest = rest.to_string();
             format!("\"result\":{{\"contents\":[{contents}],{}", &rest[1..])
         }
-        Err(refused) => format!("\"error\":{}", refused.error(uri, era)),
+        Err(refused) => format!("\"error\":{}", refused.error(uri, generation)),
     }
 }
 
@@ -201,17 +146,19 @@ enum Refused {
 }
 
 impl Refused {
-    fn error(&self, uri: &str, era: Era) -> Value {
-        const NOT_FOUND: i64 = -32002;
-        const INVALID_PARAMS: i64 = -32602;
-        const INTERNAL: i64 = -32603;
+    fn error(&self, uri: &str, generation: Generation) -> Value {
         const NONE: &str = "no such resource";
         let (code, fault, what, why) = match self {
-            Self::Unknown(why) => match era {
-                Era::Legacy => (NOT_FOUND, "client", NONE, why),
-                Era::Modern => (INVALID_PARAMS, "client", NONE, why),
+            Self::Unknown(why) => match generation {
+                Generation::Legacy => (error_code::RESOURCE_NOT_FOUND, "client", NONE, why),
+                Generation::Modern => (error_code::INVALID_PARAMS, "client", NONE, why),
             },
-            Self::Failed(why) => (INTERNAL, "gateway", "the resource was not read", why),
+            Self::Failed(why) => (
+                error_code::INTERNAL_ERROR,
+                "gateway",
+                "the resource was not read",
+                why,
+            ),
         };
         let uri: String = uri.chars().take(200).collect();
         json!({
@@ -324,14 +271,14 @@ mod tests {
     use spillgate_artifact::{Clock, Origin, SystemClock};
     use spillgate_store::Gone;
     use spillgate_testkit::log;
-    use spillgate_wire::messages;
 
     use super::*;
     use crate::fixture::{offloader, stored, without_handles};
     use crate::intercept::{Case, intercept};
+    use spillgate_mcp::messages;
 
-    fn answer(offloader: &Offloader, uri: &str, era: Era) -> Value {
-        let members = read(offloader, TokenBudget::new(300), uri, era);
+    fn answer(offloader: &Offloader, uri: &str, generation: Generation) -> Value {
+        let members = read(offloader, TokenBudget::new(300), uri, generation);
         serde_json::from_str(&format!("{{{members}}}")).unwrap()
     }
 
@@ -375,7 +322,7 @@ mod tests {
             let link = &shown["content"][at];
             assert_eq!(link["type"], "resource_link");
             let uri = link["uri"].as_str().unwrap();
-            let served = read(&offloader, TokenBudget::new(300), uri, Era::Legacy);
+            let served = read(&offloader, TokenBudget::new(300), uri, Generation::Legacy);
             // The very bytes of the JSON strings.
             assert!(served.contains(&format!("\"blob\":{blob}}}")), "{at}");
             let says = mime.is_none_or(|mime| served.contains(&format!("\"mimeType\":{mime},")));
@@ -388,7 +335,7 @@ mod tests {
         let offloader = offloader();
         let handle = stored(&offloader, &log(600));
         let uri = format!("spillgate://artifact/{handle}");
-        let page = answer(&offloader, &uri, Era::Modern);
+        let page = answer(&offloader, &uri, Generation::Modern);
         let text = page["result"]["contents"][0]["text"].as_str().unwrap();
         assert!(text.starts_with("[lines 1-"), "{text}");
         assert!(text.contains(&format!("\nnext: {READ}(handle=\"{handle}\", start=")));
@@ -399,7 +346,7 @@ mod tests {
             "resources/templates/list",
             "resources/read",
         ];
-        let lists = lists.map(|method| format!("{:?}", empty_list(method, || Era::Modern)));
+        let lists = lists.map(|method| format!("{:?}", empty_list(method, || Generation::Modern)));
         assert_snapshot!(format!("{rest}\n{}", lists.join("\n")), @r#"
         {"_meta":{"spillgate/retrieval":true},"cacheScope":"private","resultType":"complete","ttlMs":60000}
         Some("{\"cacheScope\":\"private\",\"resources\":[],\"resultType\":\"complete\",\"ttlMs\":0}")
@@ -407,7 +354,7 @@ mod tests {
         None
         "#);
         assert_eq!(
-            empty_list("resources/list", || Era::Legacy).unwrap(),
+            empty_list("resources/list", || Generation::Legacy).unwrap(),
             r#"{"resources":[]}"#
         );
     }
@@ -437,8 +384,8 @@ mod tests {
             format!("spillgate://{}", "x".repeat(10_000)),
         ];
         let told = all.map(|uri| {
-            let legacy = answer(&offloader, &uri, Era::Legacy)["error"].clone();
-            let modern = answer(&offloader, &uri, Era::Modern)["error"].clone();
+            let legacy = answer(&offloader, &uri, Generation::Legacy)["error"].clone();
+            let modern = answer(&offloader, &uri, Generation::Modern)["error"].clone();
             assert_eq!(legacy["message"], modern["message"]);
             assert_eq!(
                 (&legacy["code"], &modern["code"]),
@@ -477,18 +424,18 @@ mod tests {
 
     #[test]
     fn a_request_says_its_era() {
-        for (params, era) in [
-            (r#"{"uri":"x"}"#, Era::Legacy),
-            (r#"{"_meta":{}}"#, Era::Legacy),
+        for (params, generation) in [
+            (r#"{"uri":"x"}"#, Generation::Legacy),
+            (r#"{"_meta":{}}"#, Generation::Legacy),
             (
                 r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
-                Era::Modern,
+                Generation::Modern,
             ),
-            ("[]", Era::Legacy),
+            ("[]", Generation::Legacy),
         ] {
             let params: &RawValue = serde_json::from_str(params).unwrap();
-            assert_eq!(Era::of(Some(params)), era, "{params}");
+            assert_eq!(Generation::of(Some(params)), generation, "{params}");
         }
-        assert_eq!(Era::of(None), Era::Legacy);
+        assert_eq!(Generation::of(None), Generation::Legacy);
     }
 }

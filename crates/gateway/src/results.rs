@@ -11,10 +11,10 @@ use spillgate_view::decode_json_string;
 use crate::binary;
 use crate::blocks::{Block, Form, Kind};
 use crate::canonical::{self, Canonical};
-use crate::members::Members;
 use crate::place::Place;
 use crate::shows::Shows;
 use crate::twins::Twin;
+use spillgate_mcp::ObjectView;
 
 /// Bytes of links and of blocks that nobody knows that stay beside a preview;
 /// more of them count as text. Some thirty links.
@@ -85,17 +85,22 @@ impl<'a> Found<'a> {
     /// What is in a result that is in memory.
     pub(crate) fn parse(form: Form, json: &'a str) -> Option<Self> {
         let place = Place::Memory(json.as_bytes());
-        Some(Self::of(form, &Members::of_text(json)?, None, place))
+        Some(Self::of(form, &ObjectView::of_text(json)?, None, place))
     }
 
     /// What is in a result that lies in `place`.
     pub(crate) fn parse_in(form: Form, raw: &'a RawValue, place: Place<'a>) -> Option<Self> {
         let hole = Some(raw).filter(|raw| place.is_hole(raw.get()));
-        Some(Self::of(form, &Members::of(raw)?, hole, place))
+        Some(Self::of(form, &ObjectView::of(raw)?, hole, place))
     }
 
     /// `hole` is the result, where nothing else of it is there.
-    fn of(form: Form, members: &Members<'a>, hole: Option<&'a RawValue>, place: Place<'a>) -> Self {
+    fn of(
+        form: Form,
+        members: &ObjectView<'a>,
+        hole: Option<&'a RawValue>,
+        place: Place<'a>,
+    ) -> Self {
         let list = members.get(form.list());
         let lists = list.filter(|list| list.get().starts_with('['));
         let crowd = hole.or(lists.filter(|list| place.is_hole(list.get())));
@@ -239,8 +244,8 @@ impl<'a> Found<'a> {
         if texts.is_empty() {
             return Twin::No;
         }
-        let members = Members::of(structured);
-        let members: Vec<(&str, &RawValue)> = members.iter().flat_map(Members::iter).collect();
+        let members = ObjectView::of(structured);
+        let members: Vec<_> = members.iter().flat_map(ObjectView::iter).collect();
         let only = match &*members {
             [(_, only)] => Some(*only),
             _ => None,

@@ -21,7 +21,7 @@ use crate::resources::Known;
 use crate::shows::Shows;
 use crate::tasks::{self, Tasks};
 use crate::{capabilities, listing, notes};
-use spillgate_wire::{Key, Splice, messages, object, span_in};
+use spillgate_mcp::{ByteEdits, RequestId, messages, object, span_in};
 
 /// What was learnt from a server's answers.
 #[derive(Debug, Default)]
@@ -117,7 +117,7 @@ impl Rewriting<'_> {
 
     /// The frame as the client gets it, unless that is how it came.
     pub(crate) fn rewrite(&self, frame: &[u8], answers: &Due) -> Option<Vec<u8>> {
-        let mut whole = Splice::default();
+        let mut whole = ByteEdits::default();
         if let Some((waiting, case, result)) = self.only_result(frame, answers) {
             let _entered = waiting.seen.as_ref().map(|seen| seen.span().enter());
             whole = self.replaced(frame, result, case, &waiting.asked);
@@ -140,7 +140,7 @@ impl Rewriting<'_> {
                     self.learnt.known.note(&greeting);
                     greeting.splice
                 }
-                (None, Asked::Whole) => Splice::default(),
+                (None, Asked::Whole) => ByteEdits::default(),
                 (None, _) => self.list(frame, result),
             });
         }
@@ -163,7 +163,7 @@ impl Rewriting<'_> {
     }
 
     /// The changes to an oversized result.
-    fn replaced(&self, frame: &[u8], result: &str, case: Case, asked: &Asked) -> Splice {
+    fn replaced(&self, frame: &[u8], result: &str, case: Case, asked: &Asked) -> ByteEdits {
         let result = match asked {
             Asked::TasksGet { .. } => tasks::finished(result).map(RawValue::get),
             Asked::ToolsCall { .. } => {
@@ -173,7 +173,7 @@ impl Rewriting<'_> {
             _ => Some(result),
         };
         let Some(result) = result else {
-            return Splice::default();
+            return ByteEdits::default();
         };
         let (splice, stored) = intercept(self.offloader, case, frame, result);
         if stored {
@@ -183,10 +183,10 @@ impl Rewriting<'_> {
     }
 
     /// The changes to a list of tools, whose cost is entered.
-    fn list(&self, frame: &[u8], result: &RawValue) -> Splice {
+    fn list(&self, frame: &[u8], result: &RawValue) -> ByteEdits {
         let noted = |name: &str, tool: &RawValue| match self.filter {
             Some(_) => self.noted(frame, name, tool),
-            None => Splice::default(),
+            None => ByteEdits::default(),
         };
         let (splice, ours) = listing::extend(frame, result, self.own, self.filter, &noted);
         if let Some(ours) = ours {
@@ -198,7 +198,7 @@ impl Rewriting<'_> {
 
     /// The changes to the definition of a server's tool, whose schema is noted
     /// where arguments are checked by it.
-    pub(crate) fn noted(&self, frame: &[u8], name: &str, tool: &RawValue) -> Splice {
+    pub(crate) fn noted(&self, frame: &[u8], name: &str, tool: &RawValue) -> ByteEdits {
         let (offloader, origin) = (self.offloader, self.named(name, None));
         let mut splice = notes::size_mark(frame, tool, &offloader.limits(&origin));
         if offloader.policy().by_reference(&origin).is_some() {
@@ -215,7 +215,10 @@ impl Rewriting<'_> {
 
     /// The call that a frame is, if references may be in it: its id twice, who
     /// is called, and where its arguments are.
-    pub(crate) fn may_refer(&self, frame: &[u8]) -> Option<(Key, String, Origin, Range<usize>)> {
+    pub(crate) fn may_refer(
+        &self,
+        frame: &[u8],
+    ) -> Option<(RequestId, String, Origin, Range<usize>)> {
         if !self.offloader.policy().allows_references() {
             return None;
         }
@@ -274,7 +277,7 @@ mod tests {
             if !rewriting.may_change(&mut waiting, frame.as_bytes()) {
                 return frame;
             }
-            let answers = Due::from([(Key::number(1), waiting)]);
+            let answers = Due::from([(RequestId::number(1), waiting)]);
             let rewritten = rewriting.rewrite(frame.as_bytes(), &answers);
             let frame = rewritten.map_or(frame, |bytes| String::from_utf8(bytes).unwrap());
             without_previews(&frame)

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, Message, Via, object};
+use spillgate_mcp::{Envelope, RequestId, object};
+use spillgate_wire::{Message, Via};
 use tokio::time::Instant;
 use tracing::{Span, field};
 
@@ -99,7 +100,7 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// A request that is about to be sent to a server.
-    pub(crate) fn begin(meter: Arc<Meter>, key: &Key, method: &str, asked: &Asked) -> Self {
+    pub(crate) fn begin(meter: Arc<Meter>, key: &RequestId, method: &str, asked: &Asked) -> Self {
         let method = Method::of(method);
         let request = request_span(&meter.server, key, method, tool_of(asked));
         Self {
@@ -208,7 +209,7 @@ impl Drop for Seen {
 
 /// The span of a call of one of our own tools.
 pub(crate) fn own_call_span(
-    key: &Key,
+    key: &RequestId,
     tool: &str,
     call: &CallParams<'_>,
     traces: Option<&dyn Traces>,
@@ -222,7 +223,7 @@ pub(crate) fn own_call_span(
     span
 }
 
-fn request_span(server: &str, key: &Key, method: Method, tool: Option<&str>) -> Span {
+fn request_span(server: &str, key: &RequestId, method: Method, tool: Option<&str>) -> Span {
     tracing::info_span!(
         "request",
         otel.kind = "server",
@@ -274,7 +275,7 @@ fn clipped(name: &str) -> String {
 }
 
 /// An id as it is told: clients may put anything into one.
-fn hashed(key: &Key) -> String {
+fn hashed(key: &RequestId) -> String {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     format!("{:016x}", hasher.finish())

@@ -8,9 +8,8 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{
-    Envelope, Key, LinkError, Message, Opener, Parcel, Sink, messages, object, span_in,
-};
+use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
+use spillgate_wire::{LinkError, Message, Opener, Parcel, Sink};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -303,7 +302,7 @@ impl Session {
 
     async fn cancelled(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
         let params: Option<CancelParams<'_>> = envelope.params.and_then(object);
-        let key = params.and_then(|params| Key::of(params.request));
+        let key = params.and_then(|params| RequestId::of(params.request));
         if key.as_ref().is_some_and(|key| self.own_calls.end(key)) {
             return;
         }
@@ -341,7 +340,7 @@ impl Session {
 
     /// The client closed the response stream of a request: in MCP 2026-07-28, a
     /// cancellation.
-    pub async fn abandon(self: &Arc<Self>, of: &Key) {
+    pub async fn abandon(self: &Arc<Self>, of: &RequestId) {
         if self.own_calls.end(of) || listening::withdraw(self, of).await {
             return;
         }
@@ -357,7 +356,7 @@ impl Session {
 
     /// Nobody reads the response stream of a request any more, and its answer could not be
     /// fetched later. That cancels no server's work (MCP 2025-11-25), but ours is in vain.
-    pub fn unread(&self, of: &Key) {
+    pub fn unread(&self, of: &RequestId) {
         self.own_calls.interrupt(of);
     }
 
@@ -433,7 +432,7 @@ impl Session {
     pub(crate) async fn fail_these(
         &self,
         upstream: &Upstream,
-        lost: Vec<(Key, Waiting)>,
+        lost: Vec<(RequestId, Waiting)>,
         how: &str,
     ) {
         for (_, mut waiting) in lost {

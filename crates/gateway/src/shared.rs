@@ -14,10 +14,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use serde_json::value::RawValue;
-use spillgate_wire::{
-    Item, Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Splice, Via, messages,
-    object, span_in,
-};
+use spillgate_mcp::{ByteEdits, RequestId, frame, messages, object, span_in};
+use spillgate_wire::{Item, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Via};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
@@ -212,7 +210,7 @@ impl Handle {
     }
 
     /// The number under which the process knows a request of this client.
-    fn number_of(&self, key: &Key) -> Option<Key> {
+    fn number_of(&self, key: &RequestId) -> Option<RequestId> {
         let waiting = locked(&self.routes.waiting);
         let mut all = waiting.iter();
         let found = all.find(|(_, route)| self.is_ours(route) && route.key == *key);
@@ -225,8 +223,8 @@ impl Handle {
         let [envelope] = &*messages(&message.frame) else {
             return Some(message);
         };
-        let mut splice = Splice::default();
-        let mut replace = |theirs: &RawValue, ours: &Key| {
+        let mut splice = ByteEdits::default();
+        let mut replace = |theirs: &RawValue, ours: &RequestId| {
             splice.replace(span_in(&message.frame, theirs.get()), ours.as_json());
         };
         let params = envelope.params.and_then(object::<Params<'_>>);
@@ -234,10 +232,10 @@ impl Handle {
         match (envelope.method.as_deref(), envelope.id, envelope.key()) {
             (Some("notifications/cancelled"), ..) => {
                 let theirs = params?.request?;
-                replace(theirs, &self.number_of(&Key::of(theirs)?)?);
+                replace(theirs, &self.number_of(&RequestId::of(theirs)?)?);
             }
             (Some(_), Some(theirs), Some(key)) => {
-                let number = Key::number(self.routes.numbers.fetch_add(1, Ordering::Relaxed));
+                let number = RequestId::number(self.routes.numbers.fetch_add(1, Ordering::Relaxed));
                 replace(theirs, &number);
                 let meta = params.and_then(|params| params.meta);
                 let token = meta.and_then(|meta| meta.get("progressToken").copied());
@@ -264,14 +262,11 @@ impl Handle {
     }
 
     /// Lets go of a request that nobody waits for.
-    async fn let_go(&self, number: &Key) {
+    async fn let_go(&self, number: &RequestId) {
         if locked(&self.routes.waiting).remove(number).is_none() {
             return;
         }
-        let frame = format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{}}}}}\n",
-            number.as_json()
-        );
+        let frame = frame::line(frame::cancelled(number.as_json(), None));
         let cancelled = notice(frame.into(), Some("notifications/cancelled"));
         if let Err(error) = self.link.send(cancelled).await {
             tracing::debug!(%error, "could not be told that nobody waits");
@@ -297,7 +292,7 @@ impl Link for Handle {
         std::future::ready(Ok(())).boxed()
     }
 
-    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()> {
+    fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()> {
         let number = self.number_of(of);
         async move {
             if let Some(number) = number {
@@ -309,7 +304,7 @@ impl Link for Handle {
 
     fn close(&self, _: bool) -> BoxFuture<'_, ()> {
         async move {
-            let numbers: Vec<Key> = {
+            let numbers: Vec<RequestId> = {
                 let waiting = locked(&self.routes.waiting);
                 let ours = waiting.iter().filter(|(_, route)| self.is_ours(route));
                 ours.map(|(number, _)| number.clone()).collect()

@@ -5,8 +5,8 @@
 
 use serde_json::json;
 use spillgate_artifact::Handle;
+use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_offload::Presentation;
-use spillgate_wire::{Splice, span_in};
 
 use crate::binary::Moved;
 use crate::blocks::{Block, Form, Kind};
@@ -157,7 +157,7 @@ fn preview_place(found: &Found<'_>) -> Option<usize> {
 /// The element with another text; its other members, such as annotations, stay.
 fn with_text(block: &Block<'_>, text: &str) -> String {
     let raw = block.raw.get();
-    let mut edit = Splice::default();
+    let mut edit = ByteEdits::default();
     if let Some(old) = block.text() {
         let span = span_in(raw.as_bytes(), old.get());
         edit.replace(span, json!(text).to_string());
@@ -168,7 +168,7 @@ fn with_text(block: &Block<'_>, text: &str) -> String {
 /// The element with another inner part.
 fn in_place(block: &Block<'_>, inner: &str) -> String {
     let raw = block.raw.get();
-    let mut edit = Splice::default();
+    let mut edit = ByteEdits::default();
     edit.replace(span_in(raw.as_bytes(), block.inner.get()), inner);
     String::from_utf8_lossy(&edit.apply(raw.as_bytes())).into_owned()
 }

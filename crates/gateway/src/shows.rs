@@ -3,9 +3,7 @@
 use std::sync::OnceLock;
 
 use serde_json::value::RawValue;
-use spillgate_wire::Envelope;
-
-use crate::members::Members;
+use spillgate_mcp::{Envelope, ObjectView, meta};
 
 /// What a client shows of a result that has both text and `structuredContent`
 /// (docs/clients-measured.md).
@@ -45,16 +43,16 @@ impl Client {
             return;
         }
         let in_meta = || {
-            let info = Members::of(meta?)?;
-            info.get("io.modelcontextprotocol/clientInfo")
+            let info = ObjectView::of(meta?)?;
+            info.get(meta::CLIENT_INFO)
         };
         let in_greeting = || {
             let greets = envelope.method.as_deref() == Some("initialize");
-            Members::of(envelope.params.filter(|_| greets)?)?.get("clientInfo")
+            ObjectView::of(envelope.params.filter(|_| greets)?)?.get("clientInfo")
         };
         let info = in_meta().or_else(in_greeting);
         if let Some(name) = info
-            .and_then(Members::of)
+            .and_then(ObjectView::of)
             .and_then(|info| info.text("name"))
         {
             // Whoever was first is still there.
@@ -65,10 +63,10 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use spillgate_wire::messages;
 
     use super::*;
     use crate::pending::CallParams;
+    use spillgate_mcp::messages;
 
     #[test]
     fn a_client_says_who_it_is() {

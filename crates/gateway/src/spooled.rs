@@ -13,12 +13,11 @@ use bytes::Bytes;
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteSource, TextPart};
+use spillgate_mcp::{ByteEdits, Envelope, messages, span_in};
 use spillgate_offload::{Choice, Limits, LostRaw, Offloader, Outcome, SpooledRaw};
 use spillgate_store::{Draft, Part, Receipt, StoreError};
 use spillgate_view::Decoded;
-use spillgate_wire::{
-    Envelope, Filled, LostValue, Pieces, Splice, Spooled, SpooledValue, StandIn, messages, span_in,
-};
+use spillgate_wire::{Filled, LostValue, Pieces, Spooled, SpooledValue, StandIn};
 
 use crate::blocks::{Base64, Binary, Form, Kind, is_image};
 use crate::intercept::{Case, changes, intercept, is_retrieval, log};
@@ -38,14 +37,14 @@ pub(crate) fn intercept_spooled(
     offloader: &Offloader,
     spooled: Spooled,
     case: &dyn Fn(&Envelope<'_>) -> Option<Case>,
-    links: &dyn Fn(&[u8]) -> Splice,
+    links: &dyn Fn(&[u8]) -> ByteEdits,
 ) -> Result<(Pieces, bool), StoreError> {
     if !spooled.is_sound() {
         return Ok((spooled.into_pieces()?, false));
     }
     let (value, stand_in) = spooled.into_value();
     let mut large = Large::Waits(value);
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     let mut stored = false;
     for envelope in messages(&stand_in.frame) {
         let (Some(result), Some(case)) = (envelope.result, case(&envelope)) else {
@@ -75,13 +74,13 @@ pub(crate) fn intercept_spooled(
 
 /// The changes with the members that a bridge puts before those of the value,
 /// unless it is no longer there, or all of it is a placeholder.
-fn with_first(stand_in: &StandIn, splice: Splice) -> Splice {
+fn with_first(stand_in: &StandIn, splice: ByteEdits) -> ByteEdits {
     let span = &stand_in.span;
     let is_gone = splice.covers(span);
     if stand_in.first.is_empty() || is_gone || is_whole_hole(stand_in) {
         return splice;
     }
-    let mut whole = Splice::default();
+    let mut whole = ByteEdits::default();
     let at = span.start + 1;
     whole.replace(at..at, format!("{},", stand_in.first));
     whole.merge(splice);
@@ -148,8 +147,8 @@ fn settle(
     value: SpooledValue,
     stand_in: &StandIn,
     result: &RawValue,
-) -> Result<(Splice, Large), StoreError> {
-    let unchanged = |value| Ok((Splice::default(), Large::Waits(value)));
+) -> Result<(ByteEdits, Large), StoreError> {
+    let unchanged = |value| Ok((ByteEdits::default(), Large::Waits(value)));
     let draft = value.kept.as_ref().ok();
     let source = draft.map(|draft| draft.read(Part::Raw)).transpose()?;
     let Some(mut found) = found(case.form, result, stand_in, source.as_ref())? else {
@@ -174,7 +173,7 @@ fn settle(
     let (stored, preview) = match pending.settle(Choice::Limits { is_over }) {
         Outcome::Inline(fits) if bulky.is_empty() => {
             let draft = fits.into_draft().map_or(Large::Lost, Large::Draft);
-            return Ok((Splice::default(), draft));
+            return Ok((ByteEdits::default(), draft));
         }
         Outcome::Inline(fits) => (fits.store(), None),
         Outcome::Offloaded(stored) => (Ok(stored.receipt), Some(stored.shown)),
@@ -232,8 +231,8 @@ fn is_over(
 
 /// What stands in the place of a result of which nothing is known but that it is
 /// an object.
-fn instead(stand_in: &StandIn, found: &Found<'_>, shown: &Stored<'_>) -> Splice {
-    let mut splice = Splice::default();
+fn instead(stand_in: &StandIn, found: &Found<'_>, shown: &Stored<'_>) -> ByteEdits {
+    let mut splice = ByteEdits::default();
     let (list, blocks) = (found.form.list(), shown::blocks(found, shown));
     let comma = if stand_in.first.is_empty() { "" } else { "," };
     let first = &stand_in.first;

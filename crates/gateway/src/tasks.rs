@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
 
 use crate::locked;
-use crate::members::Members;
+use spillgate_mcp::ObjectView;
 
 /// Tasks that are remembered, the last ones: of an older one only the task is
 /// known, not the call.
@@ -47,9 +47,9 @@ fn created(result: &str) -> Option<String> {
     if result.len() > LARGEST {
         return None;
     }
-    let members = Members::of_text(result)?;
+    let members = ObjectView::of_text(result)?;
     let is_task = members.text("resultType").as_deref() == Some("task");
-    match members.get("task").and_then(Members::of) {
+    match members.get("task").and_then(ObjectView::of) {
         Some(task) => task.text("taskId"),
         None => members.text("taskId").filter(|_| is_task),
     }
@@ -65,12 +65,12 @@ pub(crate) fn may_be(frame: &[u8]) -> bool {
 
 /// The task that a request is about.
 pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
-    Members::of(params?)?.text("taskId")
+    ObjectView::of(params?)?.text("taskId")
 }
 
 /// The call's result in the answer to `tasks/get`, once it is there.
 pub(crate) fn finished(result: &str) -> Option<&RawValue> {
-    let inner = Members::of_text(result)?.get("result")?;
+    let inner = ObjectView::of_text(result)?.get("result")?;
     inner.get().starts_with('{').then_some(inner)
 }
 

@@ -13,8 +13,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteSource, ReadRange, TextPart};
+use spillgate_mcp::span_in;
 use spillgate_view::Decoded;
-use spillgate_wire::{Skeleton, span_in};
+use spillgate_wire::Skeleton;
 
 use crate::canonical::{Canonical, List};
 

@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use spillgate_wire::{Frame, Item, Key, LinkError, Parcel};
+use spillgate_mcp::RequestId;
+use spillgate_wire::{Frame, Item, LinkError, Parcel};
 
 use crate::session::Session;
 use crate::several::plain;
@@ -24,7 +25,7 @@ fn error(bytes: u64) -> LinkError {
 
 /// The request that an unreadable message was to answer, and what is said of it;
 /// `None` where nobody knows. `of` is the request on whose stream it came.
-fn answered(frame: &Frame, of: Option<&Key>) -> Option<Key> {
+fn answered(frame: &Frame, of: Option<&RequestId>) -> Option<RequestId> {
     let on_stream = || of.filter(|_| frame.is_answer()).cloned();
     frame.broken_answer().or_else(on_stream)
 }

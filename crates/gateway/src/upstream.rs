@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use spillgate_wire::{Link, LinkError, Message, Parcel, Sink, messages, object};
+use spillgate_mcp::{messages, object};
+use spillgate_wire::{Link, LinkError, Message, Parcel, Sink};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::{Instant, timeout};
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use spillgate_wire::Key;
+use spillgate_mcp::{RequestId, frame};
 use tokio::time::{Instant, sleep};
 
 use crate::error::too_slow;
@@ -49,14 +49,14 @@ async fn look(session: &Weak<Session>) -> Option<bool> {
             .filter(|_| !PATIENT.contains(&&*waiting.method))
     };
     let over = |waiting: &Waiting| limit(waiting).is_some_and(|limit| now - waiting.heard >= limit);
-    let late: Vec<(Key, Waiting)> = session.pending.drain(over);
+    let late: Vec<(RequestId, Waiting)> = session.pending.drain(over);
     for (key, waiting) in late {
         give_up(&session, &key, waiting).await;
     }
     Some(session.pending.is_empty())
 }
 
-async fn give_up(session: &Arc<Session>, key: &Key, mut waiting: Waiting) {
+async fn give_up(session: &Arc<Session>, key: &RequestId, mut waiting: Waiting) {
     waiting.end(Outcome::Timeout);
     let Some(upstream) = session.roster.get(waiting.slot) else {
         return;
@@ -74,10 +74,7 @@ async fn give_up(session: &Arc<Session>, key: &Key, mut waiting: Waiting) {
     );
     session.pending.give_up(key.clone());
     if let Some(link) = upstream.link() {
-        let told = format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"no answer in time\"}}}}\n",
-            waiting.id
-        );
+        let told = frame::line(frame::cancelled(&waiting.id, Some("no answer in time")));
         let told = notice(Bytes::from(told), Some("notifications/cancelled"));
         let (key, is_told) = (key.clone(), waiting.method != "initialize");
         // Aside: it may not even read.

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use spillgate_mcp::RequestId;
 use spillgate_offload::{Exit, Ledger, LedgerEntry};
-use spillgate_wire::{Item, Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Via};
+use spillgate_wire::{Item, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Via};
 
 use crate::locked;
 use crate::meter::Meter;
@@ -152,7 +153,7 @@ impl Link for WatchedLink {
         self.link.listen(after)
     }
 
-    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()> {
+    fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()> {
         self.link.abandon(of)
     }
 

@@ -7,10 +7,9 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use spillgate_wire::object_in;
+use spillgate_mcp::{ObjectView, object_in};
 
 use crate::intercept::ENVELOPE_KEY;
-use crate::members::Members;
 
 /// The mark of `FastMCP` that the value is the member `result` of the object. Its
 /// client then hands over only that member.
@@ -52,23 +51,28 @@ pub(crate) fn widened(tool: &str, schema: &str) -> String {
 /// (`FastMCP` does) find the server's properties where they expect them: every
 /// schema with `properties` at its root is widened so, if it can be.
 fn in_place(schema: &str, original: &Value) -> Option<String> {
-    let members: Members<'_> = object_in(schema)?;
-    let properties = Members::of(members.get("properties")?)?;
+    let members: ObjectView<'_> = object_in(schema)?;
+    let properties = ObjectView::of(members.get("properties")?)?;
     let is_moved = |name: &str| moves(name, &members);
     let wraps = members.get(WRAPS).is_some_and(|flag| flag.get() == "true");
     let is_within = |path: &str| is_within_a_choice(path, wraps);
+    // A key that is no proper text could not be written again.
+    let mut names = members.names().chain(properties.names());
+    if names.any(|name| name.is_empty()) {
+        return None;
+    }
     if !allows_objects(original) || refers_into(original, &is_moved, &is_within) {
         return None;
     }
     let widened = widened_properties(&properties, wraps);
     let (mut root, mut strict, mut written) = (Vec::new(), Vec::new(), false);
     for (name, value) in members.iter() {
-        let value = match name {
+        let value = match &*name {
             "properties" => widened.as_str(),
             _ => value.get(),
         };
         let member = format!("{}:{value}", json!(name));
-        if !is_moved(name) {
+        if !is_moved(&name) {
             root.push(member);
             continue;
         }
@@ -101,17 +105,17 @@ fn in_place(schema: &str, original: &Value) -> Option<String> {
 }
 
 /// Whether a member of the root stands beside the envelope, not over it.
-fn moves(name: &str, root: &Members<'_>) -> bool {
+fn moves(name: &str, root: &ObjectView<'_>) -> bool {
     let looks_around = || LOOKING_AROUND.iter().any(|name| root.get(name).is_some());
     RESTRICTING.contains(&name) || (name == "additionalProperties" && looks_around())
 }
 
 /// The server's properties and ours. A property of that name may be either.
-fn widened_properties(properties: &Members<'_>, wraps: bool) -> String {
+fn widened_properties(properties: &ObjectView<'_>, wraps: bool) -> String {
     const OURS: &str = r#"{"type":"string"}"#;
     let mut all: Vec<String> = Vec::new();
     for (name, schema) in properties.iter() {
-        let schema: Cow<'_, str> = match name {
+        let schema: Cow<'_, str> = match &*name {
             ENVELOPE_KEY if schema.get() != OURS => {
                 format!(r#"{{"anyOf":[{schema},{OURS}]}}"#).into()
             }
@@ -230,10 +234,10 @@ fn references(schema: &Value) -> Vec<&str> {
 /// Whether a result says of itself that its value is the member `result`.
 pub(crate) fn is_wrapped(meta: Option<&RawValue>) -> bool {
     let ours = meta
-        .and_then(Members::of)
+        .and_then(ObjectView::of)
         .and_then(|meta| meta.get("fastmcp"));
     let flag = ours
-        .and_then(Members::of)
+        .and_then(ObjectView::of)
         .and_then(|ours| ours.get("wrap_result"));
     flag.is_some_and(|flag| flag.get() == "true")
 }

@@ -150,7 +150,7 @@ fn files_say_what_they_are_and_keep_their_size() {
         if is_test_file(&name) {
             continue;
         }
-        let lines = text.lines().count() - test_lines(&text);
+        let lines = without_tests(&text).lines().count();
         sizes.push(lines);
         if lines > MOST_LINES {
             wrong.push(format!("{name}: {lines} lines; find the second noun in it"));
@@ -188,18 +188,46 @@ fn functions_are_short_and_nothing_is_put_off() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// Lines of the items of a file that are compiled for tests only.
-fn test_lines(text: &str) -> usize {
+#[test]
+fn the_protocol_is_spelled_in_one_crate() {
+    // Codes of JSON-RPC, and those that MCP gives a meaning.
+    let codes = [
+        "2700", "2600", "2601", "2602", "2603", "2000", "2001", "2002",
+    ];
+    let newer = ["2020", "2021", "2022", "2042"];
+    let codes = codes.into_iter().chain(newer);
+    let words: Vec<String> = codes
+        .map(|code| format!("-3{code}"))
+        .chain([["json", "rpc"].concat()])
+        .collect();
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let elsewhere = ["crates/mcp/", "xtask/", "crates/fuzz_targets/"];
+        let is_test =
+            is_test_file(&name) || name.ends_with("tests.rs") || name.contains("/examples/");
+        if is_test || elsewhere.iter().any(|one| name.starts_with(one)) {
+            continue;
+        }
+        let text = without_tests(&text);
+        let found = words.iter().filter(|word| text.contains(word.as_str()));
+        wrong.extend(found.map(|word| format!("{name}: {word} belongs into `spillgate_mcp`")));
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+/// The lines of a file that are not compiled for tests only.
+fn without_tests(text: &str) -> String {
     let file = syn::parse_file(text).unwrap();
-    let lines = |item: &syn::Item| {
-        let span = item.span();
-        span.end().line - span.start().line + 1
-    };
-    let modules = file.items.iter().filter(|item| match item {
-        syn::Item::Mod(module) => module.attrs.iter().any(is_cfg_test),
-        _ => false,
+    let modules = file.items.iter().filter_map(|item| match item {
+        syn::Item::Mod(module) if module.attrs.iter().any(is_cfg_test) => Some(module.span()),
+        _ => None,
     });
-    modules.map(lines).sum()
+    let tests: Vec<_> = modules
+        .map(|span| span.start().line..=span.end().line)
+        .collect();
+    let lines = text.lines().enumerate();
+    let kept = lines.filter(|(at, _)| !tests.iter().any(|lines| lines.contains(&(at + 1))));
+    kept.map(|(_, line)| format!("{line}\n")).collect()
 }
 
 fn is_cfg_test(attribute: &syn::Attribute) -> bool {

@@ -20,7 +20,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::last_words::LastWords;
-use crate::{Frames, Intake, Item, Key, Link, LinkError, Message, Parcel, Sink, one_line};
+use crate::{Frames, Intake, Item, Link, LinkError, Message, Parcel, Sink, one_line};
+use spillgate_mcp::RequestId;
 
 /// How long a server may take to end after its input was closed, as the
 /// protocol asks of it.
@@ -177,7 +178,7 @@ impl Link for ChildLink {
         std::future::ready(Ok(())).boxed()
     }
 
-    fn abandon(&self, _: &Key) -> BoxFuture<'_, ()> {
+    fn abandon(&self, _: &RequestId) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 

@@ -13,7 +13,6 @@
 
 mod authority;
 mod child;
-mod frame;
 mod http;
 mod intake;
 mod last_words;
@@ -21,14 +20,12 @@ mod link;
 mod parcel;
 mod pieces;
 mod skeleton;
-mod splice;
 mod spooled;
 mod stdio;
 mod ways;
 
 pub use authority::{Authority, Refused};
 pub use child::{ChildLink, ServerCommand, ServerLog};
-pub use frame::{Envelope, Key, messages, object, object_in, span_in};
 pub use http::{
     EventDecoder, EventPiece, EventTags, HttpLink, HttpOptions, ParamHeaders, SseLink, http_client,
     request_headers,
@@ -38,7 +35,6 @@ pub use link::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
 pub use parcel::{Frame, Item, Parcel, Refusal, Sink};
 pub use pieces::Pieces;
 pub use skeleton::{Filled, Skeleton};
-pub use splice::Splice;
 pub use spooled::{Filling, LostValue, Spooled, SpooledValue, StandIn};
 pub use stdio::{Frames, Input, Output, input, one_line, output};
 pub use ways::{Access, AccessTo, Opener, Ways};

@@ -6,7 +6,8 @@ use std::fmt;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
-use crate::{Key, Refusal, ServerCommand, TooLong};
+use crate::{Refusal, ServerCommand, TooLong};
+use spillgate_mcp::RequestId;
 
 /// A server and the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Message {
     /// Its bytes: one JSON-RPC message, or a batch of them.
     pub frame: Bytes,
     /// The id, for a request.
-    pub id: Option<Key>,
+    pub id: Option<RequestId>,
     /// The method, for a request or notification.
     pub method: Option<String>,
     /// `params.name` or `params.uri`, for methods whose HTTP requests say it in
@@ -97,7 +98,7 @@ pub trait Link: Send + Sync + fmt::Debug {
     /// Nobody waits for the answer of this request any more. The transport's own
     /// way to say so, if it has one: closing the response (2026-07-28).
     /// Nothing more is told of it; a parcel that is being taken may be let go.
-    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()>;
+    fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()>;
 
     /// Ends it, with what was started for it. In time, unless `hurried`.
     fn close(&self, hurried: bool) -> BoxFuture<'_, ()>;

@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use serde::de::IgnoredAny;
 use spillgate_store::StoreError;
 
-use crate::frame::{broken_answer, is_answer};
-use crate::{Key, LinkError, Pieces, Spooled, messages};
+use crate::{LinkError, Pieces, Spooled};
+use spillgate_mcp::{RequestId, broken_answer, is_answer, messages};
 
 /// One JSON-RPC message, or a batch of them. Printed without its bytes.
 pub enum Frame {
@@ -72,7 +72,7 @@ impl Frame {
     /// The request that it was to answer, if it is cut off or not UTF-8 and its id
     /// can be read all the same.
     #[must_use]
-    pub fn broken_answer(&self) -> Option<Key> {
+    pub fn broken_answer(&self) -> Option<RequestId> {
         match self {
             Self::Memory(bytes) => broken_answer(bytes),
             Self::Spooled(spooled) => spooled.broken_answer(),
@@ -117,7 +117,7 @@ impl Frame {
 pub struct Parcel {
     /// The client's request on whose stream it travels; `None` where it belongs
     /// to none, or the transport has a single stream.
-    pub of: Option<Key>,
+    pub of: Option<RequestId>,
     /// The id of the server-sent event that brought it, by which a broken stream
     /// is taken up again.
     pub event: Option<String>,
@@ -207,7 +207,7 @@ impl Parcel {
 
     /// The same on the stream of a request.
     #[must_use]
-    pub fn of(self, of: Option<Key>) -> Self {
+    pub fn of(self, of: Option<RequestId>) -> Self {
         Self { of, ..self }
     }
 }
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_message_is_on_the_stream_that_it_was_put_on() {
-        let key = Key::of(serde_json::from_str("7").unwrap()).unwrap();
+        let key = RequestId::of(serde_json::from_str("7").unwrap()).unwrap();
         let parcel = Parcel::message("{}").of(Some(key.clone()));
         assert_eq!(parcel.of, Some(key));
         assert_eq!(Parcel::message("{}").of, None);

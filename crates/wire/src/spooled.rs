@@ -9,9 +9,9 @@ use serde::de::IgnoredAny;
 use spillgate_artifact::ByteSource;
 use spillgate_store::{Draft, Part, StoreError};
 
-use crate::frame::{broken_answer, is_answer};
+use crate::Pieces;
 use crate::skeleton::{Filled, Skeleton};
-use crate::{Envelope, Key, Pieces, Splice, messages};
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, broken_answer, is_answer, messages};
 
 /// A message whose largest member is in a draft of the store.
 pub struct Spooled {
@@ -89,7 +89,7 @@ impl Spooled {
     /// The same with some changes outside of its large value; `None` if one of
     /// them reaches into it. Places are those of the stand-in.
     #[must_use]
-    pub fn edited(mut self, splice: Splice) -> Option<Self> {
+    pub fn edited(mut self, splice: ByteEdits) -> Option<Self> {
         let span = self.value_span();
         let (before, after) = splice.around(&span)?;
         self.before = before.apply(&self.before);
@@ -153,7 +153,7 @@ impl Spooled {
 
     /// The request that it was to answer, if it is not sound and its id can be
     /// read all the same.
-    pub(crate) fn broken_answer(&self) -> Option<Key> {
+    pub(crate) fn broken_answer(&self) -> Option<RequestId> {
         let around = [&self.before, &b"null"[..], &self.after].concat();
         let without_value = broken_answer(&around);
         without_value.or_else(|| broken_answer(&self.before))
@@ -294,9 +294,10 @@ pub struct StandIn {
 mod tests {
     use std::sync::Arc;
 
+    use spillgate_mcp::{ByteEdits, span_in};
     use spillgate_store::MemoryStore;
 
-    use crate::{Frame, Intake, Splice, span_in};
+    use crate::{Frame, Intake};
 
     #[tokio::test]
     async fn what_stands_beside_the_value_can_be_edited() {
@@ -324,7 +325,7 @@ mod tests {
                 .id
                 .map(|id| span_in(spooled.stand_in(), id.get()));
             assert_eq!(id, "7");
-            let mut splice = Splice::default();
+            let mut splice = ByteEdits::default();
             splice.replace(at.unwrap(), "\"abc\"");
             let spooled = spooled.edited(splice).unwrap();
             assert_eq!(spooled.messages()[0].id.unwrap().get(), "\"abc\"");
@@ -351,7 +352,7 @@ mod tests {
         };
         let spooled = spooled.with_first("\"a\":1");
         let id = spooled.messages()[0].id.unwrap();
-        let mut splice = Splice::default();
+        let mut splice = ByteEdits::default();
         splice.replace(span_in(spooled.stand_in(), id.get()), "8");
         let mut pieces = spooled.edited(splice).unwrap().into_pieces().unwrap();
         let mut whole = Vec::new();

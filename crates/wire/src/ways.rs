@@ -9,9 +9,10 @@ use futures_util::future::BoxFuture;
 use reqwest::Client;
 
 use crate::{
-    Authority, ChildLink, HttpLink, HttpOptions, HttpServer, Intake, Key, Link, LinkError, Message,
+    Authority, ChildLink, HttpLink, HttpOptions, HttpServer, Intake, Link, LinkError, Message,
     ParamHeaders, ServerSpec, Sink, SseLink, Via,
 };
+use spillgate_mcp::RequestId;
 
 /// Opens the way to a server.
 pub trait Opener: Send + Sync + fmt::Debug {
@@ -106,7 +107,7 @@ impl Link for Listening {
         self.0.listen(after)
     }
 
-    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()> {
+    fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()> {
         self.0.abandon(of)
     }
 

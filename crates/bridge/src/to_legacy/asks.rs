@@ -9,15 +9,15 @@
 use std::time::Instant;
 
 use serde_json::value::RawValue;
-use spillgate_wire::Key;
+use spillgate_mcp::{ObjectView, RequestId, error_code, frame};
 
 use super::{Call, Request, ToLegacy};
 use crate::Declare;
-use crate::json::{Members, quoted};
+use crate::json::quoted;
 use crate::names::{MAY_ASK, QUESTIONS};
 use crate::question::missing;
 use crate::steps::Steps;
-use crate::words::{self, Refuse, code};
+use crate::words::{self, Refuse};
 
 /// Something that the server wants to know.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Question {
 #[derive(Debug)]
 pub(super) struct Ask {
     /// The call that goes on meanwhile; `None` if it is to be made afterwards.
-    pub(super) call: Option<Key>,
+    pub(super) call: Option<RequestId>,
     pub(super) questions: Vec<Question>,
     method: String,
     name: Option<String>,
@@ -55,12 +55,12 @@ impl ToLegacy {
     pub(super) fn asked(
         &mut self,
         question: Question,
-        of: Option<&Key>,
+        of: Option<&RequestId>,
         now: Instant,
         steps: &mut Steps,
     ) {
         if question.method == "ping" {
-            let pong = words::answer(question.id.as_deref().unwrap_or("null"), "{}");
+            let pong = frame::response(question.id.as_deref().unwrap_or("null"), "{}");
             return steps.tell_server(pong, None, &self.headers());
         }
         if !QUESTIONS.contains(&question.method.as_str()) {
@@ -93,7 +93,7 @@ impl ToLegacy {
     /// The call that a question belongs to. On one stream nothing says so: then
     /// it is the latest that may ask, as long as all are one client's. Where
     /// calls have streams and clients share the session, the stream must say it.
-    fn carrier(&self, of: Option<&Key>) -> Result<Option<Key>, &'static str> {
+    fn carrier(&self, of: Option<&RequestId>) -> Result<Option<RequestId>, &'static str> {
         let may_ask = |call: &Call| MAY_ASK.contains(&call.request.method.as_str());
         if let Some((number, _)) = of
             .and_then(|of| self.calls.get_key_value(of))
@@ -104,7 +104,7 @@ impl ToLegacy {
         if self.config.streams && self.config.declare == Declare::Everything {
             return Ok(None);
         }
-        let all: Vec<(&Key, &Call)> = self
+        let all: Vec<(&RequestId, &Call)> = self
             .calls
             .iter()
             .filter(|(_, call)| may_ask(call))
@@ -125,7 +125,7 @@ impl ToLegacy {
     }
 
     /// Puts a question to the client of a call, now or in its next round.
-    fn carry(&mut self, number: &Key, question: Question, now: Instant, steps: &mut Steps) {
+    fn carry(&mut self, number: &RequestId, question: Question, now: Instant, steps: &mut Steps) {
         let limits = self.config.limits;
         let Some(call) = self.calls.get_mut(number) else {
             return;
@@ -147,7 +147,7 @@ impl ToLegacy {
     }
 
     /// Sends the client away with the questions of a call.
-    fn next_round(&mut self, number: &Key, now: Instant, steps: &mut Steps) {
+    fn next_round(&mut self, number: &RequestId, now: Instant, steps: &mut Steps) {
         let Some(mut call) = self.calls.remove(number) else {
             return;
         };
@@ -164,7 +164,7 @@ impl ToLegacy {
     pub(super) fn ask(
         &mut self,
         request: &Request,
-        call: Option<Key>,
+        call: Option<RequestId>,
         questions: Vec<Question>,
         now: Instant,
         steps: &mut Steps,
@@ -208,7 +208,7 @@ impl ToLegacy {
         steps.client(
             request.from,
             Some(request.key.clone()),
-            words::answer(&request.id, &result),
+            frame::response(&request.id, &result),
         );
         let ask = Ask {
             call,
@@ -291,21 +291,21 @@ impl ToLegacy {
         request: &Request,
         steps: &mut Steps,
     ) -> Vec<Question> {
-        let all = spillgate_wire::messages(&request.frame);
+        let all = spillgate_mcp::messages(&request.frame);
         let params = all.first().and_then(|envelope| envelope.params);
-        let params = params.and_then(Members::of).unwrap_or_default();
+        let params = params.and_then(ObjectView::of).unwrap_or_default();
         let answers = params.object("inputResponses").unwrap_or_default();
         let mut open = Vec::new();
         for (at, question) in questions.into_iter().enumerate() {
             let Some(given) = answers
                 .get(&(at + 1).to_string())
-                .filter(|one| Members::of(one).is_some())
+                .filter(|one| ObjectView::of(one).is_some())
             else {
                 open.push(question);
                 continue;
             };
             if let Some(id) = &question.id {
-                steps.tell_server(words::answer(id, given.get()), None, &self.headers());
+                steps.tell_server(frame::response(id, given.get()), None, &self.headers());
             }
         }
         open
@@ -331,7 +331,7 @@ fn no_capability(server: &str, lack: &serde_json::Value) -> Refuse {
     let message =
         format!("the server `{server}` asks for something that the client does not declare");
     Refuse::new(
-        code::NO_CAPABILITY,
+        error_code::MISSING_CAPABILITY,
         "client",
         message,
         "declare the capability, or call without what needs it",
@@ -341,7 +341,7 @@ fn no_capability(server: &str, lack: &serde_json::Value) -> Refuse {
 
 fn unknown_state() -> Refuse {
     Refuse::new(
-        code::INVALID_PARAMS,
+        error_code::INVALID_PARAMS,
         "client",
         "this `requestState` is unknown, used, expired or of another request",
         "make the request anew, without `requestState` and `inputResponses`",

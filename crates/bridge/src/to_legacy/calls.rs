@@ -4,14 +4,15 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Item, Key, Message, Parcel, Splice, Spooled, messages};
+use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, error_code, messages};
+use spillgate_wire::{Item, Message, Parcel, Spooled};
 
 use super::asks::Question;
 use super::{Own, Request, Server, ToLegacy};
-use crate::json::{Members, put_code, put_first, put_for, put_id};
+use crate::json::{put_code, put_first, put_for, put_id};
 use crate::names::{CACHEABLE, LEVELS, MAY_ASK};
 use crate::steps::Steps;
-use crate::words::{self, code};
+use crate::words;
 use crate::{Step, large};
 
 /// A request that the server works on.
@@ -88,7 +89,7 @@ impl ToLegacy {
     /// The server answered the request with this number.
     pub(super) fn answered(
         &mut self,
-        number: &Key,
+        number: &RequestId,
         frame: &Bytes,
         now: Instant,
         steps: &mut Steps,
@@ -131,7 +132,7 @@ impl ToLegacy {
 impl ToLegacy {
     /// Gives an answer to the client that is too large for the memory.
     pub(super) fn deliver_large(&self, request: &Request, spooled: Spooled, steps: &mut Steps) {
-        let added = |one: &Envelope<'_>| match one.result.and_then(Members::of) {
+        let added = |one: &Envelope<'_>| match one.result.and_then(ObjectView::of) {
             // What it says of itself would have to be changed.
             Some(members) if is_odd(&members) => None,
             Some(members) => Some(added(&members, &request.method).join(",")),
@@ -154,13 +155,13 @@ impl ToLegacy {
 
 /// Whether a result cannot have members put before its own: it has none, or it
 /// says of itself what a legacy result does not.
-fn is_odd(members: &Members<'_>) -> bool {
+fn is_odd(members: &ObjectView<'_>) -> bool {
     let kind = members.get("resultType");
     members.is_empty() || kind.is_some_and(|kind| kind.get() != "\"complete\"")
 }
 
 /// What a legacy result lacks.
-fn added(members: &Members<'_>, method: &str) -> Vec<&'static str> {
+fn added(members: &ObjectView<'_>, method: &str) -> Vec<&'static str> {
     let mut added = Vec::new();
     if members.get("resultType").is_none() {
         added.push(r#""resultType":"complete""#);
@@ -179,7 +180,7 @@ fn added(members: &Members<'_>, method: &str) -> Vec<&'static str> {
 /// A legacy answer with what a modern one has: the client's id, a `resultType`,
 /// how long it keeps, and the codes of today.
 fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     let all = messages(frame);
     let Some(envelope) = all.first() else {
         return words::no_connection("upstream", "its answer could not be read").frame(&request.id);
@@ -187,7 +188,7 @@ fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
     put_id(&mut splice, frame, envelope, &request.id);
     match envelope
         .result
-        .and_then(|result| Some((result, Members::of(result)?)))
+        .and_then(|result| Some((result, ObjectView::of(result)?)))
     {
         Some((result, members)) => {
             let kind = members.get("resultType");
@@ -200,7 +201,12 @@ fn modern(request: &Request, frame: &Bytes) -> Vec<u8> {
             }
         }
         None if request.method == "resources/read" => {
-            put_code(&mut splice, frame, code::NO_RESOURCE, code::INVALID_PARAMS);
+            put_code(
+                &mut splice,
+                frame,
+                error_code::RESOURCE_NOT_FOUND,
+                error_code::INVALID_PARAMS,
+            );
         }
         None => {}
     }
@@ -213,8 +219,8 @@ fn visits(request: &Request, frame: &Bytes) -> Option<Vec<Question>> {
     if !MAY_ASK.contains(&request.method.as_str()) {
         return None;
     }
-    let error = Members::of_bytes(frame)?.object("error")?;
-    if error.read::<i64>("code")? != code::VISIT_FIRST {
+    let error = ObjectView::of_bytes(frame)?.object("error")?;
+    if error.read::<i64>("code")? != error_code::URL_ELICITATION_REQUIRED {
         return None;
     }
     let data = error.object("data")?;

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use spillgate_wire::Key;
+use spillgate_mcp::{ObjectView, RequestId, frame};
 
 use super::{Own, Request, Server, ToLegacy};
-use crate::json::{Members, quoted};
-use crate::names::SUBSCRIPTION_ID;
+use crate::json::quoted;
 use crate::steps::Steps;
 use crate::words;
+use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 /// The lists whose changes are told.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Listen {
     pub(super) lists: Lists,
     pub(super) uris: BTreeSet<String>,
     /// Subscriptions at the server that it waits for.
-    waiting: BTreeSet<Key>,
+    waiting: BTreeSet<RequestId>,
     pub(super) acknowledged: bool,
 }
 
@@ -85,7 +85,13 @@ impl ToLegacy {
     }
 
     /// The server answered a subscription.
-    pub(super) fn subscription(&mut self, key: &Key, uri: &str, taken: bool, steps: &mut Steps) {
+    pub(super) fn subscription(
+        &mut self,
+        key: &RequestId,
+        uri: &str,
+        taken: bool,
+        steps: &mut Steps,
+    ) {
         if !taken {
             self.subscribed.remove(uri);
         }
@@ -125,10 +131,10 @@ struct Wanted {
 
 impl Wanted {
     fn of(request: &Request) -> Self {
-        let all = spillgate_wire::messages(&request.frame);
+        let all = spillgate_mcp::messages(&request.frame);
         let params = all.first().and_then(|envelope| envelope.params);
         let filter = params
-            .and_then(Members::of)
+            .and_then(ObjectView::of)
             .and_then(|params| params.object("notifications"));
         let filter = filter.unwrap_or_default();
         Self {
@@ -165,10 +171,6 @@ fn acknowledge(listen: &mut Listen, steps: &mut Steps) {
         listen.request.id,
         Value::Object(honoured),
     );
-    let frame = words::call(
-        None,
-        "notifications/subscriptions/acknowledged",
-        Some(&params),
-    );
+    let frame = frame::notification("notifications/subscriptions/acknowledged", Some(&params));
     steps.client(listen.request.from, Some(listen.request.key.clone()), frame);
 }

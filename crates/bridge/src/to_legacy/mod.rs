@@ -17,7 +17,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::json;
-use spillgate_wire::{Envelope, Item, Key, Parcel, Spooled, messages};
+use spillgate_mcp::{Envelope, ProtocolVersion, RequestId, error_code, frame, messages, meta};
+use spillgate_wire::{Item, Parcel, Spooled};
 
 use self::asks::{Ask, Question};
 use self::calls::Call;
@@ -28,8 +29,8 @@ use crate::json::{cancelled, put_for};
 use crate::large::{self, Large, Unbridged};
 use crate::steps::Steps;
 use crate::way::{Numbers, Way, request};
-use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Step, Version};
+use crate::words::{self, Refuse};
+use crate::{Caller, Config, Heard, Step};
 
 /// The bridge of a legacy server's session.
 #[derive(Debug)]
@@ -38,9 +39,9 @@ pub(crate) struct ToLegacy {
     numbers: Numbers,
     server: Server,
     /// What clients wait for, by our number.
-    calls: BTreeMap<Key, Call>,
+    calls: BTreeMap<RequestId, Call>,
     /// What we asked the server ourselves, by our number.
-    own: BTreeMap<Key, Own>,
+    own: BTreeMap<RequestId, Own>,
     /// Rounds of questions that clients have not answered, by `requestState`.
     asks: BTreeMap<String, Ask>,
     /// Questions that came when no call could carry them.
@@ -132,7 +133,7 @@ impl ToLegacy {
                 let Some(number) = self.withdraw(heard.from, &key, steps) else {
                     return;
                 };
-                let mut splice = spillgate_wire::Splice::default();
+                let mut splice = spillgate_mcp::ByteEdits::default();
                 put_for(&mut splice, frame, named, number.as_json());
                 steps.tell_server(splice.apply(frame), Some(method), &self.headers());
             }
@@ -150,7 +151,7 @@ impl ToLegacy {
 
     /// Takes back what a client waits for. The number of its request if the
     /// server has to hear of it.
-    fn withdraw(&mut self, by: Caller, key: &Key, steps: &mut Steps) -> Option<Key> {
+    fn withdraw(&mut self, by: Caller, key: &RequestId, steps: &mut Steps) -> Option<RequestId> {
         if let Server::Opening(queue) = &mut self.server {
             queue.retain(|request| !request.is(by, key));
         }
@@ -167,13 +168,13 @@ impl ToLegacy {
         Some(number)
     }
 
-    fn cancel(&self, number: &Key, reason: &str, steps: &mut Steps) {
-        let frame = words::cancelled(number.as_json(), reason);
+    fn cancel(&self, number: &RequestId, reason: &str, steps: &mut Steps) {
+        let frame = frame::cancelled(number.as_json(), Some(reason));
         steps.tell_server(frame, Some("notifications/cancelled"), &self.headers());
     }
 
     /// A request of ours.
-    fn ask_server(&mut self, own: Own, method: &str, params: &str, steps: &mut Steps) -> Key {
+    fn ask_server(&mut self, own: Own, method: &str, params: &str, steps: &mut Steps) -> RequestId {
         let key = self.numbers.next();
         steps.server(request(&key, method, params, self.headers()));
         self.own.insert(key.clone(), own);
@@ -204,7 +205,7 @@ impl ToLegacy {
         match &self.server {
             Server::Open(facts) => {
                 vec![(
-                    "mcp-protocol-version".to_owned(),
+                    meta::VERSION_HEADER.to_owned(),
                     facts.version.as_str().to_owned(),
                 )]
             }
@@ -236,7 +237,7 @@ impl Way for ToLegacy {
         }
     }
 
-    fn heed(&mut self, frame: &Bytes, of: Option<&Key>, now: Instant, steps: &mut Steps) {
+    fn heed(&mut self, frame: &Bytes, of: Option<&RequestId>, now: Instant, steps: &mut Steps) {
         let all = messages(frame);
         let Some(envelope) = all.first() else {
             return;
@@ -267,7 +268,7 @@ impl Way for ToLegacy {
         }
     }
 
-    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps) {
+    fn large(&mut self, spooled: Spooled, of: Option<&RequestId>, steps: &mut Steps) {
         match Large::of(spooled, of) {
             Large::Answer(key, spooled) => match self.calls.get(&key) {
                 Some(call) if !call.asking => {
@@ -285,7 +286,7 @@ impl Way for ToLegacy {
         }
     }
 
-    fn failed(&mut self, key: Key, item: Item, steps: &mut Steps) {
+    fn failed(&mut self, key: RequestId, item: Item, steps: &mut Steps) {
         match self.own.remove(&key) {
             Some(Own::Initialize) => return self.not_opened(&words::reason(&item), steps),
             Some(Own::Subscribe(uri)) => return self.subscription(&key, &uri, false, steps),
@@ -338,7 +339,7 @@ impl Way for ToLegacy {
         self.held = 0;
     }
 
-    fn abandoned(&mut self, by: Caller, request: &Key, steps: &mut Steps) {
+    fn abandoned(&mut self, by: Caller, request: &RequestId, steps: &mut Steps) {
         if let Some(number) = self.withdraw(by, request, steps) {
             self.cancel(&number, "the client closed the response", steps);
         }
@@ -351,7 +352,7 @@ impl Way for ToLegacy {
             .filter(|call| !call.asking)
             .map(|call| &call.request);
         let open = self.listens.iter().map(|listen| &listen.request);
-        let keys: Vec<Key> = waiting
+        let keys: Vec<RequestId> = waiting
             .chain(open)
             .filter(|request| request.from == caller)
             .map(|request| request.key.clone())
@@ -378,11 +379,11 @@ impl Way for ToLegacy {
 /// The version of a request is none that we speak.
 fn no_version(requested: &str) -> Refuse {
     Refuse::new(
-        code::NO_VERSION,
+        error_code::UNSUPPORTED_VERSION,
         "client",
         "Unsupported protocol version",
         "use one of `supported`",
     )
-    .with("supported", json!([Version::MODERN]))
+    .with("supported", json!([ProtocolVersion::MODERN]))
     .with("requested", json!(requested))
 }

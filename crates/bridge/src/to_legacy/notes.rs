@@ -1,13 +1,14 @@
 //! Which client is a legacy server's notification for?
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Key, Splice};
+use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId};
 
 use super::{Call, ToLegacy};
 use crate::Declare;
-use crate::json::{Members, add_meta, put_for};
-use crate::names::{SUBSCRIPTION_ID, level};
+use crate::json::{add_meta, put_for};
+use crate::names::level;
 use crate::steps::Steps;
+use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 impl ToLegacy {
     /// A notification of the server.
@@ -16,10 +17,10 @@ impl ToLegacy {
         method: &str,
         envelope: &Envelope<'_>,
         frame: &Bytes,
-        of: Option<&Key>,
+        of: Option<&RequestId>,
         steps: &mut Steps,
     ) {
-        let params = envelope.params.and_then(Members::of).unwrap_or_default();
+        let params = envelope.params.and_then(ObjectView::of).unwrap_or_default();
         match method {
             "notifications/progress" => self.progress(&params, frame, steps),
             "notifications/message" => self.logged(&params, frame, of, steps),
@@ -41,16 +42,16 @@ impl ToLegacy {
     }
 
     /// Progress finds its call by the token, which is our number.
-    fn progress(&self, params: &Members<'_>, frame: &Bytes, steps: &mut Steps) {
+    fn progress(&self, params: &ObjectView<'_>, frame: &Bytes, steps: &mut Steps) {
         let Some(token) = params.get("progressToken") else {
             return;
         };
-        let call = Key::of(token).and_then(|number| self.calls.get(&number));
+        let call = RequestId::of(token).and_then(|number| self.calls.get(&number));
         let Some(call) = call.filter(|call| !call.asking) else {
             return;
         };
         if let Some(theirs) = &call.request.token {
-            let mut splice = Splice::default();
+            let mut splice = ByteEdits::default();
             put_for(&mut splice, frame, token, theirs);
             let of = Some(call.request.key.clone());
             steps.client(call.request.from, of, splice.apply(frame));
@@ -59,7 +60,13 @@ impl ToLegacy {
 
     /// A log message goes to a request that wants such: the one it belongs to,
     /// or the latest, as long as all are one client's.
-    fn logged(&self, params: &Members<'_>, frame: &Bytes, of: Option<&Key>, steps: &mut Steps) {
+    fn logged(
+        &self,
+        params: &ObjectView<'_>,
+        frame: &Bytes,
+        of: Option<&RequestId>,
+        steps: &mut Steps,
+    ) {
         let at = params.text("level").and_then(|name| level(&name));
         let wants = |call: &&Call| {
             !call.asking
@@ -91,7 +98,7 @@ impl ToLegacy {
         &self,
         method: &str,
         envelope: &Envelope<'_>,
-        params: &Members<'_>,
+        params: &ObjectView<'_>,
         frame: &Bytes,
         steps: &mut Steps,
     ) {
@@ -113,7 +120,7 @@ impl ToLegacy {
     }
 
     /// What we do not know goes where it belongs, or to the only client.
-    fn other(&self, frame: &Bytes, of: Option<&Key>, steps: &mut Steps) {
+    fn other(&self, frame: &Bytes, of: Option<&RequestId>, steps: &mut Steps) {
         match of.and_then(|of| self.calls.get(of)) {
             Some(call) if !call.asking => {
                 let of = Some(call.request.key.clone());

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::json;
-use spillgate_wire::Envelope;
+use spillgate_mcp::{Envelope, ObjectView, ProtocolVersion, frame};
 
 use super::{Own, Request, Server, ToLegacy};
-use crate::json::{Members, complaint, quoted};
-use crate::names::SERVER_INFO;
+use crate::json::{complaint, quoted};
 use crate::steps::Steps;
-use crate::{Declare, Step, Version, words};
+use crate::{Declare, Step, words};
+use spillgate_mcp::meta::SERVER_INFO;
 
 /// All that can be bridged.
 const EVERYTHING: &str =
@@ -20,7 +20,7 @@ const EVERYTHING: &str =
 /// What the server said of itself; values are JSON.
 #[derive(Debug)]
 pub(super) struct Facts {
-    pub(super) version: Version,
+    pub(super) version: ProtocolVersion,
     capabilities: String,
     info: Option<String>,
     instructions: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Facts {
 impl Facts {
     /// Whether it has `group`, or `group.member` is `true`.
     pub(super) fn has(&self, group: &str, member: Option<&str>) -> bool {
-        let all = Members::of_bytes(self.capabilities.as_bytes()).unwrap_or_default();
+        let all = ObjectView::of_bytes(self.capabilities.as_bytes()).unwrap_or_default();
         let group = all.object(group);
         group.is_some_and(|group| member.is_none_or(|name| group.is_true(name)))
     }
@@ -46,7 +46,7 @@ impl ToLegacy {
         let ourselves = json!({"name": name, "version": version}).to_string();
         let params = format!(
             r#"{{"protocolVersion":"{}","capabilities":{capabilities},"clientInfo":{}}}"#,
-            Version::LEGACY,
+            ProtocolVersion::LEGACY,
             request.info.as_ref().unwrap_or(&ourselves),
         );
         self.server = Server::Opening(VecDeque::from([request]));
@@ -66,7 +66,7 @@ impl ToLegacy {
             Err(why) => return self.not_opened(&why, steps),
         };
         let waiting = std::mem::replace(&mut self.server, Server::Open(facts));
-        let initialized = words::call(None, "notifications/initialized", None);
+        let initialized = frame::notification("notifications/initialized", None);
         steps.tell_server(
             initialized,
             Some("notifications/initialized"),
@@ -97,7 +97,7 @@ impl ToLegacy {
             return;
         };
         // Its tasks are not those of the modern generation.
-        let capabilities = Members::of_bytes(facts.capabilities.as_bytes()).unwrap_or_default();
+        let capabilities = ObjectView::of_bytes(facts.capabilities.as_bytes()).unwrap_or_default();
         let capabilities = capabilities.without(&["tasks"]);
         let instructions = facts.instructions.as_ref();
         let instructions = instructions.map(|text| format!(r#""instructions":{text},"#));
@@ -106,21 +106,21 @@ impl ToLegacy {
         });
         let result = format!(
             r#"{{"resultType":"complete","supportedVersions":[{version}],"capabilities":{capabilities},{instructions}"ttlMs":0,"cacheScope":"private","_meta":{{"{SERVER_INFO}":{info}}}}}"#,
-            version = quoted(Version::MODERN),
+            version = quoted(ProtocolVersion::MODERN),
             instructions = instructions.unwrap_or_default(),
         );
-        let frame = words::answer(&request.id, &result);
+        let frame = frame::response(&request.id, &result);
         steps.client(request.from, Some(request.key.clone()), frame);
     }
 }
 
 /// What the server said of itself, or why it cannot be used.
 fn facts(envelope: &Envelope<'_>, frame: &Bytes) -> Result<Facts, String> {
-    let Some(result) = envelope.result.and_then(Members::of) else {
+    let Some(result) = envelope.result.and_then(ObjectView::of) else {
         return Err(format!("it refused `initialize`: {}", complaint(frame)));
     };
     let version = result.text("protocolVersion").unwrap_or_default();
-    let legacy = Version::parse(&version).filter(|version| !version.is_modern());
+    let legacy = ProtocolVersion::parse(&version).filter(|version| !version.is_modern());
     let Some(version) = legacy else {
         return Err(format!(
             "it chose the protocol version {version:?}, which is not one with `initialize`"

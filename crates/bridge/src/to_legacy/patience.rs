@@ -5,7 +5,8 @@ use std::time::Instant;
 use super::ToLegacy;
 use super::asks::{Ask, Question};
 use crate::steps::Steps;
-use crate::words::{self, Refuse, code};
+use crate::words::Refuse;
+use spillgate_mcp::{error_code, frame};
 
 impl ToLegacy {
     /// Tells the server that nobody answers.
@@ -13,7 +14,7 @@ impl ToLegacy {
         let Some(id) = &question.id else { return };
         let message = format!("`{}` {why}", question.method);
         let why = Refuse::new(
-            code::NO_METHOD,
+            error_code::METHOD_NOT_FOUND,
             "client",
             message,
             "go on without it, or end the call with an error",
@@ -55,7 +56,7 @@ impl ToLegacy {
             match &question.id {
                 Some(id) if question.method == "elicitation/create" => {
                     steps.tell_server(
-                        words::answer(id, r#"{"action":"cancel"}"#),
+                        frame::response(id, r#"{"action":"cancel"}"#),
                         None,
                         &self.headers(),
                     );

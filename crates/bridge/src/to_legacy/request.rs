@@ -1,17 +1,17 @@
 //! What does a modern client's request say beside its method?
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Key, Splice, messages};
+use spillgate_mcp::{
+    ByteEdits, Envelope, ObjectView, ProtocolVersion, RequestId, error_code, messages,
+};
 
 use super::no_version;
-use crate::json::{Members, put_for, put_id};
-use crate::names::{
-    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MAY_ASK, MODERN_KEYS, PROTOCOL_VERSION, level,
-    named_by,
-};
+use crate::json::{put_for, put_id};
+use crate::names::{MAY_ASK, MODERN_KEYS, level, named_by};
 use crate::steps::Steps;
-use crate::words::{self, Refuse, code};
-use crate::{Caller, Heard, Version};
+use crate::words::{self, Refuse};
+use crate::{Caller, Heard};
+use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION};
 
 /// A request of a modern client.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Request {
     pub(super) from: Caller,
     /// Its id as it was spelled.
     pub(super) id: String,
-    pub(super) key: Key,
+    pub(super) key: RequestId,
     pub(super) method: String,
     /// `params.name` or `params.uri` of what may ask.
     pub(super) name: Option<String>,
@@ -41,14 +41,14 @@ impl Request {
     pub(super) fn read(
         envelope: &Envelope<'_>,
         id: &str,
-        key: Key,
+        key: RequestId,
         frame: &Bytes,
         heard: Heard<'_>,
     ) -> Result<Self, Refuse> {
         let method = envelope.method.as_deref().unwrap_or_default();
         let params = match envelope.params {
-            Some(params) => Members::of(params).ok_or_else(words::params_are_a_list)?,
-            None => Members::default(),
+            Some(params) => ObjectView::of(params).ok_or_else(words::params_are_a_list)?,
+            None => ObjectView::default(),
         };
         if let Some(why) = not_served(method, &params) {
             return Err(why);
@@ -59,7 +59,7 @@ impl Request {
         let (Some(version), Some(_)) = (version, capabilities) else {
             return Err(no_envelope());
         };
-        if version != Version::MODERN {
+        if version != ProtocolVersion::MODERN {
             return Err(no_version(&version));
         }
         let asks = MAY_ASK.contains(&method);
@@ -85,7 +85,7 @@ impl Request {
     }
 
     /// Whether it is the one with this id from this client.
-    pub(super) fn is(&self, from: Caller, key: &Key) -> bool {
+    pub(super) fn is(&self, from: Caller, key: &RequestId) -> bool {
         self.from == from && self.key == *key
     }
 
@@ -96,19 +96,19 @@ impl Request {
 
     /// Its bytes for a legacy server: our number, and no `_meta` that only the
     /// modern generation knows.
-    pub(super) fn for_server(&self, number: &Key) -> Vec<u8> {
+    pub(super) fn for_server(&self, number: &RequestId) -> Vec<u8> {
         let frame = self.without_answers();
-        let mut splice = Splice::default();
+        let mut splice = ByteEdits::default();
         let all = messages(&frame);
         let Some(envelope) = all.first() else {
             return frame;
         };
         put_id(&mut splice, &frame, envelope, number.as_json());
-        let params = envelope.params.and_then(Members::of).unwrap_or_default();
+        let params = envelope.params.and_then(ObjectView::of).unwrap_or_default();
         if let Some(meta) = params.get("_meta") {
             let [a, b, c, d] = MODERN_KEYS;
             let mut kept =
-                Members::of(meta)
+                ObjectView::of(meta)
                     .unwrap_or_default()
                     .without(&[a, b, c, d, "progressToken"]);
             if self.token.is_some() {
@@ -130,20 +130,20 @@ impl Request {
         const ANSWERS: [&str; 2] = ["inputResponses", "requestState"];
         let all = messages(&self.frame);
         let params = all.first().and_then(|envelope| envelope.params);
-        let members = params.and_then(Members::of).unwrap_or_default();
+        let members = params.and_then(ObjectView::of).unwrap_or_default();
         let has_any = ANSWERS.iter().any(|name| members.get(name).is_some());
         let (true, Some(params)) = (has_any && MAY_ASK.contains(&self.method.as_str()), params)
         else {
             return self.frame.to_vec();
         };
-        let mut splice = Splice::default();
+        let mut splice = ByteEdits::default();
         put_for(&mut splice, &self.frame, params, &members.without(&ANSWERS));
         splice.apply(&self.frame)
     }
 }
 
 /// Why a method is not served at all.
-fn not_served(method: &str, params: &Members<'_>) -> Option<Refuse> {
+fn not_served(method: &str, params: &ObjectView<'_>) -> Option<Refuse> {
     let instead = match method {
         "initialize" => {
             let requested = params.text("protocolVersion").unwrap_or_default();
@@ -161,7 +161,7 @@ fn not_served(method: &str, params: &Members<'_>) -> Option<Refuse> {
 
 fn no_envelope() -> Refuse {
     Refuse::new(
-        code::INVALID_PARAMS,
+        error_code::INVALID_PARAMS,
         "client",
         format!("`params._meta` must have `{PROTOCOL_VERSION}` and `{CLIENT_CAPABILITIES}`"),
         "a client of MCP 2025-11-25 or older begins with `initialize`",

@@ -4,14 +4,15 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Item, Key, Message, Parcel, Splice, Spooled, messages};
+use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, error_code, messages, meta};
+use spillgate_wire::{Item, Message, Parcel, Spooled};
 
 use super::rounds::Round;
 use super::{Request, ToModern};
-use crate::json::{Members, add_meta, put_code, put_first, put_id};
+use crate::json::{add_meta, put_code, put_first, put_id};
 use crate::names::{MAY_ASK, MODERN_KEYS, named_by};
 use crate::steps::Steps;
-use crate::words::{self, Refuse, code};
+use crate::words::{self, Refuse};
 use crate::{Step, large};
 
 /// A request that the server works on, or that waits for the client's input.
@@ -19,7 +20,7 @@ use crate::{Step, large};
 pub(super) struct Call {
     /// The client's id as it is spelled.
     pub(super) id: String,
-    pub(super) key: Key,
+    pub(super) key: RequestId,
     pub(super) method: String,
     name: Option<String>,
     /// As the client sent it: the next round is made of it.
@@ -81,7 +82,7 @@ impl ToModern {
         let others = call
             .headers
             .iter()
-            .filter(|(name, _)| name != "mcp-protocol-version");
+            .filter(|(name, _)| name != meta::VERSION_HEADER);
         headers.extend(others.cloned());
         steps.server(Message {
             frame: frame.into(),
@@ -97,7 +98,7 @@ impl ToModern {
     /// The server answered the request with this number.
     pub(super) fn answered(
         &mut self,
-        number: &Key,
+        number: &RequestId,
         envelope: &Envelope<'_>,
         frame: &Bytes,
         now: Instant,
@@ -110,16 +111,21 @@ impl ToModern {
         let Some(call) = is_waiting.then(|| self.calls.remove(number)).flatten() else {
             return;
         };
-        let result = envelope.result.and_then(Members::of);
+        let result = envelope.result.and_then(ObjectView::of);
         if let Some(result) =
             result.filter(|all| all.text("resultType").as_deref() == Some("input_required"))
         {
             return self.next_round(number, call, &result, now, steps);
         }
-        let mut splice = Splice::default();
+        let mut splice = ByteEdits::default();
         put_id(&mut splice, frame, envelope, &call.id);
         if call.method == "resources/read" && names_a_resource(frame) {
-            put_code(&mut splice, frame, code::INVALID_PARAMS, code::NO_RESOURCE);
+            put_code(
+                &mut splice,
+                frame,
+                error_code::INVALID_PARAMS,
+                error_code::RESOURCE_NOT_FOUND,
+            );
         }
         steps.client(self.at, Some(call.key), splice.apply(frame));
     }
@@ -129,11 +135,12 @@ impl ToModern {
     /// Gives an answer to the client that is too large for the memory. Questions
     /// of that size are not put to it.
     pub(super) fn deliver_large(&self, call: Call, spooled: Spooled, steps: &mut Steps) {
-        let asks = |members: Members<'_>| {
+        let asks = |members: ObjectView<'_>| {
             let kind = members.text("resultType");
             kind.as_deref() == Some("input_required")
         };
-        let added = |one: &Envelope<'_>| match one.result.and_then(Members::of).is_some_and(asks) {
+        let added = |one: &Envelope<'_>| match one.result.and_then(ObjectView::of).is_some_and(asks)
+        {
             true => None,
             false => Some(String::new()),
         };
@@ -158,14 +165,14 @@ impl ToModern {
 /// A modern error for a resource that is not there says which (`data.uri`); for
 /// other parameters that are wrong it has the same code.
 fn names_a_resource(frame: &Bytes) -> bool {
-    let whole = Members::of_bytes(frame).unwrap_or_default();
+    let whole = ObjectView::of_bytes(frame).unwrap_or_default();
     let data = whole.object("error").and_then(|error| error.object("data"));
     data.is_some_and(|data| data.text("uri").is_some())
 }
 
 /// Puts members before the first of a request's parameters, which it has.
 fn with_params(frame: &[u8], more: &str) -> Vec<u8> {
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     let all = messages(frame);
     if let Some(params) = all.first().and_then(|envelope| envelope.params) {
         put_first(&mut splice, frame, params, more);

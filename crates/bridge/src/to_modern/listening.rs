@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use serde_json::json;
-use spillgate_wire::{Envelope, Key};
+use spillgate_mcp::{Envelope, ObjectView, RequestId, error_code, frame};
 
 use super::{Request, ToModern};
-use crate::json::{Members, cancelled, complaint};
-use crate::names::SUBSCRIPTION_ID;
+use crate::json::{cancelled, complaint};
 use crate::steps::Steps;
-use crate::words::{self, Refuse, code};
+use crate::words::{self, Refuse};
+use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 /// What the client wants to hear of and how far that is arranged.
 #[derive(Debug, Default)]
@@ -24,9 +24,9 @@ pub(super) struct Listening {
     begun: bool,
     uris: BTreeSet<String>,
     /// The acknowledged stream.
-    current: Option<Key>,
+    current: Option<RequestId>,
     /// The one that is to take its place.
-    next: Option<Key>,
+    next: Option<RequestId>,
     /// Whether something changed while `next` was on its way.
     stale: bool,
     /// Whether the stream broke: the next request opens another.
@@ -38,15 +38,15 @@ pub(super) struct Listening {
 #[derive(Debug)]
 struct Waiting {
     id: String,
-    key: Key,
+    key: RequestId,
     uri: String,
     /// The stream that has it.
-    with: Option<Key>,
+    with: Option<RequestId>,
 }
 
 impl Listening {
     /// A stream is over. Whether it was the one being opened.
-    pub(super) fn lost(&mut self, key: &Key) -> bool {
+    pub(super) fn lost(&mut self, key: &RequestId) -> bool {
         if self.current.as_ref() == Some(key) {
             self.current = None;
             self.broken = true;
@@ -55,14 +55,14 @@ impl Listening {
     }
 
     /// Nobody listens any more. Gives the streams that are open.
-    pub(super) fn end(&mut self) -> Vec<Key> {
+    pub(super) fn end(&mut self) -> Vec<RequestId> {
         let ended = std::mem::take(self);
         ended.current.into_iter().chain(ended.next).collect()
     }
 
     /// The server is gone, and with it all streams. Gives the requests that wait
     /// for one.
-    pub(super) fn forget(&mut self) -> Vec<(String, Key)> {
+    pub(super) fn forget(&mut self) -> Vec<(String, RequestId)> {
         self.broken = self.current.take().is_some();
         self.next = None;
         let waiting = std::mem::take(&mut self.waiting);
@@ -99,7 +99,7 @@ impl ToModern {
                 self.config.server
             );
             let why = Refuse::new(
-                code::NO_METHOD,
+                error_code::METHOD_NOT_FOUND,
                 "client",
                 message,
                 "read the resource again when it is needed",
@@ -141,7 +141,7 @@ impl ToModern {
         let uri = request.params().text("uri");
         if uri.is_none() {
             let why = Refuse::new(
-                code::INVALID_PARAMS,
+                error_code::INVALID_PARAMS,
                 "client",
                 "`uri` must be a text",
                 "name the resource",
@@ -193,10 +193,10 @@ impl ToModern {
     pub(super) fn acknowledged(
         &mut self,
         envelope: &Envelope<'_>,
-        of: Option<&Key>,
+        of: Option<&RequestId>,
         steps: &mut Steps,
     ) {
-        let params = envelope.params.and_then(Members::of).unwrap_or_default();
+        let params = envelope.params.and_then(ObjectView::of).unwrap_or_default();
         let key = stream_of(&params).or_else(|| of.cloned());
         if key.is_none() || key != self.listening.next {
             return;
@@ -225,7 +225,7 @@ impl ToModern {
     fn settle(&mut self, waiting: Waiting, honoured: &BTreeSet<String>, steps: &mut Steps) {
         let Waiting { id, key, uri, .. } = waiting;
         if honoured.contains(&uri) {
-            return steps.client(self.at, Some(key), words::answer(&id, "{}"));
+            return steps.client(self.at, Some(key), frame::response(&id, "{}"));
         }
         self.listening.uris.remove(&uri);
         let message = format!(
@@ -233,7 +233,7 @@ impl ToModern {
             self.config.server
         );
         let why = Refuse::new(
-            code::INVALID_PARAMS,
+            error_code::INVALID_PARAMS,
             "client",
             message,
             "read the resource again when it is needed",
@@ -245,7 +245,7 @@ impl ToModern {
     /// one.
     pub(super) fn listen_ended(
         &mut self,
-        key: &Key,
+        key: &RequestId,
         envelope: &Envelope<'_>,
         frame: &Bytes,
         steps: &mut Steps,
@@ -277,7 +277,12 @@ impl ToModern {
                 "the server `{}` refused the subscription: {said}",
                 self.config.server
             );
-            let why = Refuse::new(code::SERVER, "upstream", message, "try again later");
+            let why = Refuse::new(
+                error_code::SERVER_ERROR,
+                "upstream",
+                message,
+                "try again later",
+            );
             steps.refuse(self.at, Some(waiting.key), &waiting.id, &why);
         }
         if self.listening.stale {
@@ -294,14 +299,14 @@ impl ToModern {
 
     /// Whether a change came on the stream that is in force. While one takes
     /// another's place, both tell.
-    pub(super) fn is_ours(&self, envelope: &Envelope<'_>, of: Option<&Key>) -> bool {
-        let params = envelope.params.and_then(Members::of).unwrap_or_default();
+    pub(super) fn is_ours(&self, envelope: &Envelope<'_>, of: Option<&RequestId>) -> bool {
+        let params = envelope.params.and_then(ObjectView::of).unwrap_or_default();
         let key = stream_of(&params).or_else(|| of.cloned());
         key.is_some() && key == self.listening.current
     }
 }
 
 /// The stream that a notification says it belongs to.
-fn stream_of(params: &Members<'_>) -> Option<Key> {
-    Key::of(params.object("_meta")?.get(SUBSCRIPTION_ID)?)
+fn stream_of(params: &ObjectView<'_>) -> Option<RequestId> {
+    RequestId::of(params.object("_meta")?.get(SUBSCRIPTION_ID)?)
 }

@@ -13,18 +13,22 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bytes::Bytes;
-use spillgate_wire::{Envelope, Item, Key, Parcel, Splice, Spooled, messages};
+use spillgate_mcp::{
+    ByteEdits, Envelope, ObjectView, ProtocolVersion, RequestId, error_code, frame, messages, meta,
+};
+use spillgate_wire::{Item, Parcel, Spooled};
 
 use self::calls::Call;
 use self::listening::Listening;
 use self::opening::{Client, Opening};
-use crate::json::{Members, cancelled, put_for};
+use crate::json::{cancelled, put_for};
 use crate::large::{self, Large, Unbridged};
-use crate::names::{PROTOCOL_VERSION, level};
+use crate::names::level;
 use crate::steps::Steps;
 use crate::way::{Numbers, Way, request};
-use crate::words::{self, Refuse, code};
-use crate::{Caller, Config, Heard, Step, Version};
+use crate::words::{self, Refuse};
+use crate::{Caller, Config, Heard, Step};
+use spillgate_mcp::meta::PROTOCOL_VERSION;
 
 /// The bridge of a legacy client's session.
 #[derive(Debug)]
@@ -33,16 +37,16 @@ pub(crate) struct ToModern {
     numbers: Numbers,
     client: Client,
     /// `initialize` waits for `server/discover`, by our number.
-    opening: Option<(Key, Opening)>,
+    opening: Option<(RequestId, Opening)>,
     /// What the server can do (JSON), once it said so.
     capabilities: Option<String>,
     /// What `logging/setLevel` said last.
     level: Option<usize>,
     /// What the client waits for, by our number.
-    calls: BTreeMap<Key, Call>,
+    calls: BTreeMap<RequestId, Call>,
     /// Questions that the client has not answered, by our number towards it:
     /// of which call, and which of its questions.
-    asked: BTreeMap<Key, (Key, String)>,
+    asked: BTreeMap<RequestId, (RequestId, String)>,
     listening: Listening,
     /// Where the client is.
     at: Caller,
@@ -80,7 +84,7 @@ impl ToModern {
     }
 
     fn answer(&self, request: &Request<'_>, result: &str, steps: &mut Steps) {
-        let frame = words::answer(request.id, result);
+        let frame = frame::response(request.id, result);
         steps.client(self.at, Some(request.key.clone()), frame);
     }
 
@@ -93,7 +97,7 @@ impl ToModern {
         let named = request.params().text("level").and_then(|name| level(&name));
         if named.is_none() {
             let why = Refuse::new(
-                code::INVALID_PARAMS,
+                error_code::INVALID_PARAMS,
                 "client",
                 "`level` is none of the log levels",
                 "use debug, info, notice, warning, error, critical, alert or emergency",
@@ -117,7 +121,7 @@ impl ToModern {
                 if self.config.streams {
                     return steps.0.push(Step::Abandon(number));
                 }
-                let mut splice = Splice::default();
+                let mut splice = ByteEdits::default();
                 put_for(&mut splice, frame, named, number.as_json());
                 steps.tell_server(splice.apply(frame), Some(method), &headers());
             }
@@ -130,7 +134,7 @@ impl ToModern {
 
     /// Takes back what the client waits for, with the questions it was asked for
     /// it. The number of the request if the server works on it.
-    fn withdraw(&mut self, key: &Key, steps: &mut Steps) -> Option<Key> {
+    fn withdraw(&mut self, key: &RequestId, steps: &mut Steps) -> Option<RequestId> {
         let found = self.calls.iter().find(|(_, call)| call.key == *key);
         let number = found.map(|(number, _)| number.clone())?;
         let call = self.calls.remove(&number)?;
@@ -140,9 +144,9 @@ impl ToModern {
     }
 
     /// Tells the client that questions of a call need no answer any more.
-    fn take_back(&mut self, number: &Key, reason: &str, steps: &mut Steps) {
-        let of_call = |(call, _): &(Key, String)| call == number;
-        let open: Vec<Key> = self
+    fn take_back(&mut self, number: &RequestId, reason: &str, steps: &mut Steps) {
+        let of_call = |(call, _): &(RequestId, String)| call == number;
+        let open: Vec<RequestId> = self
             .asked
             .iter()
             .filter(|(_, of)| of_call(of))
@@ -150,16 +154,16 @@ impl ToModern {
             .collect();
         for id in open {
             self.asked.remove(&id);
-            steps.client(self.at, None, words::cancelled(id.as_json(), reason));
+            steps.client(self.at, None, frame::cancelled(id.as_json(), Some(reason)));
         }
     }
 
     /// Ends a request in the transport's way.
-    fn cancel(&self, number: &Key, reason: &str, steps: &mut Steps) {
+    fn cancel(&self, number: &RequestId, reason: &str, steps: &mut Steps) {
         if self.config.streams {
             return steps.0.push(Step::Abandon(number.clone()));
         }
-        let frame = words::cancelled(number.as_json(), reason);
+        let frame = frame::cancelled(number.as_json(), Some(reason));
         steps.tell_server(frame, Some("notifications/cancelled"), &headers());
     }
 
@@ -169,7 +173,7 @@ impl ToModern {
         method: &str,
         envelope: &Envelope<'_>,
         frame: &Bytes,
-        of: Option<&Key>,
+        of: Option<&RequestId>,
         steps: &mut Steps,
     ) {
         match method {
@@ -207,7 +211,7 @@ impl ToModern {
     }
 
     /// A request of ours, with what a modern request must say.
-    fn ask_server(&mut self, method: &str, more: &str, steps: &mut Steps) -> Key {
+    fn ask_server(&mut self, method: &str, more: &str, steps: &mut Steps) -> RequestId {
         let key = self.numbers.next();
         let comma = if more.is_empty() { "" } else { "," };
         let params = format!(r#"{{"_meta":{{{}}}{comma}{more}}}"#, self.meta());
@@ -217,7 +221,8 @@ impl ToModern {
 
     /// The members of `_meta` that make a request modern.
     fn meta(&self) -> String {
-        use crate::names::{CLIENT_CAPABILITIES, CLIENT_INFO, LEVELS, LOG_LEVEL};
+        use crate::names::LEVELS;
+        use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL};
         let Client {
             info, capabilities, ..
         } = &self.client;
@@ -226,7 +231,7 @@ impl ToModern {
             .map(|at| format!(r#","{LOG_LEVEL}":"{}""#, LEVELS[at]));
         format!(
             r#""{PROTOCOL_VERSION}":"{}","{CLIENT_INFO}":{},"{CLIENT_CAPABILITIES}":{}{}"#,
-            Version::MODERN,
+            ProtocolVersion::MODERN,
             info.clone().unwrap_or_else(|| self.ourselves()),
             capabilities.as_deref().unwrap_or("{}"),
             level.unwrap_or_default(),
@@ -266,7 +271,7 @@ impl Way for ToModern {
         }
     }
 
-    fn heed(&mut self, frame: &Bytes, of: Option<&Key>, now: Instant, steps: &mut Steps) {
+    fn heed(&mut self, frame: &Bytes, of: Option<&RequestId>, now: Instant, steps: &mut Steps) {
         let all = messages(frame);
         let Some(envelope) = all.first() else {
             return;
@@ -276,7 +281,7 @@ impl Way for ToModern {
                 let message =
                     format!("`{method}`: a server that speaks MCP 2026-07-28 sends no requests");
                 let why = Refuse::new(
-                    code::NO_METHOD,
+                    error_code::METHOD_NOT_FOUND,
                     "upstream",
                     message,
                     "answer with `input_required`",
@@ -300,7 +305,7 @@ impl Way for ToModern {
         }
     }
 
-    fn large(&mut self, spooled: Spooled, of: Option<&Key>, steps: &mut Steps) {
+    fn large(&mut self, spooled: Spooled, of: Option<&RequestId>, steps: &mut Steps) {
         match Large::of(spooled, of) {
             Large::Answer(key, spooled) => match self.calls.get(&key) {
                 Some(call) if call.round.is_none() => {
@@ -318,7 +323,7 @@ impl Way for ToModern {
         }
     }
 
-    fn failed(&mut self, number: Key, item: Item, steps: &mut Steps) {
+    fn failed(&mut self, number: RequestId, item: Item, steps: &mut Steps) {
         if self.opening.as_ref().is_some_and(|(key, _)| *key == number) {
             return self.not_discovered(&words::reason(&item), steps);
         }
@@ -353,7 +358,7 @@ impl Way for ToModern {
         }
     }
 
-    fn abandoned(&mut self, _: Caller, request: &Key, steps: &mut Steps) {
+    fn abandoned(&mut self, _: Caller, request: &RequestId, steps: &mut Steps) {
         if let Some(number) = self.withdraw(request, steps) {
             self.cancel(&number, "the client closed the response", steps);
         }
@@ -364,7 +369,7 @@ impl Way for ToModern {
         let opening = self.opening.take().map(|(number, _)| number);
         let calls = std::mem::take(&mut self.calls).into_iter();
         let calls = calls.filter(|(_, call)| call.round.is_none());
-        let open: Vec<Key> = calls
+        let open: Vec<RequestId> = calls
             .map(|(number, _)| number)
             .chain(opening)
             .chain(self.listening.end())
@@ -390,17 +395,17 @@ impl Way for ToModern {
 struct Request<'a> {
     /// As it is spelled.
     id: &'a str,
-    key: Key,
+    key: RequestId,
     method: &'a str,
     envelope: &'a Envelope<'a>,
     frame: &'a Bytes,
 }
 
 impl Request<'_> {
-    fn params(&self) -> Members<'_> {
+    fn params(&self) -> ObjectView<'_> {
         self.envelope
             .params
-            .and_then(Members::of)
+            .and_then(ObjectView::of)
             .unwrap_or_default()
     }
 }
@@ -408,7 +413,7 @@ impl Request<'_> {
 /// What HTTP requests to the server carry.
 fn headers() -> Vec<(String, String)> {
     vec![(
-        "mcp-protocol-version".to_owned(),
-        Version::MODERN.to_owned(),
+        meta::VERSION_HEADER.to_owned(),
+        ProtocolVersion::MODERN.to_owned(),
     )]
 }

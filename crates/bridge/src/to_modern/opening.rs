@@ -2,14 +2,13 @@
 
 use bytes::Bytes;
 use serde_json::json;
-use spillgate_wire::{Envelope, Key};
+use spillgate_mcp::{Envelope, ObjectView, ProtocolVersion, RequestId, error_code, frame};
 
 use super::{Request, ToModern};
-use crate::Version;
-use crate::json::{Members, complaint, quoted};
-use crate::names::SERVER_INFO;
+use crate::json::{complaint, quoted};
 use crate::steps::Steps;
-use crate::words::{self, Refuse, code};
+use crate::words::{self, Refuse};
+use spillgate_mcp::meta::SERVER_INFO;
 
 /// What the client said of itself; values are JSON.
 #[derive(Debug, Default)]
@@ -22,7 +21,7 @@ pub(super) struct Client {
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) id: String,
-    pub(super) key: Key,
+    pub(super) key: RequestId,
     version: &'static str,
 }
 
@@ -35,17 +34,17 @@ impl ToModern {
             capabilities: params.spelled("capabilities"),
         };
         let asked = params.text("protocolVersion");
-        let version = Version::HANDSHAKES
+        let version = ProtocolVersion::HANDSHAKES
             .into_iter()
             .find(|known| Some(*known) == asked.as_deref());
         let opening = Opening {
             id: request.id.to_owned(),
             key: request.key.clone(),
-            version: version.unwrap_or(Version::LEGACY),
+            version: version.unwrap_or(ProtocolVersion::LEGACY),
         };
         if let Some((_, earlier)) = self.opening.take() {
             let why = Refuse::new(
-                code::INVALID_REQUEST,
+                error_code::INVALID_REQUEST,
                 "client",
                 "another `initialize` came before this one was answered",
                 "send `initialize` once",
@@ -58,14 +57,17 @@ impl ToModern {
 
     /// The answer to `server/discover`.
     pub(super) fn discovered(&mut self, envelope: &Envelope<'_>, frame: &Bytes, steps: &mut Steps) {
-        let Some(result) = envelope.result.and_then(Members::of) else {
+        let Some(result) = envelope.result.and_then(ObjectView::of) else {
             let said = complaint(frame);
             return self.not_discovered(&format!("it refused `server/discover`: {said}"), steps);
         };
         let versions: Vec<String> = result.read("supportedVersions").unwrap_or_default();
-        if !versions.iter().any(|version| version == Version::MODERN) {
+        if !versions
+            .iter()
+            .any(|version| version == ProtocolVersion::MODERN)
+        {
             let said = versions.join(", ");
-            let ours = Version::MODERN;
+            let ours = ProtocolVersion::MODERN;
             return self.not_discovered(&format!("it speaks {said:?}, and not {ours}"), steps);
         }
         let Some((_, opening)) = self.opening.take() else {
@@ -88,7 +90,7 @@ impl ToModern {
         steps.client(
             self.at,
             Some(opening.key),
-            words::answer(&opening.id, &answer),
+            frame::response(&opening.id, &answer),
         );
     }
 
@@ -103,7 +105,7 @@ impl ToModern {
     /// Whether the server has `group`, and `group.member` is `true`.
     pub(super) fn has(&self, group: &str, member: &str) -> bool {
         let all = self.capabilities.as_deref().unwrap_or_default();
-        let all = Members::of_bytes(all.as_bytes()).unwrap_or_default();
+        let all = ObjectView::of_bytes(all.as_bytes()).unwrap_or_default();
         all.object(group).is_some_and(|group| group.is_true(member))
     }
 }

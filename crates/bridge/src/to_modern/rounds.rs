@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Key, Splice};
+use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, error_code, frame};
 
 use super::{Call, ToModern};
-use crate::json::{Members, complaint, put_first, quoted};
+use crate::json::{complaint, put_first, quoted};
 use crate::names::QUESTIONS;
 use crate::question::missing;
 use crate::steps::Steps;
-use crate::words::{self, Refuse, code};
+use crate::words::Refuse;
 
 /// A server that only wants the call again is given this time, doubled with each
 /// round up to the other (as the Python SDK does).
@@ -38,9 +38,9 @@ impl ToModern {
     /// The server wants input for a call.
     pub(super) fn next_round(
         &mut self,
-        number: &Key,
+        number: &RequestId,
         mut call: Call,
-        result: &Members<'_>,
+        result: &ObjectView<'_>,
         now: Instant,
         steps: &mut Steps,
     ) {
@@ -73,7 +73,7 @@ impl ToModern {
     }
 
     /// Whether all of these may be put to the client.
-    fn may_ask(&self, call: &Call, questions: &Members<'_>) -> Result<(), Refuse> {
+    fn may_ask(&self, call: &Call, questions: &ObjectView<'_>) -> Result<(), Refuse> {
         let limits = &self.config.limits;
         if call.rounds > limits.rounds || questions.iter().count() > limits.questions {
             let message = format!(
@@ -81,7 +81,7 @@ impl ToModern {
                 self.config.server, limits.questions, limits.rounds
             );
             return Err(Refuse::new(
-                code::SERVER,
+                error_code::SERVER_ERROR,
                 "upstream",
                 message,
                 "call again, or tell those who run the server",
@@ -89,7 +89,7 @@ impl ToModern {
         }
         let declared = self.client.capabilities.as_deref().unwrap_or("{}");
         for (_, question) in questions.iter() {
-            let question = Members::of(question).unwrap_or_default();
+            let question = ObjectView::of(question).unwrap_or_default();
             let method = question.text("method").unwrap_or_default();
             if !QUESTIONS.contains(&method.as_str()) {
                 let message = format!(
@@ -97,7 +97,7 @@ impl ToModern {
                     self.config.server
                 );
                 return Err(Refuse::new(
-                    code::SERVER,
+                    error_code::SERVER_ERROR,
                     "upstream",
                     message,
                     "tell those who run the server",
@@ -109,7 +109,7 @@ impl ToModern {
                     self.config.server
                 );
                 let why = Refuse::new(
-                    code::NO_CAPABILITY,
+                    error_code::MISSING_CAPABILITY,
                     "client",
                     message,
                     "use a client that can do this, or call without what needs it",
@@ -121,15 +121,22 @@ impl ToModern {
     }
 
     /// Puts one question to the client, on the stream of its call.
-    fn ask(&mut self, number: &Key, of: &Key, name: &str, question: &RawValue, steps: &mut Steps) {
-        let members = Members::of(question).unwrap_or_default();
+    fn ask(
+        &mut self,
+        number: &RequestId,
+        of: &RequestId,
+        name: &str,
+        question: &RawValue,
+        steps: &mut Steps,
+    ) {
+        let members = ObjectView::of(question).unwrap_or_default();
         let method = members.text("method").unwrap_or_default();
         let id = self.numbers.next();
         let params = members
             .get("params")
-            .filter(|params| Members::of(params).is_some());
+            .filter(|params| ObjectView::of(params).is_some());
         let params = params.map(|params| with_elicitation_id(&method, params, &id));
-        let frame = words::call(Some(id.as_json()), &method, params.as_deref());
+        let frame = frame::request(id.as_json(), &method, params.as_deref());
         steps.client(self.at, Some(of.clone()), frame);
         self.asked.insert(id, (number.clone(), name.to_owned()));
     }
@@ -144,7 +151,7 @@ impl ToModern {
         };
         let answer = envelope
             .result
-            .filter(|result| Members::of(result).is_some());
+            .filter(|result| ObjectView::of(result).is_some());
         let Some(answer) = answer else {
             if let Some(call) = self.calls.remove(&number) {
                 self.take_back(&number, "another question was refused", steps);
@@ -162,7 +169,7 @@ impl ToModern {
     }
 
     /// Makes a call again, with what its round brought.
-    fn again(&mut self, number: &Key, steps: &mut Steps) {
+    fn again(&mut self, number: &RequestId, steps: &mut Steps) {
         let Some(mut call) = self.calls.remove(number) else {
             return;
         };
@@ -194,7 +201,7 @@ impl ToModern {
                 .and_then(|round| round.again)
                 .is_some_and(|at| at <= now)
         };
-        let due: Vec<Key> = self
+        let due: Vec<RequestId> = self
             .calls
             .iter()
             .filter(|(_, call)| due(call))
@@ -207,13 +214,13 @@ impl ToModern {
 }
 
 /// A page to visit has an id in 2025-11-25, where clients insist on it.
-fn with_elicitation_id(method: &str, params: &RawValue, id: &Key) -> String {
-    let members = Members::of(params).unwrap_or_default();
+fn with_elicitation_id(method: &str, params: &RawValue, id: &RequestId) -> String {
+    let members = ObjectView::of(params).unwrap_or_default();
     let is_page = method == "elicitation/create" && members.text("mode").as_deref() == Some("url");
     if !is_page || members.get("elicitationId").is_some() {
         return params.get().to_owned();
     }
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     put_first(
         &mut splice,
         params.get().as_bytes(),
@@ -228,7 +235,7 @@ fn refused(frame: &Bytes) -> Refuse {
     let said = complaint(frame);
     let message = format!("the client refused what the server asked of it for this call: {said}");
     Refuse::new(
-        code::SERVER,
+        error_code::SERVER_ERROR,
         "client",
         message,
         "answer the server's request, or call without what needs it",

@@ -11,7 +11,8 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use spillgate_front::{Backend, Peer};
 use spillgate_gateway::Incoming;
-use spillgate_wire::{Item, Key, Parcel, Refusal, Sink};
+use spillgate_mcp::RequestId;
+use spillgate_wire::{Item, Parcel, Refusal, Sink};
 use tokio::sync::Notify;
 
 /// What was asked of the gateway: of which of its peers, and what.
@@ -153,12 +154,12 @@ impl Peer for FakePeer {
         std::future::ready(()).boxed()
     }
 
-    fn unread(&self, of: &Key) {
+    fn unread(&self, of: &RequestId) {
         let of = of.as_json().to_owned();
         self.log.note(Event::Unread(self.number, of));
     }
 
-    fn abandon(&self, of: Key) -> BoxFuture<'static, ()> {
+    fn abandon(&self, of: RequestId) -> BoxFuture<'static, ()> {
         let of = of.as_json().to_owned();
         self.log.note(Event::Abandoned(self.number, of));
         std::future::ready(()).boxed()
@@ -170,8 +171,8 @@ impl Peer for FakePeer {
     }
 }
 
-pub(crate) fn key(id: &Value) -> Key {
-    Key::of(&serde_json::value::to_raw_value(id).unwrap()).unwrap()
+pub(crate) fn key(id: &Value) -> RequestId {
+    RequestId::of(&serde_json::value::to_raw_value(id).unwrap()).unwrap()
 }
 
 /// A parcel on the stream of a request.

@@ -11,9 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
-use spillgate_wire::{
-    Envelope, Frame, Item, Key, Link, LinkError, Message, Parcel, ServerSpec, Sink, Via, messages,
-};
+use spillgate_mcp::{Envelope, RequestId, messages};
+use spillgate_wire::{Frame, Item, Link, LinkError, Message, Parcel, ServerSpec, Sink, Via};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep_until};
 
@@ -46,14 +45,14 @@ struct State {
     for_server: VecDeque<ForServer>,
     for_clients: VecDeque<(Arc<dyn Sink>, Parcel)>,
     /// The bridge's own `initialize` or `server/discover`, unanswered.
-    greeting: Option<Key>,
+    greeting: Option<RequestId>,
     ended: Option<String>,
 }
 
 #[derive(Debug)]
 enum ForServer {
     Send(Message),
-    Abandon(Key),
+    Abandon(RequestId),
     Listen,
 }
 
@@ -162,7 +161,7 @@ impl Live {
     }
 
     /// A client closed the response to its request.
-    pub(super) async fn abandon(&self, by: Caller, of: &Key) {
+    pub(super) async fn abandon(&self, by: Caller, of: &RequestId) {
         {
             let mut state = locked(&self.state);
             let steps = state.bridge.abandoned(by, of);
@@ -226,7 +225,7 @@ impl Live {
         }
     }
 
-    fn not_sent(&self, key: Option<Key>, error: LinkError) {
+    fn not_sent(&self, key: Option<RequestId>, error: LinkError) {
         let Some(key) = key else {
             tracing::warn!(%error, "could not be told");
             return;
@@ -369,7 +368,7 @@ fn gone_parcel(how: &str) -> Parcel {
 }
 
 /// Whether a parcel answers the request `key`, or says that nothing will.
-fn answers(parcel: &Parcel, key: &Key) -> bool {
+fn answers(parcel: &Parcel, key: &RequestId) -> bool {
     let is_it = |one: &Envelope<'_>| one.is_response() && one.key().as_ref() == Some(key);
     match &parcel.item {
         Item::Message(Frame::Memory(frame)) => messages(frame).iter().any(is_it),

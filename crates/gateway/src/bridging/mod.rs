@@ -21,7 +21,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use spillgate_wire::{Key, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink};
+use spillgate_mcp::RequestId;
+use spillgate_wire::{Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink};
 use tokio::time::timeout;
 
 use self::way::{Verb, Way};
@@ -147,7 +148,7 @@ impl Link for Gate {
         }
     }
 
-    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()> {
+    fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()> {
         if self.way.withdraw(of) {
             return std::future::ready(()).boxed();
         }
@@ -182,7 +183,7 @@ impl Drop for Gate {
 }
 
 /// The same parcel for another request, of what can be told to several.
-fn for_request(parcel: &Parcel, key: &Key) -> Option<Parcel> {
+fn for_request(parcel: &Parcel, key: &RequestId) -> Option<Parcel> {
     use spillgate_wire::Item;
     let item = match &parcel.item {
         Item::Refused(refusal) => Item::Refused(refusal.clone()),

@@ -1,11 +1,8 @@
 //! What does an answer say of the generation of the server that gave it?
 
 use serde::Deserialize;
-use spillgate_bridge::{Era, era_of_server};
-use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, messages};
-
-/// A method that is not there (JSON-RPC).
-const NO_METHOD: i64 = -32601;
+use spillgate_mcp::{Envelope, Generation, RequestId, error_code, generation_of_server, messages};
+use spillgate_wire::{Frame, Item, Parcel};
 
 /// What an answer to `initialize` or `server/discover` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +18,7 @@ pub(super) enum Verdict {
 }
 
 /// The verdict of a parcel, if it answers the request `key`, which was `asked`.
-pub(super) fn verdict(asked: &str, key: &Key, parcel: &Parcel) -> Option<Verdict> {
+pub(super) fn verdict(asked: &str, key: &RequestId, parcel: &Parcel) -> Option<Verdict> {
     match &parcel.item {
         Item::Message(Frame::Memory(frame)) => {
             let all = messages(frame);
@@ -64,10 +61,12 @@ fn of_answer(asked: &str, answer: &[u8]) -> Verdict {
     }
     let said: Option<Answer> = serde_json::from_slice(answer).ok();
     let code = said.and_then(|said| said.error).map(|error| error.code);
-    match (era_of_server(asked, answer), code) {
-        (Some(Era::Legacy), _) => Verdict::Legacy,
+    match (generation_of_server(asked, answer), code) {
+        (Some(Generation::Legacy), _) => Verdict::Legacy,
         // All legacy servers have `initialize`.
-        (Some(Era::Modern), _) | (None, Some(NO_METHOD)) => Verdict::Modern,
+        (Some(Generation::Modern), _) | (None, Some(error_code::METHOD_NOT_FOUND)) => {
+            Verdict::Modern
+        }
         // A result is a result.
         (None, None) if asked == "initialize" => Verdict::Legacy,
         (None, _) => Verdict::Unclear,
@@ -80,8 +79,8 @@ mod tests {
 
     use super::*;
 
-    fn key() -> Key {
-        Key::number(1)
+    fn key() -> RequestId {
+        RequestId::number(1)
     }
 
     const CASES: [(&str, &str, Verdict); 12] = [
@@ -142,13 +141,13 @@ mod tests {
     #[test]
     fn answers() {
         for (asked, said, want) in CASES {
-            let parcel = Parcel::message(format!(r#"{{"jsonrpc":"2.0","id":1,{said}}}"#));
+            let parcel = Parcel::message(spillgate_mcp::frame::answer(1, said));
             assert_eq!(
                 verdict(asked, &key(), &parcel),
                 Some(want),
                 "{asked} {said}"
             );
-            assert_eq!(verdict(asked, &Key::number(2), &parcel), None);
+            assert_eq!(verdict(asked, &RequestId::number(2), &parcel), None);
         }
     }
 

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Value, json};
+use spillgate_mcp::ByteEdits;
 use spillgate_view::clip;
-use spillgate_wire::Splice;
 
 /// Characters of a message about a schema, which a stranger wrote.
 const LONGEST: usize = 200;
@@ -34,7 +34,7 @@ pub(super) fn fitted(
     schema: Option<&str>,
 ) -> Result<Vec<u8>, String> {
     let spliced = |given: &[Given]| {
-        let mut splice = Splice::default();
+        let mut splice = ByteEdits::default();
         for one in given {
             splice.replace(one.span.clone(), one.value.as_bytes());
         }

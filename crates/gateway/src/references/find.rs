@@ -5,10 +5,8 @@ use std::ops::Range;
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteRange, Handle};
+use spillgate_mcp::{ObjectView, span_in};
 use spillgate_offload::whole_number;
-use spillgate_wire::span_in;
-
-use crate::members::Members;
 
 /// The member that makes an object a reference.
 pub(super) const KEY: &str = "$spill";
@@ -83,7 +81,7 @@ fn look(
         return Ok(());
     }
     let length = path.len();
-    if let Some(members) = Members::of(value) {
+    if let Some(members) = ObjectView::of(value) {
         for (name, inner) in members.iter() {
             // As RFC 6901 spells it.
             path.push('/');
@@ -118,7 +116,7 @@ fn reference(value: &RawValue) -> Result<Option<Reference>, String> {
 fn of_object(value: &RawValue) -> Result<Option<Reference>, String> {
     let known = [KEY, "lines", "bytes", "query"];
     let members =
-        Members::of(value).filter(|members| members.names().all(|name| known.contains(&name)));
+        ObjectView::of(value).filter(|members| members.names().all(|name| known.contains(&&*name)));
     let Some(members) = members else {
         return Ok(None);
     };
@@ -128,8 +126,8 @@ fn of_object(value: &RawValue) -> Result<Option<Reference>, String> {
     let handle: Handle = handle
         .parse()
         .map_err(|error: spillgate_artifact::HandleError| error.to_string())?;
-    let selectors: Vec<&str> = members.names().filter(|&name| name != KEY).collect();
-    let part = match *selectors {
+    let selectors: Vec<_> = members.names().filter(|name| name != KEY).collect();
+    let part = match &*selectors {
         [] => Part::All,
         [name] => part(name, &members)?,
         _ => {
@@ -142,7 +140,7 @@ fn of_object(value: &RawValue) -> Result<Option<Reference>, String> {
     Ok(Some(Reference { handle, part }))
 }
 
-fn part(name: &str, members: &Members<'_>) -> Result<Part, String> {
+fn part(name: &str, members: &ObjectView<'_>) -> Result<Part, String> {
     // Models write numbers as texts and the other way round.
     let given = members.text(name).or_else(|| {
         let number = members.get(name).map(|raw| raw.get().to_owned());

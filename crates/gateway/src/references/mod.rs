@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
+use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_offload::Offloader;
 use spillgate_query::Engine;
-use spillgate_wire::{Splice, span_in};
 
 use crate::locked;
 use check::{Given, fitted};
@@ -86,7 +86,7 @@ pub(crate) fn resolve(
     match put_in(offloader, engine, schemas, origin, arguments, most_bytes) {
         Ok(None) => Resolved::AsIs,
         Ok(Some(spliced)) => {
-            let mut splice = Splice::default();
+            let mut splice = ByteEdits::default();
             splice.replace(span_in(frame, arguments.get()), spliced);
             Resolved::Frame(splice.apply(frame))
         }

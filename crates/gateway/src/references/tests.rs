@@ -4,10 +4,10 @@ use insta::assert_snapshot;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_artifact::Origin;
+use spillgate_mcp::messages;
 use spillgate_offload::{ByReference, Choice, Offloader, Outcome};
 use spillgate_query::{Child, Engine};
 use spillgate_testkit::log;
-use spillgate_wire::messages;
 
 use super::*;
 use crate::fixture::{offloader, offloader_by, stored, without_handles};
@@ -41,7 +41,7 @@ fn sent(offloader: &Offloader, tool: &str, arguments: &str) -> String {
         r#"{{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{{"x":1e2, "name":"{tool}","arguments":{arguments} }}}}"#
     );
     let envelope = &messages(frame.as_bytes())[0];
-    let params: CallParams<'_> = spillgate_wire::object(envelope.params.unwrap()).unwrap();
+    let params: CallParams<'_> = spillgate_mcp::object(envelope.params.unwrap()).unwrap();
     let given = params.arguments.unwrap();
     let engine = Engine::new(Child {
         program: "/nowhere/spillgate".into(),

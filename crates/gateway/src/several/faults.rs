@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use spillgate_mcp::frame;
+use spillgate_mcp::meta::LOG_LEVEL;
 use spillgate_wire::{LinkError, Parcel};
 
 use super::Question;
@@ -25,9 +27,6 @@ const LEVELS: [&str; 8] = [
 
 /// The level of what is told here.
 const WARNING: &str = "warning";
-
-/// Where a request of MCP 2026-07-28 says which messages it wants.
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// Servers that `instructions` names.
 const MOST_NAMED: usize = 8;
@@ -77,13 +76,14 @@ pub(super) fn notice(missing: &[(String, String)]) -> Option<String> {
     Some(text)
 }
 
-fn message(upstream: &Upstream, why: &str) -> Value {
+fn message(upstream: &Upstream, why: &str) -> Vec<u8> {
     let (name, why) = (plain(upstream.name(), MOST_NAME), plain(why, MOST_WHY));
     let data = format!(
         "the server `{name}` is not available: it {why}; the others are, and it joins them once it answers"
     );
     let params = json!({"level": WARNING, "logger": "spillgate", "data": data});
-    json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+    let params = params.to_string();
+    frame::line(frame::notification("notifications/message", Some(&params)))
 }
 
 /// Whether messages of this level are wanted where the client wants those from
@@ -136,8 +136,7 @@ impl Session {
             return;
         }
         if let Some(why) = upstream.standing.take_untold() {
-            let frame = format!("{}\n", message(upstream, &why));
-            self.to_client(frame.into_bytes()).await;
+            self.to_client(message(upstream, &why)).await;
         }
     }
 
@@ -160,8 +159,8 @@ impl Session {
         let asker = self.asker();
         for upstream in asker.roster.all().iter() {
             if let Some(why) = upstream.standing.fault() {
-                let frame = format!("{}\n", message(upstream, &why));
-                let parcel = Parcel::message(frame).of(Some(question.key.clone()));
+                let parcel =
+                    Parcel::message(message(upstream, &why)).of(Some(question.key.clone()));
                 self.to.take(parcel).await;
             }
         }

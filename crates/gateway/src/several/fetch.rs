@@ -14,14 +14,14 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use spillgate_wire::{LinkError, messages};
+use spillgate_mcp::{error_code, frame, messages};
+use spillgate_wire::LinkError;
 use tokio::time::{sleep, timeout};
 
 use super::faults::why;
 use super::known::List;
 use super::standing::{Awaited, Missed};
 use super::{Kind, listening};
-use crate::error::METHOD_NOT_FOUND;
 use crate::locked;
 use crate::session::Session;
 use crate::upstream::{Slot, Upstream};
@@ -222,7 +222,7 @@ async fn pages(
             // A server without such things answers with an error. One that had them, or has
             // given a page, has failed.
             let code = error_code(&frame);
-            if code == Some(METHOD_NOT_FOUND) && first.is_none() {
+            if code == Some(error_code::METHOD_NOT_FOUND) && first.is_none() {
                 break;
             }
             let known = session.hub().known().list(upstream.name(), kind);
@@ -328,8 +328,8 @@ impl Session {
                 listening::tell(&listener, kind).await;
             }
         } else if !listening::tell(self, kind).await {
-            let frame = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}\n");
-            self.to_client(frame.into_bytes()).await;
+            let frame = frame::notification(method, None);
+            self.to_client(frame::line(frame)).await;
         }
     }
 }

@@ -6,13 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
-use spillgate_bridge::Version;
-use spillgate_wire::{Message, messages, object};
+use spillgate_mcp::meta::SERVER_INFO;
+use spillgate_mcp::{ProtocolVersion, frame, messages, object};
+use spillgate_wire::Message;
 use tokio::time::timeout;
 
 use super::fetch::{SILENT, keep};
 use super::standing::Awaited;
-use super::{Question, faults, result_frame};
+use super::{Question, faults};
 use crate::error::{method_not_found, nobody_answered};
 use crate::session::Session;
 use crate::upstream::{Greeted, Upstream, notice};
@@ -21,8 +22,6 @@ use crate::upstream::{Greeted, Upstream, notice};
 const INITIALIZE: &str = "initialize";
 /// The greeting of the modern generation.
 const DISCOVER: &str = "server/discover";
-/// Where that has who the server is.
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 type Greeting = Map<String, Value>;
 
@@ -46,8 +45,8 @@ pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> V
     }
     let asked: Value = serde_json::from_str(&question.params).unwrap_or_default();
     let asked = asked["protocolVersion"].as_str();
-    let version = asked.filter(|version| Version::HANDSHAKES.contains(version));
-    let version = version.unwrap_or(Version::LEGACY);
+    let version = asked.filter(|version| ProtocolVersion::HANDSHAKES.contains(version));
+    let version = version.unwrap_or(ProtocolVersion::LEGACY);
     let greeted = all
         .iter()
         .map(|upstream| greeted(session, upstream, version));
@@ -63,7 +62,7 @@ pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> V
     }
     let ours = json!({"protocolVersion": version, "capabilities": {}});
     let merged = merged(greetings, ours);
-    result_frame(&question.id, &merged.to_string())
+    frame::line(frame::response(&question.id, merged.to_string()))
 }
 
 /// What one server said, and why nothing if it is not there. One of which is known what
@@ -103,9 +102,7 @@ fn message_of(question: &Question) -> Message {
     let Question {
         id, method, params, ..
     } = question;
-    let frame = format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n"
-    );
+    let frame = frame::line(frame::request(id, method, Some(params)));
     notice(frame.into(), Some(method))
 }
 
@@ -145,12 +142,15 @@ pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec
         _ => {
             let ours = json!({
                 "resultType": "complete",
-                "supportedVersions": ["2026-07-28"],
+                "supportedVersions": [ProtocolVersion::MODERN],
                 "capabilities": {},
                 "ttlMs": 0,
                 "cacheScope": "private",
             });
-            result_frame(&question.id, &merged(greetings, ours).to_string())
+            frame::line(frame::response(
+                &question.id,
+                merged(greetings, ours).to_string(),
+            ))
         }
     }
 }

@@ -11,12 +11,11 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use spillgate_wire::{Envelope, Splice, messages, span_in};
+use spillgate_mcp::{ByteEdits, Envelope, ObjectView, messages, span_in};
 
 use super::{Kind, Question, lists};
 use crate::catalogue::Catalogue;
 use crate::locked;
-use crate::members::Members;
 use crate::session::Session;
 
 /// The URI with its server in front.
@@ -128,7 +127,7 @@ pub(super) async fn name_pages(
         }
     }
     let named = owned.iter().zip(&tools).map(|((server, _), tool)| {
-        let mut splice = Splice::default();
+        let mut splice = ByteEdits::default();
         for page in pages_of(tool) {
             replace(catalogue, server, tool.as_bytes(), Some(page), &mut splice);
         }
@@ -140,11 +139,11 @@ pub(super) async fn name_pages(
 /// The pages (`ui://`, MCP Apps) that a tool names in its `_meta`: by the key of today,
 /// by the one before, and by that of `ChatGPT`'s apps.
 fn pages_of(tool: &str) -> Vec<&RawValue> {
-    let meta = Members::of_text(tool).and_then(|tool| tool.get("_meta"));
-    let Some(meta) = meta.and_then(Members::of) else {
+    let meta = ObjectView::of_text(tool).and_then(|tool| tool.get("_meta"));
+    let Some(meta) = meta.and_then(ObjectView::of) else {
         return Vec::new();
     };
-    let ui = meta.get("ui").and_then(Members::of);
+    let ui = meta.get("ui").and_then(ObjectView::of);
     let places = [
         ui.and_then(|ui| ui.get("resourceUri")),
         meta.get("ui/resourceUri"),
@@ -159,10 +158,10 @@ pub(crate) fn told(
     server: &str,
     frame: &[u8],
     envelope: &Envelope<'_>,
-) -> Splice {
-    let mut splice = Splice::default();
+) -> ByteEdits {
+    let mut splice = ByteEdits::default();
     if envelope.method.as_deref() == Some("notifications/resources/updated")
-        && let Some(params) = envelope.params.and_then(Members::of)
+        && let Some(params) = envelope.params.and_then(ObjectView::of)
     {
         let place = params.get("uri");
         replace(&session.hub().catalogue, server, frame, place, &mut splice);
@@ -176,11 +175,11 @@ pub(crate) fn may_have_any(frame: &[u8]) -> bool {
 }
 
 /// The changes to the URIs in the results of a frame.
-pub(crate) fn in_results(session: &Session, server: &str, frame: &[u8]) -> Splice {
-    let mut splice = Splice::default();
+pub(crate) fn in_results(session: &Session, server: &str, frame: &[u8]) -> ByteEdits {
+    let mut splice = ByteEdits::default();
     let catalogue = &session.hub().catalogue;
     for envelope in messages(frame) {
-        let Some(result) = envelope.result.and_then(Members::of) else {
+        let Some(result) = envelope.result.and_then(ObjectView::of) else {
             continue;
         };
         for list in ["content", "contents"] {
@@ -189,7 +188,7 @@ pub(crate) fn in_results(session: &Session, server: &str, frame: &[u8]) -> Splic
             }
         }
         for message in items(result.get("messages")) {
-            let content = Members::of(message).and_then(|message| message.get("content"));
+            let content = ObjectView::of(message).and_then(|message| message.get("content"));
             let is_list = content.is_some_and(|raw| raw.get().starts_with('['));
             let blocks = match is_list {
                 true => items(content),
@@ -214,13 +213,13 @@ fn in_block(
     server: &str,
     frame: &[u8],
     block: &RawValue,
-    splice: &mut Splice,
+    splice: &mut ByteEdits,
 ) {
-    let Some(block) = Members::of(block) else {
+    let Some(block) = ObjectView::of(block) else {
         return;
     };
     replace(catalogue, server, frame, block.get("uri"), splice);
-    if let Some(resource) = block.get("resource").and_then(Members::of) {
+    if let Some(resource) = block.get("resource").and_then(ObjectView::of) {
         replace(catalogue, server, frame, resource.get("uri"), splice);
     }
 }
@@ -230,7 +229,7 @@ fn replace(
     server: &str,
     frame: &[u8],
     place: Option<&RawValue>,
-    splice: &mut Splice,
+    splice: &mut ByteEdits,
 ) {
     let uri = place.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
     let shown = uri.and_then(|uri| shown(catalogue, server, &uri));
@@ -241,11 +240,14 @@ fn replace(
 
 /// A request of the client with the URI that its server has.
 pub(super) fn readdressed(frame: &Bytes, own: &str) -> Bytes {
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     let all = messages(frame);
-    let params = all.first().and_then(|one| one.params).and_then(Members::of);
+    let params = all
+        .first()
+        .and_then(|one| one.params)
+        .and_then(ObjectView::of);
     let reference = params.as_ref().and_then(|params| params.get("ref"));
-    let reference = reference.and_then(Members::of);
+    let reference = reference.and_then(ObjectView::of);
     let place = params.as_ref().and_then(|params| params.get("uri"));
     if let Some(place) = place.or(reference.and_then(|of| of.get("uri"))) {
         splice.replace(span_in(frame, place.get()), Value::from(own).to_string());

@@ -12,7 +12,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use spillgate_wire::{Envelope, Key, Parcel, Splice, object, span_in};
+use spillgate_mcp::meta::SUBSCRIPTION_ID;
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, frame, object, span_in};
+use spillgate_wire::Parcel;
 use tokio::time::sleep;
 
 use super::{Kind, Question, links, lists, with_id};
@@ -24,7 +26,6 @@ use crate::upstream::{Upstream, notice};
 /// The method that opens such a stream.
 pub(super) const LISTEN: &str = "subscriptions/listen";
 /// By which a notification says which stream it belongs to.
-const STREAM: &str = "io.modelcontextprotocol/subscriptionId";
 /// How long a client waits for servers that do not acknowledge.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -35,13 +36,13 @@ pub(crate) struct Listening(Mutex<Vec<Stream>>);
 /// A stream of the client.
 #[derive(Debug)]
 struct Stream {
-    key: Key,
+    key: RequestId,
     /// Its id as it is spelled.
     id: String,
     /// What it is at each server, by our id: the server's name.
-    parts: BTreeMap<Key, String>,
+    parts: BTreeMap<RequestId, String>,
     /// Those that are not acknowledged yet.
-    waiting: BTreeSet<Key>,
+    waiting: BTreeSet<RequestId>,
     /// What servers said that they will tell.
     honoured: Map<String, Value>,
     is_acknowledged: bool,
@@ -52,7 +53,7 @@ pub(crate) enum Heard {
     /// Nothing.
     Other,
     /// It goes on the stream of this request, with these changes.
-    Of(Key, Splice),
+    Of(RequestId, ByteEdits),
     /// It was for the gateway; the client gets this, if anything.
     Ours(Option<Parcel>),
 }
@@ -140,9 +141,8 @@ pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
         let wants = |stream: &&Stream| stream.honoured.get(member) == Some(&Value::Bool(true));
         let frame = |stream: &Stream| {
             let id = &stream.id;
-            let frame = format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{{\"_meta\":{{\"{STREAM}\":{id}}}}}}}\n"
-            );
+            let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{id}}}}}"#);
+            let frame = frame::line(frame::notification(method, Some(&params)));
             Parcel::message(frame).of(Some(stream.key.clone()))
         };
         let told: Vec<Parcel> = streams.iter().filter(wants).map(frame).collect();
@@ -155,7 +155,7 @@ pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
 }
 
 /// Acknowledges a stream without those that have not, when that takes too long.
-async fn wait_no_longer(session: Weak<Session>, key: Key) {
+async fn wait_no_longer(session: Weak<Session>, key: RequestId) {
     sleep(PATIENCE).await;
     let Some(session) = session.upgrade() else {
         return;
@@ -197,10 +197,11 @@ impl Stream {
         }
         self.is_acknowledged = true;
         let honoured = Value::Object(self.honoured.clone());
-        let frame = format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{{\"_meta\":{{\"{STREAM}\":{}}},\"notifications\":{honoured}}}}}\n",
-            self.id
-        );
+        let id = &self.id;
+        let params =
+            format!(r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{id}}},"notifications":{honoured}}}"#);
+        let method = "notifications/subscriptions/acknowledged";
+        let frame = frame::line(frame::notification(method, Some(&params)));
         Some(Parcel::message(frame).of(Some(self.key.clone())))
     }
 }
@@ -219,7 +220,10 @@ pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) ->
     else {
         return Heard::Other;
     };
-    let Some((ours, key)) = meta.get(STREAM).and_then(|id| Some((id, Key::of(id)?))) else {
+    let Some((ours, key)) = meta
+        .get(SUBSCRIPTION_ID)
+        .and_then(|id| Some((id, RequestId::of(id)?)))
+    else {
         return Heard::Other;
     };
     let mut all = streams.iter_mut();
@@ -232,7 +236,7 @@ pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) ->
         stream.waiting.remove(&key);
         return Heard::Ours(stream.acknowledgement());
     }
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     splice.replace(span_in(frame, ours.get()), stream.id.as_str());
     splice.merge(links::told(session, &server, frame, envelope));
     Heard::Of(stream.key.clone(), splice)
@@ -254,7 +258,7 @@ fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> 
 }
 
 /// A server ended its part of a stream. With the last part the stream ends.
-async fn ended(session: &Arc<Session>, part: &Key, how: Result<Bytes, String>) {
+async fn ended(session: &Arc<Session>, part: &RequestId, how: Result<Bytes, String>) {
     let told = {
         let mut streams = locked(&session.listening.0);
         let at = streams
@@ -283,7 +287,7 @@ async fn ended(session: &Arc<Session>, part: &Key, how: Result<Bytes, String>) {
 }
 
 /// Ends a stream that the client closed. Whether there was one.
-pub(crate) async fn withdraw(session: &Arc<Session>, key: &Key) -> bool {
+pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
     let stream = {
         let mut streams = locked(&session.listening.0);
         let at = streams.iter().position(|stream| stream.key == *key);
@@ -297,10 +301,8 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &Key) -> bool {
             continue;
         };
         link.abandon(&part).await;
-        let told = format!(
-            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{},\"reason\":\"nobody listens any more\"}}}}\n",
-            part.as_json()
-        );
+        let reason = Some("nobody listens any more");
+        let told = frame::line(frame::cancelled(part.as_json(), reason));
         // One that is gone needs not be told.
         drop(
             link.send(notice(told.into(), Some("notifications/cancelled")))

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use spillgate_wire::{Splice, messages, object, span_in};
+use spillgate_mcp::{ByteEdits, Generation, frame, messages, object, span_in};
 
 use bytes::Bytes;
 
 use super::{Question, fetch, links, names};
-use crate::resources::Era;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
@@ -183,7 +182,7 @@ fn renamed(entry: &Entry, kind: Kind, shown: &str) -> String {
     }
     let members: BTreeMap<String, &RawValue> =
         serde_json::from_str(&entry.json).unwrap_or_default();
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     if let Some(name) = members.get(kind.name()) {
         let span = span_in(entry.json.as_bytes(), name.get());
         splice.replace(span, Value::from(shown).to_string());
@@ -195,14 +194,14 @@ fn renamed(entry: &Entry, kind: Kind, shown: &str) -> String {
 pub(super) async fn gather(session: &Arc<Session>, kind: Kind, question: &Question) -> Vec<u8> {
     let (shown, mut said) = listed(session, kind, question).await;
     let params: Option<&RawValue> = serde_json::from_str(&question.params).ok();
-    Era::of(params).fill_in(&mut said);
+    Generation::of(params).fill_in(&mut said);
     let rest: String = said
         .iter()
         .map(|(name, value)| format!(",{}:{value}", Value::from(&**name)))
         .collect();
     let (_, member) = kind.list();
     let result = format!("{{\"{member}\":[{}]{rest}}}", shown.join(","));
-    super::result_frame(&question.id, &result)
+    frame::line(frame::response(&question.id, &result))
 }
 
 /// Asks for a list to learn whose each thing is.
@@ -254,7 +253,7 @@ pub(super) async fn named_by_its_server(
     }
     match catalogue.find(Kind::Prompts, &shown) {
         Some((_, name)) if name != shown => {
-            let mut splice = Splice::default();
+            let mut splice = ByteEdits::default();
             splice.replace(span, Value::from(name).to_string());
             splice.apply(frame).into()
         }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Splice, object, span_in};
+use spillgate_mcp::{ByteEdits, Envelope, object, span_in};
 
 use crate::upstream::Slot;
 
@@ -30,8 +30,8 @@ struct Meta<'a> {
 
 /// The changes that mark a request of the server at `slot`, or its word that it
 /// wants no answer any more.
-pub(crate) fn mark_request(slot: Slot, frame: &[u8], envelope: &Envelope<'_>) -> Splice {
-    let mut splice = Splice::default();
+pub(crate) fn mark_request(slot: Slot, frame: &[u8], envelope: &Envelope<'_>) -> ByteEdits {
+    let mut splice = ByteEdits::default();
     let mut mark = |id: Option<&RawValue>| {
         if let Some(id) = id {
             let marked = Value::from(format!("{slot}:{}", id.get()));
@@ -72,7 +72,7 @@ fn unmarked(id: &RawValue, frame: &[u8]) -> Option<(Slot, Bytes)> {
     let (slot, original) = marked.split_once(':')?;
     // Only JSON may be put back.
     let original: &RawValue = serde_json::from_str(original).ok()?;
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     splice.replace(span_in(frame, id.get()), original.get());
     Some((slot.parse().ok()?, splice.apply(frame).into()))
 }
@@ -80,9 +80,9 @@ fn unmarked(id: &RawValue, frame: &[u8]) -> Option<(Slot, Bytes)> {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use spillgate_wire::messages;
 
     use super::*;
+    use spillgate_mcp::messages;
 
     #[test]
     fn what_is_marked_comes_back_as_it_was() {

@@ -24,17 +24,18 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Envelope, Frame, Item, Key, Parcel, Splice, messages, object, span_in};
+use spillgate_wire::{Frame, Item, Parcel};
 
 use crate::attempts::Attempts;
 use crate::error::{invalid_params, no_message};
 use crate::incoming::Incoming;
 use crate::locked;
-use crate::members::Members;
 use crate::pending::{CallParams, Waiting, asked};
-use crate::resources::Era;
 use crate::session::Session;
 use crate::upstream::Upstream;
+use spillgate_mcp::{
+    ByteEdits, Envelope, Generation, ObjectView, RequestId, frame, messages, object, span_in,
+};
 
 pub(crate) use client::{SessionKind, Told};
 pub(crate) use faults::{plain, why};
@@ -52,7 +53,7 @@ pub(crate) use standing::Standing;
 /// out of its frame.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
-    pub(crate) key: Key,
+    pub(crate) key: RequestId,
     /// The id as it is spelled.
     pub(crate) id: String,
     pub(crate) method: String,
@@ -64,7 +65,7 @@ impl Question {
     /// A question of the gateway's own, of which only the parameters count.
     fn of_ours(params: &str) -> Self {
         Self {
-            key: Key::number(0),
+            key: RequestId::number(0),
             id: "0".to_owned(),
             method: String::new(),
             params: params.to_owned(),
@@ -122,10 +123,11 @@ pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incom
 /// Notes what requests of the modern generation say of themselves: the gateway's own
 /// questions need it, too.
 fn note_meta(session: &Session, envelope: &Envelope<'_>) {
-    if locked(&session.said).meta.is_none() && Era::of(envelope.params) == Era::Modern {
-        let meta = envelope.params.and_then(Members::of);
+    if locked(&session.said).meta.is_none() && Generation::of(envelope.params) == Generation::Modern
+    {
+        let meta = envelope.params.and_then(ObjectView::of);
         let meta = meta.and_then(|params| params.get("_meta"));
-        let meta = meta.and_then(Members::of);
+        let meta = meta.and_then(ObjectView::of);
         let meta = meta.map(|meta| meta.written(&["progressToken"], &[]));
         locked(&session.said).meta = meta;
     }
@@ -150,7 +152,7 @@ async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming
     let frame = match &*question.method {
         "initialize" => greeting::initialize(session, question).await,
         "server/discover" => greeting::discover(session, question).await,
-        "ping" => result_frame(&question.id, "{}"),
+        "ping" => frame::line(frame::response(&question.id, "{}")),
         "logging/setLevel" => set_level(session, question),
         listening::LISTEN => return listening::begin(session, question).await,
         method => match lists::Kind::of_list(method) {
@@ -211,7 +213,7 @@ async fn call(
     };
     let mut frame = incoming.frame.clone();
     if name != shown {
-        let mut splice = Splice::default();
+        let mut splice = ByteEdits::default();
         let spelled = serde_json::Value::from(&*name).to_string();
         splice.replace(span_in(&frame, named.name.get()), spelled);
         frame = splice.apply(&frame).into();
@@ -315,7 +317,7 @@ fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
             tokio::spawn(told);
         }
     }
-    result_frame(&question.id, "{}")
+    frame::line(frame::response(&question.id, "{}"))
 }
 
 /// Asks one server after the other until one has an answer; the first error is
@@ -354,15 +356,11 @@ async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incomi
 
 /// An answer to a question of ours as an answer to the client's.
 fn with_id(frame: &[u8], id: &str) -> Vec<u8> {
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     if let [answer] = &*messages(frame)
         && let Some(ours) = answer.id
     {
         splice.replace(span_in(frame, ours.get()), id);
     }
     splice.apply(frame)
-}
-
-pub(crate) fn result_frame(id: &str, result: &str) -> Vec<u8> {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
 }

@@ -19,7 +19,8 @@ use crate::locked;
 use crate::seen::Outcome;
 use crate::session::Session;
 use crate::upstream::{Slot, Upstream};
-use spillgate_wire::{Envelope, LinkError, messages};
+use spillgate_mcp::{Envelope, messages};
+use spillgate_wire::LinkError;
 
 /// Messages that may wait for one server.
 const MOST_MESSAGES: usize = 1000;

@@ -8,22 +8,18 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{
-    Envelope, Frame, Item, Key, LinkError, Parcel, Sink, Splice, Spooled, messages, object, span_in,
-};
+use spillgate_mcp::meta::SUBSCRIPTION_ID;
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
+use spillgate_wire::{Frame, Item, LinkError, Parcel, Sink, Spooled};
 
 use crate::locked;
 use crate::unsound::as_failure;
-
-/// The member of `_meta` by which a notification says to which subscription it
-/// belongs: the id of the request that opened it.
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// A request that waits for the process, and whose it is.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
     pub(super) sink: Arc<dyn Sink>,
-    pub(super) key: Key,
+    pub(super) key: RequestId,
     /// The id and the progress token as the client spelled them.
     pub(super) id: String,
     pub(super) token: Option<String>,
@@ -34,7 +30,7 @@ pub(super) struct Route {
 pub(super) struct Routes {
     /// The server's name.
     pub(super) server: String,
-    pub(super) waiting: Mutex<HashMap<Key, Route>>,
+    pub(super) waiting: Mutex<HashMap<RequestId, Route>>,
     pub(super) clients: Mutex<Vec<Weak<dyn Sink>>>,
     pub(super) numbers: AtomicU64,
     ended: Mutex<Option<String>>,
@@ -72,22 +68,22 @@ impl Routes {
 
     /// The route that a message belongs to, and the changes to it as its client
     /// knows it.
-    fn route(&self, frame: &[u8], envelope: &Envelope<'_>) -> Option<(Route, Splice)> {
+    fn route(&self, frame: &[u8], envelope: &Envelope<'_>) -> Option<(Route, ByteEdits)> {
         let back = |ours: &RawValue, theirs: &str| {
-            let mut splice = Splice::default();
+            let mut splice = ByteEdits::default();
             splice.replace(span_in(frame, ours.get()), theirs);
             splice
         };
         if envelope.method.is_none() {
             // One without an id answers whoever sent what could not be read.
             let ours = envelope.id?;
-            let route = locked(&self.waiting).remove(&Key::of(ours)?)?;
+            let route = locked(&self.waiting).remove(&RequestId::of(ours)?)?;
             let splice = back(ours, &route.id);
             return Some((route, splice));
         }
         let params = envelope.params.and_then(object::<Params<'_>>);
         let waiting = locked(&self.waiting);
-        let of = |ours: &RawValue| Some(waiting.get(&Key::of(ours)?)?.clone());
+        let of = |ours: &RawValue| Some(waiting.get(&RequestId::of(ours)?)?.clone());
         if let Some(params) = params {
             if let Some(ours) = params.token
                 && let Some(route) = of(ours)
@@ -95,7 +91,10 @@ impl Routes {
                 let splice = back(ours, route.token.as_deref()?);
                 return Some((route, splice));
             }
-            let subscription = params.meta.as_ref().and_then(|meta| meta.get(SUBSCRIPTION));
+            let subscription = params
+                .meta
+                .as_ref()
+                .and_then(|meta| meta.get(SUBSCRIPTION_ID));
             if let Some(ours) = subscription {
                 let route = of(ours)?;
                 let splice = back(ours, &route.id);
@@ -105,11 +104,11 @@ impl Routes {
         // Nothing tells whose it is, unless there is only one that it can be.
         let mut all = waiting.values();
         let only = all.next().filter(|_| waiting.len() == 1)?;
-        Some((only.clone(), Splice::default()))
+        Some((only.clone(), ByteEdits::default()))
     }
 
     /// The request that a failure is about: it waits no longer.
-    fn fails(&self, of: Option<&Key>) -> Option<Route> {
+    fn fails(&self, of: Option<&RequestId>) -> Option<Route> {
         locked(&self.waiting).remove(of?)
     }
 

@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_artifact::{Origin, TokenBudget};
+use spillgate_mcp::{Generation, messages};
 use spillgate_offload::{Offloader, Rule};
 use spillgate_testkit::{log, records};
-use spillgate_wire::messages;
 
 use super::*;
 use crate::fixture::{offloader, offloader_with, without_handles, without_previews};
 use crate::intercept::{Case, intercept};
-use crate::resources::{Era, read};
+use crate::resources::read;
 
 /// The result as it leaves. What is stored is what came.
 fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> String {
@@ -327,7 +327,7 @@ proptest! {
         for block in left["content"].as_array().unwrap() {
             let Some(uri) = block["uri"].as_str() else { continue };
             let at: usize = uri.rsplit('/').next().unwrap().parse().unwrap();
-            let served = read(&offloader, TokenBudget::new(300), uri, Era::Legacy);
+            let served = read(&offloader, TokenBudget::new(300), uri, Generation::Legacy);
             let served: Value = serde_json::from_str(&format!("{{{served}}}")).unwrap();
             let contents = &served["result"]["contents"][0];
             prop_assert_eq!(Some(contents["blob"].to_string()), blocks[at].1.clone());

@@ -24,8 +24,8 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-fn unlinked(_: &[u8]) -> Splice {
-    Splice::default()
+fn unlinked(_: &[u8]) -> ByteEdits {
+    ByteEdits::default()
 }
 
 /// What a result is, to a client that knows links or does not.
@@ -86,7 +86,7 @@ fn streamed(
 
 /// The same, had it been in memory.
 fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
-    let mut splice = Splice::default();
+    let mut splice = ByteEdits::default();
     let mut stored = false;
     for envelope in messages(frame.as_bytes()) {
         let (Some(result), case) = (envelope.result, kind.case(offloader)) else {

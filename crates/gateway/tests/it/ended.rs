@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use spillgate_mcp::RequestId;
 use spillgate_offload::{ByReference, Policy};
 use spillgate_testkit::log;
-use spillgate_wire::Key;
 use tokio::runtime::Builder;
 
 use crate::fake::{Client, Servers};
@@ -97,12 +97,12 @@ fn each_ends_when_nobody_waits_for_it() {
             tokio::task::spawn_blocking(move || held.recv());
             let request = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
             client.send(&request(2)).await;
-            client.session.abandon(&Key::number(2)).await;
+            client.session.abandon(&RequestId::number(2)).await;
             client.send(&request(3)).await;
             let cancel = json!({"requestId": 3});
             client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel})).await;
             client.send(&request(4)).await;
-            client.session.unread(&Key::number(4));
+            client.session.unread(&RequestId::number(4));
             drop(free);
             let answer = client.next().await;
             assert_eq!(answer["id"], 4, "{what}: {answer}");

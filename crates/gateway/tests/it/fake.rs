@@ -12,13 +12,14 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session, Several};
+use spillgate_mcp::RequestId;
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
 use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
 use spillgate_wire::{
-    Frame, Intake, Item, Key, Link, LinkError, Message, Opener, Parcel, Refusal, ServerCommand,
+    Frame, Intake, Item, Link, LinkError, Message, Opener, Parcel, Refusal, ServerCommand,
     ServerSpec, Sink, Via,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -62,7 +63,7 @@ pub(crate) fn after(seconds: u64, frame: &Value) -> Value {
 
 async fn parcel_of(intake: &Intake, said: Value) -> Parcel {
     let not_message = |of: Option<&Value>, item| Parcel {
-        of: of.map(|id| Key::of(&to_raw_value(id).unwrap()).unwrap()),
+        of: of.map(|id| RequestId::of(&to_raw_value(id).unwrap()).unwrap()),
         event: None,
         item,
     };
@@ -219,7 +220,7 @@ impl Link for FakeLink {
         async { Ok(()) }.boxed()
     }
 
-    fn abandon(&self, _: &Key) -> BoxFuture<'_, ()> {
+    fn abandon(&self, _: &RequestId) -> BoxFuture<'_, ()> {
         async {}.boxed()
     }
 

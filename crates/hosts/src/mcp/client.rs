@@ -12,9 +12,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_gateway::{GatewayError, Hub, Incoming, Session};
-use spillgate_wire::{
-    Envelope, Frame, Item, Key, Parcel, Refusal, Sink, Spooled, messages, object_in,
-};
+use spillgate_mcp::{Envelope, RequestId, error_code, frame, is_message, messages, object_in};
+use spillgate_wire::{Frame, Item, Parcel, Refusal, Sink, Spooled};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
@@ -50,7 +49,7 @@ impl fmt::Debug for Peer {
 /// Where the server's messages go.
 #[derive(Debug)]
 struct Inbox {
-    waiting: Mutex<HashMap<Key, oneshot::Sender<Answer>>>,
+    waiting: Mutex<HashMap<RequestId, oneshot::Sender<Answer>>>,
     /// Frames for the server. One task sends them, so that none overtakes another and
     /// none is left half written when whoever sent it is dropped.
     outbox: UnboundedSender<Vec<u8>>,
@@ -116,8 +115,7 @@ impl Peer {
     }
 
     pub(crate) fn notify(&self, method: &str) {
-        self.inbox
-            .send(json!({"jsonrpc": "2.0", "method": method}).to_string());
+        self.inbox.send(frame::notification(method, None));
     }
 
     fn number(&self) -> u64 {
@@ -125,7 +123,7 @@ impl Peer {
     }
 
     async fn request(&self, number: u64, method: &str, params: &str) -> Answer {
-        let key = Key::number(number);
+        let key = RequestId::number(number);
         let (tell, told) = oneshot::channel();
         locked(&self.inbox.waiting).insert(key.clone(), tell);
         let mut awaited = Awaited {
@@ -134,9 +132,8 @@ impl Peer {
             // The protocol forbids to cancel the greeting.
             is_over: method == "initialize",
         };
-        self.inbox.send(format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"{method}\",\"params\":{params}}}"
-        ));
+        self.inbox
+            .send(frame::request(number, method, Some(params)));
         // Behind what was noted: closing forgets it.
         if self.inbox.is_closed.load(Ordering::SeqCst) {
             awaited.is_over = true;
@@ -192,7 +189,7 @@ async fn write(session: Arc<Session>, mut frames: UnboundedReceiver<Vec<u8>>) {
 /// Somebody waits for an answer.
 struct Awaited<'a> {
     inbox: &'a Inbox,
-    key: Key,
+    key: RequestId,
     is_over: bool,
 }
 
@@ -201,21 +198,19 @@ impl Drop for Awaited<'_> {
         locked(&self.inbox.waiting).remove(&self.key);
         if !self.is_over {
             let id = self.key.as_json();
-            self.inbox.send(format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id},\"reason\":\"nobody waits for it any more\"}}}}"
-            ));
+            let reason = Some("nobody waits for it any more");
+            self.inbox.send(frame::cancelled(id, reason));
         }
     }
 }
 
 impl Inbox {
-    fn send(&self, mut frame: String) {
-        frame.push('\n');
+    fn send(&self, frame: Vec<u8>) {
         // Closed, there is nobody to send it to; whoever waits is told so.
-        drop(self.outbox.send(frame.into_bytes()));
+        drop(self.outbox.send(frame::line(frame)));
     }
 
-    fn tell(&self, key: Option<&Key>, answer: Answer) {
+    fn tell(&self, key: Option<&RequestId>, answer: Answer) {
         let waiting = key.and_then(|key| locked(&self.waiting).remove(key));
         if let Some(waiting) = waiting {
             drop(waiting.send(answer)); // or it has just given up
@@ -235,7 +230,7 @@ impl Inbox {
 
     /// Takes what is too large for the memory; `of` is the request on whose stream it
     /// came.
-    fn heard_large(&self, of: Option<&Key>, spooled: Box<Spooled>) {
+    fn heard_large(&self, of: Option<&RequestId>, spooled: Box<Spooled>) {
         let messages = spooled.messages();
         let answer = messages.iter().find(|one| one.is_response());
         let key = match spooled.is_sound() {
@@ -263,15 +258,11 @@ impl Inbox {
     /// Answers a server's request: we can do nothing but be there.
     fn answer(&self, method: &str, id: &RawValue) {
         if method == "ping" {
-            return self.send(format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"
-            ));
+            return self.send(frame::response(id, "{}"));
         }
         let what = format!("this client does not know `{method}`");
-        let error = json!({"code": -32601, "message": what});
-        self.send(format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}"
-        ));
+        let error = json!({"code": error_code::METHOD_NOT_FOUND, "message": what});
+        self.send(frame::error(id, error));
     }
 }
 
@@ -299,13 +290,8 @@ impl Sink for Inbox {
 /// What an HTTP response says that is no answer in the protocol's sense; its body may
 /// be the protocol's own error.
 fn refused(refusal: Refusal) -> Answer {
-    #[derive(Deserialize)]
-    struct Protocol {
-        #[serde(rename = "jsonrpc")]
-        _version: Value,
-    }
     let body = std::str::from_utf8(&refusal.body).unwrap_or_default();
-    if object_in::<Protocol>(body).is_some() {
+    if is_message(body) {
         return Ok(Frame::Memory(refusal.body));
     }
     let status = refusal.status;

@@ -14,9 +14,10 @@ use serde_json::value::RawValue;
 use spillgate_agent::Given;
 use spillgate_artifact::{ByteSource, SharedBytes, TextPart};
 use spillgate_gateway::{Base64, Place, is_twin};
+use spillgate_mcp::{messages, object, object_in, span_in};
 use spillgate_store::{Draft, Part};
 use spillgate_view::{clip, decode_json_string};
-use spillgate_wire::{Frame, Spooled, messages, object, object_in, span_in};
+use spillgate_wire::{Frame, Spooled};
 
 use super::body::{Body, Piece};
 

@@ -23,7 +23,8 @@ use serde_json::value::RawValue;
 use spillgate_agent::{Given, Host, Scope};
 use spillgate_gateway::{Gateway, Hub, Server};
 use spillgate_llm::{ToolCall, ToolSpec};
-use spillgate_wire::{ServerLog, Via, object_in};
+use spillgate_mcp::object_in;
+use spillgate_wire::{ServerLog, Via};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
@@ -36,7 +37,7 @@ pub use leftovers::Leftovers;
 pub const OPENING: Duration = Duration::from_secs(120);
 
 /// The protocol that is spoken; the gateway translates for servers of another.
-const PROTOCOL: &str = "2025-11-25";
+const PROTOCOL: &str = spillgate_mcp::ProtocolVersion::LEGACY;
 
 /// A server could not be used: its fault, or that of its settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -11,7 +11,8 @@ use super::call::{Content, content, not_mcp};
 use super::stream::{Event, Events, whole};
 use super::tasks::Purpose;
 use super::{Inner, Posted, headers};
-use crate::{Frame, Item, Key, LinkError, Message, messages, object};
+use crate::{Frame, Item, LinkError, Message};
+use spillgate_mcp::{RequestId, messages, object};
 
 /// For a server to accept a message that is no request, before the next one is
 /// sent all the same.
@@ -73,7 +74,11 @@ pub(super) enum End {
 
 impl Inner {
     /// Sends a request and tells what becomes of it.
-    pub(super) fn request(self: Arc<Self>, message: Message, of: Key) -> Result<(), LinkError> {
+    pub(super) fn request(
+        self: Arc<Self>,
+        message: Message,
+        of: RequestId,
+    ) -> Result<(), LinkError> {
         let tasks = Arc::clone(&self.tasks);
         tasks.spawn(Purpose::Request(of.clone()), async move {
             if let Some(last) = self.answer(&message, &of).await {
@@ -84,7 +89,7 @@ impl Inner {
 
     /// Sends a request and passes its answer on; what is left to be told where
     /// none came.
-    async fn answer(&self, message: &Message, of: &Key) -> Option<Item> {
+    async fn answer(&self, message: &Message, of: &RequestId) -> Option<Item> {
         let posted = match self.post(message).await {
             Ok(posted) => posted,
             Err(error) => return Some(Item::Failed(error)),
@@ -118,7 +123,7 @@ impl Inner {
     }
 
     /// Follows the stream of a request to its answer, over breaks.
-    async fn follow(&self, first: Response, message: &Message, of: &Key) -> Option<Item> {
+    async fn follow(&self, first: Response, message: &Message, of: &RequestId) -> Option<Item> {
         let mut spot = Spot::default();
         let mut response = first;
         loop {
@@ -151,7 +156,7 @@ impl Inner {
         &self,
         events: &mut Events,
         spot: &mut Spot,
-        request: Option<(&Message, &Key)>,
+        request: Option<(&Message, &RequestId)>,
     ) -> End {
         let mut is_answered = false;
         loop {

@@ -15,10 +15,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Envelope, Message, messages, object};
+use crate::Message;
+use spillgate_mcp::{Envelope, ProtocolVersion, messages, meta, object};
 
-pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const VERSION: HeaderName = HeaderName::from_static(meta::VERSION_HEADER);
+pub(crate) const SESSION: HeaderName = HeaderName::from_static(meta::SESSION_HEADER);
 pub(crate) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -28,7 +29,7 @@ const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
 /// The first version without sessions, whose requests say in headers what they
 /// are. Versions are dates, so they compare as text.
-const MODERN: &str = "2026-07-28";
+const MODERN: &str = ProtocolVersion::MODERN;
 
 /// Whether a version has no sessions.
 pub(crate) fn is_modern(version: &str) -> bool {
@@ -275,8 +276,8 @@ const OURS: [&str; 15] = [
     "last-event-id",
     "mcp-method",
     "mcp-name",
-    "mcp-protocol-version",
-    "mcp-session-id",
+    meta::VERSION_HEADER,
+    meta::SESSION_HEADER,
     "te",
     "trailer",
     "transfer-encoding",

@@ -28,7 +28,8 @@ use self::call::{Call, Caller};
 use self::headers::{LAST_EVENT, SESSION, VERSION};
 use self::tasks::Tasks;
 use crate::authority::Authority;
-use crate::{HttpServer, Intake, Item, Key, Link, LinkError, Message, Parcel, Refusal, Sink};
+use crate::{HttpServer, Intake, Item, Link, LinkError, Message, Parcel, Refusal, Sink};
+use spillgate_mcp::RequestId;
 
 pub(crate) use self::call::place;
 pub use self::client::http_client;
@@ -144,7 +145,7 @@ impl Link for HttpLink {
         Arc::clone(&self.inner).listen(after).boxed()
     }
 
-    fn abandon(&self, of: &Key) -> BoxFuture<'_, ()> {
+    fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()> {
         self.inner.tasks.abandon(of);
         std::future::ready(()).boxed()
     }
@@ -248,7 +249,7 @@ impl Inner {
         refusal
     }
 
-    async fn tell(&self, of: Option<&Key>, event: Option<String>, item: Item) {
+    async fn tell(&self, of: Option<&RequestId>, event: Option<String>, item: Item) {
         let of = of.cloned();
         self.sink.take(Parcel { of, event, item }).await;
     }

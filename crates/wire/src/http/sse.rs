@@ -22,8 +22,9 @@ use super::tasks::{Purpose, Tasks};
 use super::{EVENTS, JSON, headers};
 use crate::authority::Authority;
 use crate::{
-    Frame, HttpServer, Intake, Item, Key, Link, LinkError, Message, ParamHeaders, Parcel, Sink,
+    Frame, HttpServer, Intake, Item, Link, LinkError, Message, ParamHeaders, Parcel, Sink,
 };
+use spillgate_mcp::RequestId;
 
 /// For the server to say where to post to.
 const ENDPOINT: Duration = Duration::from_secs(30);
@@ -220,7 +221,7 @@ impl Link for SseLink {
         std::future::ready(Ok(())).boxed()
     }
 
-    fn abandon(&self, _: &Key) -> BoxFuture<'_, ()> {
+    fn abandon(&self, _: &RequestId) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::task::AbortHandle;
 
-use crate::{Key, LinkError};
+use crate::LinkError;
+use spillgate_mcp::RequestId;
 
 /// The tasks of a link. None outlives it.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ struct State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A request and its answer.
-    Request(Key),
+    Request(RequestId),
     /// A message that is no request.
     Note,
     /// The stream for what belongs to no request.
@@ -72,7 +73,7 @@ impl Tasks {
     }
 
     /// Stops waiting for the answer of a request: its connection is closed.
-    pub(crate) fn abandon(&self, of: &Key) {
+    pub(crate) fn abandon(&self, of: &RequestId) {
         self.stop(|purpose| matches!(purpose, Purpose::Request(key) if key == of));
     }
 

@@ -10,10 +10,11 @@ use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use spillgate_mcp::messages;
 use spillgate_store::MemoryStore;
 use spillgate_wire::{
     Frame, HttpLink, HttpOptions, HttpServer, Intake, Item, Link, Message, Parcel, Sink,
-    http_client, messages,
+    http_client,
 };
 use tokio::sync::mpsc;
 

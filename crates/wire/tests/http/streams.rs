@@ -8,7 +8,8 @@ use axum::body::{Body, Bytes};
 use axum::http::Method;
 use axum::response::Response;
 use futures_util::stream;
-use spillgate_wire::{HttpLink, HttpOptions, Item, Key, Link};
+use spillgate_mcp::RequestId;
+use spillgate_wire::{HttpLink, HttpOptions, Item, Link};
 
 use crate::server::{
     Log, answering, at, client, dripping, events, intake, json, open, passing, send, serve, sink,
@@ -225,9 +226,9 @@ async fn an_abandoned_request_closes_its_stream() {
         .await
         .unwrap();
     parcels.next().await;
-    link.abandon(&Key::number(8)).await;
+    link.abandon(&RequestId::number(8)).await;
     assert!(!to.is_closed());
-    link.abandon(&Key::number(7)).await;
+    link.abandon(&RequestId::number(7)).await;
     to.closed().await;
 }
 

@@ -9,28 +9,23 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use spillgate_bridge::{Caller, Era, era_of_client};
-use spillgate_wire::{
-    Item, Key, Link, LinkError, Message, Parcel, ServerSpec, Sink, Via, messages, object,
-};
+use spillgate_bridge::Caller;
+use spillgate_mcp::{Generation, RequestId, generation_of_client, messages, object};
+use spillgate_wire::{Item, Link, LinkError, Message, Parcel, ServerSpec, Sink, Via};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 mod doing;
 mod judging;
+mod probing;
 
+pub(super) use self::probing::probe;
+use self::probing::{no_discover, probe_key};
 use super::{Eras, Live, PATIENCE, Speaks};
 use crate::gateway::Bridging;
 use crate::locked;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
-
-/// A method that is not there (JSON-RPC).
-const NO_METHOD: i64 = -32601;
-/// The id of the gateway's own `server/discover`: those of its other questions
-/// are numbered.
-const PROBE: &str = "\"spillgate:era\"";
 
 /// One client's way to one server.
 #[derive(Debug)]
@@ -59,7 +54,7 @@ enum State {
     /// The client's `initialize` or `server/discover` is not answered yet.
     Greeting {
         greeting: Message,
-        key: Key,
+        key: RequestId,
         /// Modern requests that came meanwhile.
         held: VecDeque<Message>,
         /// Before this `initialize`.
@@ -89,7 +84,7 @@ enum State {
 #[derive(Debug)]
 enum Tried {
     /// Not answered yet.
-    Asked(Message, Key),
+    Asked(Message, RequestId),
     /// With success.
     Answered,
 }
@@ -126,30 +121,6 @@ enum Act {
     Release,
     Turn,
     Probe,
-}
-
-/// The gateway's own `server/discover`.
-pub(super) fn probe() -> Message {
-    let params = json!({"_meta": {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "spillgate", "version": env!("CARGO_PKG_VERSION")},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }});
-    let frame = format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{PROBE},\"method\":\"server/discover\",\"params\":{params}}}\n"
-    );
-    Message {
-        id: Some(probe_key()),
-        frame: frame.into(),
-        method: Some("server/discover".to_owned()),
-        name: None,
-        headers: vec![("mcp-protocol-version".to_owned(), "2026-07-28".to_owned())],
-    }
-}
-
-fn probe_key() -> Key {
-    let id: &RawValue = serde_json::from_str(PROBE).expect("invariant: a constant");
-    Key::of(id).expect("invariant: a text is an id")
 }
 
 impl Way {
@@ -208,7 +179,7 @@ impl Way {
 
     /// What becomes of a message of the client.
     pub(super) fn decide(&self, message: Message) -> Verb {
-        let era = era_of(&message);
+        let generation = generation_of(&message);
         let mut state = locked(&self.state);
         match &mut *state {
             State::Bridged(live, caller) => {
@@ -223,19 +194,25 @@ impl Way {
         if withdrawn(&message).is_some_and(|key| state.withdraw(&key)) {
             return Verb::Wait;
         }
-        let (Some(key), Some(era)) = (message.id.clone(), era) else {
+        let (Some(key), Some(generation)) = (message.id.clone(), generation) else {
             return Verb::Pass(message);
         };
         let speaks = self.eras.of(&self.server.name);
-        match (message.method.as_deref(), era) {
+        match (message.method.as_deref(), generation) {
             (Some("initialize"), _) => self.initialize(&mut state, key, message, speaks),
             (Some("server/discover"), _) => self.discover(&mut state, key, message, speaks),
-            (_, Era::Modern) => self.modern(&mut state, message, speaks),
-            (_, Era::Legacy) => Verb::Pass(message),
+            (_, Generation::Modern) => self.modern(&mut state, message, speaks),
+            (_, Generation::Legacy) => Verb::Pass(message),
         }
     }
 
-    fn initialize(&self, state: &mut State, key: Key, message: Message, speaks: Speaks) -> Verb {
+    fn initialize(
+        &self,
+        state: &mut State,
+        key: RequestId,
+        message: Message,
+        speaks: Speaks,
+    ) -> Verb {
         // An exchange is no session: such a client is told so by the server.
         if matches!(state, State::Probing { .. }) || self.shared.is_some() {
             return Verb::Pass(message);
@@ -246,7 +223,13 @@ impl Way {
         greeting(state, key, message)
     }
 
-    fn discover(&self, state: &mut State, key: Key, message: Message, speaks: Speaks) -> Verb {
+    fn discover(
+        &self,
+        state: &mut State,
+        key: RequestId,
+        message: Message,
+        speaks: Speaks,
+    ) -> Verb {
         if !matches!(state, State::Watching) {
             return Verb::Pass(message);
         }
@@ -319,7 +302,7 @@ impl Way {
     }
 
     /// The client closed the response to a request that was held.
-    pub(super) fn withdraw(&self, of: &Key) -> bool {
+    pub(super) fn withdraw(&self, of: &RequestId) -> bool {
         !self.is_passing() && locked(&self.state).withdraw(of)
     }
 
@@ -399,7 +382,7 @@ impl Sink for Way {
 
 impl State {
     /// Lets go of a request that is held. Whether it was.
-    fn withdraw(&mut self, key: &Key) -> bool {
+    fn withdraw(&mut self, key: &RequestId) -> bool {
         let (Self::Greeting { held, .. }
         | Self::Probing {
             held,
@@ -426,7 +409,7 @@ fn turning(state: &mut State, message: Message) -> Verb {
     Verb::Turn
 }
 
-fn greeting(state: &mut State, key: Key, message: Message) -> Verb {
+fn greeting(state: &mut State, key: RequestId, message: Message) -> Verb {
     let (held, tried) = match mem::replace(state, State::Watching) {
         State::Greeting {
             greeting: earlier,
@@ -449,14 +432,14 @@ fn greeting(state: &mut State, key: Key, message: Message) -> Verb {
 }
 
 /// What the sender of a request speaks.
-fn era_of(message: &Message) -> Option<Era> {
+fn generation_of(message: &Message) -> Option<Generation> {
     let all = messages(&message.frame);
     let [one] = &*all else { return None };
-    era_of_client(one)
+    generation_of_client(one)
 }
 
 /// The request that a message takes back.
-fn withdrawn(message: &Message) -> Option<Key> {
+fn withdrawn(message: &Message) -> Option<RequestId> {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(borrow, rename = "requestId")]
@@ -467,28 +450,13 @@ fn withdrawn(message: &Message) -> Option<Key> {
     }
     let all = messages(&message.frame);
     let params = all.first()?.params.and_then(object::<Params<'_>>)?;
-    Key::of(params.request)
+    RequestId::of(params.request)
 }
 
-fn failed(key: &Key, error: LinkError) -> Parcel {
+fn failed(key: &RequestId, error: LinkError) -> Parcel {
     Parcel {
         of: Some(key.clone()),
         event: None,
         item: Item::Failed(error),
     }
-}
-
-/// The answer to `server/discover` where there is no such thing: clients then
-/// fall back to `initialize`.
-fn no_discover(key: &Key) -> Parcel {
-    let error = json!({
-        "code": NO_METHOD,
-        "message": "the server speaks MCP 2025-11-25 or older: `server/discover` is not part of it",
-        "data": {"fault": "client", "hint": Value::from("begin with `initialize`")},
-    });
-    let frame = format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{error}}}\n",
-        key.as_json()
-    );
-    Parcel::message(frame).of(Some(key.clone()))
 }

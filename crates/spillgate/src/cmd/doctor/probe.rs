@@ -1,5 +1,6 @@
 //! Does a server answer when it is started as a client starts it?
 
+use spillgate_mcp::{ProtocolVersion, error_code, frame};
 use std::path::Path;
 use std::process::{Command as StdCommand, Stdio};
 use std::time::{Duration, Instant};
@@ -169,14 +170,14 @@ impl Server {
     /// Its name, its version and how many tools it lists.
     async fn list(&mut self) -> Result<(String, String, usize), String> {
         let hello = json!({
-            "protocolVersion": "2025-11-25",
+            "protocolVersion": ProtocolVersion::LEGACY,
             "capabilities": {},
             "clientInfo": {"name": "spillgate-doctor", "version": env!("CARGO_PKG_VERSION")},
         });
         let result = self.ask(1, "initialize", &hello).await?;
         let text = |key: &str| result["serverInfo"][key].as_str().unwrap_or("?").to_owned();
         let (name, version) = (text("name"), text("version"));
-        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        self.send(frame::notification("notifications/initialized", None))
             .await?;
         if result["capabilities"]["tools"].is_null() {
             return Ok((name, version, 0));
@@ -194,9 +195,8 @@ impl Server {
         Err(format!("its tools/list has over {MOST_PAGES} pages"))
     }
 
-    async fn send(&mut self, frame: &Value) -> Result<(), String> {
-        let line = format!("{frame}\n");
-        let sent = self.to.write_all(line.as_bytes()).await;
+    async fn send(&mut self, frame: Vec<u8>) -> Result<(), String> {
+        let sent = self.to.write_all(&frame::line(frame)).await;
         // Who has gone says why by what follows.
         sent.or_else(|error| match error.kind() {
             std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -205,7 +205,7 @@ impl Server {
     }
 
     async fn ask(&mut self, id: u64, method: &str, params: &Value) -> Result<Value, String> {
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+        self.send(frame::request(id, method, Some(&params.to_string())))
             .await?;
         let mut line = String::new();
         loop {
@@ -220,9 +220,8 @@ impl Server {
                 continue;
             };
             if frame["method"].is_string() && !frame["id"].is_null() {
-                let error = json!({"code": -32601, "message": "not here"});
-                self.send(&json!({"jsonrpc": "2.0", "id": frame["id"], "error": error}))
-                    .await?;
+                let error = json!({"code": error_code::METHOD_NOT_FOUND, "message": "not here"});
+                self.send(frame::error(&frame["id"], error)).await?;
             } else if frame["id"] == id && frame["method"].is_null() {
                 return match frame.get("error") {
                     Some(error) => Err(format!("{method} failed: {}", error["message"])),

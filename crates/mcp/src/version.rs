@@ -1,26 +1,28 @@
-//! Which generation of the protocol does someone speak?
+//! Versions and generations of the protocol, and how to tell which one somebody speaks.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
-use spillgate_wire::{Envelope, messages};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
-use crate::json::Members;
-use crate::names::PROTOCOL_VERSION;
+use crate::meta::PROTOCOL_VERSION;
+use crate::{Envelope, ObjectView, error_code, messages};
 
 /// A version of the protocol: a date, so that later ones are greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version(String);
+pub struct ProtocolVersion(String);
 
 /// A generation of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Era {
+pub enum Generation {
     /// 2025-11-25 and older: `initialize`, sessions, requests of the server.
     Legacy,
     /// 2026-07-28 and later: stateless, `server/discover`.
     Modern,
 }
 
-impl Version {
+impl ProtocolVersion {
     /// The modern version that bridges speak.
     pub const MODERN: &str = "2026-07-28";
     /// The legacy version that bridges offer to a server.
@@ -53,15 +55,68 @@ impl Version {
 
     /// Its generation.
     #[must_use]
-    pub fn era(&self) -> Era {
+    pub fn generation(&self) -> Generation {
         match self.is_modern() {
-            true => Era::Modern,
-            false => Era::Legacy,
+            true => Generation::Modern,
+            false => Generation::Legacy,
         }
     }
 }
 
-impl fmt::Display for Version {
+impl Generation {
+    /// That of a request with these parameters: since 2026-07-28 each says so.
+    #[must_use]
+    pub fn of(params: Option<&RawValue>) -> Self {
+        let params = params.and_then(ObjectView::of);
+        Self::of_meta(params.and_then(|params| params.get("_meta")))
+    }
+
+    /// The same, of a request with that `_meta`.
+    #[must_use]
+    pub fn of_meta(meta: Option<&RawValue>) -> Self {
+        let meta = meta.and_then(ObjectView::of);
+        match meta.and_then(|meta| meta.get(PROTOCOL_VERSION)) {
+            Some(_) => Self::Modern,
+            None => Self::Legacy,
+        }
+    }
+
+    /// A result, an object that is not empty, with what this generation demands of each.
+    #[must_use]
+    pub fn complete(self, result: &str) -> String {
+        match (self, result.strip_prefix('{')) {
+            (Self::Modern, Some(members)) => format!("{{\"resultType\":\"complete\",{members}"),
+            _ => result.to_owned(),
+        }
+    }
+
+    /// What this generation demands besides of a list that servers gave.
+    pub fn fill_in(self, members: &mut Map<String, Value>) {
+        if self == Self::Modern {
+            let defaults = [
+                ("resultType", json!("complete")),
+                ("ttlMs", json!(0)),
+                ("cacheScope", json!("private")),
+            ];
+            for (name, value) in defaults {
+                members.entry(name).or_insert(value);
+            }
+        }
+    }
+
+    /// A result with what this generation demands of one that may be cached.
+    #[must_use]
+    pub fn cached(self, mut result: Value, for_ms: u64) -> Value {
+        if self == Self::Modern {
+            result["resultType"] = json!("complete");
+            result["ttlMs"] = json!(for_ms);
+            result["cacheScope"] = json!("private");
+        }
+        result
+    }
+}
+
+impl fmt::Display for ProtocolVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -71,19 +126,19 @@ impl fmt::Display for Version {
 /// one, `server/discover` and the version in `_meta` only in the other. `None`
 /// where a message tells nothing, such as a `ping` before all else.
 #[must_use]
-pub fn era_of_client(message: &Envelope<'_>) -> Option<Era> {
+pub fn generation_of_client(message: &Envelope<'_>) -> Option<Generation> {
     match message.method.as_deref()? {
-        "initialize" | "notifications/initialized" => return Some(Era::Legacy),
-        "server/discover" => return Some(Era::Modern),
+        "initialize" | "notifications/initialized" => return Some(Generation::Legacy),
+        "server/discover" => return Some(Generation::Modern),
         _ => {}
     }
-    let meta = Members::of(message.params?)?.object("_meta")?;
+    let meta = ObjectView::of(message.params?)?.object("_meta")?;
     let version = meta.get(PROTOCOL_VERSION)?;
     // Whoever writes this key is modern, even if the version is a mistake; the
     // answer then says so in the modern way.
     let named = serde_json::from_str::<String>(version.get()).ok();
-    let named = named.as_deref().and_then(Version::parse);
-    Some(named.map_or(Era::Modern, |version| version.era()))
+    let named = named.as_deref().and_then(ProtocolVersion::parse);
+    Some(named.map_or(Generation::Modern, |version| version.generation()))
 }
 
 /// What a server speaks, by its answer to `asked` (`initialize` or
@@ -93,36 +148,37 @@ pub fn era_of_client(message: &Envelope<'_>) -> Option<Era> {
 /// modern servers use (2026-07-28, backward compatibility). A refusal of
 /// `initialize` means modern with such a code, and nothing otherwise.
 #[must_use]
-pub fn era_of_server(asked: &str, answer: &[u8]) -> Option<Era> {
+pub fn generation_of_server(asked: &str, answer: &[u8]) -> Option<Generation> {
     /// Header mismatch, missing capability, unsupported version.
-    const MODERN_CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
+    const MODERN_CODES: RangeInclusive<i64> =
+        error_code::UNSUPPORTED_VERSION..=error_code::HEADER_MISMATCH;
     let envelope = messages(answer).into_iter().next()?;
     if let Some(result) = envelope.result {
-        let result = Members::of(result)?;
+        let result = ObjectView::of(result)?;
         if let Some(version) = result.text("protocolVersion") {
-            return Some(Version::parse(&version)?.era());
+            return Some(ProtocolVersion::parse(&version)?.generation());
         }
         let supported: Vec<String> = result.read("supportedVersions")?;
-        return Some(newest_era(&supported));
+        return Some(newest(&supported));
     }
-    let frame = Members::of_bytes(answer)?;
+    let frame = ObjectView::of_bytes(answer)?;
     let error = frame.object("error")?;
     let code: i64 = error.read("code")?;
     if !MODERN_CODES.contains(&code) {
-        return (asked == "server/discover").then_some(Era::Legacy);
+        return (asked == "server/discover").then_some(Generation::Legacy);
     }
     let supported: Option<Vec<String>> =
         error.object("data").and_then(|data| data.read("supported"));
-    Some(supported.map_or(Era::Modern, |versions| newest_era(&versions)))
+    Some(supported.map_or(Generation::Modern, |versions| newest(&versions)))
 }
 
 /// The generation of the latest of these versions.
-fn newest_era(versions: &[String]) -> Era {
+fn newest(versions: &[String]) -> Generation {
     let newest = versions
         .iter()
-        .filter_map(|name| Version::parse(name))
+        .filter_map(|name| ProtocolVersion::parse(name))
         .max();
-    newest.map_or(Era::Legacy, |version| version.era())
+    newest.map_or(Generation::Legacy, |version| version.generation())
 }
 
 #[cfg(test)]
@@ -131,32 +187,38 @@ mod tests {
 
     #[test]
     fn versions() {
-        for name in Version::HANDSHAKES {
-            assert!(!Version::parse(name).unwrap().is_modern(), "{name}");
+        for name in ProtocolVersion::HANDSHAKES {
+            assert!(!ProtocolVersion::parse(name).unwrap().is_modern(), "{name}");
         }
-        assert!(Version::parse("2026-07-28").unwrap().is_modern());
-        assert!(Version::parse("2027-01-01") > Version::parse("2026-07-28"));
+        assert!(ProtocolVersion::parse("2026-07-28").unwrap().is_modern());
+        assert!(ProtocolVersion::parse("2027-01-01") > ProtocolVersion::parse("2026-07-28"));
         for name in ["", "draft", "2026-7-28", "2026-07-28x", "２０２６"] {
-            assert_eq!(Version::parse(name), None, "{name}");
+            assert_eq!(ProtocolVersion::parse(name), None, "{name}");
         }
     }
 
     #[test]
     fn a_client_by_its_first_message() {
         let cases = [
-            (r#"{"id":1,"method":"initialize"}"#, Some(Era::Legacy)),
-            (r#"{"id":1,"method":"server/discover"}"#, Some(Era::Modern)),
+            (
+                r#"{"id":1,"method":"initialize"}"#,
+                Some(Generation::Legacy),
+            ),
+            (
+                r#"{"id":1,"method":"server/discover"}"#,
+                Some(Generation::Modern),
+            ),
             (
                 r#"{"id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#,
-                Some(Era::Modern),
+                Some(Generation::Modern),
             ),
             (
                 r#"{"id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}}"#,
-                Some(Era::Modern),
+                Some(Generation::Modern),
             ),
             (
                 r#"{"id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}}"#,
-                Some(Era::Legacy),
+                Some(Generation::Legacy),
             ),
             (
                 r#"{"id":1,"method":"tools/list","params":{"_meta":{"progressToken":1}}}"#,
@@ -166,10 +228,10 @@ mod tests {
             (r#"{"id":1,"method":"x","params":[1]}"#, None),
             (r#"{"id":1,"result":{}}"#, None),
         ];
-        for (frame, era) in cases {
+        for (frame, generation) in cases {
             assert_eq!(
-                era_of_client(&messages(frame.as_bytes())[0]),
-                era,
+                generation_of_client(&messages(frame.as_bytes())[0]),
+                generation,
                 "{frame}"
             );
         }
@@ -181,17 +243,17 @@ mod tests {
             (
                 "initialize",
                 r#"{"id":1,"result":{"protocolVersion":"2025-11-25"}}"#,
-                Some(Era::Legacy),
+                Some(Generation::Legacy),
             ),
             (
                 "initialize",
                 r#"{"id":1,"result":{"protocolVersion":"2026-07-28"}}"#,
-                Some(Era::Modern),
+                Some(Generation::Modern),
             ),
             (
                 "initialize",
                 r#"{"id":1,"error":{"code":-32022,"message":"","data":{"supported":["2026-07-28"]}}}"#,
-                Some(Era::Modern),
+                Some(Generation::Modern),
             ),
             (
                 "initialize",
@@ -201,35 +263,35 @@ mod tests {
             (
                 "server/discover",
                 r#"{"id":1,"result":{"supportedVersions":["2025-11-25","2026-07-28"]}}"#,
-                Some(Era::Modern),
+                Some(Generation::Modern),
             ),
             (
                 "server/discover",
                 r#"{"id":1,"result":{"supportedVersions":["2025-11-25"]}}"#,
-                Some(Era::Legacy),
+                Some(Generation::Legacy),
             ),
             (
                 "server/discover",
                 r#"{"id":1,"error":{"code":-32601,"message":""}}"#,
-                Some(Era::Legacy),
+                Some(Generation::Legacy),
             ),
             (
                 "server/discover",
                 r#"{"id":1,"error":{"code":-32020,"message":""}}"#,
-                Some(Era::Modern),
+                Some(Generation::Modern),
             ),
             (
                 "server/discover",
                 r#"{"id":1,"error":{"code":-32022,"message":"","data":{"supported":["2025-06-18"]}}}"#,
-                Some(Era::Legacy),
+                Some(Generation::Legacy),
             ),
             ("server/discover", r#"{"id":1,"result":{}}"#, None),
             ("server/discover", "no json", None),
         ];
-        for (asked, answer, era) in cases {
+        for (asked, answer, generation) in cases {
             assert_eq!(
-                era_of_server(asked, answer.as_bytes()),
-                era,
+                generation_of_server(asked, answer.as_bytes()),
+                generation,
                 "{asked} {answer}"
             );
         }

@@ -1,4 +1,4 @@
-//! What is in a frame, as far as the gateway must know?
+//! The envelope of a JSON-RPC message, read without its contents.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::Deserializer as _;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+use crate::{ObjectView, RequestId};
 
 /// The envelope of a JSON-RPC message. Everything else in the frame stays
 /// unread.
@@ -40,6 +42,12 @@ pub fn messages(frame: &[u8]) -> Vec<Envelope<'_>> {
     object_in(text).into_iter().collect()
 }
 
+/// Whether a text is a message: an object that says which version of JSON-RPC it is of.
+#[must_use]
+pub fn is_message(text: &str) -> bool {
+    ObjectView::of_text(text).is_some_and(|members| members.get("jsonrpc").is_some())
+}
+
 /// An object with the members of `T`. Plain `serde` takes an array for one, too.
 #[must_use]
 pub fn object<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Option<T> {
@@ -56,8 +64,8 @@ pub fn object_in<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
 impl Envelope<'_> {
     /// The id, so that a request and its answer meet whatever escapes they use.
     #[must_use]
-    pub fn key(&self) -> Option<Key> {
-        Key::of(self.id?)
+    pub fn key(&self) -> Option<RequestId> {
+        RequestId::of(self.id?)
     }
 
     /// Whether it answers a request.
@@ -67,8 +75,10 @@ impl Envelope<'_> {
     }
 }
 
-/// Whether a frame answers a request, or is a batch: see [`Frame::is_answer`](crate::Frame::is_answer).
-pub(crate) fn is_answer(frame: &[u8]) -> bool {
+/// Whether a frame answers a request, or is a batch, by the first member that tells it.
+/// What follows stays unread.
+#[must_use]
+pub fn is_answer(frame: &[u8]) -> bool {
     let mut found = false;
     // What follows the member that tells it stays unread, which is no end of
     // JSON: an error that means nothing here.
@@ -78,7 +88,8 @@ pub(crate) fn is_answer(frame: &[u8]) -> bool {
 
 /// The request that a frame answers which is no JSON as a whole: cut off, or not
 /// UTF-8. Known if the id stands before what is wrong.
-pub(crate) fn broken_answer(frame: &[u8]) -> Option<Key> {
+#[must_use]
+pub fn broken_answer(frame: &[u8]) -> Option<RequestId> {
     let mut found = Broken::default();
     // It is broken: an error is how it ends.
     let _ = serde_json::Deserializer::from_slice(frame).deserialize_any(&mut found);
@@ -88,7 +99,7 @@ pub(crate) fn broken_answer(frame: &[u8]) -> Option<Key> {
 /// What stands at the beginning of a broken message.
 #[derive(Default)]
 struct Broken {
-    key: Option<Key>,
+    key: Option<RequestId>,
     is_answer: bool,
     is_request: bool,
 }
@@ -106,7 +117,7 @@ impl<'de> Visitor<'de> for &mut Broken {
         while let Some(name) = members.next_key::<Cow<'de, str>>()? {
             self.key = key.take().or(self.key.take());
             match &*name {
-                "id" => key = Key::of(&members.next_value::<Box<RawValue>>()?),
+                "id" => key = RequestId::of(&members.next_value::<Box<RawValue>>()?),
                 "result" | "error" => {
                     self.is_answer = true;
                     members.next_value::<IgnoredAny>()?;
@@ -151,37 +162,6 @@ impl<'de> Visitor<'de> for Kind<'_> {
     }
 }
 
-/// The id of a request, in one spelling: a string or a number as JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(String);
-
-impl Key {
-    /// The id that a message has; `None` for what cannot be one.
-    #[must_use]
-    pub fn of(id: &RawValue) -> Option<Self> {
-        let text = id.get();
-        if !text.contains('\\') {
-            let is_id =
-                text.starts_with('"') || text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-            return is_id.then(|| Self(text.to_owned()));
-        }
-        let decoded: String = serde_json::from_str(text).ok()?;
-        serde_json::to_string(&decoded).ok().map(Self)
-    }
-
-    /// An id that is a number.
-    #[must_use]
-    pub fn number(number: u64) -> Self {
-        Self(number.to_string())
-    }
-
-    /// As JSON.
-    #[must_use]
-    pub fn as_json(&self) -> &str {
-        &self.0
-    }
-}
-
 /// Where `part` lies in `whole`, which it is a slice of.
 #[must_use]
 pub fn span_in(whole: &[u8], part: &str) -> std::ops::Range<usize> {
@@ -208,12 +188,14 @@ mod tests {
             ("17", &[]),
         ];
         for (frame, want) in cases {
-            let keys: Vec<Option<Key>> = messages(frame.as_bytes())
+            let keys: Vec<Option<RequestId>> = messages(frame.as_bytes())
                 .iter()
                 .map(Envelope::key)
                 .collect();
-            let want: Vec<Option<Key>> =
-                want.iter().map(|k| k.map(|k| Key(k.to_owned()))).collect();
+            let want: Vec<Option<RequestId>> = want
+                .iter()
+                .map(|k| k.map(|k| RequestId::of_json(k).unwrap()))
+                .collect();
             assert_eq!(keys, want, "{frame}");
         }
     }
@@ -282,7 +264,7 @@ mod tests {
         for (frame, want) in cases {
             let key = broken_answer(frame);
             let shown = String::from_utf8_lossy(frame);
-            assert_eq!(key.as_ref().map(Key::as_json), want, "{shown}");
+            assert_eq!(key.as_ref().map(RequestId::as_json), want, "{shown}");
         }
     }
 

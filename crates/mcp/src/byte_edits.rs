@@ -1,14 +1,14 @@
-//! How are a few places of a frame changed and all others kept?
+//! Changes to a few places of some bytes; all others stay.
 
 use std::ops::Range;
 
 /// Replacements in some bytes, collected in any order.
 #[derive(Debug, Default)]
-pub struct Splice {
+pub struct ByteEdits {
     edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
-impl Splice {
+impl ByteEdits {
     /// Puts `with` in the place of `range`. Ranges must not overlap.
     pub fn replace(&mut self, range: Range<usize>, with: impl Into<Vec<u8>>) {
         self.edits.push((range, with.into()));
@@ -35,7 +35,8 @@ impl Splice {
     /// The replacements as those of three stretches, of which the middle one is
     /// `middle`: before, and behind it, counted from its end. `None` if any of
     /// them reaches into it.
-    pub(crate) fn around(self, middle: &Range<usize>) -> Option<(Self, Self)> {
+    #[must_use]
+    pub fn around(self, middle: &Range<usize>) -> Option<(Self, Self)> {
         let (mut before, mut after) = (Self::default(), Self::default());
         for (range, with) in self.edits {
             if range.end <= middle.start {
@@ -53,15 +54,15 @@ impl Splice {
     #[must_use]
     pub fn apply(mut self, bytes: &[u8]) -> Vec<u8> {
         self.edits.sort_by_key(|(range, _)| range.start);
-        let mut spliced = Vec::with_capacity(bytes.len().min(64 << 10));
+        let mut editsd = Vec::with_capacity(bytes.len().min(64 << 10));
         let mut kept = 0;
         for (range, with) in self.edits {
-            spliced.extend_from_slice(&bytes[kept..range.start]);
-            spliced.extend_from_slice(&with);
+            editsd.extend_from_slice(&bytes[kept..range.start]);
+            editsd.extend_from_slice(&with);
             kept = range.end;
         }
-        spliced.extend_from_slice(&bytes[kept..]);
-        spliced
+        editsd.extend_from_slice(&bytes[kept..]);
+        editsd
     }
 }
 
@@ -71,11 +72,11 @@ mod tests {
 
     #[test]
     fn edits_in_any_order() {
-        let mut splice = Splice::default();
-        assert!(splice.is_empty());
-        splice.replace(8..9, "C");
-        splice.replace(0..1, "aaa");
-        splice.replace(4..4, "+");
-        assert_eq!(splice.apply(b"a bc de f c"), b"aaa bc+ de C c");
+        let mut edits = ByteEdits::default();
+        assert!(edits.is_empty());
+        edits.replace(8..9, "C");
+        edits.replace(0..1, "aaa");
+        edits.replace(4..4, "+");
+        assert_eq!(edits.apply(b"a bc de f c"), b"aaa bc+ de C c");
     }
 }

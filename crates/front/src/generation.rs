@@ -5,47 +5,32 @@
 //! server (rmcp 3.9), which the conformance suite knows.
 
 use axum::http::HeaderMap;
-use spillgate_wire::{Envelope, Key};
+use spillgate_mcp::meta::VERSION_HEADER;
+use spillgate_mcp::{Envelope, Generation, ProtocolVersion, RequestId, error_code};
 
 use crate::names::{self, header};
 use crate::posted::{Posted, Said, params, text};
-use crate::problem::{HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, Problem};
-
-/// The header that names the version.
-pub(crate) const VERSION: &str = "mcp-protocol-version";
-
-/// The first version without `initialize` and sessions.
-const FIRST_MODERN: &str = "2026-07-28";
-
-/// Those with them.
-const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-
-/// A generation of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
-    /// Up to 2025-11-25: sessions.
-    Legacy,
-    /// 2026-07-28: each request for itself.
-    Modern,
-}
+use crate::problem::Problem;
 
 fn is_modern(version: &str) -> bool {
-    version >= FIRST_MODERN
+    version >= ProtocolVersion::MODERN
 }
 
-/// The era of a request without a body.
-pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Era, Problem> {
-    let version = header(headers, VERSION).map_err(|what| Problem::bad(INVALID_REQUEST, what))?;
+/// The generation of a request without a body.
+pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Generation, Problem> {
+    let version = header(headers, VERSION_HEADER)
+        .map_err(|what| Problem::bad(error_code::INVALID_REQUEST, what))?;
     Ok(match version {
-        Some(version) if is_modern(version) && is_known(version) => Era::Modern,
-        _ => Era::Legacy,
+        Some(version) if is_modern(version) && is_known(version) => Generation::Modern,
+        _ => Generation::Legacy,
     })
 }
 
 /// Whether a session may be used with the version that the header names:
 /// `agreed` is what its `initialize` ended with.
 pub(crate) fn check_session(headers: &HeaderMap, agreed: Option<&str>) -> Result<(), Problem> {
-    let version = header(headers, VERSION).map_err(|what| Problem::bad(INVALID_REQUEST, what))?;
+    let version = header(headers, VERSION_HEADER)
+        .map_err(|what| Problem::bad(error_code::INVALID_REQUEST, what))?;
     match version {
         Some(version) if !is_known(version) && agreed != Some(version) => Err(unknown(version)),
         _ => Ok(()),
@@ -53,32 +38,33 @@ pub(crate) fn check_session(headers: &HeaderMap, agreed: Option<&str>) -> Result
 }
 
 fn is_known(version: &str) -> bool {
-    version == FIRST_MODERN || LEGACY.contains(&version)
+    version == ProtocolVersion::MODERN || ProtocolVersion::HANDSHAKES.contains(&version)
 }
 
 fn unknown(version: &str) -> Problem {
     let version: String = version.chars().take(40).collect();
     let what = format!("Bad Request: Unsupported MCP-Protocol-Version: {version}");
-    Problem::bad(INVALID_REQUEST, what)
+    Problem::bad(error_code::INVALID_REQUEST, what)
 }
 
-/// The era of what was posted.
-pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Era, Problem> {
-    let named = header(headers, VERSION).map_err(|what| Problem::bad(INVALID_REQUEST, what))?;
+/// The generation of what was posted.
+pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Generation, Problem> {
+    let named = header(headers, VERSION_HEADER)
+        .map_err(|what| Problem::bad(error_code::INVALID_REQUEST, what))?;
     let Some(message) = posted.single() else {
         return match named {
             Some(named) if is_modern(named) => {
-                let what = format!("there are no batches in {FIRST_MODERN}");
-                Err(Problem::bad(INVALID_REQUEST, what))
+                let what = format!("there are no batches in {}", ProtocolVersion::MODERN);
+                Err(Problem::bad(error_code::INVALID_REQUEST, what))
             }
-            _ => Ok(Era::Legacy),
+            _ => Ok(Generation::Legacy),
         };
     };
     let Some((key, method)) = message.key().zip(message.method.as_deref()) else {
         // A notification or a response.
         return Ok(match named {
-            Some(named) if is_modern(named) && is_known(named) => Era::Modern,
-            _ => Era::Legacy,
+            Some(named) if is_modern(named) && is_known(named) => Generation::Modern,
+            _ => Generation::Legacy,
         });
     };
     let params = params(message);
@@ -87,7 +73,7 @@ pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Era,
     let says_modern = |version: &str| is_modern(version) && is_known(version);
     if method == "initialize" && !params.said().version.as_deref().is_some_and(says_modern) {
         check_initialize(named, params.asked_version().as_deref(), key)?;
-        return Ok(Era::Legacy);
+        return Ok(Generation::Legacy);
     }
     let said = params.said();
     check_said(named, &said, method == "server/discover", key)?;
@@ -95,22 +81,26 @@ pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Era,
     let is_whole = said.version.is_some() && said.has_capabilities;
     Ok(match version {
         Some(version) if is_modern(version) && (said.version.is_some() || is_known(version)) => {
-            Era::Modern
+            Generation::Modern
         }
-        _ if is_whole => Era::Modern,
-        _ => Era::Legacy,
+        _ if is_whole => Generation::Modern,
+        _ => Generation::Legacy,
     })
 }
 
 /// The header of an `initialize`, if there is one, asks for the same version.
-fn check_initialize(named: Option<&str>, asked: Option<&str>, key: Key) -> Result<(), Problem> {
+fn check_initialize(
+    named: Option<&str>,
+    asked: Option<&str>,
+    key: RequestId,
+) -> Result<(), Problem> {
     match named {
         Some(named) if asked != Some(named) => {
             let asked: String = asked.unwrap_or("nothing").chars().take(40).collect();
             let what = format!(
                 "MCP-Protocol-Version header ({named}) does not match initialize params.protocolVersion ({asked})"
             );
-            Err(Problem::bad(INVALID_REQUEST, what).of(Some(key)))
+            Err(Problem::bad(error_code::INVALID_REQUEST, what).of(Some(key)))
         }
         _ => Ok(()),
     }
@@ -121,7 +111,7 @@ fn check_said(
     named: Option<&str>,
     said: &Said,
     is_discover: bool,
-    key: Key,
+    key: RequestId,
 ) -> Result<(), Problem> {
     let of = |problem: Problem| Err(problem.of(Some(key)));
     match (named, said.version.as_deref()) {
@@ -129,16 +119,16 @@ fn check_said(
             if is_discover || named.is_some_and(|named| is_modern(named) && is_known(named)) =>
         {
             let what = "request _meta is missing io.modelcontextprotocol/protocolVersion or has no text there";
-            of(Problem::bad(INVALID_PARAMS, what))
+            of(Problem::bad(error_code::INVALID_PARAMS, what))
         }
         (None, Some(_)) => of(Problem::bad(
-            HEADER_MISMATCH,
+            error_code::HEADER_MISMATCH,
             "request _meta protocolVersion requires MCP-Protocol-Version header",
         )),
         (Some(named), Some(said)) if named != said => {
             let said: String = said.chars().take(40).collect();
             of(Problem::bad(
-                HEADER_MISMATCH,
+                error_code::HEADER_MISMATCH,
                 format!(
                     "MCP-Protocol-Version header ({named}) does not match request _meta protocolVersion ({said})"
                 ),
@@ -156,8 +146,8 @@ pub(crate) fn check_standard(
     headers: &HeaderMap,
     schema: impl FnOnce(&str) -> Option<serde_json::Value>,
 ) -> Result<(), Problem> {
-    let mismatch = |what| Problem::bad(HEADER_MISMATCH, what).of(message.key());
-    let named = header(headers, VERSION).map_err(mismatch)?;
+    let mismatch = |what| Problem::bad(error_code::HEADER_MISMATCH, what).of(message.key());
+    let named = header(headers, VERSION_HEADER).map_err(mismatch)?;
     let (Some(method), true) = (message.method.as_deref(), named.is_some_and(is_modern)) else {
         return Ok(());
     };

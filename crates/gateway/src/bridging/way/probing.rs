@@ -1,0 +1,48 @@
+//! The gateway's own `server/discover`, and the answer where there is no such thing.
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use spillgate_mcp::{ProtocolVersion, RequestId, error_code, frame, meta};
+use spillgate_wire::{Message, Parcel};
+
+/// The id of the gateway's own `server/discover`: those of its other questions
+/// are numbered.
+const PROBE: &str = "\"spillgate:era\"";
+
+/// The gateway's own `server/discover`.
+pub(in super::super) fn probe() -> Message {
+    let params = json!({"_meta": {
+        meta::PROTOCOL_VERSION: ProtocolVersion::MODERN,
+        meta::CLIENT_INFO: {"name": "spillgate", "version": env!("CARGO_PKG_VERSION")},
+        meta::CLIENT_CAPABILITIES: {},
+    }});
+    let params = params.to_string();
+    let frame = frame::line(frame::request(PROBE, "server/discover", Some(&params)));
+    Message {
+        id: Some(probe_key()),
+        frame: frame.into(),
+        method: Some("server/discover".to_owned()),
+        name: None,
+        headers: vec![(
+            meta::VERSION_HEADER.to_owned(),
+            ProtocolVersion::MODERN.to_owned(),
+        )],
+    }
+}
+
+pub(super) fn probe_key() -> RequestId {
+    let id: &RawValue = serde_json::from_str(PROBE).expect("invariant: a constant");
+    RequestId::of(id).expect("invariant: a text is an id")
+}
+
+/// The answer to `server/discover` where there is no such thing: clients then
+/// fall back to `initialize`.
+pub(super) fn no_discover(key: &RequestId) -> Parcel {
+    let error = json!({
+        "code": error_code::METHOD_NOT_FOUND,
+        "message": "the server speaks MCP 2025-11-25 or older: `server/discover` is not part of it",
+        "data": {"fault": "client", "hint": "begin with `initialize`"},
+    });
+    let frame = frame::line(frame::error(key.as_json(), error));
+    Parcel::message(frame).of(Some(key.clone()))
+}

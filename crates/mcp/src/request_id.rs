@@ -1,0 +1,38 @@
+//! The id of a request.
+
+use serde_json::value::RawValue;
+
+/// The id of a request, in one spelling: a string or a number as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(String);
+
+impl RequestId {
+    /// The id that a message has; `None` for what cannot be one.
+    #[must_use]
+    pub fn of(id: &RawValue) -> Option<Self> {
+        Self::of_json(id.get())
+    }
+
+    /// The same of a JSON value as it is spelled.
+    pub(crate) fn of_json(text: &str) -> Option<Self> {
+        if !text.contains('\\') {
+            let is_id =
+                text.starts_with('"') || text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+            return is_id.then(|| Self(text.to_owned()));
+        }
+        let decoded: String = serde_json::from_str(text).ok()?;
+        serde_json::to_string(&decoded).ok().map(Self)
+    }
+
+    /// An id that is a number.
+    #[must_use]
+    pub fn number(number: u64) -> Self {
+        Self(number.to_string())
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+}
