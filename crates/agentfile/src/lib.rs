@@ -52,4 +52,6 @@ pub use resolve::{
 pub use schema::{ai_agent_schema, prompt_file_schema};
 pub use sections::{Cache, McpKind, McpServer};
 pub use source::{Set, Source};
-pub use values::{Bytes, CacheFor, Cost, Count, CountOrNone, Models, Names, Time, Whole};
+pub use values::{
+    Bytes, CacheFor, Cost, Count, CountOrNone, Models, Names, NumberError, Time, Whole,
+};

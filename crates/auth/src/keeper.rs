@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use reqwest::Client;
 use reqwest::header::HeaderValue;
 use rmcp::transport::auth::{AuthError, CredentialStore, OAuthClientConfig, OAuthTokenResponse};
-use spillgate_wire::{Authority, Refused};
+use spillgate_wire::{Authority, NoCredential, Refused};
 use tokio::time::Instant;
 
 use crate::login::manager;
@@ -144,17 +144,19 @@ impl Authority for Keeper {
         std::future::ready(token).boxed()
     }
 
-    fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, String>> {
+    fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, NoCredential>> {
         let told = async move {
             // Told to the end even if nobody waits for it any more: a refresh
             // token that was used must be replaced by the one that came for it.
             let keeper = self.clone();
             let renewing = tokio::spawn(async move { keeper.another(&refused).await });
-            let renewed = renewing.await.map_err(|error| error.to_string())?;
+            let renewed = renewing
+                .await
+                .map_err(|error| NoCredential(error.to_string()))?;
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
             renewed.map_err(|error| {
                 tracing::info!(%error, server = origin_of(&self.server), "no token");
-                format!("{error}; to log in, run `{}`", self.command)
+                NoCredential(format!("{error}; to log in, run `{}`", self.command))
             })
         };
         told.boxed()

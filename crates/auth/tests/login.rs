@@ -257,7 +257,10 @@ async fn what_a_person_must_do() {
     let (state, origin) = server().await;
     let directory = tempfile::tempdir().unwrap();
     let vault = Vault::new(directory.path());
-    let told = async |refused: Refused| keeper(&vault, &origin).refused(refused).await.unwrap_err();
+    let told = async |refused: Refused| {
+        let answer = keeper(&vault, &origin).refused(refused).await;
+        answer.unwrap_err().to_string()
+    };
     let run = "to log in, run `spillgate auth x`";
     let nobody = told(refused("Bearer x")).await;
     assert_eq!(nobody, format!("nobody has logged in yet; {run}"));

@@ -23,6 +23,11 @@ pub struct Launch {
     pub fills_in_bare: bool,
 }
 
+/// A variable of a client's configuration has no value here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the variable `{0}` has no value")]
+pub struct UnsetVariable(pub String);
+
 impl Launch {
     pub(crate) fn of(client: Client, entry: &Entry, started: Started) -> Self {
         let variables = entry
@@ -47,8 +52,8 @@ impl Launch {
 
     /// The same with the client's variables filled in from `value`, which is
     /// asked by what stands between the braces (`HOME`, `env:HOME`,
-    /// `workspaceFolder`); else the first that has no value.
-    pub fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+    /// `workspaceFolder`); an error names the first that has no value.
+    pub fn filled(&self, value: impl Fn(&str) -> Option<String>) -> Result<Self, UnsetVariable> {
         let fill = |text: &String| match self.fills_in {
             true if self.fills_in_bare => filled(&bare(text, &value), &value),
             true => filled(text, &value),
@@ -61,12 +66,12 @@ impl Launch {
                 .arguments
                 .iter()
                 .map(fill)
-                .collect::<Result<_, String>>()?,
+                .collect::<Result<_, UnsetVariable>>()?,
             environment: self
                 .environment
                 .iter()
                 .map(pair)
-                .collect::<Result<_, String>>()?,
+                .collect::<Result<_, UnsetVariable>>()?,
             directory: self.directory.as_ref().map(fill).transpose()?,
             fills_in: false,
             fills_in_bare: false,
@@ -75,7 +80,7 @@ impl Launch {
 }
 
 /// Fills in `${name}`, `${name:-else}` and `{env:name}`.
-fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, UnsetVariable> {
     let mut done = String::new();
     let mut rest = text;
     while let Some(at) = [rest.find("${"), rest.find("{env:")]
@@ -96,7 +101,11 @@ fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, 
         // A script has things of this form that are none of the client's.
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_:.-".contains(c);
         match !name.is_empty() && name.chars().all(is_name) {
-            true => done.push_str(&value(name).or(other).ok_or_else(|| name.to_owned())?),
+            true => done.push_str(
+                &value(name)
+                    .or(other)
+                    .ok_or_else(|| UnsetVariable(name.to_owned()))?,
+            ),
             false => done.push_str(&rest[at..=at + close]),
         }
         rest = &rest[at + close + 1..];
@@ -153,7 +162,8 @@ mod tests {
             ("${A", Ok("${A")),
             ("${A##*x} ${A}", Ok("${A##*x} 1")),
         ] {
-            let gives = gives.map(str::to_owned).map_err(str::to_owned);
+            let gives = gives.map(str::to_owned);
+            let gives = gives.map_err(|name| UnsetVariable(name.to_owned()));
             assert_eq!(filled(text, value), gives, "{text}");
         }
     }

@@ -34,7 +34,7 @@ pub use error::ClientsError;
 pub use file::digest;
 pub use inspect::{FileReport, ServerReport, inspect};
 pub use json::json_values;
-pub use launch::Launch;
+pub use launch::{Launch, UnsetVariable};
 pub use lookups::{Forbidden, Lookups, forbidden, lookups};
 pub use places::{Place, Scope, Surroundings, explicit, places};
 pub use plan::{Outcome, Plan, State};

@@ -18,7 +18,7 @@ mod regular;
 mod root;
 mod tools;
 
-pub use arguments::Arguments;
+pub use arguments::{ArgumentError, Arguments};
 pub use error::FileError;
 pub use known::{Identity, Known};
 pub use opened::{Files, Opened};

@@ -126,6 +126,7 @@ impl FileTools {
             _ => return wrong("there is no such tool; there are Read and Grep".to_owned()),
         };
         let answer = Arguments::parse(arguments)
+            .map_err(String::from)
             .and_then(|arguments| self.answer(is_read, &arguments, interrupt));
         match answer {
             Ok(text) => Answer {

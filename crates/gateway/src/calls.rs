@@ -58,7 +58,7 @@ impl Session {
             }
             let tools = session.hub().gateway().tools();
             let result = match &*tool {
-                _ if turn.is_none() => Ok(retrieval::result_of(Err("cancelled".to_owned()))),
+                _ if turn.is_none() => Ok(retrieval::result_of("cancelled", true)),
                 TOOL_OUTPUT => {
                     let watched = (token, key.clone());
                     session.extract(tools, arguments, watched, cancelled).await

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::Read;
 
+use spillgate_files::ArgumentError;
 use spillgate_offload::{Rejection, estimated_tokens};
 
 use crate::Rules;
@@ -103,6 +104,12 @@ impl From<Rejection> for Refused {
 }
 
 /// What arguments say that cannot be meant.
+impl From<ArgumentError> for Refused {
+    fn from(error: ArgumentError) -> Self {
+        error.to_string().into()
+    }
+}
+
 impl From<String> for Refused {
     fn from(what: String) -> Self {
         Self::new(what)

@@ -71,4 +71,4 @@ pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call, grouped};
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
 pub use rejection::{Rejection, estimated_tokens};
 pub use retrieve::{CONTINUATION_TOOL, RetrieveError, continuation_schema, whole_number};
-pub use verify::{Checked, Verified, verify};
+pub use verify::{Checked, ChecksumError, Verified, verify};

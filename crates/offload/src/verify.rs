@@ -37,6 +37,22 @@ enum Sum {
     Unknown,
 }
 
+/// What was read is not what was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ChecksumError {
+    /// There are more or fewer bytes.
+    #[error("{bytes} bytes of {whole} are there")]
+    Length {
+        /// Those that were read.
+        bytes: u64,
+        /// Those that were stored.
+        whole: u64,
+    },
+    /// They are others.
+    #[error("the bytes are not those that were stored")]
+    Content,
+}
+
 impl<'a> Checked<'a> {
     /// A reader of one part.
     #[must_use]
@@ -61,15 +77,16 @@ impl<'a> Checked<'a> {
     }
 
     /// Whether what was read, to its end, is what was stored; `false` where nothing is
-    /// known to compare it with. The text of an error says what is wrong.
-    pub fn finish(self) -> Result<bool, String> {
+    /// known to compare it with.
+    pub fn finish(self) -> Result<bool, ChecksumError> {
         let facts = &self.manifest.facts;
         let whole = match &self.sum {
             Sum::Sha256(_) => facts.raw_bytes,
             _ => facts.view.bytes,
         };
         if self.bytes != whole {
-            return Err(format!("{} bytes of {whole} are there", self.bytes));
+            let bytes = self.bytes;
+            return Err(ChecksumError::Length { bytes, whole });
         }
         let is_same = match self.sum {
             Sum::Sha256(sum) => hex(&sum.finalize()) == facts.sha256,
@@ -78,7 +95,7 @@ impl<'a> Checked<'a> {
         };
         match is_same {
             true => Ok(true),
-            false => Err("the bytes are not those that were stored".to_owned()),
+            false => Err(ChecksumError::Content),
         }
     }
 }
@@ -129,7 +146,7 @@ pub fn verify(
     for (part, name) in parts {
         let mut checked = Checked::new(&stored, part);
         let found = match read_all(&mut checked, progress) {
-            Ok(()) => checked.finish(),
+            Ok(()) => checked.finish().map_err(|wrong| wrong.to_string()),
             Err(error) => Err(error.to_string()),
         };
         match found {

@@ -60,14 +60,15 @@ impl Tools {
             CONTINUE => tools.more(&arguments),
             _ => Err(unknown(tool)),
         };
-        result_of(answer)
+        let is_error = answer.is_err();
+        result_of(&answer.unwrap_or_else(|wrong| wrong), is_error)
     }
 
     /// The result of a call of `tool_output`, as JSON: what is wrong is said in
     /// the seed's envelopes.
     pub async fn tool_output(&self, arguments: Option<&RawValue>, watch: &dyn Watch) -> String {
         let Some(extractor) = &self.extractor else {
-            return result_of(Err(unknown(TOOL_OUTPUT)));
+            return result_of(&unknown(TOOL_OUTPUT), true);
         };
         let arguments = Arguments::parse(arguments);
         let [handle, extract, mode] =
@@ -80,7 +81,7 @@ impl Tools {
                 watch,
             )
             .await;
-        result_of(if is_error { Err(text) } else { Ok(text) })
+        result_of(&text, is_error)
     }
 
     fn read(&self, arguments: &Arguments) -> Result<String, String> {
@@ -216,10 +217,9 @@ impl Tools {
     }
 }
 
-/// An answer, or what is wrong, as a tool's result.
-pub fn result_of(answer: Result<String, String>) -> String {
-    let is_error = answer.is_err();
-    let text = answer.unwrap_or_else(|message| message);
+/// An answer, or what is wrong, as a tool's result in JSON.
+#[must_use]
+pub fn result_of(text: &str, is_error: bool) -> String {
     let mut result = json!({
         "content": [{"type": "text", "text": text}],
         "_meta": {RETRIEVAL_MARK: true},

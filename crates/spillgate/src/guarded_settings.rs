@@ -235,7 +235,8 @@ impl GuardedSettings {
         };
         // Any key will do: whether there is one is not asked.
         let made = Provider::new(service, search.url.as_deref(), Some(Key::new("any")));
-        made.map(drop).map_err(|what| {
+        made.map(drop).map_err(|error| {
+            let what = error.to_string();
             let hint = "docs/guarded-tools.md says what each needs".to_owned();
             wrong((&["guarded", "search", "url"], what, hint))
         })
@@ -267,9 +268,9 @@ impl GuardedSettings {
         };
         match Provider::new(service, search.url.as_deref(), key) {
             Ok(provider) => Ok(Some(provider)),
-            Err(what) => wrong(
+            Err(error) => wrong(
                 "provider",
-                what,
+                error.to_string(),
                 "docs/guarded-tools.md says what each needs",
             ),
         }

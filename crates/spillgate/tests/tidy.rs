@@ -215,6 +215,72 @@ fn the_protocol_is_spelled_in_one_crate() {
     assert_eq!(wrong, [""; 0]);
 }
 
+#[test]
+fn public_errors_are_types() {
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let is_library = name.starts_with("crates/") && !name.starts_with("crates/spillgate/");
+        if is_library && !is_test_file(&name) {
+            let mut errors = TextErrors::default();
+            errors.visit_file(&syn::parse_file(&text).unwrap());
+            wrong.extend(
+                errors
+                    .of
+                    .iter()
+                    .map(|function| format!("{name}: `{function}`")),
+            );
+        }
+    }
+    assert_eq!(wrong, [""; 0], "`Result<_, String>` in a public item");
+}
+
+/// Public functions with a `Result<_, String>`.
+#[derive(Default)]
+struct TextErrors {
+    of: Vec<String>,
+    /// Whether the signature at hand has one.
+    found: bool,
+}
+
+impl TextErrors {
+    fn look(&mut self, is_public: bool, signature: &syn::Signature) {
+        self.found = false;
+        visit::visit_signature(self, signature);
+        if is_public && self.found {
+            self.of.push(signature.ident.to_string());
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for TextErrors {
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.look(matches!(item.vis, syn::Visibility::Public(_)), &item.sig);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.look(matches!(item.vis, syn::Visibility::Public(_)), &item.sig);
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        let is_public = matches!(item.vis, syn::Visibility::Public(_));
+        for one in &item.items {
+            if let syn::TraitItem::Fn(function) = one {
+                self.look(is_public, &function.sig);
+            }
+        }
+    }
+
+    fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
+        if segment.ident == "Result"
+            && let syn::PathArguments::AngleBracketed(arguments) = &segment.arguments
+            && let Some(syn::GenericArgument::Type(syn::Type::Path(error))) = arguments.args.last()
+        {
+            self.found |= arguments.args.len() == 2 && error.path.is_ident("String");
+        }
+        visit::visit_path_segment(self, segment);
+    }
+}
+
 /// The lines of a file that are not compiled for tests only.
 fn without_tests(text: &str) -> String {
     let file = syn::parse_file(text).unwrap();

@@ -23,5 +23,5 @@ pub use decoder::{Decoder, DecoderError};
 pub use error::{FetchError, SearchError};
 pub use fetcher::{FetchSettings, Fetcher};
 pub use opened::Opened;
-pub use provider::{Found, Key, Provider, Service};
+pub use provider::{Found, Key, Provider, ProviderError, Service};
 pub use robots::is_allowed as robots_allow;

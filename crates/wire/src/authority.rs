@@ -14,8 +14,13 @@ pub trait Authority: Send + Sync + fmt::Debug {
 
     /// The server refused a request: what to try once more with, or what the
     /// user has to do.
-    fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, String>>;
+    fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, NoCredential>>;
 }
+
+/// There is no credential that a server would take, and what the user has to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoCredential(pub String);
 
 /// How a request was refused.
 #[derive(Debug, Clone)]

@@ -24,7 +24,7 @@ mod spooled;
 mod stdio;
 mod ways;
 
-pub use authority::{Authority, Refused};
+pub use authority::{Authority, NoCredential, Refused};
 pub use child::{ChildLink, ServerCommand, ServerLog};
 pub use http::{
     EventDecoder, EventPiece, EventTags, HttpLink, HttpOptions, ParamHeaders, SseLink, http_client,

@@ -8,5 +8,5 @@ mod numbers;
 mod times;
 
 pub use lists::{Models, Names};
-pub use numbers::{Bytes, Cost, Count, CountOrNone, Whole};
+pub use numbers::{Bytes, Cost, Count, CountOrNone, NumberError, Whole};
 pub use times::{CacheFor, Time};

@@ -1,4 +1,4 @@
-//! Which numbers are there, and how far do they go?
+//! Numbers with bounds, and sizes in bytes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,13 +18,28 @@ pub type Count = Whole<1, { u64::MAX }>;
 /// A whole number of things, or 0.
 pub type CountOrNone = Whole<0, { u64::MAX }>;
 
+/// A number is out of range, or is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be {range}, is {given}")]
+pub struct NumberError {
+    /// What it must be.
+    range: String,
+    /// What it is.
+    given: String,
+}
+
 impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
-    /// The number, if it is in range; or else what it must be.
-    pub fn new(number: u64) -> Result<Self, String> {
+    /// The number, if it is in range.
+    pub fn new(number: u64) -> Result<Self, NumberError> {
         match (MIN..=MAX).contains(&number) {
             true => Ok(Self(number)),
-            false => Err(format!("must be {}, is {number}", Self::range())),
+            false => Err(Self::error(number.to_string())),
         }
+    }
+
+    fn error(given: String) -> NumberError {
+        let range = Self::range();
+        NumberError { range, given }
     }
 
     /// The number.
@@ -41,11 +56,11 @@ impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
 }
 
 impl<const MIN: u64, const MAX: u64> FromStr for Whole<MIN, MAX> {
-    type Err = String;
+    type Err = NumberError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, NumberError> {
         let number = text.trim().parse();
-        let number = number.map_err(|_| format!("must be {}, is {text:?}", Self::range()))?;
+        let number = number.map_err(|_| Self::error(format!("{text:?}")))?;
         Self::new(number)
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn resolve(
             splice.replace(span_in(frame, arguments.get()), spliced);
             Resolved::Frame(splice.apply(frame))
         }
-        Err(wrong) => Resolved::Refused(result_of(Err(format!("nothing was sent: {wrong}")))),
+        Err(wrong) => Resolved::Refused(result_of(&format!("nothing was sent: {wrong}"), true)),
     }
 }
 

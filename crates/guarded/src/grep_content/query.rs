@@ -4,7 +4,7 @@ use std::io;
 
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use serde_json::json;
-use spillgate_files::Arguments;
+use spillgate_files::{ArgumentError, Arguments};
 use spillgate_lookup::{Case, LookupError, PATTERN_BYTES, PATTERN_CHARS, Pattern, Seeker, Syntax};
 
 use crate::recovery::Asked;
@@ -220,12 +220,12 @@ fn compiled(pattern: &str, ignore_case: bool, is_multiline: bool) -> Result<Patt
     })
 }
 
-fn number(arguments: &Arguments, names: &[&str]) -> Result<Option<u64>, String> {
+fn number(arguments: &Arguments, names: &[&str]) -> Result<Option<u64>, ArgumentError> {
     let mut numbers = names.iter().map(|name| arguments.number(name));
     numbers.find_map(Result::transpose).transpose()
 }
 
-fn text(arguments: &Arguments, names: &[&str]) -> Result<Option<String>, String> {
+fn text(arguments: &Arguments, names: &[&str]) -> Result<Option<String>, ArgumentError> {
     let mut texts = names.iter().map(|name| arguments.optional(name));
     texts.find_map(Result::transpose).transpose()
 }

@@ -100,6 +100,29 @@ impl fmt::Debug for Key {
     }
 }
 
+/// A search service is not configured as it must be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProviderError {
+    /// It has no address of its own.
+    #[error("{0} needs the address of a server (`url`)")]
+    NoUrl(&'static str),
+    /// Its address is none.
+    #[error("the `url` of {title} is wrong: {error}")]
+    WrongUrl {
+        /// The service.
+        title: &'static str,
+        /// Why.
+        error: String,
+    },
+    /// Its address is of another scheme.
+    #[error("the `url` of {0} must be an http or https URL")]
+    NoHttp(&'static str),
+    /// It lets nobody in without one.
+    #[error("{0} needs an API key (`api_key_env`)")]
+    NoKey(&'static str),
+}
+
 /// A service that searches the web, as a person configured it: its address may be one
 /// of a private network.
 #[derive(Debug, Clone)]
@@ -113,20 +136,26 @@ pub struct Provider {
 
 impl Provider {
     /// The service at `url`, or where it usually is. For `SearXNG` that is the server's
-    /// address, for the others all but the query. An error says what is missing in the
-    /// configuration.
-    pub fn new(service: Service, url: Option<&str>, key: Option<Key>) -> Result<Self, String> {
+    /// address, for the others all but the query.
+    pub fn new(
+        service: Service,
+        url: Option<&str>,
+        key: Option<Key>,
+    ) -> Result<Self, ProviderError> {
         let title = service.title();
         let url = url.filter(|url| !url.trim().is_empty()).or(service.url());
-        let url = url.ok_or_else(|| format!("{title} needs the address of a server (`url`)"))?;
+        let url = url.ok_or(ProviderError::NoUrl(title))?;
         let url = Url::parse(url.trim());
-        let url = url.map_err(|error| format!("the `url` of {title} is wrong: {error}"))?;
+        let url = url.map_err(|error| ProviderError::WrongUrl {
+            title,
+            error: error.to_string(),
+        })?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("the `url` of {title} must be an http or https URL"));
+            return Err(ProviderError::NoHttp(title));
         }
         let key = key.filter(|key| !key.0.is_empty());
         if key.is_none() && service.needs_key() {
-            return Err(format!("{title} needs an API key (`api_key_env`)"));
+            return Err(ProviderError::NoKey(title));
         }
         Ok(Self {
             service,

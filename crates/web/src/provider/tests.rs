@@ -210,7 +210,7 @@ fn what_is_missing_in_the_configuration_is_told() {
         Provider::new(Service::Tavily, None, Some(Key::new("  "))),
     ]
     .into_iter()
-    .map(Result::unwrap_err)
+    .map(|told| told.unwrap_err().to_string())
     .collect();
     insta::assert_snapshot!(told.join("\n"), @"
     SearXNG needs the address of a server (`url`)

@@ -90,7 +90,10 @@ impl Caller {
             challenge,
         };
         let fresh = authority.refused(refused).await;
-        let response = with(Some(fresh.map_err(LinkError::Unauthorized)?)).await?;
+        let response = with(Some(
+            fresh.map_err(|error| LinkError::Unauthorized(error.0))?,
+        ))
+        .await?;
         match wants_login(&response) {
             true => Err(LinkError::Unauthorized(
                 "it refuses the credential that it has just given".to_owned(),

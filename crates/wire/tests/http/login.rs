@@ -7,7 +7,7 @@ use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use reqwest::header::HeaderValue;
-use spillgate_wire::{Authority, HttpLink, HttpOptions, HttpServer, Refused};
+use spillgate_wire::{Authority, HttpLink, HttpOptions, HttpServer, NoCredential, Refused};
 
 use crate::server::{Log, answering, at, client, intake, json, open, send, serve, sink};
 
@@ -25,12 +25,12 @@ impl Authority for Keys {
         std::future::ready(Some(HeaderValue::from_static("Bearer old"))).boxed()
     }
 
-    fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, String>> {
+    fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, NoCredential>> {
         let credential = refused.credential.unwrap();
         let asked = format!("{} {:?}", credential.to_str().unwrap(), refused.challenge);
         self.asked.lock().unwrap().push(asked);
         let fresh = self.fresh.map(HeaderValue::from_static);
-        let fresh = fresh.ok_or_else(|| "log in with `spillgate auth x`".to_owned());
+        let fresh = fresh.ok_or_else(|| NoCredential("log in with `spillgate auth x`".to_owned()));
         std::future::ready(fresh).boxed()
     }
 }

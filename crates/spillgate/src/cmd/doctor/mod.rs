@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use spillgate_clients::{
     Client, FileReport, Forbidden, Launch, Lookups, Records, ServerReport, State, Surroundings,
-    forbidden, inspect, places,
+    UnsetVariable, forbidden, inspect, places,
 };
 
 use self::findings::{Finding, Findings};
@@ -293,7 +293,7 @@ fn started(starts: Vec<Start>, limit: Duration, findings: &mut Findings) -> Resu
                 probes.push(launch);
                 of.push(start.of);
             }
-            Err(name) => findings.add(
+            Err(UnsetVariable(name)) => findings.add(
                 start
                     .of
                     .note(format!("not started: only the client knows ${{{name}}}"))
