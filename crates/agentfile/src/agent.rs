@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use spillgate_extract::Settings as Extraction;
+use spillgate_extract::ExtractionSettings as Extraction;
 use spillgate_llm::{ModelConfig, ProviderConfig, Target};
 
 use crate::entry::Entry;

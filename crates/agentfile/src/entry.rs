@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::node::{Member, Node, What};
-use crate::problem::{FileError, Place, Problems};
+use crate::problem::{FileError, Position, Problems};
 use crate::read::read;
 
 /// One entry of `mcpServers`, `restTools`, `openapiSpecs` or `guardedTools`. Its variables are put
@@ -22,7 +22,7 @@ pub struct Entry {
     file: PathBuf,
     /// Section and name.
     key: [String; 2],
-    at: Place,
+    at: Position,
     node: Node,
 }
 
@@ -38,7 +38,7 @@ impl Entry {
 
     /// An entry that nobody wrote, and that says nothing: it is in the place where it is
     /// named.
-    pub(crate) fn unwritten(file: &Path, at: Place, section: &str, name: &str) -> Self {
+    pub(crate) fn unwritten(file: &Path, at: Position, section: &str, name: &str) -> Self {
         Self {
             file: file.to_owned(),
             key: [section.to_owned(), name.to_owned()],
@@ -62,7 +62,7 @@ impl Entry {
     }
 
     /// Where it stands.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> Position {
         self.at
     }
 

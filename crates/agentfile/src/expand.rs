@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use crate::node::{Node, What};
-use crate::problem::Place;
+use crate::problem::Position;
 
 /// Where variables come from: the library reads no environment.
 pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
@@ -22,7 +22,7 @@ pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 pub(crate) struct Unset {
     /// Keys and, in lists, `[index]`.
     pub(crate) key: Vec<String>,
-    pub(crate) place: Place,
+    pub(crate) place: Position,
     pub(crate) variable: String,
 }
 
@@ -60,7 +60,7 @@ struct Walk<'l> {
 }
 
 impl Walk<'_> {
-    fn enter(&mut self, node: &mut Node, place: Place) {
+    fn enter(&mut self, node: &mut Node, place: Position) {
         match &mut node.what {
             What::Null | What::Bool(_) | What::Number(_) => {}
             What::Text(text) => {
@@ -110,7 +110,7 @@ impl Walk<'_> {
     }
 
     /// `text` with its variables put in; `None` if it has none.
-    fn text(&mut self, text: &str, place: Place) -> Option<String> {
+    fn text(&mut self, text: &str, place: Position) -> Option<String> {
         static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
                 .expect("invariant: the pattern is a constant")
@@ -183,7 +183,7 @@ mod tests {
     fn what_is_not_set_is_told_with_its_place() {
         let mut node = crate::yaml::parse("a:\n  b: [x, '${NO}']\n", 1).unwrap();
         let unset = expand(&mut node, &lookup);
-        let place = Place {
+        let place = Position {
             line: 2,
             column: 10,
         };

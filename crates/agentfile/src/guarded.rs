@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::entry::variable;
 use crate::node::{Member, Node, Text, What, camel};
-use crate::problem::{FileError, Place};
+use crate::problem::{FileError, Position};
 use crate::values::{Names, Whole};
 
 /// The section.
@@ -389,7 +389,7 @@ pub(crate) fn check(
 }
 
 /// Where the end of a path of keys stands; the last one may be the `[index]` of a list.
-fn place(root: &Node, keys: &[&str]) -> Place {
+fn place(root: &Node, keys: &[&str]) -> Position {
     let Some((last, above)) = keys.split_last() else {
         return root.at;
     };

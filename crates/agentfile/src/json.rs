@@ -11,7 +11,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Number;
 
 use crate::node::{DEEPEST, Member, Node, Text, What};
-use crate::problem::Place;
+use crate::problem::Position;
 use crate::yaml::Wrong;
 
 const OPTIONS: ParseOptions = ParseOptions {
@@ -33,7 +33,7 @@ const LONG_LINE: usize = 10_000;
 /// The value of `text`; an empty table if there is nothing but comments.
 pub(crate) fn parse(text: &str) -> Result<Node, Wrong> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
-        let place = Place {
+        let place = Position {
             line: error.line_display(),
             column: error.column_display(),
         };
@@ -61,7 +61,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    fn place(&self, byte: usize) -> Place {
+    fn place(&self, byte: usize) -> Position {
         let line = self.starts.partition_point(|&start| start <= byte);
         let start = self.starts[line - 1];
         let before = self.text.get(start..byte).unwrap_or_default();
@@ -70,7 +70,7 @@ impl<'t> Lines<'t> {
             true => before.len(),
             false => before.chars().count(),
         };
-        Place {
+        Position {
             line,
             column: 1 + characters,
         }
@@ -123,10 +123,10 @@ mod tests {
         let node = parse(text).unwrap();
         insta::assert_snapshot!(node.value(), @r#"{"a":[1,-2.5,"x\n",null],"b":{"c":true,"é":1}}"#);
         let place = |path: &[&str]| node.find(path).unwrap().at;
-        assert_eq!(place(&["a"]), Place { line: 3, column: 3 });
+        assert_eq!(place(&["a"]), Position { line: 3, column: 3 });
         assert_eq!(
             place(&["b", "c"]),
-            Place {
+            Position {
                 line: 4,
                 column: 17
             }

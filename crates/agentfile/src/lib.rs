@@ -43,7 +43,7 @@ pub use guarded::{
 };
 pub use keys::{Input, InputFormat, Output, OutputFormat, Retrieval, Settings, ToolOutput};
 pub use node::MAX_FILE_BYTES;
-pub use problem::{FileError, Place, Problems};
+pub use problem::{FileError, Position, Problems};
 pub use prompt::PromptFile;
 pub use resolve::{
     DEFAULT_BUFFER, DEFAULT_CALLS_PER_TURN, DEFAULT_MAX_DEPTH, DEFAULT_MAX_REQUESTS,

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
-use crate::problem::Place;
+use crate::problem::Position;
 
 /// Bytes that a file may have: a prompt of this size fills no context but a
 /// window of some 250,000 tokens.
@@ -19,7 +19,7 @@ pub(crate) const DEEPEST: usize = 64;
 /// A value and where it stands.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Node {
-    pub(crate) at: Place,
+    pub(crate) at: Position,
     pub(crate) what: What,
 }
 
@@ -54,18 +54,18 @@ impl From<String> for Text {
 #[derive(Clone, PartialEq)]
 pub(crate) struct Member {
     pub(crate) key: String,
-    pub(crate) at: Place,
+    pub(crate) at: Position,
     pub(crate) node: Node,
 }
 
 impl Node {
-    pub(crate) fn new(at: Place, what: What) -> Self {
+    pub(crate) fn new(at: Position, what: What) -> Self {
         Self { at, what }
     }
 
     /// A table without members.
     pub(crate) fn empty() -> Self {
-        Self::new(Place::START, What::Table(Vec::new()))
+        Self::new(Position::START, What::Table(Vec::new()))
     }
 
     pub(crate) fn members(&self) -> &[Member] {
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn what_a_node_says_is_not_in_its_debug() {
         let text = Text::from("s3cret".to_owned());
-        let node = Node::new(Place { line: 3, column: 7 }, What::Text(text));
+        let node = Node::new(Position { line: 3, column: 7 }, What::Text(text));
         assert_eq!(format!("{node:?}"), "Node at 3:7");
     }
 

@@ -7,14 +7,14 @@ use serde::Serialize;
 
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Place {
+pub struct Position {
     /// The line, from 1.
     pub line: usize,
     /// The character of the line, from 1.
     pub column: usize,
 }
 
-impl Place {
+impl Position {
     /// Where a file begins.
     pub(crate) const START: Self = Self { line: 1, column: 1 };
 }
@@ -25,7 +25,7 @@ pub struct FileError {
     /// The file; none for an option of the command line.
     pub file: Option<PathBuf>,
     /// Where in it, if it is somewhere.
-    pub place: Option<Place>,
+    pub place: Option<Position>,
     /// The key, with dots between the tables that it is in; empty where the whole
     /// file is meant.
     pub key: String,
@@ -49,7 +49,7 @@ impl FileError {
 
     /// The same, at a place.
     #[must_use]
-    pub fn at(self, place: Place) -> Self {
+    pub fn at(self, place: Position) -> Self {
         Self {
             place: Some(place),
             ..self
@@ -84,7 +84,7 @@ impl fmt::Display for FileError {
             Some(file) => write!(f, "{}", file.display())?,
             None => f.write_str("command line")?,
         }
-        if let Some(Place { line, column }) = self.place {
+        if let Some(Position { line, column }) = self.place {
             write!(f, ":{line}:{column}")?;
         }
         if !self.key.is_empty() {

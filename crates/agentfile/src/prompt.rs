@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::keys::Settings;
 use crate::node::{MAX_FILE_BYTES, Node, What};
-use crate::problem::{FileError, Place, Problems};
+use crate::problem::{FileError, Position, Problems};
 use crate::read::read;
 use crate::yaml;
 
@@ -137,7 +137,7 @@ struct Parts<'t> {
 }
 
 impl<'t> Parts<'t> {
-    fn of(text: &'t str) -> Result<Self, (Place, String)> {
+    fn of(text: &'t str) -> Result<Self, (Position, String)> {
         let text = text.trim_start_matches('\u{feff}');
         let mut lines = Lines {
             rest: text,
@@ -159,7 +159,7 @@ impl<'t> Parts<'t> {
             return Ok(Self { front: None, body });
         }
         let (front, first) = (lines.rest, lines.line + 1);
-        let opened = Place {
+        let opened = Position {
             line: lines.line,
             column: 1,
         };

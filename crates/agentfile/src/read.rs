@@ -16,7 +16,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use crate::node::{Member, Node, What, camel, snake};
-use crate::problem::{FileError, Place, Problems};
+use crate::problem::{FileError, Position, Problems};
 use crate::refused;
 use crate::wrong::{Wrong, nearest};
 
@@ -70,7 +70,7 @@ struct Run<'r> {
 /// A key on the way to a value.
 struct Step {
     name: String,
-    place: Place,
+    place: Position,
 }
 
 impl Run<'_> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use crate::problem::{FileError, Place};
+use crate::problem::{FileError, Position};
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Source {
         /// The file.
         path: PathBuf,
         /// Where in it.
-        place: Place,
+        place: Position,
         /// The key, with dots between the tables that it is in.
         key: String,
     },

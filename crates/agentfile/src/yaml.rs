@@ -9,7 +9,7 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
 use serde_json::Number;
 
 use crate::node::{DEEPEST, MAX_FILE_BYTES, Member, Node, Text, What};
-use crate::problem::Place;
+use crate::problem::Position;
 
 /// What a file may come to, aliases put in: eight times its largest size.
 const BUDGET: usize = 8 * MAX_FILE_BYTES;
@@ -18,7 +18,7 @@ const BUDGET: usize = 8 * MAX_FILE_BYTES;
 const NODE: usize = 64;
 
 /// What is wrong, and where.
-pub(crate) type Wrong = (Place, String);
+pub(crate) type Wrong = (Position, String);
 
 /// The only document of `text`, whose first line is the file's line
 /// `first_line`; an empty table if there is nothing.
@@ -53,8 +53,8 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn place(&self, span: &Span) -> Place {
-        Place {
+    fn place(&self, span: &Span) -> Position {
+        Position {
             line: self.lines_before + span.start.line(),
             column: span.start.col() + 1,
         }
@@ -63,7 +63,7 @@ impl<'t> Reader<'t> {
     fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Wrong> {
         let next = self.parser.next_event().transpose();
         next.map_err(|error| {
-            let place = Place {
+            let place = Position {
                 line: self.lines_before + error.marker().line(),
                 column: error.marker().col() + 1,
             };
@@ -72,11 +72,11 @@ impl<'t> Reader<'t> {
     }
 
     fn needed(&mut self) -> Result<(Event<'t>, Span), Wrong> {
-        let end = (Place::START, "it ends too early".to_owned());
+        let end = (Position::START, "it ends too early".to_owned());
         self.next()?.ok_or(end)
     }
 
-    fn spend(&mut self, cost: usize, place: Place) -> Result<(), Wrong> {
+    fn spend(&mut self, cost: usize, place: Position) -> Result<(), Wrong> {
         self.spent = self.spent.saturating_add(cost);
         match self.spent > BUDGET {
             true => Err((place, "it has too many values, aliases put in".to_owned())),
@@ -123,7 +123,7 @@ impl<'t> Reader<'t> {
         Ok(node)
     }
 
-    fn alias(&mut self, id: usize, place: Place) -> Result<Node, Wrong> {
+    fn alias(&mut self, id: usize, place: Position) -> Result<Node, Wrong> {
         let Some((_, cost)) = self.anchors.get(&id) else {
             return Err((place, "this alias stands within what it names".to_owned()));
         };
@@ -168,7 +168,7 @@ impl<'t> Reader<'t> {
 }
 
 /// A tag can ask for anything; only `!!str` changes what is read here.
-fn check_tag(tag: Option<&Tag>, place: Place) -> Result<(), Wrong> {
+fn check_tag(tag: Option<&Tag>, place: Position) -> Result<(), Wrong> {
     match tag {
         None => Ok(()),
         Some(tag)
@@ -210,7 +210,7 @@ mod tests {
         insta::assert_snapshot!(node.value(), @r#"{"a":[1,-2,2.5,"0x10"],"b":[1,-2,2.5,"0x10"],"c":{"d":"true","e":"yes","f":null},"g":"two\nlines\n","h":"5"}"#);
         assert_eq!(
             node.find(&["c", "e"]).unwrap().at,
-            Place {
+            Position {
                 line: 3,
                 column: 16
             }

@@ -7,7 +7,7 @@ use crate::file::{Opened, digest};
 use crate::lookups::{Lookups, hidden, hides_server, lists_them, of_servers};
 use crate::plan::{State, in_file, servers};
 use crate::record::Records;
-use crate::{Client, ClientsError, Launch, Place, Scope, dialect};
+use crate::{Client, ClientsError, Launch, Scope, ServerTable, dialect};
 
 /// How things stand in a file.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct ServerReport {
 pub fn inspect(
     client: Client,
     file: &Path,
-    places: &[Place],
+    places: &[ServerTable],
     records: &Records,
 ) -> Result<Option<FileReport>, ClientsError> {
     let Some(Opened { seen, values }) = Opened::open(file)? else {
@@ -56,7 +56,7 @@ pub fn inspect(
     };
     let record = records.load(&seen.file)?;
     let dialect = dialect::of(client);
-    let places: Vec<Place> = in_file(places, file).cloned().collect();
+    let places: Vec<ServerTable> = in_file(places, file).cloned().collect();
     let report = |found: crate::plan::Found<'_>| {
         let (state, launch) = match found
             .entry

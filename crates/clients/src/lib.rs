@@ -36,7 +36,7 @@ pub use inspect::{FileReport, ServerReport, inspect};
 pub use json::json_values;
 pub use launch::{Launch, UnsetVariable};
 pub use lookups::{Forbidden, Lookups, forbidden, lookups};
-pub use places::{Place, Scope, Surroundings, explicit, places};
+pub use places::{Scope, ServerTable, Surroundings, explicit, places};
 pub use plan::{Outcome, Plan, State};
 pub use record::Records;
 pub use rewrite::Gateway;

@@ -17,7 +17,7 @@ use crate::places::all_permissions;
 use crate::plan::{Found, at, in_file, servers};
 use crate::record::Kept;
 use crate::rewrite::{Gateway, set_command};
-use crate::{Client, ClientsError, Place, Surroundings, dialect};
+use crate::{Client, ClientsError, ServerTable, Surroundings, dialect};
 
 /// The flag of a gateway that offers the look-up tools and stands before nothing.
 pub(crate) const LOOKUPS: &str = "--lookups";
@@ -48,11 +48,15 @@ pub enum Lookups {
 }
 
 /// How `file` offers them to `client` in `places`; a file that is not there does not.
-pub fn lookups(client: Client, file: &Path, places: &[Place]) -> Result<Lookups, ClientsError> {
+pub fn lookups(
+    client: Client,
+    file: &Path,
+    places: &[ServerTable],
+) -> Result<Lookups, ClientsError> {
     let Some(Opened { values, .. }) = Opened::open(file)? else {
         return Ok(Lookups::Missing);
     };
-    let places: Vec<Place> = in_file(places, file).cloned().collect();
+    let places: Vec<ServerTable> = in_file(places, file).cloned().collect();
     Ok(of_servers(client, &servers(client, &values, &places)))
 }
 

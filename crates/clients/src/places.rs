@@ -48,7 +48,7 @@ pub struct Surroundings {
 
 /// A table of servers in a file. Neither needs to exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ServerTable {
     /// Whose servers they are.
     pub scope: Scope,
     /// The file.
@@ -58,7 +58,7 @@ pub struct Place {
 }
 
 /// All places of `client`, those of the user first.
-pub fn places(client: Client, of: &Surroundings) -> Vec<Place> {
+pub fn places(client: Client, of: &Surroundings) -> Vec<ServerTable> {
     let (user, project) = files(client, of);
     let mut all = Vec::new();
     for (scope, files) in [(Scope::User, user), (Scope::Project, project)] {
@@ -76,7 +76,7 @@ pub fn places(client: Client, of: &Surroundings) -> Vec<Place> {
     }
     // In the home directory the user's file may be the project's, too.
     let mut seen = Vec::new();
-    all.retain(|place: &Place| {
+    all.retain(|place: &ServerTable| {
         let key = (place.file.clone(), place.table.clone());
         let is_new = !seen.contains(&key);
         seen.push(key);
@@ -87,8 +87,8 @@ pub fn places(client: Client, of: &Surroundings) -> Vec<Place> {
 
 /// The places in a file that the user names: everything in it counts as
 /// `scope`.
-pub fn explicit(client: Client, file: &Path, of: &Surroundings) -> Vec<Place> {
-    let mut all: Vec<Place> = tables(client)
+pub fn explicit(client: Client, file: &Path, of: &Surroundings) -> Vec<ServerTable> {
+    let mut all: Vec<ServerTable> = tables(client)
         .iter()
         .map(|table| place(Scope::User, file, table))
         .collect();
@@ -96,7 +96,7 @@ pub fn explicit(client: Client, file: &Path, of: &Surroundings) -> Vec<Place> {
         let local = places(client, of)
             .into_iter()
             .filter(|place| place.scope == Scope::Local);
-        all.extend(local.map(|place| Place {
+        all.extend(local.map(|place| ServerTable {
             file: file.to_owned(),
             ..place
         }));
@@ -123,8 +123,8 @@ pub(crate) fn all_permissions(client: Client, of: &Surroundings) -> Vec<PathBuf>
     users.into_iter().chain(own.into_iter().flatten()).collect()
 }
 
-fn place(scope: Scope, file: &Path, table: &[&str]) -> Place {
-    Place {
+fn place(scope: Scope, file: &Path, table: &[&str]) -> ServerTable {
+    ServerTable {
         scope,
         file: file.to_owned(),
         table: table.iter().map(|&key| key.to_owned()).collect(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::entry::Entry;
 use crate::file::{Seen, replace};
 use crate::record::{Record, Records};
-use crate::{Client, ClientsError, Place, Scope, unified};
+use crate::{Client, ClientsError, Scope, ServerTable, unified};
 
 /// What becomes of a server's entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -136,7 +136,11 @@ pub(crate) struct Found<'v> {
 }
 
 /// The servers in `places` of the values of a file.
-pub(crate) fn servers<'v>(client: Client, values: &'v Value, places: &[Place]) -> Vec<Found<'v>> {
+pub(crate) fn servers<'v>(
+    client: Client,
+    values: &'v Value,
+    places: &[ServerTable],
+) -> Vec<Found<'v>> {
     let mut all = Vec::new();
     for place in places {
         let Some(table) = at(values, &place.table).and_then(Value::as_object) else {
@@ -166,6 +170,9 @@ pub(crate) fn at<'v>(values: &'v Value, keys: &[String]) -> Option<&'v Value> {
 }
 
 /// The part of places that are in `file`.
-pub(crate) fn in_file<'p>(places: &'p [Place], file: &'p Path) -> impl Iterator<Item = &'p Place> {
+pub(crate) fn in_file<'p>(
+    places: &'p [ServerTable],
+    file: &'p Path,
+) -> impl Iterator<Item = &'p ServerTable> {
     places.iter().filter(move |place| place.file == file)
 }

@@ -15,7 +15,7 @@ use crate::plan::{Found, Outcome, Plan, State, Then, at, in_file, servers};
 use crate::record::{Kept, Record, Records};
 use crate::rewrite::peeled;
 use crate::wrap::to_become;
-use crate::{Client, ClientsError, Place, Scope, dialect};
+use crate::{Client, ClientsError, Scope, ServerTable, dialect};
 
 /// What becomes of `file` when its servers come out; those in `places` and, if
 /// `whole`, all others that we have a record of; only those called as in `only`,
@@ -23,7 +23,7 @@ use crate::{Client, ClientsError, Place, Scope, dialect};
 pub fn unwrap(
     client: Client,
     file: &Path,
-    places: &[Place],
+    places: &[ServerTable],
     whole: bool,
     only: &[String],
     records: &Records,
@@ -32,7 +32,7 @@ pub fn unwrap(
         return Ok(None);
     };
     let record = records.load(&seen.file)?;
-    let places: Vec<Place> = in_file(places, file).cloned().collect();
+    let places: Vec<ServerTable> = in_file(places, file).cloned().collect();
     let mut all = servers(client, &values, &places);
     if let Some(record) = record.as_ref().filter(|_| whole) {
         all.extend(elsewhere(&values, record, &all));

@@ -13,7 +13,7 @@ use crate::plan::{Found, Outcome, Plan, State, Then, at, in_file, servers};
 use crate::record::{Kept, Record, Records};
 use crate::rewrite::Gateway;
 use crate::unwrap::undo;
-use crate::{Client, ClientsError, Place, Scope, Surroundings, dialect};
+use crate::{Client, ClientsError, Scope, ServerTable, Surroundings, dialect};
 
 const NO_LOGIN: &str = "no header of it logs in; if the client has logged in to it by OAuth, that login is the client's own: run `spillgate auth";
 
@@ -23,7 +23,7 @@ const NO_LOGIN: &str = "no header of it logs in; if the client has logged in to 
 pub fn wrap(
     client: Client,
     file: &Path,
-    places: &[Place],
+    places: &[ServerTable],
     only: &[String],
     gateway: &Gateway,
     records: &Records,
@@ -31,7 +31,7 @@ pub fn wrap(
     let Some(Opened { seen, values }) = Opened::open(file)? else {
         return Ok(None);
     };
-    let places: Vec<Place> = in_file(places, file).cloned().collect();
+    let places: Vec<ServerTable> = in_file(places, file).cloned().collect();
     let (mut outcomes, mut kept, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     let all = servers(client, &values, &places);
     let has_lookups = of_servers(client, &all) != Lookups::Missing;
@@ -130,7 +130,7 @@ impl New {
 fn entry_of_lookups(
     client: Client,
     values: &Value,
-    places: &[Place],
+    places: &[ServerTable],
     wrapped: &[Kept],
     gateway: &Gateway,
 ) -> Option<New> {

@@ -6,12 +6,12 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use spillgate_clients::{Client, Gateway, Place, Plan, Records, Scope, unwrap, wrap};
+use spillgate_clients::{Client, Gateway, Plan, Records, Scope, ServerTable, unwrap, wrap};
 
 const TEXT: &str = "{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}";
 
-fn places(file: &Path) -> Vec<Place> {
-    vec![Place {
+fn places(file: &Path) -> Vec<ServerTable> {
+    vec![ServerTable {
         scope: Scope::User,
         file: file.to_owned(),
         table: vec!["mcpServers".into()],

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use spillgate_clients::{
-    Client, ClientsError, Forbidden, Gateway, Lookups, Outcome, Place, Plan, Records, Scope, State,
-    Surroundings, digest, forbidden, inspect, places, unwrap, wrap,
+    Client, ClientsError, Forbidden, Gateway, Lookups, Outcome, Plan, Records, Scope, ServerTable,
+    State, Surroundings, digest, forbidden, inspect, places, unwrap, wrap,
 };
 use tempfile::TempDir;
 
@@ -42,7 +42,7 @@ impl House {
         Records::new(self.home.path().join("state"))
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<ServerTable> {
         places(self.client, &surroundings(self.home.path()))
     }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Origin, SystemClock};
-use spillgate_extract::{Asked, Extraction, Extractor, Mode, NoWatch, Settings, Status};
+use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, NoWatch, Status};
 use spillgate_llm::{ChatModel, Message, Reply, Request, Scripted, Stop};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
@@ -126,12 +126,12 @@ async fn oracle(
     let mut scores: BTreeMap<String, Scores> = BTreeMap::new();
     let mut missed = Vec::new();
     for question in questions {
-        let settings = Settings {
+        let settings = ExtractionSettings {
             chunk_tokens: tokens,
             max_chunks_hard: 10_000,
             early_stop: true,
             parallel: 1,
-            ..Settings::default()
+            ..ExtractionSettings::default()
         };
         let asked = question.clone();
         let model = Scripted::new(move |seen| Ok(oracle_reply(&asked, &seen.request)))
@@ -267,9 +267,9 @@ async fn judge(
     for document in documents {
         let question = questions.iter().find(|one| one.document == document);
         let words = question.map_or("", |question| question.words.as_str());
-        let settings = Settings {
+        let settings = ExtractionSettings {
             max_chunks_hard: 1,
-            ..Settings::default()
+            ..ExtractionSettings::default()
         };
         let model = Scripted::new(move |seen| Ok((bad.reply)(&seen.request)));
         let found = shelf.ask(document, words, model, settings, Mode::FullChunked);
@@ -312,7 +312,7 @@ impl<'a> Shelf<'a> {
         document: &str,
         words: &str,
         model: Scripted,
-        settings: Settings,
+        settings: ExtractionSettings,
         mode: Mode,
     ) -> Result<Extraction, Box<dyn Error>> {
         let asked = Asked {

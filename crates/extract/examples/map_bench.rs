@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use spillgate_artifact::{Handle, Origin, SystemClock};
-use spillgate_extract::{Asked, Extractor, Mode, NoWatch, Settings};
+use spillgate_extract::{Asked, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::Scripted;
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
@@ -70,11 +70,11 @@ async fn seconds(
     let model = model
         .with_limits(3000, 500)
         .with_latency(Duration::from_millis(latency));
-    let settings = Settings {
+    let settings = ExtractionSettings {
         chunk_tokens,
         parallel,
         max_chunks_hard,
-        ..Settings::default()
+        ..ExtractionSettings::default()
     };
     let extractor = Extractor::new(offloader.clone(), Some(Arc::new(model)), settings);
     let asked = Asked {

@@ -8,7 +8,7 @@ use spillgate_measure::TokenCounter;
 use spillgate_turns::{Nonces, Slot};
 use tokio::task::{JoinError, spawn_blocking};
 
-use crate::Settings;
+use crate::ExtractionSettings;
 use crate::bound::bounded;
 use crate::trace::Scope;
 
@@ -21,7 +21,7 @@ pub(crate) struct Case {
     pub artifact: Arc<Artifact>,
     /// What to extract, trimmed.
     pub extract: Arc<str>,
-    pub settings: Arc<Settings>,
+    pub settings: Arc<ExtractionSettings>,
     pub counter: Arc<dyn TokenCounter>,
     pub nonces: Arc<dyn Nonces>,
     /// Where what is done is written down.

@@ -18,7 +18,7 @@ use crate::report;
 use crate::route::{Ground, route};
 use crate::trace::{Made, Op, OpKind, Scope, Span, Sum};
 use crate::truncate::truncation;
-use crate::{Asked, Citation, Extraction, Mode, Settings, Status, Strategy, Watch, plan};
+use crate::{Asked, Citation, Extraction, ExtractionSettings, Mode, Status, Strategy, Watch, plan};
 
 /// What an extraction is called in a trace.
 const NAME: &str = "tool_output";
@@ -30,7 +30,7 @@ const WHY: usize = 500;
 pub struct Extractor {
     offloader: Offloader,
     model: Option<Arc<dyn ChatModel>>,
-    settings: Arc<Settings>,
+    settings: Arc<ExtractionSettings>,
     nonces: Arc<dyn Nonces>,
     /// Where extractions are written down beside what they give.
     scope: Option<Scope>,
@@ -71,7 +71,7 @@ impl Extractor {
     pub fn new(
         offloader: Offloader,
         model: Option<Arc<dyn ChatModel>>,
-        settings: Settings,
+        settings: ExtractionSettings,
     ) -> Self {
         Self {
             offloader,

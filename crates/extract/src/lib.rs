@@ -47,6 +47,6 @@ pub use extractor::Extractor;
 pub use outcome::{Citation, Coverage, Extraction, Match, Status, Strategy};
 #[doc(hidden)]
 pub use plan::plan_chunks;
-pub use settings::Settings;
+pub use settings::ExtractionSettings;
 pub use trace::{Decided, Made, Op, OpKind, PREVIEW_BYTES, Scope, Span, Sum};
 pub use watch::{NoWatch, Watch};

@@ -12,7 +12,7 @@ use spillgate_llm::{
     ChatModel, LlmError, Message, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Target,
     ToolCall, ToolReply, ToolSpec,
 };
-use spillgate_turns::{Ending, Limits, Observer, Slot, ToolHost, ToolReplyFuture, Turns, run};
+use spillgate_turns::{Ending, Observer, Slot, ToolHost, ToolReplyFuture, TurnLimits, Turns, run};
 
 use crate::case::{Asking, Case};
 use crate::drafted::{Drafted, StrategyError};
@@ -96,7 +96,7 @@ impl Asking {
             system,
             messages: vec![Message::User(prompt::search_the_file(case))],
             slot,
-            limits: Limits {
+            limits: TurnLimits {
                 turns: case.settings.max_turns.max(1),
                 calls_per_turn: case.settings.max_tool_calls_per_turn.max(1),
                 max_output_tokens: self.answer_tokens(),

@@ -1,6 +1,6 @@
 //! Which strategy can answer? (seed 001, decision 3; SPEC section 3)
 
-use crate::{Mode, Settings, Strategy};
+use crate::{ExtractionSettings, Mode, Strategy};
 
 /// What a route depends on.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ pub(crate) struct Ground {
 }
 
 /// The strategy for a mode; `auto` decides. An explicit mode is obeyed.
-pub(crate) fn route(mode: Mode, ground: &Ground, settings: &Settings) -> Strategy {
+pub(crate) fn route(mode: Mode, ground: &Ground, settings: &ExtractionSettings) -> Strategy {
     match mode {
         Mode::FullChunked => Strategy::FullChunked,
         Mode::ReadGrep => Strategy::ReadGrep,
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn size_and_lines_decide() {
         use Strategy::{FullChunked, ReadGrep, Search, Truncate};
-        let settings = Settings {
+        let settings = ExtractionSettings {
             max_chunks: 2,
-            ..Settings::default()
+            ..ExtractionSettings::default()
         };
         let ground = |has_model, tokens, chunk_tokens, average_line| Ground {
             has_model,

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Settings of extraction (seed 001, decisions 3 and 20; SPEC section 3).
+/// Settings of an extraction (seed 001, decisions 3 and 20; SPEC section 3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct ExtractionSettings {
     /// Chunks up to which `auto` has every chunk read (seed 001, decision 3).
     #[serde(alias = "maxChunks")]
     pub max_chunks: u64,
@@ -52,7 +52,7 @@ pub struct Settings {
     pub most_bytes: Option<u64>,
 }
 
-impl Default for Settings {
+impl Default for ExtractionSettings {
     fn default() -> Self {
         Self {
             max_chunks: 1,
@@ -79,7 +79,7 @@ const LEAST: u64 = 64;
 /// Bytes of a token in ordinary text, about.
 const TOKEN_BYTES: u64 = 4;
 
-impl Settings {
+impl ExtractionSettings {
     /// The same for a session whose tools may give so many bytes: what needs no model
     /// (`search`, `truncate`) stays about within them, as it does in the seed; an answer of
     /// a model is cut there.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use spillgate_agentfile::{ConfigFile, PromptFile, Settings, resolve};
 use spillgate_clients::{
-    Client, Gateway, Place, Records, Surroundings, inspect, json_values, places, unwrap, wrap,
+    Client, Gateway, Records, ServerTable, Surroundings, inspect, json_values, places, unwrap, wrap,
 };
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_offload::{Policy, Rule};
@@ -55,7 +55,7 @@ pub fn settings(bytes: &[u8]) {
         let _ = rule.clone().resolve();
         let _ = Policy::new(rule, [], []);
     }
-    if let Ok(settings) = toml_edit::de::from_str::<spillgate_extract::Settings>(&text) {
+    if let Ok(settings) = toml_edit::de::from_str::<spillgate_extract::ExtractionSettings>(&text) {
         let _ = settings.within(1000);
     }
     let _ = toml_edit::de::from_str::<ProviderConfig>(&text).map(|one| format!("{one:?}"));
@@ -108,7 +108,7 @@ impl House {
         Self { client, home, file }
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<ServerTable> {
         all(self.client, self.home.path())
     }
 
@@ -146,7 +146,7 @@ impl House {
     }
 }
 
-fn all(client: Client, home: &Path) -> Vec<Place> {
+fn all(client: Client, home: &Path) -> Vec<ServerTable> {
     let around = Surroundings {
         home: home.to_owned(),
         config: home.join(".config"),

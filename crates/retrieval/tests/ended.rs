@@ -11,7 +11,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Interrupt, Manifest, Origin, Timestamp, TokenBudget};
-use spillgate_extract::{Extractor, NoWatch, Settings};
+use spillgate_extract::{ExtractionSettings, Extractor, NoWatch};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy};
 use spillgate_query::{Child, Engine};
@@ -102,7 +102,11 @@ fn house(text: &str, left: Option<u64>) -> (TempDir, Tools, Handle) {
     };
     let offloader = over(left);
     let tools = Tools {
-        extractor: Some(Extractor::new(offloader.clone(), None, Settings::default())),
+        extractor: Some(Extractor::new(
+            offloader.clone(),
+            None,
+            ExtractionSettings::default(),
+        )),
         offloader,
         page: TokenBudget::new(2500),
         // Ends without a word, as the child does when it cannot read.

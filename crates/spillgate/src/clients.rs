@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use serde_json::{Value, json};
 use spillgate_clients::{
-    Client, ClientsError, Gateway, Outcome, Place, Plan, Records, Scope, State, Surroundings,
+    Client, ClientsError, Gateway, Outcome, Plan, Records, Scope, ServerTable, State, Surroundings,
     explicit, places,
 };
 
@@ -41,7 +41,7 @@ pub(crate) fn asked(
     client: Client,
     which: &Which,
     unless_told: impl Fn(Scope) -> bool,
-) -> Result<Vec<Place>, Failure> {
+) -> Result<Vec<ServerTable>, Failure> {
     let around = surroundings()?;
     if let Some(file) = &which.file {
         let file = std::path::absolute(file)?;
@@ -57,7 +57,7 @@ pub(crate) fn asked(
 }
 
 /// Each file once, in order.
-pub(crate) fn files(places: &[Place]) -> Vec<PathBuf> {
+pub(crate) fn files(places: &[ServerTable]) -> Vec<PathBuf> {
     let mut seen = BTreeSet::new();
     let new = places.iter().filter(|place| seen.insert(&place.file));
     new.map(|place| place.file.clone()).collect()

@@ -2,7 +2,7 @@
 
 use figment2::value::{Dict, Value};
 use serde::{Deserialize, Deserializer, Serialize};
-use spillgate_extract::Settings as Extraction;
+use spillgate_extract::ExtractionSettings as Extraction;
 use spillgate_llm::{Target, TargetError};
 
 /// `[tool_output]`: those of the crate that extracts, and who may do it.

@@ -216,6 +216,43 @@ fn the_protocol_is_spelled_in_one_crate() {
 }
 
 #[test]
+fn a_public_name_means_one_thing() {
+    // What everybody expects a crate of its kind to have.
+    const COMMON: [&str; 3] = ["Client", "Config", "Error"];
+    let mut crates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, text) in sources() {
+        let Some(of) = name
+            .strip_prefix("crates/")
+            .and_then(|rest| rest.split('/').next())
+        else {
+            continue;
+        };
+        if is_test_file(&name) || name.contains("/examples/") || of == "fuzz_targets" {
+            continue;
+        }
+        for item in syn::parse_file(&text).unwrap().items {
+            let (visibility, ident) = match item {
+                syn::Item::Struct(item) => (item.vis, item.ident),
+                syn::Item::Enum(item) => (item.vis, item.ident),
+                syn::Item::Trait(item) => (item.vis, item.ident),
+                syn::Item::Type(item) => (item.vis, item.ident),
+                _ => continue,
+            };
+            if matches!(visibility, syn::Visibility::Public(_)) {
+                let all = crates.entry(ident.to_string()).or_default();
+                all.insert(of.to_owned());
+            }
+        }
+    }
+    crates.retain(|name, of| of.len() > 2 && !COMMON.contains(&name.as_str()));
+    assert_eq!(
+        crates,
+        BTreeMap::new(),
+        "public types of more than two crates"
+    );
+}
+
+#[test]
 fn public_errors_are_types() {
     let mut wrong = Vec::new();
     for (name, text) in sources() {

@@ -16,4 +16,4 @@ pub use calls::{Calls, Sorted};
 pub use host::{Observer, ToolHost, ToolReplyFuture};
 pub use run::run;
 pub use slot::{Nonce, Nonces, RandomNonces, Slot, SlotError};
-pub use step::{Conversation, Effect, Ending, Event, Finished, Limits, Turns};
+pub use step::{Conversation, Effect, Ending, Event, Finished, TurnLimits, Turns};

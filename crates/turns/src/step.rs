@@ -17,7 +17,7 @@ const MESSAGE_TOKENS: u64 = 4;
 
 /// How long a loop may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TurnLimits {
     /// Times that the model is asked.
     pub turns: u32,
     /// Calls of tools that are made of one reply.
@@ -38,7 +38,7 @@ pub struct Turns {
     /// Where the answer will stand.
     pub slot: Slot,
     /// How long it may go on.
-    pub limits: Limits,
+    pub limits: TurnLimits,
     /// What counts it against the window.
     pub counter: Arc<dyn TokenCounter>,
 }

@@ -10,7 +10,7 @@ use spillgate_agent::{
     run,
 };
 use spillgate_artifact::Handle;
-use spillgate_extract::{Extractor, Settings as Extraction};
+use spillgate_extract::{ExtractionSettings as Extraction, Extractor};
 use spillgate_llm::{ChatModel, Fallback, Message, Reply, Request, Scripted};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Policy, Profile, Rule};

@@ -59,7 +59,7 @@ fn a_place_is_that_of_the_whole_file() {
     let file = parse("#!/x\n\n---\nname: a\nmaxTurns: 3\n---\nDo it.").unwrap();
     assert_eq!(
         file.root.get("maxTurns").unwrap().at,
-        Place { line: 5, column: 1 }
+        Position { line: 5, column: 1 }
     );
 }
 

@@ -8,7 +8,7 @@ use crate::agent::{SourceKind, ToolSource};
 use crate::entry::Entry;
 use crate::guarded::{self, GuardedTools};
 use crate::node::camel;
-use crate::problem::{FileError, Place};
+use crate::problem::{FileError, Position};
 use crate::sections::McpServer;
 use crate::source::{Set, Source};
 use crate::values::Names;
@@ -63,7 +63,7 @@ impl Run<'_> {
     fn unwritten(&self, named: &Source) -> ToolSource {
         let (file, place) = match named {
             Source::File { path, place, .. } => (path, *place),
-            Source::CommandLine | Source::BuiltIn => (&self.layers.prompt.path, Place::START),
+            Source::CommandLine | Source::BuiltIn => (&self.layers.prompt.path, Position::START),
         };
         ToolSource {
             kind: SourceKind::Guarded,

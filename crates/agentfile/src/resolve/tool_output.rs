@@ -4,7 +4,7 @@
 //! section `toolOutput` of the nearest file that has one, which counts whole (seed
 //! 001's rule).
 
-use spillgate_extract::Settings as Extraction;
+use spillgate_extract::ExtractionSettings as Extraction;
 use spillgate_llm::Target;
 
 use super::layers::of_file;

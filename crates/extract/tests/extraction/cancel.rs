@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use spillgate_extract::{Asked, Extractor, Mode, NoWatch, Settings};
+use spillgate_extract::{Asked, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::Scripted;
 use spillgate_testkit::log;
 
@@ -23,9 +23,9 @@ async fn nothing_goes_on_after_it() {
         })
         .with_latency(Duration::from_secs(60)),
     );
-    let settings = Settings {
+    let settings = ExtractionSettings {
         chunk_tokens: 2000,
-        ..Settings::default()
+        ..ExtractionSettings::default()
     };
     let extractor = Extractor::new(offloader.clone(), Some(model.clone()), settings.clone());
     let question = Asked {

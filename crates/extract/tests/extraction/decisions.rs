@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use spillgate_artifact::SystemClock;
-use spillgate_extract::{Extractor, Mode, NoWatch, Op, Settings, Status, Strategy};
+use spillgate_extract::{ExtractionSettings, Extractor, Mode, NoWatch, Op, Status, Strategy};
 use spillgate_llm::Scripted;
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
@@ -103,7 +103,7 @@ async fn decision_13_an_output_can_be_asked_again_and_again() {
             &offloader,
             handle,
             Some(Arc::new(oracle("E4217"))),
-            Settings::default(),
+            ExtractionSettings::default(),
             Mode::Auto,
             "the error",
         )
@@ -126,10 +126,10 @@ async fn decision_03_size_and_lines_route() {
     ] {
         let offloader = offloader();
         let handle = stored(&offloader, text.as_bytes());
-        let settings = Settings {
+        let settings = ExtractionSettings {
             max_chunks,
             avg_line_bytes_threshold: threshold,
-            ..Settings::default()
+            ..ExtractionSettings::default()
         };
         let model = Scripted::new(|seen| Ok(says(&seen.request, "NO RELEVANT DATA FOUND")));
         let found = asked(
@@ -162,7 +162,7 @@ async fn decision_04_a_failure_is_a_truncation_with_a_warning() {
             &offloader,
             handle,
             Some(Arc::new(silent)),
-            Settings::default(),
+            ExtractionSettings::default(),
             mode,
             "x",
         )
@@ -179,7 +179,7 @@ async fn decision_04_a_failure_is_a_truncation_with_a_warning() {
             &offloader,
             handle,
             Some(Arc::new(honest)),
-            Settings::default(),
+            ExtractionSettings::default(),
             mode,
             "x",
         )
@@ -201,7 +201,7 @@ async fn decision_05_truncate_keeps_top_and_bottom() {
         &offloader,
         handle,
         None,
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::Truncate,
         "x",
     )
@@ -231,7 +231,7 @@ async fn decision_06_the_closing_tag_is_optional() {
         &offloader,
         handle,
         Some(Arc::new(model)),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::FullChunked,
         "the code",
     )
@@ -287,7 +287,7 @@ async fn decision_08_the_child_has_two_tools() {
         &offloader,
         handle,
         Some(model.clone()),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::ReadGrep,
         "x",
     )
@@ -313,7 +313,7 @@ async fn decision_17_prompts_name_the_tool_and_its_arguments() {
             &offloader,
             handle,
             Some(model.clone()),
-            Settings::default(),
+            ExtractionSettings::default(),
             mode,
             "x",
         )
@@ -337,7 +337,7 @@ async fn decision_20_the_model_is_configurable() {
         &offloader,
         handle,
         Some(Arc::new(oracle("E4217"))),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::FullChunked,
         "x",
     )
@@ -363,7 +363,7 @@ async fn decision_22_the_model_sees_sanitized_text() {
         &offloader,
         handle,
         Some(model.clone()),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::FullChunked,
         "x",
     )
@@ -393,7 +393,7 @@ async fn decision_24_a_trace_keeps_figures_and_previews() {
         &offloader,
         handle,
         Some(Arc::new(model)),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::FullChunked,
         "x",
     )
@@ -449,7 +449,7 @@ fn decision_25_without_it_outputs_are_cut_to_the_cap() {
 async fn calls_that_are_wrong_are_told() {
     let offloader = offloader();
     let handle = stored(&offloader, log(600).as_bytes()).to_string();
-    let extractor = Extractor::new(offloader, None, Settings::default());
+    let extractor = Extractor::new(offloader, None, ExtractionSettings::default());
     let unknown =
         "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
     let mut all = Vec::new();

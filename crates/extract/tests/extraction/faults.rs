@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use insta::assert_snapshot;
 use serde_json::json;
 use spillgate_extract::{
-    Asked as Question, Extraction, Extractor, Mode, NoWatch, Settings, Status,
+    Asked as Question, Extraction, ExtractionSettings, Extractor, Mode, NoWatch, Status,
 };
 use spillgate_testkit::log;
 use wiremock::ResponseTemplate;
@@ -148,14 +148,14 @@ fn replies() -> Vec<Fault> {
 async fn extract(wire: &Fault, dialect: Dialect, mode: Mode) -> (Extraction, usize) {
     let provider = Provider::start(dialect, wire.wire.clone()).await;
     let catalogue = catalogue(dialect, &[&provider.url], wire.retries);
-    let extraction = asked(&catalogue, mode, Settings::default(), 600).await;
+    let extraction = asked(&catalogue, mode, ExtractionSettings::default(), 600).await;
     (extraction, provider.asked())
 }
 
 async fn asked(
     catalogue: &spillgate_llm::Catalogue,
     mode: Mode,
-    settings: Settings,
+    settings: ExtractionSettings,
     lines: usize,
 ) -> Extraction {
     let offloader = offloader();
@@ -319,7 +319,7 @@ async fn targets_are_asked_in_turn() {
     let ask = |urls: Vec<String>, mode| async move {
         let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
         let catalogue = catalogue(Dialect::OpenAi, &urls, 0);
-        asked(&catalogue, mode, Settings::default(), 600).await
+        asked(&catalogue, mode, ExtractionSettings::default(), 600).await
     };
     for mode in [Mode::FullChunked, Mode::ReadGrep] {
         let found = ask(vec![first.url.clone(), other.url.clone()], mode).await;
@@ -346,9 +346,9 @@ async fn a_chunk_that_fails_leaves_a_part() {
         false => asked.answers("NO RELEVANT DATA FOUND"),
     };
     let provider = Provider::start(Dialect::OpenAi, fault("", 0, script).wire).await;
-    let settings = Settings {
+    let settings = ExtractionSettings {
         chunk_tokens: 1000,
-        ..Settings::default()
+        ..ExtractionSettings::default()
     };
     let catalogue = catalogue(Dialect::OpenAi, &[&provider.url], 0);
     let found = asked(&catalogue, Mode::FullChunked, settings, 600).await;
@@ -375,10 +375,10 @@ async fn an_answer_without_end_is_cut() {
         let words = "words and words\n".repeat(9000);
         asked.answers(&format!("NO RELEVANT DATA FOUND\n{words}"))
     };
-    let settings = Settings {
+    let settings = ExtractionSettings {
         chunk_tokens: 4000,
         answer_tokens: 500,
-        ..Settings::default()
+        ..ExtractionSettings::default()
     };
     let cut = "[CUT: the answer goes on";
     for (mode, wire, marks) in [
@@ -415,9 +415,9 @@ async fn a_reduction_over_the_context_is_done_in_rounds() {
         false => asked.answers(&"worker-1 did it\n".repeat(150)),
     };
     let provider = Provider::start(Dialect::OpenAi, fault("", 0, script).wire).await;
-    let settings = Settings {
+    let settings = ExtractionSettings {
         chunk_tokens: 3000,
-        ..Settings::default()
+        ..ExtractionSettings::default()
     };
     let catalogue = catalogue(Dialect::OpenAi, &[&provider.url], 0);
     let found = asked(&catalogue, Mode::FullChunked, settings, 600).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillgate_extract::{Mode, Settings, Status};
+use spillgate_extract::{ExtractionSettings, Mode, Status};
 use spillgate_llm::{Message, Scripted};
 
 use super::{asked, data, offloader, says, stored};
@@ -70,7 +70,7 @@ async fn the_slot_cannot_be_closed_from_inside() {
             &offloader,
             handle,
             Some(model.clone()),
-            Settings::default(),
+            ExtractionSettings::default(),
             Mode::FullChunked,
             "workers",
         )
@@ -140,7 +140,7 @@ async fn a_model_that_obeys_gets_nowhere() {
             &offloader,
             handle,
             Some(model.clone()),
-            Settings::default(),
+            ExtractionSettings::default(),
             mode,
             "the password",
         )
@@ -191,7 +191,7 @@ async fn names_and_arguments_stay_in_their_line() {
         &offloader,
         stored.receipt.handle(),
         Some(model.clone()),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::FullChunked,
         "x",
     )

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use spillgate_extract::{Asked as Question, Extractor, Mode, NoWatch, Settings};
+use spillgate_extract::{Asked as Question, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::{ChatModel, Recorder, Replayer, Secrets};
 use spillgate_offload::{Door, FileLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::MemoryStore;
@@ -111,7 +111,11 @@ async fn faults(seen: &Seen, dialect: Dialect, base: &Path) {
         "debug",
         &format!("{recorder:?} {catalogue:?} {offloader:?}"),
     );
-    let extractor = Extractor::new(offloader, Some(Arc::new(recorder)), Settings::default());
+    let extractor = Extractor::new(
+        offloader,
+        Some(Arc::new(recorder)),
+        ExtractionSettings::default(),
+    );
     seen.add("debug", &format!("{extractor:?}"));
     for mode in [Mode::FullChunked, Mode::ReadGrep].repeat(6) {
         let question = Question {
@@ -202,9 +206,9 @@ async fn a_recorded_extraction_is_played_again() {
         let live = model(&catalogue(Dialect::Anthropic, &[&provider.url], 0));
         let offloader = offloader(&base.path().join("ledger"));
         let handle = stored(&offloader, log(600).as_bytes());
-        let settings = Settings {
+        let settings = ExtractionSettings {
             chunk_tokens: 4000,
-            ..Settings::default()
+            ..ExtractionSettings::default()
         };
         let ask = |model: Arc<dyn ChatModel>| {
             let extractor = Extractor::new(offloader.clone(), Some(model), settings.clone());

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use spillgate_artifact::{Handle, Origin};
-use spillgate_extract::{Asked, Extraction, Extractor, Mode, NoWatch, Settings};
+use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::{Reply, Request, Scripted};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
@@ -118,7 +118,7 @@ async fn asked(
     offloader: &Offloader,
     handle: Handle,
     model: Option<Arc<Scripted>>,
-    settings: Settings,
+    settings: ExtractionSettings,
     mode: Mode,
     extract: &str,
 ) -> Extraction {

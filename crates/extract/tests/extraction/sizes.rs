@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillgate_extract::{Extraction, Mode, Settings, Status, Strategy};
+use spillgate_extract::{Extraction, ExtractionSettings, Mode, Status, Strategy};
 use spillgate_llm::Scripted;
 use spillgate_testkit::{log, noise, records};
 
@@ -33,7 +33,7 @@ async fn in_every_mode(bytes: &[u8], what: &str) -> Vec<Extraction> {
             &offloader,
             handle,
             Some(model()),
-            Settings::default(),
+            ExtractionSettings::default(),
             mode,
             "the code E4217",
         )

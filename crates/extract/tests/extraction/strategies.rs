@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use serde_json::json;
-use spillgate_extract::{Mode, Settings, Status, Strategy};
+use spillgate_extract::{ExtractionSettings, Mode, Status, Strategy};
 use spillgate_llm::{ErrorKind, LlmError, Message, Scripted, Stop};
 use spillgate_testkit::{log, records};
 
 use super::{asked, data, offloader, oracle, says, stored};
 
-fn small_chunks() -> Settings {
-    Settings {
+fn small_chunks() -> ExtractionSettings {
+    ExtractionSettings {
         chunk_tokens: 2000,
-        ..Settings::default()
+        ..ExtractionSettings::default()
     }
 }
 
@@ -28,7 +28,7 @@ async fn one_chunk_needs_no_reduction() {
         &offloader,
         handle,
         Some(model.clone()),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::Auto,
         "the error",
     )
@@ -177,7 +177,7 @@ async fn where_no_chunk_can_be_read_the_ends_are_shown() {
         &offloader,
         handle,
         Some(Arc::new(model)),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::FullChunked,
         "the error",
     )
@@ -217,7 +217,7 @@ async fn a_chunk_over_the_context_is_split_and_read_again() {
         &offloader,
         handle,
         Some(model),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::FullChunked,
         "the error",
     )
@@ -233,9 +233,9 @@ async fn a_reduction_that_does_not_fit_is_done_in_rounds() {
     let handle = stored(&offloader, records(3000).as_bytes());
     let long = "word ".repeat(500);
     let model = Scripted::new(move |seen| Ok(says(&seen.request, &long))).with_limits(4000, 1000);
-    let settings = Settings {
+    let settings = ExtractionSettings {
         answer_tokens: 600,
-        ..Settings::default()
+        ..ExtractionSettings::default()
     };
     let model = Arc::new(model);
     let found = asked(
@@ -269,7 +269,7 @@ async fn chunks_are_read_at_once() {
     let offloader = offloader();
     let handle = stored(&offloader, log(3000).as_bytes());
     let model = oracle("E4217").with_latency(Duration::from_secs(10));
-    let settings = Settings {
+    let settings = ExtractionSettings {
         parallel: 3,
         ..small_chunks()
     };
@@ -295,7 +295,7 @@ async fn chunks_are_read_at_once() {
 async fn a_single_fact_may_end_the_reading() {
     let offloader = offloader();
     let handle = stored(&offloader, log(3000).as_bytes());
-    let settings = Settings {
+    let settings = ExtractionSettings {
         early_stop: true,
         parallel: 1,
         ..small_chunks()
@@ -338,7 +338,7 @@ async fn a_single_fact_may_end_the_reading() {
 async fn chunks_that_nobody_read_are_told() {
     let offloader = offloader();
     let handle = stored(&offloader, log(3000).as_bytes());
-    let settings = Settings {
+    let settings = ExtractionSettings {
         max_chunks_hard: 4,
         ..small_chunks()
     };
@@ -376,7 +376,7 @@ async fn without_a_model_it_searches() {
         &offloader,
         handle,
         None,
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::Auto,
         "disk quota exceeded",
     )
@@ -395,7 +395,7 @@ async fn without_a_model_it_searches() {
         &offloader,
         handle,
         None,
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::ReadGrep,
         "disk quota exceeded",
     )
@@ -433,7 +433,7 @@ async fn a_child_reads_and_greps_in_one_file() {
         &offloader,
         handle,
         Some(model.clone()),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::Auto,
         "the error",
     )
@@ -478,7 +478,7 @@ async fn a_child_without_an_answer_is_a_failure() {
         &offloader,
         handle,
         Some(Arc::new(model)),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::ReadGrep,
         "the error",
     )
@@ -510,7 +510,7 @@ async fn a_refusal_is_a_failure_that_says_so() {
         &offloader,
         handle,
         Some(Arc::new(model)),
-        Settings::default(),
+        ExtractionSettings::default(),
         Mode::FullChunked,
         "the error",
     )
@@ -534,7 +534,7 @@ async fn a_question_that_fills_the_model_is_told() {
             &offloader,
             handle,
             Some(Arc::new(model)),
-            Settings::default(),
+            ExtractionSettings::default(),
             mode,
             &extract,
         )

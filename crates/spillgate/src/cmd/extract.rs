@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use spillgate_artifact::Handle;
-use spillgate_extract::{Asked, Extraction, Extractor, Mode, Settings};
+use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::trace;
@@ -73,9 +73,9 @@ const NO_MODEL: &str = "note: no model is configured, so none reads the output; 
                         --model provider/model, SPILLGATE_MODEL or `models` under [tool_output]";
 
 /// The settings with what was typed over them.
-fn settings(configured: &Settings, extract: &Extract) -> Settings {
+fn settings(configured: &ExtractionSettings, extract: &Extract) -> ExtractionSettings {
     let max_chunks = extract.max_chunks.unwrap_or(configured.max_chunks);
-    Settings {
+    ExtractionSettings {
         max_chunks,
         max_chunks_hard: configured.max_chunks_hard.max(max_chunks),
         chunk_tokens: extract.chunk_tokens.unwrap_or(configured.chunk_tokens),

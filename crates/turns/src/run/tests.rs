@@ -13,7 +13,7 @@ use spillgate_measure::Tokenizer;
 use super::*;
 use crate::host::ToolReplyFuture;
 use crate::slot::{Nonce, Slot};
-use crate::step::{Ending, Limits};
+use crate::step::{Ending, TurnLimits};
 
 /// Has a tool `look` that tells its arguments, the slower the earlier the call
 /// is in a reply, and says nothing where `empty` is asked.
@@ -69,14 +69,14 @@ impl Observer for Notes {
     }
 }
 
-const LIMITS: Limits = Limits {
+const LIMITS: TurnLimits = TurnLimits {
     turns: 4,
     calls_per_turn: 2,
     max_output_tokens: 100,
     window: 1000,
 };
 
-fn turns(limits: Limits) -> Turns {
+fn turns(limits: TurnLimits) -> Turns {
     Turns {
         system: "Look, then answer.".into(),
         messages: vec![Message::User("What is there?".into())],
@@ -93,7 +93,7 @@ fn scripted(replies: Replies) -> Scripted {
 }
 
 /// What was asked last, what came of it and what was told of it.
-fn told(limits: Limits, replies: Replies) -> String {
+fn told(limits: TurnLimits, replies: Replies) -> String {
     let (model, notes) = (scripted(replies), Notes::default());
     let finished = block(run(turns(limits), &model, &Host, &notes));
     let mut text = String::new();
@@ -273,7 +273,7 @@ fn who_does_not_answer_is_reminded_once() {
 
 #[test]
 fn the_last_turn_has_no_tools() {
-    assert_snapshot!(told(Limits { turns: 2, ..LIMITS }, vec![Ok(look("a"))]), @r#"
+    assert_snapshot!(told(TurnLimits { turns: 2, ..LIMITS }, vec![Ok(look("a"))]), @r#"
     model: 
       call call_0 look {"at":"a"}
       reply call_0: saw {"at":"a"}
@@ -287,14 +287,14 @@ fn the_last_turn_has_no_tools() {
         stop: Stop::Length,
         ..Scripted::says(turns(LIMITS).slot.opening() + "a")
     };
-    assert_snapshot!(told(Limits { turns: 2, ..LIMITS }, vec![Ok(cut), Ok(answer("a"))]), @r#"
+    assert_snapshot!(told(TurnLimits { turns: 2, ..LIMITS }, vec![Ok(cut), Ok(answer("a"))]), @r#"
     model: <ai-agent-01010101010101010101010101010101-FINAL format="text">a
     user: Your answer was cut off before its end; make it shorter. This is the last turn: no tool can be called any more. Answer now, from what you have seen. The answer begins with <ai-agent-01010101010101010101010101010101-FINAL format="text"> and ends with </ai-agent-01010101010101010101010101010101-FINAL>.
     => Answered("a") after 2 turns
     asked: 1 messages, 1 tools, ok true
     asked: 3 messages, 0 tools, ok true
     "#);
-    assert_snapshot!(told(Limits { turns: 1, ..LIMITS }, vec![Ok(answer("a"))]), @r#"
+    assert_snapshot!(told(TurnLimits { turns: 1, ..LIMITS }, vec![Ok(answer("a"))]), @r#"
     user: This is the last turn: no tool can be called any more. Answer now, from what you have seen. The answer begins with <ai-agent-01010101010101010101010101010101-FINAL format="text"> and ends with </ai-agent-01010101010101010101010101010101-FINAL>.
     => Answered("a") after 1 turns
     asked: 2 messages, 0 tools, ok true
@@ -307,7 +307,7 @@ fn what_does_not_fit_the_window_is_left_out_and_the_turn_is_the_last() {
         ("look", json!({"at": "a"})),
         ("look", json!({"at": "much"})),
     ];
-    let limits = Limits {
+    let limits = TurnLimits {
         window: 500,
         ..LIMITS
     };
@@ -394,7 +394,7 @@ fn a_refusal_ends_it() {
 fn without_turns_nobody_is_asked() {
     let (model, limits) = (
         scripted(vec![Ok(answer("a"))]),
-        Limits { turns: 0, ..LIMITS },
+        TurnLimits { turns: 0, ..LIMITS },
     );
     let finished = block(run(turns(limits), &model, &Host, &Notes::default()));
     assert!(matches!(finished.ending, Ending::NoAnswer(_)));
@@ -442,7 +442,7 @@ proptest! {
         calls_per_turn in 0u32..4,
         window in 300u64..3000,
     ) {
-        let limits = Limits { turns: turns_allowed, calls_per_turn, window, ..LIMITS };
+        let limits = TurnLimits { turns: turns_allowed, calls_per_turn, window, ..LIMITS };
         let mut conversation = turns(limits).begin(Host.tools());
         let (mut event, mut asked) = (Event::Start, 0);
         let finished = loop {
