@@ -11,13 +11,13 @@ use tokio::task::spawn_blocking;
 
 use crate::case::{Asking, Case};
 use crate::drafted::{Drafted, StrategyError};
-use crate::ground::ground;
 use crate::nearest;
 use crate::outcome::Coverage;
 use crate::report;
 use crate::route::{Ground, route};
 use crate::trace::{Made, Op, OpKind, Scope, Span, Sum};
 use crate::truncate::truncation;
+use crate::verify::ground;
 use crate::{Asked, Citation, Extraction, ExtractionSettings, Mode, Status, Strategy, Watch, plan};
 
 /// What an extraction is called in a trace.

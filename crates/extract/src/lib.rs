@@ -22,7 +22,6 @@ mod drafted;
 mod envelope;
 mod extractor;
 mod full_chunked;
-mod ground;
 mod map;
 mod mask;
 mod nearest;
@@ -39,6 +38,7 @@ mod settings;
 mod testing;
 mod trace;
 mod truncate;
+mod verify;
 mod watch;
 
 pub use asked::{Asked, Mode, UnknownMode};

@@ -12,11 +12,11 @@ use futures_util::stream::FuturesUnordered;
 use crate::ask::AskError;
 use crate::case::Asking;
 use crate::chunks::Reading;
-use crate::ground::ground;
 use crate::mask::inline;
 use crate::outcome::Coverage;
 use crate::plan::Chunk;
 use crate::prompt::{self, NOTHING};
+use crate::verify::ground;
 use crate::watch::Watch;
 
 /// Reasons why chunks failed that are told.

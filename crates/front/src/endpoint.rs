@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::auth::Visitor;
-use crate::desk::Desk;
+use crate::client_streams::Desk;
 use crate::front::Inner;
 use crate::generation;
 use crate::media;

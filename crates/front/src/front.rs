@@ -21,7 +21,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use crate::auth::{Outside, Porter, Visitor, WELL_KNOWN};
 use crate::backend::{Backend, Gate};
-use crate::desk::Desk;
+use crate::client_streams::Desk;
 use crate::endpoint;
 use crate::guard::Guard;
 use crate::health::Health;

@@ -13,7 +13,7 @@
 
 mod auth;
 mod backend;
-mod desk;
+mod client_streams;
 mod endpoint;
 mod error;
 mod frame;

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::backend::Peer;
-use crate::desk::Desk;
+use crate::client_streams::Desk;
 use crate::frame::{self, Chunk};
 use crate::inlet::{Inlet, Letter};
 use crate::limits::Seat;

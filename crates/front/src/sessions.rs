@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::auth::Principal;
 use crate::backend::Peer;
-use crate::desk::Desk;
+use crate::client_streams::Desk;
 use crate::problem::Problem;
 
 /// Bytes of a session's id: nobody guesses 192 random bits.

@@ -12,13 +12,13 @@ use spillgate_wire::{Frame, Item, LinkError, Parcel, Refusal};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
+use crate::aggregate::{self, Heard};
+use crate::builtin_tools::list_changed;
 use crate::gateway::Gateway;
-use crate::own::list_changed;
-use crate::pending::{Asked, Waiting};
+use crate::in_flight::{Asked, Waiting};
+use crate::request_span::Outcome;
 use crate::rewrite::Rewriting;
-use crate::seen::Outcome;
 use crate::session::Session;
-use crate::several::{self, Heard};
 use crate::upstream::{Slot, Upstream};
 
 /// The requests that a frame answers and whose answers may change.
@@ -263,11 +263,11 @@ impl Session {
         if self.only().is_some() {
             return Some(ByteEdits::default());
         }
-        several::note_change(self, upstream, envelope);
-        match several::heard(self, frame, envelope) {
+        aggregate::note_change(self, upstream, envelope);
+        match aggregate::heard(self, frame, envelope) {
             Heard::Other => {
-                let mut splice = several::mark_request(upstream.slot, frame, envelope);
-                splice.merge(several::told(self, upstream.name(), frame, envelope));
+                let mut splice = aggregate::mark_request(upstream.slot, frame, envelope);
+                splice.merge(aggregate::told(self, upstream.name(), frame, envelope));
                 Some(splice)
             }
             Heard::Of(stream, splice) => {
@@ -315,9 +315,9 @@ impl Session {
         let (session, upstream, frame) = (Arc::clone(self), Arc::clone(upstream), frame.clone());
         let server = upstream.name().to_owned();
         let work = async move {
-            let has_links = !session.is_solo() && several::may_have_any(&frame);
+            let has_links = !session.is_solo() && aggregate::may_have_any(&frame);
             if has_links {
-                several::learn_links(&session).await;
+                aggregate::learn_links(&session).await;
             }
             let turn = session.hub().turn().await;
             let (rewriter, original) = (Arc::clone(&session), frame.clone());
@@ -329,7 +329,7 @@ impl Session {
             }
             let mut frame = rewritten.map_or(frame, Bytes::from);
             if has_links {
-                frame = several::in_results(&session, &server, &frame)
+                frame = aggregate::in_results(&session, &server, &frame)
                     .apply(&frame)
                     .into();
             }
@@ -354,7 +354,7 @@ impl Session {
             return *asked == Asked::ToolsList && !upstream.server.tools.admits_all();
         }
         // Of one of several servers URIs may have to be mapped.
-        let has_links = *asked != Asked::Other && several::may_have_any(frame);
+        let has_links = *asked != Asked::Other && aggregate::may_have_any(frame);
         if has_links && !self.is_solo() {
             return true;
         }

@@ -10,15 +10,15 @@ use spillgate_mcp::{Envelope, Generation, frame, messages, meta};
 use spillgate_wire::Parcel;
 use tokio::task::spawn_blocking;
 
-use crate::denial;
 use crate::error::internal;
+use crate::in_flight::CallParams;
 use crate::incoming::Incoming;
 use crate::metrics::Reference;
-use crate::pending::CallParams;
 use crate::references::{self, Resolved};
+use crate::request_span::Outcome;
 use crate::resources;
-use crate::seen::Outcome;
 use crate::session::Session;
+use crate::tool_access;
 use crate::upstream::Upstream;
 use spillgate_retrieval::{QUERY, READ};
 
@@ -152,7 +152,7 @@ impl Session {
         match one.method.as_deref() {
             Some("tools/call") => {
                 CallParams::of(one).is_some_and(|call| self.is_own_call(&call))
-                    || denial::of_one(upstream, one).is_some()
+                    || tool_access::of_one(upstream, one).is_some()
                     || self
                         .rewriting(&gateway, upstream)
                         .may_refer(frame)

@@ -13,8 +13,8 @@ use futures_util::future::BoxFuture;
 use spillgate_mcp::{Envelope, messages};
 
 use crate::error::method_not_found;
+use crate::in_flight::Waiting;
 use crate::incoming::Incoming;
-use crate::pending::Waiting;
 use crate::session::Session;
 use crate::upstream::Slot;
 

@@ -10,11 +10,11 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError, spawn_blocking};
 use tracing::Instrument;
 
+use crate::builtin_calls::Cancelled;
 use crate::error::internal;
-use crate::own_calls::Cancelled;
-use crate::pending::CallParams;
+use crate::in_flight::CallParams;
 use crate::progress::{self, Progress};
-use crate::seen::own_call_span;
+use crate::request_span::own_call_span;
 use crate::session::Session;
 use spillgate_mcp::{Generation, RequestId, frame};
 use spillgate_retrieval::{self as retrieval, TOOL_OUTPUT, Tools};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 
+use crate::aggregate::{Kind, prefixed};
 use crate::locked;
-use crate::several::{Kind, prefixed};
 
 /// By the name that clients use: the server, and its own name for it.
 type Owners = HashMap<String, (String, String)>;

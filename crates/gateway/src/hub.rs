@@ -9,18 +9,18 @@ use spillgate_offload::Ledger;
 use spillgate_wire::{Parcel, Sink};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::aggregate::{Known, SessionKind};
 use crate::bridging::{Bridged, Eras};
+use crate::builtin_calls::Turns;
+use crate::builtin_tools::OwnTools;
 use crate::catalogue::Catalogue;
 use crate::gateway::{Gateway, Server};
 use crate::locked;
 use crate::metrics::{Metrics, ServerState};
-use crate::own::OwnTools;
-use crate::own_calls::Turns;
-use crate::roster::Memory;
-use crate::seen::Traces;
+use crate::request_span::Traces;
 use crate::session::Session;
-use crate::several::{Known, SessionKind};
 use crate::shared::Shared;
+use crate::upstream_set::Memory;
 use crate::watched::{Processes, WatchedLedger, WatchedWays};
 
 /// Oversized results that are worked on at once: each is in memory several times

@@ -8,12 +8,12 @@ use spillgate_store::StoreError;
 use spillgate_wire::{Frame, Item, Parcel, Pieces, Spooled};
 use tokio::task::{JoinError, spawn_blocking};
 
+use crate::aggregate;
+use crate::builtin_tools::list_changed;
 use crate::error::internal;
 use crate::intercept::Case;
-use crate::own::list_changed;
-use crate::seen::Seen;
+use crate::request_span::Seen;
 use crate::session::Session;
-use crate::several;
 use crate::spooled::intercept_spooled;
 use crate::upstream::Upstream;
 
@@ -74,10 +74,10 @@ impl Session {
     ) {
         let room = self.hub().room(spooled.stand_in().len()).await;
         let (session, server) = (Arc::clone(self), upstream.name().to_owned());
-        let has_links = !self.is_solo() && several::may_have_any(spooled.stand_in());
+        let has_links = !self.is_solo() && aggregate::may_have_any(spooled.stand_in());
         self.work(async move {
             if has_links {
-                several::learn_links(&session).await;
+                aggregate::learn_links(&session).await;
             }
             let turn = session.hub().turn().await;
             let Answered {
@@ -95,7 +95,7 @@ impl Session {
                 let _entered = span.map(tracing::Span::entered);
                 let case = |envelope: &Envelope<'_>| cases.get(&envelope.key()?).cloned();
                 let links = |frame: &[u8]| match has_links {
-                    true => several::in_results(&asks, &server, frame),
+                    true => aggregate::in_results(&asks, &server, frame),
                     false => ByteEdits::default(),
                 };
                 intercept_spooled(&offloader, spooled, &case, &links)

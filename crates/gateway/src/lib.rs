@@ -11,53 +11,53 @@
 //! client ◀── Sink ◀─── rewrite ◀── answers ◀──────────── Sink ◀────────────── server
 //! ```
 
+mod aggregate;
 mod answers;
 mod arguments;
 mod attempts;
 mod binary;
 mod blocks;
 mod bridging;
+mod builtin_calls;
+mod builtin_tools;
 mod calls;
 mod canonical;
 mod capabilities;
 mod catalogue;
-mod denial;
+mod duplicate_text;
 mod error;
 #[cfg(test)]
 mod fixture;
 mod gateway;
 mod hub;
+mod in_flight;
 mod incoming;
 mod intercept;
 mod large;
 mod listing;
+mod malformed;
 mod meter;
 mod metrics;
 mod notes;
-mod own;
-mod own_calls;
-mod pending;
 mod place;
 mod progress;
 mod questions;
 mod references;
+mod request_span;
 mod resources;
-mod rest;
+mod restart_backoff;
 mod results;
 mod rewrite;
-mod roster;
-mod seen;
 mod session;
-mod several;
 mod shared;
 mod shown;
 mod shows;
 mod spooled;
 mod standard;
 mod tasks;
-mod twins;
-mod unsound;
+mod tool_access;
 mod upstream;
+mod upstream_set;
 mod uri;
 mod watchdog;
 mod watched;
@@ -66,17 +66,17 @@ mod widening;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use blocks::Base64;
+pub use builtin_tools::{ListTools, own_tools};
+pub use duplicate_text::is_twin;
 pub use error::GatewayError;
 pub use gateway::{Bridging, DEFAULT_TIMEOUT, Gateway, Prefix, Server, Several, ToolFilter};
 pub use hub::Hub;
 pub use incoming::Incoming;
 pub use metrics::{Metrics, ServerState};
-pub use own::{ListTools, own_tools};
 pub use place::Place;
-pub use seen::Traces;
+pub use request_span::Traces;
 pub use session::Session;
 pub use standard::{Signals, run};
-pub use twins::is_twin;
 
 /// Each change under these locks is one call, so a panic elsewhere leaves what
 /// they guard whole.

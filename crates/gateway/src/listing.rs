@@ -12,8 +12,8 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::builtin_tools::OwnTools;
 use crate::gateway::ToolFilter;
-use crate::own::OwnTools;
 use crate::widening::widened;
 use spillgate_mcp::{ByteEdits, object, span_in};
 
@@ -120,8 +120,8 @@ mod tests {
     use spillgate_offload::{Profile, Rule};
 
     use super::*;
+    use crate::builtin_tools::ListTools;
     use crate::fixture::{offloader, offloader_with};
-    use crate::own::ListTools;
     use spillgate_mcp::messages;
     use spillgate_retrieval::{Extraction, definitions, listed};
 

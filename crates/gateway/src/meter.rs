@@ -13,8 +13,8 @@ use crate::metrics::{
     Exit, Families, METHODS, OfExtraction, OfMethod, OfRequest, OfResult, OfServer, STRATEGIES,
     ServerState,
 };
-use crate::rest::Rest;
-use crate::seen::Outcome;
+use crate::request_span::Outcome;
+use crate::restart_backoff::Rest;
 
 const OUTCOMES: usize = Outcome::ALL.len();
 

@@ -10,10 +10,10 @@ use spillgate_wire::{LinkError, Message};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::in_flight::{Answered, Asked, CallParams, Waiting, asked};
 use crate::incoming::{Incoming, message_of};
-use crate::pending::{Answered, Asked, CallParams, Waiting, asked};
 use crate::progress;
-use crate::seen::Seen;
+use crate::request_span::Seen;
 use crate::session::Session;
 use crate::upstream::{Upstream, notice};
 

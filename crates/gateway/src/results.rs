@@ -11,9 +11,9 @@ use spillgate_view::decode_json_string;
 use crate::binary;
 use crate::blocks::{Block, Form, Kind};
 use crate::canonical::{self, Canonical};
+use crate::duplicate_text::Twin;
 use crate::place::Place;
 use crate::shows::Shows;
-use crate::twins::Twin;
 use spillgate_mcp::ObjectView;
 
 /// Bytes of links and of blocks that nobody knows that stay beside a preview;

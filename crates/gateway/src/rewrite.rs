@@ -11,11 +11,11 @@ use spillgate_offload::Offloader;
 
 use crate::answers::Due;
 use crate::blocks::Form;
+use crate::builtin_tools::OwnTools;
 use crate::capabilities::Announced;
 use crate::gateway::ToolFilter;
+use crate::in_flight::{Asked, CallParams, Waiting};
 use crate::intercept::{Case, intercept};
-use crate::own::OwnTools;
-use crate::pending::{Asked, CallParams, Waiting};
 use crate::references::{self, Schemas};
 use crate::resources::Known;
 use crate::shows::Shows;
@@ -247,9 +247,9 @@ mod tests {
     use spillgate_testkit::log;
 
     use super::*;
+    use crate::builtin_tools::ListTools;
     use crate::fixture::{offloader, offloader_by, without_previews};
-    use crate::own::ListTools;
-    use crate::pending::asked;
+    use crate::in_flight::asked;
     use crate::references::HINT;
 
     /// The answers to requests as the client gets them, one after the other.

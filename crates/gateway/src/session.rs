@@ -13,20 +13,20 @@ use spillgate_wire::{LinkError, Message, Opener, Parcel, Sink};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::aggregate::listening::{self, Listening};
+use crate::aggregate::{Kind, Lane, Outbox, SessionKind, Told};
+use crate::builtin_calls::OwnCalls;
+use crate::builtin_tools::OwnTools;
 use crate::error::{invalid_params, not_sent, upstream_gone};
 use crate::gateway::Server;
 use crate::hub::Hub;
+use crate::in_flight::{CallParams, Pending, Waiting};
 use crate::incoming::{Incoming, message_of};
-use crate::own::OwnTools;
-use crate::own_calls::OwnCalls;
-use crate::pending::{CallParams, Pending, Waiting};
-use crate::roster::{Memory, Roster};
-use crate::seen::Outcome;
-use crate::several::listening::{self, Listening};
-use crate::several::{Kind, Lane, Outbox, SessionKind, Told};
+use crate::request_span::Outcome;
 use crate::shows::Client;
 use crate::upstream::{Slot, Upstream};
-use crate::{GatewayError, denial, locked, several, watchdog};
+use crate::upstream_set::{Memory, Roster};
+use crate::{GatewayError, aggregate, locked, tool_access, watchdog};
 
 /// A client and its servers.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl Session {
         let only = self.only();
         let refusals = only
             .as_ref()
-            .and_then(|only| denial::of_many(only, &incoming.frame, &envelopes));
+            .and_then(|only| tool_access::of_many(only, &incoming.frame, &envelopes));
         if let Some(refusals) = refusals {
             for refusal in refusals {
                 self.to_client(refusal).await;
@@ -167,7 +167,7 @@ impl Session {
         }
         match (&*envelopes, only) {
             ([one], _) if !is_batch(&incoming.frame) => self.one(one, &incoming).await,
-            ([], None) => self.to_client(several::refuse()).await,
+            ([], None) => self.to_client(aggregate::refuse()).await,
             (many, Some(only)) => {
                 let parts = parts(&incoming.frame);
                 if parts.iter().any(|part| self.has_to_do_with(&only, part)) {
@@ -215,9 +215,9 @@ impl Session {
             _ => {}
         }
         let Some(only) = self.only() else {
-            return several::route(self, envelope, incoming).await;
+            return aggregate::route(self, envelope, incoming).await;
         };
-        match (denial::of_one(&only, envelope), envelope.id) {
+        match (tool_access::of_one(&only, envelope), envelope.id) {
             (Some(what), Some(id)) => self.to_client(invalid_params(id.get(), &what)).await,
             (Some(_), None) => {} // wants no answer
             (None, _) => self.forward(&only, incoming, envelope, call.as_ref()).await,

@@ -23,8 +23,8 @@ use self::routes::{Params, Route, Routes};
 use crate::bridging::Live;
 use crate::gateway::Server;
 use crate::locked;
-use crate::rest::Rest;
-use crate::unsound::as_failure;
+use crate::malformed::as_failure;
+use crate::restart_backoff::Rest;
 use crate::upstream::notice;
 
 /// Opens ways that share their processes.

@@ -65,7 +65,7 @@ impl Client {
 mod tests {
 
     use super::*;
-    use crate::pending::CallParams;
+    use crate::in_flight::CallParams;
     use spillgate_mcp::messages;
 
     #[test]

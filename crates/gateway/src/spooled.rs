@@ -20,11 +20,11 @@ use spillgate_view::Decoded;
 use spillgate_wire::{Filled, LostValue, Pieces, Spooled, SpooledValue, StandIn};
 
 use crate::blocks::{Base64, Binary, Form, Kind, is_image};
+use crate::duplicate_text::{Twin, twin};
 use crate::intercept::{Case, changes, intercept, is_retrieval, log};
 use crate::place::Place;
 use crate::results::{Found, MOST_OTHERS, Parts};
 use crate::shown::{self, Stored};
-use crate::twins::{Twin, twin};
 
 /// Bytes read at a time.
 const BLOCK: u64 = 256 << 10;

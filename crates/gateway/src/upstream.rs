@@ -14,12 +14,12 @@ use spillgate_wire::{Link, LinkError, Message, Parcel, Sink};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::{Instant, timeout};
 
+use crate::aggregate::{Fetches, Standing, why};
 use crate::gateway::{DEFAULT_TIMEOUT, Server};
 use crate::locked;
-use crate::rest::Rest;
+use crate::restart_backoff::Rest;
 use crate::rewrite::Learnt;
 use crate::session::Session;
-use crate::several::{Fetches, Standing, why};
 
 /// A server's place among those of a session.
 pub(crate) type Slot = usize;

@@ -8,8 +8,8 @@ use spillgate_mcp::{RequestId, frame};
 use tokio::time::{Instant, sleep};
 
 use crate::error::too_slow;
-use crate::pending::Waiting;
-use crate::seen::Outcome;
+use crate::in_flight::Waiting;
+use crate::request_span::Outcome;
 use crate::session::Session;
 use crate::upstream::notice;
 

@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::last_words::LastWords;
+use crate::stderr_tail::LastWords;
 use crate::{Frames, Intake, Item, Link, LinkError, Message, Parcel, Sink, one_line};
 use spillgate_mcp::RequestId;
 

@@ -13,28 +13,28 @@
 
 mod authority;
 mod child;
+mod connection;
+mod connector;
+mod frame_reader;
 mod http;
-mod intake;
-mod last_words;
-mod link;
-mod parcel;
 mod pieces;
+mod server_event;
 mod skeleton;
 mod spooled;
+mod stderr_tail;
 mod stdio;
-mod ways;
 
 pub use authority::{Authority, NoCredential, Refused};
 pub use child::{ChildLink, ServerCommand, ServerLog};
+pub use connection::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
+pub use connector::{Access, AccessTo, Opener, Ways};
+pub use frame_reader::{DEFAULT_SPOOL_BYTES, Intake, Taking, TooLong};
 pub use http::{
     EventDecoder, EventPiece, EventTags, HttpLink, HttpOptions, ParamHeaders, SseLink, http_client,
     request_headers,
 };
-pub use intake::{DEFAULT_SPOOL_BYTES, Intake, Taking, TooLong};
-pub use link::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
-pub use parcel::{Frame, Item, Parcel, Refusal, Sink};
 pub use pieces::Pieces;
+pub use server_event::{Frame, Item, Parcel, Refusal, Sink};
 pub use skeleton::{Filled, Skeleton};
 pub use spooled::{Filling, LostValue, Spooled, SpooledValue, StandIn};
 pub use stdio::{Frames, Input, Output, input, one_line, output};
-pub use ways::{Access, AccessTo, Opener, Ways};

@@ -7,7 +7,7 @@ use std::ops::Range;
 use memchr::memmem;
 use spillgate_artifact::ByteSource;
 
-use crate::intake::Outliner;
+use crate::frame_reader::Outliner;
 
 /// A large JSON value in small: each of its large strings and containers is
 /// replaced by a placeholder of the same kind (`"…"`, `{"…":0}` or `["…"]`). Tool

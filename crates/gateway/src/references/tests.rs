@@ -11,7 +11,7 @@ use spillgate_testkit::log;
 
 use super::*;
 use crate::fixture::{offloader, offloader_by, stored, without_handles};
-use crate::pending::CallParams;
+use crate::in_flight::CallParams;
 
 const SCHEMA: &str = r#"{
     "type": "object",

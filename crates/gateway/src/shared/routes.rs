@@ -13,7 +13,7 @@ use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_wire::{Frame, Item, LinkError, Parcel, Sink, Spooled};
 
 use crate::locked;
-use crate::unsound::as_failure;
+use crate::malformed::as_failure;
 
 /// A request that waits for the process, and whose it is.
 #[derive(Debug, Clone)]

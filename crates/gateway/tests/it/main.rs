@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod aggregate;
 mod ended;
 mod ends;
 mod eras;
@@ -10,8 +11,7 @@ mod fanout;
 mod large;
 mod links;
 mod odd;
-mod seen;
-mod several;
+mod request_span;
 mod shared;
 mod slow;
 mod unreadable;

@@ -3,8 +3,8 @@
 //! A profile is a variant of [`Profile`] and a [`Strategy`] in a file of its own. The
 //! strategy makes a [`Message`], which is data until [`Message::render`].
 
+mod audience;
 mod compat;
-mod door;
 mod message;
 mod preview;
 mod subject;
@@ -23,13 +23,13 @@ use spillgate_view::clip;
 use crate::RetrieveError;
 use crate::policy::Limits;
 
+pub use audience::Door;
 pub(crate) use compat::continuation::later;
 pub use compat::continuation::{ContinuationError, DEFAULT_SLICE_CHARS};
 pub use compat::funnel::{FUNNEL_CHARS, FUNNEL_LINES, FUNNEL_PROMPT, ObservationSummary};
 pub use compat::reject::REJECT_TOKENS;
 pub use compat::truncate::{DEFAULT_MAX_BYTES, middle_cut};
 pub(crate) use compat::truncate::{Ends, LEAST_BYTES, not_stored, truncate};
-pub use door::Door;
 pub use message::{Bounds, Presentation};
 pub(crate) use message::{Message, holds_as_json};
 pub use preview::DEFAULT_MAX_TOKENS;

@@ -28,9 +28,9 @@ use spillgate_wire::{Frame, Item, Parcel};
 
 use crate::attempts::Attempts;
 use crate::error::{invalid_params, no_message};
+use crate::in_flight::{CallParams, Waiting, asked};
 use crate::incoming::Incoming;
 use crate::locked;
-use crate::pending::{CallParams, Waiting, asked};
 use crate::session::Session;
 use crate::upstream::Upstream;
 use spillgate_mcp::{

@@ -18,9 +18,9 @@ use tokio::time::Instant;
 use tracing::{Span, field};
 
 use crate::gateway::Server;
+use crate::in_flight::{Asked, CallParams};
 use crate::meter::{Meter, Method};
 use crate::metrics::Exit;
-use crate::pending::{Asked, CallParams};
 
 /// Characters of a tool's name that are told.
 const MOST_NAME: usize = 100;

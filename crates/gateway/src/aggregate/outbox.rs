@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::error::not_sent;
 use crate::incoming::Incoming;
 use crate::locked;
-use crate::seen::Outcome;
+use crate::request_span::Outcome;
 use crate::session::Session;
 use crate::upstream::{Slot, Upstream};
 use spillgate_mcp::{Envelope, messages};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use spillgate_mcp::RequestId;
 use spillgate_wire::{Frame, Item, LinkError, Parcel};
 
+use crate::aggregate::plain;
 use crate::session::Session;
-use crate::several::plain;
 use crate::upstream::Upstream;
 
 /// Characters of what is no message that the log shows, where several servers are

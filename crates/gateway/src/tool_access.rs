@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, object};
 
 use crate::error::invalid_request;
-use crate::pending::CallParams;
+use crate::in_flight::CallParams;
 use crate::upstream::Upstream;
 
 /// Why a message is not sent, if it is a call of a tool that the configuration

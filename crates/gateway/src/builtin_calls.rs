@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use spillgate_artifact::Interrupt;
 use spillgate_mcp::RequestId;
 
+use crate::aggregate::SessionKind;
 use crate::locked;
-use crate::several::SessionKind;
 use spillgate_retrieval::{QUERY, TOOL_OUTPUT};
 
 /// jq filters that run at once; each may take 2 GiB and a processor for ten

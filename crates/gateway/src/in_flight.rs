@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::attempts::Attempts;
-use crate::seen::{Outcome, Seen};
+use crate::request_span::{Outcome, Seen};
 use crate::upstream::Slot;
 use crate::{locked, resources, tasks};
 
