@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
-use spillgate_wire::{Frame, Item, Parcel};
+use spillgate_wire::{Frame, Item, ServerEvent};
 
 enum From {
     Client(Bytes),
@@ -72,7 +72,7 @@ fn relay(
                 };
                 bridge.from_client(heard)
             }
-            Ok(From::Server(frame)) => bridge.from_server(Parcel::message(frame), now),
+            Ok(From::Server(frame)) => bridge.from_server(ServerEvent::message(frame), now),
             Err(RecvTimeoutError::Timeout) => bridge.tick(now),
             Ok(From::ClientGone | From::ServerGone) | Err(RecvTimeoutError::Disconnected) => {
                 return Ok(());

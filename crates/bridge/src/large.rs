@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, span_in};
-use spillgate_wire::{Frame, Item, Parcel, Spooled};
+use spillgate_wire::{Frame, Item, ServerEvent, Spooled};
 
 use crate::Step;
 use crate::json::put_id;
@@ -118,7 +118,7 @@ pub(crate) fn notice(
     }
     for step in &mut steps.0[before..] {
         let Step::ToClient {
-            parcel: Parcel { item, .. },
+            parcel: ServerEvent { item, .. },
             ..
         } = step
         else {

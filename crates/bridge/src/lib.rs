@@ -27,7 +27,7 @@ mod words;
 use std::time::Instant;
 
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Message, Parcel};
+use spillgate_wire::{Message, ServerEvent};
 
 use self::steps::Steps;
 use self::way::Way;
@@ -44,12 +44,12 @@ pub enum Step {
         /// To which.
         to: Caller,
         /// What, with the client's request on whose stream it belongs.
-        parcel: Parcel,
+        parcel: ServerEvent,
     },
     /// Nobody waits for this request to the server any more: close its response
-    /// stream (`Link::abandon`).
+    /// stream (`Connection::abandon`).
     Abandon(RequestId),
-    /// Open the stream for what belongs to no request (`Link::listen`).
+    /// Open the stream for what belongs to no request (`Connection::listen`).
     Listen,
 }
 
@@ -82,7 +82,7 @@ impl Bridge {
 
     /// Takes what came from the server.
     #[must_use]
-    pub fn from_server(&mut self, parcel: Parcel, now: Instant) -> Vec<Step> {
+    pub fn from_server(&mut self, parcel: ServerEvent, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();
         way::server_said(&mut *self.0, parcel, now, &mut steps);
         steps.0

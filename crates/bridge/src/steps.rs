@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Message, Parcel};
+use spillgate_wire::{Message, ServerEvent};
 
 use crate::words::Refuse;
 use crate::{Caller, Step};
@@ -14,7 +14,7 @@ pub(crate) struct Steps(pub(crate) Vec<Step>);
 impl Steps {
     /// A message for a client, on the stream of its request `of`.
     pub(crate) fn client(&mut self, to: Caller, of: Option<RequestId>, frame: impl Into<Bytes>) {
-        let parcel = Parcel::message(frame).of(of);
+        let parcel = ServerEvent::message(frame).of(of);
         self.0.push(Step::ToClient { to, parcel });
     }
 

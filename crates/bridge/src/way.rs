@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use spillgate_mcp::{ObjectView, RequestId, frame, messages};
-use spillgate_wire::{Frame, Item, Message, Parcel, Refusal, Spooled};
+use spillgate_wire::{Frame, Item, Message, Refusal, ServerEvent, Spooled};
 
 use crate::json::parts;
 use crate::steps::Steps;
@@ -61,7 +61,7 @@ pub(crate) fn client_said(way: &mut (dyn Way + Send), heard: Heard<'_>, steps: &
 /// Takes what came from the server.
 pub(crate) fn server_said(
     way: &mut (dyn Way + Send),
-    parcel: Parcel,
+    parcel: ServerEvent,
     now: Instant,
     steps: &mut Steps,
 ) {

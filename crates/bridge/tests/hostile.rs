@@ -14,7 +14,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use spillgate_bridge::{Bridge, Caller, Heard, Step};
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Frame, Item, Parcel};
+use spillgate_wire::{Frame, Item, ServerEvent};
 
 use common::{META, config};
 
@@ -83,10 +83,10 @@ proptest! {
         let _ = heard(&call, &mut bridge);
         if !legacy {
             let opened = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
-            let _ = bridge.from_server(Parcel::message(opened), now);
+            let _ = bridge.from_server(ServerEvent::message(opened), now);
         }
         let (start, end) = (r#"{"jsonrpc" :"2.0","id": "#, format!(r#" ,"result":{{"v":{value}}}}}"#));
-        let steps = bridge.from_server(Parcel::message(format!("{start}{number}{end}")), now);
+        let steps = bridge.from_server(ServerEvent::message(format!("{start}{number}{end}")), now);
         prop_assert_eq!(steps.len(), 1);
         let added = if legacy { "" } else { r#""resultType":"complete","# };
         let end = end.replacen(r#"{"v""#, &format!(r#"{{{added}"v""#), 1);
@@ -109,7 +109,7 @@ proptest! {
                 let heard = Heard { from: Caller(number % 2), frame: &frame, headers: &[], now };
                 bridge.from_client(heard)
             } else {
-                bridge.from_server(Parcel::message(frame).of(Some(RequestId::number(number))), now)
+                bridge.from_server(ServerEvent::message(frame).of(Some(RequestId::number(number))), now)
             };
             // An answer to a frame is a frame.
             for said in steps.iter().filter_map(text) {
@@ -119,7 +119,7 @@ proptest! {
             let _ = bridge.abandoned(Caller(0), &RequestId::number(number));
         }
         let _ = bridge.left(Caller(0));
-        let _ = bridge.from_server(Parcel { of: None, event: None, item: Item::Gone("x".to_owned()) }, now);
+        let _ = bridge.from_server(ServerEvent { of: None, event: None, item: Item::Gone("x".to_owned()) }, now);
         prop_assert_eq!(bridge.deadline(), None);
     }
 }

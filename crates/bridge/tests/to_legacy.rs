@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::{Talk, config};
 use spillgate_bridge::{Config, Declare, Limits};
-use spillgate_wire::{Item, LinkError};
+use spillgate_wire::{ConnectionError, Item};
 
 #[test]
 fn the_session_is_opened_before_the_first_request() {
@@ -63,7 +63,7 @@ fn a_server_that_cannot_be_opened() {
         .client(call)
         .server(r#"{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2026-07-28","capabilities":{}}}"#)
         .client(call)
-        .item(Some(3), Item::Failed(LinkError::Unreachable("connection refused".to_owned())));
+        .item(Some(3), Item::Failed(ConnectionError::Unreachable("connection refused".to_owned())));
     insta::assert_snapshot!(talk.said, @r#"
     C {"jsonrpc":"2.0","id":"a","method":"tools/list","params":{META}}
         -> server {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"roots":{},"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}
@@ -517,7 +517,7 @@ fn a_server_that_is_gone() {
     talk.opened(r#"{"tools":{"listChanged":true}}"#)
         .client(CALL)
         .client(r#"{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},META}}"#)
-        .item(Some(2), Item::Failed(LinkError::Unreachable("reset".to_owned())))
+        .item(Some(2), Item::Failed(ConnectionError::Unreachable("reset".to_owned())))
         .client(CALL)
         .item(None, Item::Gone("exited with status 1".to_owned()))
         .client(CALL);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::{Talk, config};
 use spillgate_bridge::{Config, Limits};
-use spillgate_wire::{Item, LinkError};
+use spillgate_wire::{ConnectionError, Item};
 
 #[test]
 fn initialize_is_answered_from_discover() {
@@ -51,7 +51,7 @@ fn a_server_that_cannot_be_used() {
         .client(hello)
         .server(r#"{"jsonrpc":"2.0","id":2,"result":{"supportedVersions":["2027-01-01"]}}"#)
         .client(hello)
-        .item(Some(3), Item::Failed(LinkError::Unreachable("connection refused".to_owned())))
+        .item(Some(3), Item::Failed(ConnectionError::Unreachable("connection refused".to_owned())))
         .client(hello)
         .item(None, Item::Gone("exited with status 1".to_owned()))
         .client(hello)

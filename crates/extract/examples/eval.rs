@@ -27,7 +27,7 @@ use spillgate_artifact::{Handle, Origin, SystemClock};
 use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, NoWatch, Status};
 use spillgate_llm::{ChatModel, Message, Reply, Request, Scripted, Stop};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::in_slot;
 
@@ -296,7 +296,7 @@ impl<'a> Shelf<'a> {
             Arc::new(MemoryStore::default()),
             Policy::default().under(everything),
             Tokenizer::O200kBase.counter(),
-            Door::Library,
+            Audience::Library,
             Arc::new(SystemClock),
             Arc::new(NoLedger),
         );

@@ -18,7 +18,7 @@ use spillgate_artifact::{Handle, Origin, SystemClock};
 use spillgate_extract::{Asked, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::Scripted;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::{in_slot, log};
 
@@ -100,7 +100,7 @@ fn offloader() -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::default().under(everything),
         Tokenizer::O200kBase.counter(),
-        Door::Library,
+        Audience::Library,
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     )

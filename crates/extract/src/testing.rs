@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spillgate_artifact::{Layout, Origin, SystemClock};
 use spillgate_lookup::Artifact;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
 use spillgate_view::Indexer;
@@ -24,7 +24,7 @@ pub(crate) fn artifact(text: &str) -> Artifact {
         Arc::new(MemoryStore::default()),
         Policy::default().under(everything),
         Tokenizer::Heuristic.counter(),
-        Door::Library,
+        Audience::Library,
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::http::StatusCode;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use spillgate_wire::{Parcel, Sink};
+use spillgate_wire::{ServerEvent, Sink};
 
 use crate::inlet::{Inlet, Outlet};
 use crate::posted::Asked;
@@ -20,12 +20,12 @@ use spillgate_mcp::{Generation, RequestId, error_code};
 
 /// Where the parcels for one client arrive.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct ClientStreams {
     routes: Mutex<Routes>,
     streams: AtomicU64,
 }
 
-impl Desk {
+impl ClientStreams {
     /// A desk that keeps so many messages while nobody reads.
     pub(crate) fn new(generation: Generation, kept: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -133,7 +133,7 @@ impl Desk {
         self.end_lasting();
     }
 
-    async fn deliver(&self, parcel: Parcel) {
+    async fn deliver(&self, parcel: ServerEvent) {
         let deliveries = self.routes().route(parcel);
         for delivery in deliveries {
             let stream = delivery.outlet.stream;
@@ -144,8 +144,8 @@ impl Desk {
     }
 }
 
-impl Sink for Desk {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+impl Sink for ClientStreams {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         self.deliver(parcel).boxed()
     }
 }

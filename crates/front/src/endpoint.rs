@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::auth::Visitor;
-use crate::client_streams::Desk;
+use crate::client_streams::ClientStreams;
 use crate::front::Inner;
 use crate::generation;
 use crate::media;
@@ -131,7 +131,7 @@ impl Inner {
 
     /// Begins a session.
     async fn begin(&self, posted: &Posted<'_>, call: Call<'_>) -> Reply {
-        let desk = Desk::new(Generation::Legacy, self.settings.kept_messages);
+        let desk = ClientStreams::new(Generation::Legacy, self.settings.kept_messages);
         let principal = call.visitor.principal.clone();
         let client = self.sessions.begin(principal, &desk, || {
             self.backend.session(desk.clone() as Arc<_>)
@@ -183,7 +183,7 @@ impl Inner {
         };
         let schema = |tool: &str| self.backend.input_schema(tool);
         generation::check_standard(message, &call.parts.headers, schema)?;
-        let desk = Desk::new(Generation::Modern, 0);
+        let desk = ClientStreams::new(Generation::Modern, 0);
         let incoming = call.incoming();
         let asked = posted.asked();
         if asked.is_empty() {

@@ -19,9 +19,9 @@ use spillgate_gateway::Hub;
 use tokio::net::TcpListener;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::auth::{Outside, Porter, Visitor, WELL_KNOWN};
+use crate::auth::{Authenticator, Outside, Visitor, WELL_KNOWN};
 use crate::backend::{Backend, Gate};
-use crate::client_streams::Desk;
+use crate::client_streams::ClientStreams;
 use crate::endpoint;
 use crate::guard::Guard;
 use crate::health::Health;
@@ -53,11 +53,11 @@ pub(crate) struct Inner {
     pub(crate) seats: Arc<Seats>,
     pub(crate) rates: Option<Rates>,
     guard: Guard,
-    porter: Porter,
+    porter: Authenticator,
     health: Option<HealthSource>,
     metrics: Option<MetricsSource>,
     /// Stateless requests that end only when they are ended.
-    lasting: Mutex<Vec<Weak<Desk>>>,
+    lasting: Mutex<Vec<Weak<ClientStreams>>>,
 }
 
 /// The two ends of a connection.
@@ -147,7 +147,7 @@ impl Front {
         let idle = Duration::from_secs(settings.session_idle_seconds);
         Ok(Inner {
             guard: Guard::new(&settings).map_err(FrontError::setting)?,
-            porter: Porter::new(&settings, &self.tokens, self.outside)?,
+            porter: Authenticator::new(&settings, &self.tokens, self.outside)?,
             sessions: Sessions::new(settings.sessions(), idle),
             rates: settings.rate.and_then(Rates::new),
             seats: Arc::default(),
@@ -177,7 +177,7 @@ impl Inner {
             };
             router = router.route("/metrics", page);
         }
-        if let Porter::Oauth(_) = self.porter {
+        if let Authenticator::Oauth(_) = self.porter {
             let path = format!("{WELL_KNOWN}{}", self.settings.path.trim_end_matches('/'));
             router = router.route(WELL_KNOWN, routing::get(resource_metadata));
             if path != WELL_KNOWN {
@@ -208,7 +208,7 @@ impl Inner {
     }
 
     /// Remembers a stateless request that shutdown must end.
-    pub(crate) fn note_lasting(&self, desk: &Arc<Desk>) {
+    pub(crate) fn note_lasting(&self, desk: &Arc<ClientStreams>) {
         let mut lasting = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
         lasting.retain(|desk| desk.strong_count() > 0);
         lasting.push(Arc::downgrade(desk));
@@ -271,7 +271,7 @@ async fn metrics(State(inner): State<Arc<Inner>>) -> Response {
 
 async fn resource_metadata(State(inner): State<Arc<Inner>>) -> Response {
     let metadata = match &inner.porter {
-        Porter::Oauth(verifier) => verifier.metadata(),
+        Authenticator::Oauth(verifier) => verifier.metadata(),
         _ => json!({}),
     };
     let kind = [(CONTENT_TYPE, "application/json")];

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use spillgate_mcp::RequestId;
-use spillgate_wire::Parcel;
+use spillgate_wire::ServerEvent;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, timeout};
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A parcel on its way to a response.
 #[derive(Debug)]
 pub(crate) struct Letter {
-    pub(crate) parcel: Parcel,
+    pub(crate) parcel: ServerEvent,
     /// The stream ends with it.
     pub(crate) is_last: bool,
     /// Requests that it leaves without an answer.
@@ -73,7 +73,7 @@ impl Inlet {
     }
 
     /// Parcels that come before all others.
-    pub(crate) fn begin_with(&mut self, parcels: impl Iterator<Item = Parcel>) {
+    pub(crate) fn begin_with(&mut self, parcels: impl Iterator<Item = ServerEvent>) {
         let letter = |parcel| Letter {
             parcel,
             is_last: false,

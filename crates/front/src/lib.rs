@@ -8,7 +8,7 @@
 //! ```text
 //!            door ─▶ gate ─▶ endpoint ──────────────▶ Peer
 //! client ──▶ Host    token   generation, headers, session     │ gateway
-//! client ◀── Reading ◀─ Inlet ◀═ Outlet ◀─ Desk (Sink) ◀┘
+//! client ◀── Reading ◀─ Inlet ◀═ Outlet ◀─ ClientStreams (Sink) ◀┘
 //! ```
 
 mod auth;

@@ -57,14 +57,18 @@ pub(crate) struct Seats {
 
 /// One of them. It is free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ConcurrencyPermit {
     of: Arc<Seats>,
     who: String,
 }
 
 impl Seats {
     /// A place for a request of `who`, who may have `most`.
-    pub(crate) fn take(self: &Arc<Self>, who: String, most: usize) -> Result<Seat, Problem> {
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        who: String,
+        most: usize,
+    ) -> Result<ConcurrencyPermit, Problem> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let own = taken.entry(who.clone()).or_default();
         if *own >= most {
@@ -74,11 +78,11 @@ impl Seats {
         *own += 1;
         drop(taken);
         let of = Arc::clone(self);
-        Ok(Seat { of, who })
+        Ok(ConcurrencyPermit { of, who })
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
         let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = taken.get_mut(&self.who) {

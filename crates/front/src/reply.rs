@@ -17,10 +17,10 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::backend::Peer;
-use crate::client_streams::Desk;
+use crate::client_streams::ClientStreams;
 use crate::frame::{self, Chunk};
 use crate::inlet::{Inlet, Letter};
-use crate::limits::Seat;
+use crate::limits::ConcurrencyPermit;
 use crate::problem::{Problem, error_frame};
 use crate::sessions::Client;
 use crate::sse;
@@ -32,7 +32,7 @@ const SHORT: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) inlet: Inlet,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) desk: Arc<ClientStreams>,
     pub(crate) peer: Arc<dyn Peer>,
     pub(crate) whose: Whose,
     /// Hands the request to the gateway.
@@ -49,7 +49,7 @@ pub(crate) enum Whose {
     Exchange {
         /// Given back at the end.
         #[expect(dead_code, reason = "it counts while it is held")]
-        seat: Seat,
+        seat: ConcurrencyPermit,
         /// Whether the request says in `_meta` all that it must.
         is_whole: bool,
     },

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use serde::Deserialize;
-use spillgate_wire::{Item, Parcel};
+use spillgate_wire::{Item, ServerEvent};
 
 use crate::frame;
 use crate::inlet::{Delivery, Letter, Outlet};
@@ -22,7 +22,7 @@ pub(crate) struct Routes {
     /// The stream for what belongs to no request.
     pub(crate) general: Option<Outlet>,
     /// What came while there was no stream for it.
-    pub(crate) kept: VecDeque<Parcel>,
+    pub(crate) kept: VecDeque<ServerEvent>,
     most_kept: usize,
     events: HashMap<String, Option<RequestId>>,
     /// The same, the oldest first.
@@ -125,7 +125,7 @@ impl Routes {
     }
 
     /// Where a parcel goes.
-    pub(crate) fn route(&mut self, parcel: Parcel) -> Vec<Delivery> {
+    pub(crate) fn route(&mut self, parcel: ServerEvent) -> Vec<Delivery> {
         match (&parcel.item, &parcel.of) {
             (Item::Gone(how), None) => self.fail_all(how),
             (Item::Gone(how), Some(key)) => self.fail(&key.clone(), how),
@@ -144,7 +144,7 @@ impl Routes {
         }
     }
 
-    fn message(&mut self, parcel: Parcel) -> Vec<Delivery> {
+    fn message(&mut self, parcel: ServerEvent) -> Vec<Delivery> {
         let mut answered = Vec::new();
         if let Item::Message(frame) = &parcel.item {
             for message in messages(frame::head(frame)) {
@@ -201,7 +201,7 @@ impl Routes {
     }
 
     /// A parcel that is for no request that waits.
-    fn unasked(&mut self, parcel: Parcel) -> Vec<Delivery> {
+    fn unasked(&mut self, parcel: ServerEvent) -> Vec<Delivery> {
         let is_message = matches!(parcel.item, Item::Message(_));
         let general = self.general.clone().filter(Outlet::is_read);
         let is_answer = is_message && is_answer(&parcel);
@@ -240,7 +240,7 @@ impl Routes {
         (is_only && only.outlet.is_some()).then(|| key.clone())
     }
 
-    fn remember(&mut self, parcel: &Parcel, of: Option<&RequestId>) {
+    fn remember(&mut self, parcel: &ServerEvent, of: Option<&RequestId>) {
         let Some(event) = &parcel.event else {
             return;
         };
@@ -257,7 +257,7 @@ impl Routes {
         }
     }
 
-    fn letter(&self, outlet: Option<Outlet>, parcel: Parcel) -> Vec<Delivery> {
+    fn letter(&self, outlet: Option<Outlet>, parcel: ServerEvent) -> Vec<Delivery> {
         let Some(outlet) = outlet else {
             tracing::debug!("a message for a client that is gone");
             return Vec::new();
@@ -291,7 +291,7 @@ impl Routes {
         Some((keys, outlet?))
     }
 
-    fn refused(&mut self, key: &RequestId, parcel: Parcel) -> Vec<Delivery> {
+    fn refused(&mut self, key: &RequestId, parcel: ServerEvent) -> Vec<Delivery> {
         self.is_refused |= self.initialize.as_ref() == Some(key);
         let Some((unanswered, outlet)) = self.stream_of(key) else {
             return Vec::new();
@@ -324,7 +324,7 @@ impl Routes {
 
     fn fail(&mut self, key: &RequestId, why: &str) -> Vec<Delivery> {
         let frame = error_frame(Some(key), error_code::SERVER_ERROR, why);
-        self.message(Parcel::message(frame).of(Some(key.clone())))
+        self.message(ServerEvent::message(frame).of(Some(key.clone())))
     }
 
     /// Answers everything that waits with an error.
@@ -340,7 +340,7 @@ struct Agreed {
     version: String,
 }
 
-fn is_answer(parcel: &Parcel) -> bool {
+fn is_answer(parcel: &ServerEvent) -> bool {
     let Item::Message(frame) = &parcel.item else {
         return false;
     };

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::auth::Principal;
 use crate::backend::Peer;
-use crate::client_streams::Desk;
+use crate::client_streams::ClientStreams;
 use crate::problem::Problem;
 
 /// Bytes of a session's id: nobody guesses 192 random bits.
@@ -25,7 +25,7 @@ const UNKNOWN: &str = "there is no such session; begin another with initialize";
 pub(crate) struct Client {
     pub(crate) id: String,
     pub(crate) peer: Arc<dyn Peer>,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) desk: Arc<ClientStreams>,
     owner: Principal,
     last: Mutex<Instant>,
 }
@@ -73,7 +73,7 @@ impl Sessions {
     pub(crate) fn begin(
         &self,
         owner: Principal,
-        desk: &Arc<Desk>,
+        desk: &Arc<ClientStreams>,
         peer: impl FnOnce() -> Arc<dyn Peer>,
     ) -> Result<Arc<Client>, Problem> {
         let mut bytes = [0; ID_BYTES];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spillgate_artifact::{Handle, Origin, Reason, SystemClock};
 use spillgate_lookup::Artifact;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Choice, Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, Choice, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::MemoryStore;
 
 /// An offloader that keeps in memory and shows oversized results by `profile`.
@@ -19,7 +19,7 @@ pub(crate) fn offloader(profile: Profile) -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::Heuristic.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     )

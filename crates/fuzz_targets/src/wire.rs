@@ -9,8 +9,8 @@ use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tok
 use spillgate_mcp::{ByteEdits, RequestId, messages, span_in};
 use spillgate_store::MemoryStore;
 use spillgate_wire::{
-    EventDecoder, EventPiece, EventTags, Filled, Frame, Intake, Item, Message, ParamHeaders,
-    Parcel, Skeleton, one_line, request_headers,
+    EventDecoder, EventPiece, EventTags, Filled, Frame, FrameReader, Item, Message, ParamHeaders,
+    ServerEvent, Skeleton, one_line, request_headers,
 };
 
 use crate::{BLOCKS, block_on, first_line};
@@ -58,7 +58,7 @@ pub fn frames(bytes: &[u8]) {
 pub fn intake(bytes: &[u8]) {
     let in_memory = messages(bytes);
     for (spool_at, block) in [(0, 1), (16, 7), (64, usize::MAX)] {
-        let intake = Intake::new(Arc::new(MemoryStore::default())).spooling_at(spool_at);
+        let intake = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(spool_at);
         let frame = block_on(async {
             let mut taking = intake.begin();
             for part in bytes.chunks(block.min(bytes.len()).max(1)) {
@@ -179,7 +179,7 @@ pub fn bridge(bytes: &[u8]) {
                     now,
                 }),
                 b'L' => bridge.left(from),
-                _ => bridge.from_server(Parcel::message(frame), now),
+                _ => bridge.from_server(ServerEvent::message(frame), now),
             });
             let _ = bridge.deadline();
         }
@@ -192,7 +192,7 @@ fn said(steps: &[Step]) {
             Step::ToServer(message) => &message.frame,
             Step::ToClient {
                 parcel:
-                    Parcel {
+                    ServerEvent {
                         item: Item::Message(Frame::Memory(frame)),
                         ..
                     },

@@ -28,7 +28,7 @@ use spillgate_artifact::{Layout, Stats, SystemClock, TokenBudget, Tokens, ViewFa
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Several};
 use spillgate_mcp::{RequestId, messages};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, Tokenizer, classify, count_source};
-use spillgate_offload::{Door, NoLedger, Offloader, Policy};
+use spillgate_offload::{Audience, NoLedger, Offloader, Policy};
 use spillgate_outline::outline;
 use spillgate_query::{Child, Engine};
 use spillgate_store::conformance::facts_of;
@@ -36,7 +36,8 @@ use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore, Part, Syn
 use spillgate_testkit::{log, records};
 use spillgate_view::{Indexer, JsonLayout, View};
 use spillgate_wire::{
-    Frame, Item, Link, LinkError, Message, Opener, Parcel, ServerCommand, ServerSpec, Sink, Via,
+    Connection, ConnectionError, Connector, Frame, Item, Message, ServerCommand, ServerEvent,
+    ServerSpec, Sink, Transport,
 };
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -233,14 +234,14 @@ fn through(
 fn gateway(store: Arc<dyn ArtifactStore>, ways: Scripted) -> Gateway {
     let spec = ServerSpec {
         name: "s".to_owned(),
-        via: Via::Command(ServerCommand::default()),
+        transport: Transport::Command(ServerCommand::default()),
     };
     Gateway {
         offloader: Offloader::new(
             store,
             Policy::default(),
             Tokenizer::O200kBase.counter(),
-            Door::gateway(),
+            Audience::gateway(),
             Arc::new(SystemClock),
             Arc::new(NoLedger),
         ),
@@ -264,18 +265,18 @@ struct Scripted {
     arrived: Arc<Mutex<Instant>>,
 }
 
-impl Opener for Scripted {
+impl Connector for Scripted {
     fn open<'a>(
         &'a self,
         _: &'a ServerSpec,
         sink: Arc<dyn Sink>,
-    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
+    ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
         let link = Answering {
             replies: self.replies.clone(),
             arrived: Arc::clone(&self.arrived),
             sink,
         };
-        async move { Ok(Arc::new(link) as Arc<dyn Link>) }.boxed()
+        async move { Ok(Arc::new(link) as Arc<dyn Connection>) }.boxed()
     }
 }
 
@@ -286,21 +287,21 @@ struct Answering {
     sink: Arc<dyn Sink>,
 }
 
-impl Link for Answering {
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+impl Connection for Answering {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         let frame: Value = serde_json::from_slice(&message.frame).unwrap();
         let id = frame["id"].as_u64().and_then(|id| usize::try_from(id).ok());
         if let Some(reply) = id.and_then(|id| self.replies.get(id)).cloned() {
             let (sink, arrived) = (Arc::clone(&self.sink), Arc::clone(&self.arrived));
             tokio::spawn(async move {
                 *arrived.lock().unwrap() = Instant::now();
-                sink.take(Parcel::message(reply)).await;
+                sink.take(ServerEvent::message(reply)).await;
             });
         }
         async { Ok(()) }.boxed()
     }
 
-    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         async { Ok(()) }.boxed()
     }
 
@@ -318,7 +319,7 @@ impl Link for Answering {
 struct Client(UnboundedSender<(Instant, Bytes)>);
 
 impl Sink for Client {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         if let Item::Message(Frame::Memory(frame)) = parcel.item
             && !frame.windows(8).any(|bytes| bytes == b"\"method\"")
         {

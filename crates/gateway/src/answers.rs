@@ -8,25 +8,25 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
-use spillgate_wire::{Frame, Item, LinkError, Parcel, Refusal};
+use spillgate_wire::{ConnectionError, Frame, Item, Refusal, ServerEvent};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use crate::aggregate::{self, Heard};
 use crate::builtin_tools::list_changed;
 use crate::gateway::Gateway;
-use crate::in_flight::{Asked, Waiting};
+use crate::in_flight::{InFlightRequest, RequestKind};
 use crate::request_span::Outcome;
 use crate::rewrite::Rewriting;
 use crate::session::Session;
 use crate::upstream::{Slot, Upstream};
 
 /// The requests that a frame answers and whose answers may change.
-pub(crate) type Due = HashMap<RequestId, Waiting>;
+pub(crate) type Due = HashMap<RequestId, InFlightRequest>;
 
 impl Session {
     /// Takes what a server sent in one of its lives.
-    pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, life: u64, parcel: Parcel) {
+    pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, life: u64, parcel: ServerEvent) {
         let Some(upstream) = self.roster.get(slot) else {
             return;
         };
@@ -36,7 +36,7 @@ impl Session {
         let parcel = match self.is_solo() {
             true => parcel,
             // The ids of events are one server's.
-            false => Parcel {
+            false => ServerEvent {
                 event: None,
                 ..parcel
             },
@@ -48,7 +48,8 @@ impl Session {
             }
             Item::Message(Frame::Spooled(spooled)) if !spooled.is_sound() => {
                 let item = Item::Message(Frame::Spooled(spooled));
-                self.unreadable(&upstream, Parcel { item, ..parcel }).await;
+                self.unreadable(&upstream, ServerEvent { item, ..parcel })
+                    .await;
             }
             Item::Message(Frame::Spooled(spooled)) => {
                 self.large(&upstream, parcel.of, parcel.event, *spooled)
@@ -72,7 +73,7 @@ impl Session {
         }
     }
 
-    async fn failed(&self, upstream: &Upstream, of: Option<RequestId>, error: &LinkError) {
+    async fn failed(&self, upstream: &Upstream, of: Option<RequestId>, error: &ConnectionError) {
         let Some(waiting) = of.and_then(|key| self.pending.take(&key)) else {
             tracing::warn!(server = upstream.name(), %error, "failed");
             return;
@@ -84,8 +85,8 @@ impl Session {
     pub(crate) async fn not_answered(
         &self,
         upstream: &Upstream,
-        mut waiting: Waiting,
-        error: &LinkError,
+        mut waiting: InFlightRequest,
+        error: &ConnectionError,
     ) {
         waiting.end(Outcome::UpstreamGone);
         if self.tries_another(&mut waiting, None) {
@@ -129,7 +130,7 @@ impl Session {
         &self,
         upstream: &Upstream,
         of: Option<RequestId>,
-        mut waiting: Option<&mut Waiting>,
+        mut waiting: Option<&mut InFlightRequest>,
         refusal: Refusal,
     ) {
         if let Some(waiting) = &mut waiting {
@@ -153,7 +154,7 @@ impl Session {
         }
         tracing::debug!(server = upstream.name(), status = refusal.status, "refused");
         let server = Some(upstream.name().to_owned());
-        let parcel = Parcel {
+        let parcel = ServerEvent {
             of,
             event: None,
             item: Item::Refused(Refusal { server, ..refusal }),
@@ -172,7 +173,7 @@ impl Session {
         let envelopes = messages(&frame);
         if envelopes.is_empty() {
             let item = Item::Message(Frame::Memory(frame.clone()));
-            let parcel = Parcel { of, event, item };
+            let parcel = ServerEvent { of, event, item };
             return self.unreadable(upstream, parcel).await;
         }
         for envelope in &envelopes {
@@ -199,7 +200,7 @@ impl Session {
         };
         self.answered(
             upstream,
-            Parcel {
+            ServerEvent {
                 of,
                 event,
                 item: Item::Message(Frame::Memory(frame)),
@@ -302,7 +303,7 @@ impl Session {
     pub(crate) async fn answered(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
-        parcel: Parcel,
+        parcel: ServerEvent,
         due: Due,
     ) {
         let Item::Message(Frame::Memory(frame)) = &parcel.item else {
@@ -334,7 +335,7 @@ impl Session {
                     .into();
             }
             let item = Item::Message(Frame::Memory(frame));
-            session.to.take(Parcel { item, ..parcel }).await;
+            session.to.take(ServerEvent { item, ..parcel }).await;
             drop((turn, room));
         };
         self.work(work);
@@ -342,19 +343,24 @@ impl Session {
 
     /// The answer to a request of the client that is about to be given, if it may
     /// change.
-    pub(crate) fn due(&self, upstream: &Upstream, key: RequestId, mut waiting: Waiting) -> Due {
+    pub(crate) fn due(
+        &self,
+        upstream: &Upstream,
+        key: RequestId,
+        mut waiting: InFlightRequest,
+    ) -> Due {
         let may_change = self.may_change(upstream, &mut waiting, &[]);
         may_change.then_some((key, waiting)).into_iter().collect()
     }
 
-    fn may_change(&self, upstream: &Upstream, waiting: &mut Waiting, frame: &[u8]) -> bool {
+    fn may_change(&self, upstream: &Upstream, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
         let asked = &waiting.asked;
         if self.hub().is_relay() {
             // A server's list is cut to what may be used.
-            return *asked == Asked::ToolsList && !upstream.server.tools.admits_all();
+            return *asked == RequestKind::ToolsList && !upstream.server.tools.admits_all();
         }
         // Of one of several servers URIs may have to be mapped.
-        let has_links = *asked != Asked::Other && aggregate::may_have_any(frame);
+        let has_links = *asked != RequestKind::Other && aggregate::may_have_any(frame);
         if has_links && !self.is_solo() {
             return true;
         }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, Generation, frame, messages, meta};
-use spillgate_wire::Parcel;
+use spillgate_wire::ServerEvent;
 use tokio::task::spawn_blocking;
 
 use crate::error::internal;
@@ -190,7 +190,7 @@ impl Session {
         let of = envelope.key();
         let frame = frame::line(frame::response(id.get(), &result));
         let session = Arc::clone(self);
-        self.work(async move { session.to.take(Parcel::message(frame).of(of)).await });
+        self.work(async move { session.to.take(ServerEvent::message(frame).of(of)).await });
         true
     }
 
@@ -217,7 +217,10 @@ impl Session {
             drop(turn);
             // Unless it was cancelled meanwhile.
             if session.own_calls.end(&key) {
-                session.to.take(Parcel::message(frame).of(Some(key))).await;
+                session
+                    .to
+                    .take(ServerEvent::message(frame).of(Some(key)))
+                    .await;
             }
         });
     }

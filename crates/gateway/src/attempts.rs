@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use spillgate_mcp::{Envelope, messages};
 
 use crate::error::method_not_found;
-use crate::in_flight::Waiting;
+use crate::in_flight::InFlightRequest;
 use crate::incoming::Incoming;
 use crate::session::Session;
 use crate::upstream::Slot;
@@ -68,7 +68,11 @@ impl Session {
 
     /// Whether another server is asked for a request that one did not answer, or
     /// refused with `refused`.
-    pub(crate) fn tries_another(&self, waiting: &mut Waiting, refused: Option<Bytes>) -> bool {
+    pub(crate) fn tries_another(
+        &self,
+        waiting: &mut InFlightRequest,
+        refused: Option<Bytes>,
+    ) -> bool {
         let attempts = waiting.attempts.take().filter(|_| !self.is_closing());
         let Some(mut attempts) = attempts else {
             return false;

@@ -44,7 +44,7 @@ pub(crate) type Cancelled = oneshot::Receiver<Infallible>;
 
 /// The calls of one client that are worked on, by the key of their id.
 #[derive(Debug)]
-pub(crate) struct OwnCalls {
+pub(crate) struct BuiltinCalls {
     under_way: Mutex<HashMap<RequestId, UnderWay>>,
     work: Mutex<JoinSet<()>>,
     /// Whose turn it is among this client's calls.
@@ -118,7 +118,7 @@ impl Share {
     }
 }
 
-impl OwnCalls {
+impl BuiltinCalls {
     pub(crate) fn new(turns: Arc<Turns>, kind: SessionKind) -> Self {
         let own = match kind {
             SessionKind::Client => Share::of(LOOKUPS_OF_ONE),
@@ -225,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn all_clients_wait_for_the_same_turns() {
         let turns = Arc::<Turns>::default();
-        let clients = [(); 6].map(|()| OwnCalls::new(Arc::clone(&turns), SessionKind::Client));
+        let clients = [(); 6].map(|()| BuiltinCalls::new(Arc::clone(&turns), SessionKind::Client));
         let mut held = Vec::new();
         for _ in 0..FILTERS_AT_ONCE {
             held.push(clients[0].turn(QUERY).await);
@@ -240,7 +240,7 @@ mod tests {
     async fn one_client_leaves_turns_to_the_others() {
         let turns = Arc::<Turns>::default();
         let clients = [(); LOOKUPS_AT_ONCE / LOOKUPS_OF_ONE + 1]
-            .map(|()| OwnCalls::new(Arc::clone(&turns), SessionKind::Client));
+            .map(|()| BuiltinCalls::new(Arc::clone(&turns), SessionKind::Client));
         let (last, others) = clients.split_last().unwrap();
         let mut held = Vec::new();
         for client in others {
@@ -259,7 +259,7 @@ mod tests {
     async fn filters_that_wait_keep_no_look_up_waiting() {
         let turns = Arc::<Turns>::default();
         for kind in [SessionKind::Client, SessionKind::Exchange] {
-            let [busy, ours] = [(); 2].map(|()| OwnCalls::new(Arc::clone(&turns), kind));
+            let [busy, ours] = [(); 2].map(|()| BuiltinCalls::new(Arc::clone(&turns), kind));
             let filters = [(); FILTERS_AT_ONCE].map(|()| busy.turn(QUERY).now_or_never());
             assert!(filters.iter().all(Option::is_some));
             let mut waiting = [(); LOOKUPS_OF_EXCHANGES].map(|()| Box::pin(ours.turn(QUERY)));
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn work_ends_with_the_wait_for_it() {
-        let calls = OwnCalls::new(Arc::default(), SessionKind::Client);
+        let calls = BuiltinCalls::new(Arc::default(), SessionKind::Client);
         let key = |id| RequestId::of(serde_json::from_str(id).unwrap()).unwrap();
         let begin = |id| calls.begin(&key(id)).1;
         let [answered, cancelled, unread] = ["1", "2", "3"].map(begin);

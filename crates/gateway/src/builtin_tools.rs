@@ -34,7 +34,7 @@ pub(crate) fn list_changed() -> Vec<u8> {
 
 /// The gateway's own tools.
 #[derive(Debug)]
-pub(crate) struct OwnTools {
+pub(crate) struct BuiltinTools {
     /// There are none at all.
     is_none: bool,
     /// Whether any rule uses the profile that needs `get_continuation`.
@@ -56,7 +56,7 @@ pub(crate) struct OwnTools {
     unannounced: AtomicBool,
 }
 
-impl OwnTools {
+impl BuiltinTools {
     pub(crate) fn new(
         offloader: &Offloader,
         extractor: Option<&Extractor>,

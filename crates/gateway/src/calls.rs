@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use spillgate_wire::Parcel;
+use spillgate_wire::ServerEvent;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError, spawn_blocking};
@@ -75,7 +75,10 @@ impl Session {
             drop(turn);
             // Unless it was cancelled meanwhile.
             if session.own_calls.end(&key) {
-                session.to.take(Parcel::message(frame).of(Some(key))).await;
+                session
+                    .to
+                    .take(ServerEvent::message(frame).of(Some(key)))
+                    .await;
             }
         };
         self.own_calls.work(work.instrument(span));
@@ -106,7 +109,7 @@ impl Session {
         });
         // Ends with the call, which holds the other end: before its answer.
         while let Some(frame) = told.recv().await {
-            let parcel = Parcel::message(frame).of(Some(key.clone()));
+            let parcel = ServerEvent::message(frame).of(Some(key.clone()));
             self.to.take(parcel).await;
         }
         call.await

@@ -7,7 +7,7 @@ use std::io;
 
 use serde_json::{Value, json};
 use spillgate_mcp::{ByteEdits, RequestId, error_code, frame, messages, span_in};
-use spillgate_wire::{LinkError, Refusal};
+use spillgate_wire::{ConnectionError, Refusal};
 
 /// The gateway could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum GatewayError {
         /// Its name.
         server: String,
         /// Why.
-        error: LinkError,
+        error: ConnectionError,
     },
     /// The gateway's own standard streams failed.
     #[error("the gateway's standard input or output failed: {0}")]
@@ -33,7 +33,7 @@ pub(crate) fn upstream_gone(id: &str, server: &str, how: &str) -> Vec<u8> {
 }
 
 /// For a request that did not reach the server.
-pub(crate) fn not_sent(id: &str, server: &str, error: &LinkError) -> Vec<u8> {
+pub(crate) fn not_sent(id: &str, server: &str, error: &ConnectionError) -> Vec<u8> {
     upstream(
         id,
         error_code::SERVER_ERROR,

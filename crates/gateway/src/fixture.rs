@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Origin};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Rule};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
 
@@ -25,7 +25,7 @@ pub(crate) fn offloader_by(rules: impl FnOnce(Policy) -> Policy) -> Offloader {
         Arc::new(MemoryStore::default()),
         rules(Policy::default()),
         Tokenizer::Heuristic.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

@@ -10,7 +10,7 @@ use spillgate_artifact::TokenBudget;
 use spillgate_extract::Extractor;
 use spillgate_offload::Offloader;
 use spillgate_query::Engine;
-use spillgate_wire::{Opener, ServerSpec};
+use spillgate_wire::{Connector, ServerSpec};
 
 use crate::ListTools;
 use spillgate_retrieval::Tools;
@@ -26,7 +26,7 @@ pub struct Gateway {
     /// What stores oversized results.
     pub offloader: Offloader,
     /// What opens the ways to the servers.
-    pub ways: Arc<dyn Opener>,
+    pub ways: Arc<dyn Connector>,
     /// The servers, in the order in which their tools are listed.
     pub servers: Vec<Server>,
     /// Tokens of a page of a stored result, unless a call asks otherwise.

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_offload::Ledger;
-use spillgate_wire::{Parcel, Sink};
+use spillgate_wire::{ServerEvent, Sink};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::aggregate::{Known, SessionKind};
 use crate::bridging::{Bridged, Eras};
 use crate::builtin_calls::Turns;
-use crate::builtin_tools::OwnTools;
+use crate::builtin_tools::BuiltinTools;
 use crate::catalogue::Catalogue;
 use crate::gateway::{Gateway, Server};
 use crate::locked;
@@ -45,7 +45,7 @@ pub struct Hub {
     /// What all stateless requests learnt of the servers.
     memory: Memory,
     /// Our tools as all stateless requests see them.
-    own: Arc<OwnTools>,
+    own: Arc<BuiltinTools>,
     /// Which generation of the protocol each server speaks.
     pub(crate) eras: Arc<Eras>,
     /// The processes of servers.
@@ -289,7 +289,7 @@ fn keep_weak(all: &Mutex<Vec<Weak<Session>>>, session: &Arc<Session>) {
 struct Nobody;
 
 impl Sink for Nobody {
-    fn take(&self, _: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, _: ServerEvent) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 }
@@ -314,11 +314,11 @@ fn watched(gateway: Gateway, metrics: &Arc<Metrics>, processes: &Arc<Processes>)
     }
 }
 
-fn own_tools_of(gateway: &Gateway, is_relay: bool) -> OwnTools {
+fn own_tools_of(gateway: &Gateway, is_relay: bool) -> BuiltinTools {
     if is_relay {
-        return OwnTools::none();
+        return BuiltinTools::none();
     }
-    OwnTools::new(
+    BuiltinTools::new(
         &gateway.offloader,
         gateway.extractor.as_ref(),
         gateway.list_tools,

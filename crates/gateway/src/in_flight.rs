@@ -13,13 +13,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::attempts::Attempts;
-use crate::request_span::{Outcome, Seen};
+use crate::request_span::{Outcome, RequestSpan};
 use crate::upstream::Slot;
 use crate::{locked, resources, tasks};
 
 /// What a request asked for, as far as its answer may have to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequestKind {
     /// `initialize` or `server/discover`.
     Capabilities,
     /// `tools/list`.
@@ -62,12 +62,12 @@ pub(crate) type Answered = Result<Bytes, String>;
 
 /// A request on its way.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct InFlightRequest {
     /// The id as it was spelled.
     pub(crate) id: String,
     /// The method, for messages about it.
     pub(crate) method: String,
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestKind,
     /// The server that was asked.
     pub(crate) slot: Slot,
     /// When the server last let itself be heard about it.
@@ -79,14 +79,14 @@ pub(crate) struct Waiting {
     /// Which servers are asked if this one refuses; `None` where one is meant.
     pub(crate) attempts: Option<Box<Attempts>>,
     /// What is told of it outside; `None` where no single server was asked.
-    pub(crate) seen: Option<Seen>,
+    pub(crate) seen: Option<RequestSpan>,
     /// The limits for its answer, once somebody asked for them.
     pub(crate) limits: Option<Limits>,
     /// Where in the frame that answers it the result stands, once it is there.
     pub(crate) result: Option<Range<usize>>,
 }
 
-impl Waiting {
+impl InFlightRequest {
     /// Notes how it ends without an answer.
     pub(crate) fn end(&mut self, outcome: Outcome) {
         if let Some(seen) = &mut self.seen {
@@ -99,7 +99,7 @@ impl Waiting {
         Self {
             id: id.to_owned(),
             method: method.to_owned(),
-            asked: Asked::Other,
+            asked: RequestKind::Other,
             slot: 0,
             heard: Instant::now(),
             progress: None,
@@ -117,21 +117,21 @@ const MOST_GIVEN_UP: usize = 256;
 
 /// Requests on their way.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
-    requests: Mutex<HashMap<RequestId, Waiting>>,
+pub(crate) struct InFlight {
+    requests: Mutex<HashMap<RequestId, InFlightRequest>>,
     /// Those that the gateway answered because the server did not.
     given_up: Mutex<VecDeque<RequestId>>,
 }
 
-impl Pending {
+impl InFlight {
     /// Notes a request that is about to be passed on.
-    pub(crate) fn add(&self, key: RequestId, waiting: Waiting) {
+    pub(crate) fn add(&self, key: RequestId, waiting: InFlightRequest) {
         locked(&self.given_up).retain(|other| *other != key);
         locked(&self.requests).insert(key, waiting);
     }
 
     /// The request that is answered now.
-    pub(crate) fn take(&self, key: &RequestId) -> Option<Waiting> {
+    pub(crate) fn take(&self, key: &RequestId) -> Option<InFlightRequest> {
         locked(&self.requests).remove(key)
     }
 
@@ -155,7 +155,7 @@ impl Pending {
     }
 
     /// Looks at a request that waits.
-    pub(crate) fn look(&self, key: &RequestId, look: impl FnOnce(&mut Waiting)) {
+    pub(crate) fn look(&self, key: &RequestId, look: impl FnOnce(&mut InFlightRequest)) {
         locked(&self.requests).get_mut(key).map(look);
     }
 
@@ -171,7 +171,10 @@ impl Pending {
     }
 
     /// All requests that are `over`, in the same order every time.
-    pub(crate) fn drain(&self, over: impl Fn(&Waiting) -> bool) -> Vec<(RequestId, Waiting)> {
+    pub(crate) fn drain(
+        &self,
+        over: impl Fn(&InFlightRequest) -> bool,
+    ) -> Vec<(RequestId, InFlightRequest)> {
         let mut drained: Vec<_> = locked(&self.requests)
             .extract_if(|_, waiting| over(waiting))
             .collect();
@@ -208,29 +211,29 @@ pub(crate) fn asked(
     method: &str,
     params: Option<&RawValue>,
     call: Option<&CallParams<'_>>,
-) -> Asked {
+) -> RequestKind {
     match method {
-        "initialize" | "server/discover" => Asked::Capabilities,
-        "tools/list" => Asked::ToolsList,
+        "initialize" | "server/discover" => RequestKind::Capabilities,
+        "tools/list" => RequestKind::ToolsList,
         "tools/call" => match call {
-            Some(call) => Asked::ToolsCall {
+            Some(call) => RequestKind::ToolsCall {
                 tool: call.name.clone(),
                 arguments: call.arguments.map(|raw| raw.get().to_owned()),
             },
-            None => Asked::Other,
+            None => RequestKind::Other,
         },
-        "resources/read" if resources::passes_whole(params) => Asked::Whole,
-        "resources/read" => Asked::ResourcesRead {
+        "resources/read" if resources::passes_whole(params) => RequestKind::Whole,
+        "resources/read" => RequestKind::ResourcesRead {
             params: params.map(|raw| raw.get().to_owned()),
         },
-        "prompts/get" => Asked::PromptsGet {
+        "prompts/get" => RequestKind::PromptsGet {
             params: params.map(|raw| raw.get().to_owned()),
         },
         "tasks/result" | "tasks/get" => match tasks::asked(params) {
-            Some(task) if method == "tasks/get" => Asked::TasksGet { task },
-            Some(task) => Asked::TasksResult { task },
-            None => Asked::Other,
+            Some(task) if method == "tasks/get" => RequestKind::TasksGet { task },
+            Some(task) => RequestKind::TasksResult { task },
+            None => RequestKind::Other,
         },
-        _ => Asked::Other,
+        _ => RequestKind::Other,
     }
 }

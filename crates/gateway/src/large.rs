@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use spillgate_mcp::{ByteEdits, Envelope, RequestId};
 use spillgate_store::StoreError;
-use spillgate_wire::{Frame, Item, Parcel, Pieces, Spooled};
+use spillgate_wire::{Frame, Item, Pieces, ServerEvent, Spooled};
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::aggregate;
 use crate::builtin_tools::list_changed;
 use crate::error::internal;
 use crate::intercept::Case;
-use crate::request_span::Seen;
+use crate::request_span::RequestSpan;
 use crate::session::Session;
 use crate::spooled::intercept_spooled;
 use crate::upstream::Upstream;
@@ -24,7 +24,7 @@ struct Answered {
     cases: HashMap<RequestId, Case>,
     of: Option<RequestId>,
     /// Over once the answers are worked on.
-    seen: Vec<Seen>,
+    seen: Vec<RequestSpan>,
     /// The gateway itself asked, or has given the answer itself: nobody else
     /// waits.
     is_ours: bool,
@@ -57,7 +57,7 @@ impl Session {
         if self.hub().is_relay() {
             let item = Item::Message(Frame::Spooled(Box::new(spooled)));
             let of = of.or(answered.of);
-            return self.to.take(Parcel { of, event, item }).await;
+            return self.to.take(ServerEvent { of, event, item }).await;
         }
         self.intercepted(upstream, answered, of, event, spooled)
             .await;
@@ -111,7 +111,7 @@ impl Session {
                         session.to_client(list_changed()).await;
                     }
                     let item = Item::Message(held(pieces));
-                    session.to.take(Parcel { of, event, item }).await;
+                    session.to.take(ServerEvent { of, event, item }).await;
                 }
                 lost => session.is_lost(ids, lost).await,
             }

@@ -7,7 +7,7 @@
 //! (deps.md), so only the envelope of a frame is read.
 //!
 //! ```text
-//! client ──▶ Session ─▶ ours? ─▶ several ─▶ Upstream ─▶ Bridged? ─▶ Link ──▶ server
+//! client ──▶ Session ─▶ ours? ─▶ several ─▶ Upstream ─▶ Bridged? ─▶ Connection ──▶ server
 //! client ◀── Sink ◀─── rewrite ◀── answers ◀──────────── Sink ◀────────────── server
 //! ```
 

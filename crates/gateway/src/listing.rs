@@ -12,7 +12,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::builtin_tools::OwnTools;
+use crate::builtin_tools::BuiltinTools;
 use crate::gateway::ToolFilter;
 use crate::widening::widened;
 use spillgate_mcp::{ByteEdits, object, span_in};
@@ -40,7 +40,7 @@ struct Tool<'a> {
 pub(crate) fn extend(
     frame: &[u8],
     result: &RawValue,
-    own: &OwnTools,
+    own: &BuiltinTools,
     filter: Option<&ToolFilter>,
     noted: &dyn Fn(&str, &RawValue) -> ByteEdits,
 ) -> (ByteEdits, Option<String>) {
@@ -125,12 +125,12 @@ mod tests {
     use spillgate_mcp::messages;
     use spillgate_retrieval::{Extraction, definitions, listed};
 
-    fn own() -> OwnTools {
-        OwnTools::new(&offloader(), None, ListTools::Always)
+    fn own() -> BuiltinTools {
+        BuiltinTools::new(&offloader(), None, ListTools::Always)
     }
 
     /// A list as the client gets it, our tools cut down to their names.
-    fn extended(result: &str, own: &OwnTools) -> String {
+    fn extended(result: &str, own: &BuiltinTools) -> String {
         let frame = format!(r#"{{"id":1,"result":{result}}}"#);
         let envelope = &messages(frame.as_bytes())[0];
         let (splice, _) = extend(
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn they_may_wait_until_something_is_stored() {
-        let own = OwnTools::new(&offloader(), None, ListTools::WhenStored);
+        let own = BuiltinTools::new(&offloader(), None, ListTools::WhenStored);
         let list = r#"{"tools":[]}"#;
         let before = extended(list, &own);
         own.note_stored();
@@ -240,7 +240,7 @@ mod tests {
             profile: Some(Profile::Continuation),
             ..Rule::default()
         };
-        let own = || OwnTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
+        let own = || BuiltinTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
         let ours = extended(r#"{"tools":[]}"#, &own());
         // A server's own tool of that name keeps it.
         let theirs = extended(r#"{"tools":[{"name":"get_continuation"}]}"#, &own());

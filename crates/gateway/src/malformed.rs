@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Frame, Item, LinkError, Parcel};
+use spillgate_wire::{ConnectionError, Frame, Item, ServerEvent};
 
 use crate::aggregate::plain;
 use crate::session::Session;
@@ -19,8 +19,8 @@ use crate::upstream::Upstream;
 const MOST_SHOWN: usize = 200;
 
 /// What is said of such a message.
-fn error(bytes: u64) -> LinkError {
-    LinkError::NotMcp(format!("a message of {bytes} bytes that cannot be read"))
+fn error(bytes: u64) -> ConnectionError {
+    ConnectionError::NotMcp(format!("a message of {bytes} bytes that cannot be read"))
 }
 
 /// The request that an unreadable message was to answer, and what is said of it;
@@ -33,7 +33,7 @@ fn answered(frame: &Frame, of: Option<&RequestId>) -> Option<RequestId> {
 /// An unreadable message as the failure of the request that it was to answer;
 /// what is whole stays. `None` for one of which nobody knows what it was to
 /// answer: it is only said in the log.
-pub(crate) fn as_failure(server: &str, parcel: Parcel) -> Option<Parcel> {
+pub(crate) fn as_failure(server: &str, parcel: ServerEvent) -> Option<ServerEvent> {
     let Item::Message(frame) = &parcel.item else {
         return Some(parcel);
     };
@@ -43,7 +43,7 @@ pub(crate) fn as_failure(server: &str, parcel: Parcel) -> Option<Parcel> {
     let answered = answered(frame, parcel.of.as_ref());
     note(server, frame, answered.is_some());
     let error = error(frame.len());
-    answered.map(|key| Parcel {
+    answered.map(|key| ServerEvent {
         of: Some(key),
         event: parcel.event,
         item: Item::Failed(error),
@@ -63,7 +63,7 @@ fn note(server: &str, frame: &Frame, is_answer: bool) {
 
 impl Session {
     /// Takes a message that is none.
-    pub(crate) async fn unreadable(self: &Arc<Self>, upstream: &Upstream, parcel: Parcel) {
+    pub(crate) async fn unreadable(self: &Arc<Self>, upstream: &Upstream, parcel: ServerEvent) {
         let Item::Message(frame) = &parcel.item else {
             return;
         };
@@ -81,7 +81,7 @@ impl Session {
             // It may well be whole, and the client can read it.
             drop(answered.as_ref().and_then(|key| self.pending.take(key)));
             let of = parcel.of.or(answered);
-            return self.to.take(Parcel { of, ..parcel }).await;
+            return self.to.take(ServerEvent { of, ..parcel }).await;
         }
         let waiting = answered.and_then(|key| self.pending.take(&key));
         self.hub().metrics().unreadable(upstream.name());

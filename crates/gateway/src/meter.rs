@@ -14,7 +14,7 @@ use crate::metrics::{
     ServerState,
 };
 use crate::request_span::Outcome;
-use crate::restart_backoff::Rest;
+use crate::restart_backoff::RestartBackoff;
 
 const OUTCOMES: usize = Outcome::ALL.len();
 
@@ -53,7 +53,7 @@ pub(crate) struct Meter {
     starts: Counter,
     failed_starts: Counter,
     ends: Counter,
-    rest: Mutex<Rest>,
+    rest: Mutex<RestartBackoff>,
 }
 
 impl Meter {

@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, frame, messages};
-use spillgate_wire::{LinkError, Message};
+use spillgate_wire::{ConnectionError, Message};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::in_flight::{Answered, Asked, CallParams, Waiting, asked};
+use crate::in_flight::{Answered, CallParams, InFlightRequest, RequestKind, asked};
 use crate::incoming::{Incoming, message_of};
 use crate::progress;
-use crate::request_span::Seen;
+use crate::request_span::RequestSpan;
 use crate::session::Session;
 use crate::upstream::{Upstream, notice};
 
@@ -30,10 +30,10 @@ impl Session {
         {
             let asked = asked(method, envelope.params, call);
             let meter = self.hub().metrics().server(upstream.name());
-            let waiting = Waiting {
+            let waiting = InFlightRequest {
                 id: id.get().to_owned(),
                 method: method.clone().into_owned(),
-                seen: Some(Seen::begin(meter, &key, method, &asked)),
+                seen: Some(RequestSpan::begin(meter, &key, method, &asked)),
                 limits: None,
                 result: None,
                 asked,
@@ -55,7 +55,7 @@ impl Session {
         upstream: &Arc<Upstream>,
         method: &str,
         params: &str,
-    ) -> Result<Bytes, LinkError> {
+    ) -> Result<Bytes, ConnectionError> {
         let (message, answer) = self.question(upstream, method, params);
         let key = message.id.clone();
         if let Err(error) = upstream.send(self, message).await {
@@ -63,8 +63,8 @@ impl Session {
             return Err(error);
         }
         match answer.await {
-            Ok(answered) => answered.map_err(LinkError::Gone),
-            Err(_) => Err(LinkError::Gone("did not answer".to_owned())),
+            Ok(answered) => answered.map_err(ConnectionError::Gone),
+            Err(_) => Err(ConnectionError::Gone("did not answer".to_owned())),
         }
     }
 
@@ -89,7 +89,7 @@ impl Session {
                 && let Some(mut waiting) = self.pending.take(&key)
             {
                 waiting.for_us = Some(for_us);
-                waiting.asked = Asked::Other;
+                waiting.asked = RequestKind::Other;
                 self.pending.add(key, waiting);
             }
         }

@@ -1,7 +1,7 @@
 //! What is seen of a request from outside: its figures, its log line and its
 //! spans?
 //!
-//! All of it is told when the [`Seen`] of a request is dropped, so that no way
+//! All of it is told when the [`RequestSpan`] of a request is dropped, so that no way
 //! that a request can end is forgotten. Contents, arguments and headers are never
 //! told; of names, those of servers and tools.
 
@@ -13,12 +13,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, RequestId, object};
-use spillgate_wire::{Message, Via};
+use spillgate_wire::{Message, Transport};
 use tokio::time::Instant;
 use tracing::{Span, field};
 
 use crate::gateway::Server;
-use crate::in_flight::{Asked, CallParams};
+use crate::in_flight::{CallParams, RequestKind};
 use crate::meter::{Meter, Method};
 use crate::metrics::Exit;
 
@@ -84,7 +84,7 @@ impl Outcome {
 
 /// A request to a server, until it is over.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct RequestSpan {
     meter: Arc<Meter>,
     method: Method,
     begun: Instant,
@@ -98,9 +98,14 @@ pub(crate) struct Seen {
     upstream: Option<Span>,
 }
 
-impl Seen {
+impl RequestSpan {
     /// A request that is about to be sent to a server.
-    pub(crate) fn begin(meter: Arc<Meter>, key: &RequestId, method: &str, asked: &Asked) -> Self {
+    pub(crate) fn begin(
+        meter: Arc<Meter>,
+        key: &RequestId,
+        method: &str,
+        asked: &RequestKind,
+    ) -> Self {
         let method = Method::of(method);
         let request = request_span(&meter.server, key, method, tool_of(asked));
         Self {
@@ -160,10 +165,13 @@ impl Seen {
     }
 
     /// Notes that its result passes as it is.
-    pub(crate) fn passed(&self, asked: &Asked) {
+    pub(crate) fn passed(&self, asked: &RequestKind) {
         let has_result = !matches!(
             asked,
-            Asked::Whole | Asked::Other | Asked::Capabilities | Asked::ToolsList
+            RequestKind::Whole
+                | RequestKind::Other
+                | RequestKind::Capabilities
+                | RequestKind::ToolsList
         );
         if has_result && self.outcome == Outcome::Ok {
             self.meter.result(Exit::Inline);
@@ -181,7 +189,7 @@ impl Seen {
     }
 }
 
-impl Drop for Seen {
+impl Drop for RequestSpan {
     fn drop(&mut self) {
         let now = Instant::now();
         let added = self.answered.map(|answered| now - answered);
@@ -238,9 +246,9 @@ fn request_span(server: &str, key: &RequestId, method: Method, tool: Option<&str
 }
 
 fn upstream_span(request: &Span, server: &Server, method: Method) -> Span {
-    let (transport, address) = match &server.spec.via {
-        Via::Command(_) => ("pipe", None),
-        Via::Http(http) | Via::Sse(http) => ("tcp", host_of(&http.url)),
+    let (transport, address) = match &server.spec.transport {
+        Transport::Command(_) => ("pipe", None),
+        Transport::Http(http) | Transport::Sse(http) => ("tcp", host_of(&http.url)),
     };
     tracing::info_span!(
         parent: request,
@@ -262,9 +270,9 @@ fn name_of(method: Method, tool: Option<&str>) -> String {
     }
 }
 
-fn tool_of(asked: &Asked) -> Option<&str> {
+fn tool_of(asked: &RequestKind) -> Option<&str> {
     match asked {
-        Asked::ToolsCall { tool, .. } => Some(tool),
+        RequestKind::ToolsCall { tool, .. } => Some(tool),
         _ => None,
     }
 }

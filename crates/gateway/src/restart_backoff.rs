@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use spillgate_wire::LinkError;
+use spillgate_wire::ConnectionError;
 use tokio::time::Instant;
 
 /// A server that ran for so long did not fail at its start: it is opened again
@@ -14,7 +14,7 @@ const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// How a server fared so far.
 #[derive(Debug, Default)]
-pub(crate) struct Rest {
+pub(crate) struct RestartBackoff {
     opened: Option<Instant>,
     /// Ends in a row that came soon after the start.
     failures: u32,
@@ -22,14 +22,14 @@ pub(crate) struct Rest {
     ended: Option<(String, Instant)>,
 }
 
-impl Rest {
+impl RestartBackoff {
     /// Notes that it is opened now, unless it has to rest.
-    pub(crate) fn open(&mut self, now: Instant) -> Result<(), LinkError> {
+    pub(crate) fn open(&mut self, now: Instant) -> Result<(), ConnectionError> {
         if let Some((how, at)) = &self.ended
             && let Some(left) = rest(self.failures).checked_sub(now - *at)
             && !left.is_zero()
         {
-            return Err(LinkError::Resting {
+            return Err(ConnectionError::Resting {
                 how: how.clone(),
                 seconds: left.as_secs() + 1,
             });

@@ -11,10 +11,10 @@ use spillgate_offload::Offloader;
 
 use crate::answers::Due;
 use crate::blocks::Form;
-use crate::builtin_tools::OwnTools;
+use crate::builtin_tools::BuiltinTools;
 use crate::capabilities::Announced;
 use crate::gateway::ToolFilter;
-use crate::in_flight::{Asked, CallParams, Waiting};
+use crate::in_flight::{CallParams, InFlightRequest, RequestKind};
 use crate::intercept::{Case, intercept};
 use crate::references::{self, Schemas};
 use crate::resources::Known;
@@ -40,7 +40,7 @@ pub(crate) struct Rewriting<'a> {
     /// Which of its tools are listed; `None` where that is settled already, and
     /// what else is to be said of each: in a list of several servers.
     pub(crate) filter: Option<&'a ToolFilter>,
-    pub(crate) own: &'a OwnTools,
+    pub(crate) own: &'a BuiltinTools,
     pub(crate) learnt: &'a Learnt,
     /// What the client shows its model.
     pub(crate) shows: Shows,
@@ -55,15 +55,17 @@ struct Definition<'a> {
 impl Rewriting<'_> {
     /// Whether the answer in a frame may have to be changed: a look that costs
     /// little.
-    pub(crate) fn may_change(&self, waiting: &mut Waiting, frame: &[u8]) -> bool {
+    pub(crate) fn may_change(&self, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
         // No rule looks at arguments, which may be large.
         let origin = match &waiting.asked {
-            Asked::ToolsCall { tool, .. } => self.named(tool, None),
-            Asked::ResourcesRead { .. } => self.named("resources/read", None),
-            Asked::PromptsGet { .. } => self.named("prompts/get", None),
-            Asked::TasksResult { task } | Asked::TasksGet { task } => self.of_task(task),
-            Asked::ToolsList | Asked::Capabilities => return true,
-            Asked::Whole | Asked::Other => return false,
+            RequestKind::ToolsCall { tool, .. } => self.named(tool, None),
+            RequestKind::ResourcesRead { .. } => self.named("resources/read", None),
+            RequestKind::PromptsGet { .. } => self.named("prompts/get", None),
+            RequestKind::TasksResult { task } | RequestKind::TasksGet { task } => {
+                self.of_task(task)
+            }
+            RequestKind::ToolsList | RequestKind::Capabilities => return true,
+            RequestKind::Whole | RequestKind::Other => return false,
         };
         let limits = self.offloader.limits(&origin);
         let may_change = !limits.admit_message(frame.len() as u64) || tasks::may_be(frame);
@@ -72,21 +74,24 @@ impl Rewriting<'_> {
     }
 
     /// What the answer to a request is, if it may be oversized.
-    pub(crate) fn case(&self, waiting: &Waiting) -> Option<Case> {
+    pub(crate) fn case(&self, waiting: &InFlightRequest) -> Option<Case> {
         let (form, origin) = match &waiting.asked {
-            Asked::ToolsCall { tool, arguments } => {
+            RequestKind::ToolsCall { tool, arguments } => {
                 (Form::Call, self.named(tool, arguments.clone()))
             }
-            Asked::TasksResult { task } | Asked::TasksGet { task } => {
+            RequestKind::TasksResult { task } | RequestKind::TasksGet { task } => {
                 (Form::Call, self.of_task(task))
             }
-            Asked::ResourcesRead { params } => {
+            RequestKind::ResourcesRead { params } => {
                 (Form::Read, self.named("resources/read", params.clone()))
             }
-            Asked::PromptsGet { params } => {
+            RequestKind::PromptsGet { params } => {
                 (Form::Prompt, self.named("prompts/get", params.clone()))
             }
-            Asked::Capabilities | Asked::ToolsList | Asked::Whole | Asked::Other => return None,
+            RequestKind::Capabilities
+            | RequestKind::ToolsList
+            | RequestKind::Whole
+            | RequestKind::Other => return None,
         };
         let limits = waiting.limits.clone();
         Some(Case {
@@ -131,7 +136,7 @@ impl Rewriting<'_> {
             let _entered = waiting.seen.as_ref().map(|seen| seen.span().enter());
             whole.merge(match (self.case(waiting), &waiting.asked) {
                 (Some(case), asked) => self.replaced(frame, result.get(), case, asked),
-                (None, Asked::Capabilities) => {
+                (None, RequestKind::Capabilities) => {
                     let announced = Announced {
                         links: self.offloader.makes_links(self.server),
                         list_changes: self.own.is_announced(),
@@ -140,7 +145,7 @@ impl Rewriting<'_> {
                     self.learnt.known.note(&greeting);
                     greeting.splice
                 }
-                (None, Asked::Whole) => ByteEdits::default(),
+                (None, RequestKind::Whole) => ByteEdits::default(),
                 (None, _) => self.list(frame, result),
             });
         }
@@ -153,7 +158,7 @@ impl Rewriting<'_> {
         &self,
         frame: &'f [u8],
         answers: &'d Due,
-    ) -> Option<(&'d Waiting, Case, &'f str)> {
+    ) -> Option<(&'d InFlightRequest, Case, &'f str)> {
         // In a batch another message may have the same id.
         let is_alone = answers.len() == 1 && frame.trim_ascii_start().starts_with(b"{");
         let waiting = answers.values().next().filter(|_| is_alone)?;
@@ -163,10 +168,10 @@ impl Rewriting<'_> {
     }
 
     /// The changes to an oversized result.
-    fn replaced(&self, frame: &[u8], result: &str, case: Case, asked: &Asked) -> ByteEdits {
+    fn replaced(&self, frame: &[u8], result: &str, case: Case, asked: &RequestKind) -> ByteEdits {
         let result = match asked {
-            Asked::TasksGet { .. } => tasks::finished(result).map(RawValue::get),
-            Asked::ToolsCall { .. } => {
+            RequestKind::TasksGet { .. } => tasks::finished(result).map(RawValue::get),
+            RequestKind::ToolsCall { .. } => {
                 self.learnt.tasks.note(result, &case.origin);
                 Some(result)
             }
@@ -254,7 +259,7 @@ mod tests {
 
     /// The answers to requests as the client gets them, one after the other.
     fn answers(offloader: &Offloader, all: &[(&str, Value, String)]) -> Vec<String> {
-        let own = OwnTools::new(offloader, None, ListTools::WhenStored);
+        let own = BuiltinTools::new(offloader, None, ListTools::WhenStored);
         let learnt = Learnt::default();
         let filter = ToolFilter::default();
         let rewriting = Rewriting {
@@ -270,9 +275,9 @@ mod tests {
             let call: Option<CallParams<'_>> = object(&params);
             let asked = asked(method, Some(&params), call.as_ref());
             let frame = format!("{{\"id\":1,\"result\":{result}}}");
-            let mut waiting = Waiting {
+            let mut waiting = InFlightRequest {
                 asked,
-                ..Waiting::of_client("1", method)
+                ..InFlightRequest::of_client("1", method)
             };
             if !rewriting.may_change(&mut waiting, frame.as_bytes()) {
                 return frame;

@@ -9,23 +9,23 @@ use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
-use spillgate_wire::{LinkError, Message, Opener, Parcel, Sink};
+use spillgate_wire::{ConnectionError, Connector, Message, ServerEvent, Sink};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::aggregate::listening::{self, Listening};
 use crate::aggregate::{Kind, Lane, Outbox, SessionKind, Told};
-use crate::builtin_calls::OwnCalls;
-use crate::builtin_tools::OwnTools;
+use crate::builtin_calls::BuiltinCalls;
+use crate::builtin_tools::BuiltinTools;
 use crate::error::{invalid_params, not_sent, upstream_gone};
 use crate::gateway::Server;
 use crate::hub::Hub;
-use crate::in_flight::{CallParams, Pending, Waiting};
+use crate::in_flight::{CallParams, InFlight, InFlightRequest};
 use crate::incoming::{Incoming, message_of};
 use crate::request_span::Outcome;
 use crate::shows::Client;
 use crate::upstream::{Slot, Upstream};
-use crate::upstream_set::{Memory, Roster};
+use crate::upstream_set::{Memory, UpstreamSet};
 use crate::{GatewayError, aggregate, locked, tool_access, watchdog};
 
 /// A client and its servers.
@@ -33,12 +33,12 @@ use crate::{GatewayError, aggregate, locked, tool_access, watchdog};
 pub struct Session {
     hub: Arc<Hub>,
     /// What opens the ways to the servers.
-    pub(crate) ways: Arc<dyn Opener>,
+    pub(crate) ways: Arc<dyn Connector>,
     pub(crate) to: Arc<dyn Sink>,
-    pub(crate) own: Arc<OwnTools>,
-    pub(crate) own_calls: OwnCalls,
-    pub(crate) pending: Pending,
-    pub(crate) roster: Roster,
+    pub(crate) own: Arc<BuiltinTools>,
+    pub(crate) own_calls: BuiltinCalls,
+    pub(crate) pending: InFlight,
+    pub(crate) roster: UpstreamSet,
     /// Who the client is.
     pub(crate) client: Client,
     /// There has been one server only: nothing is renamed, merged or mapped.
@@ -72,9 +72,9 @@ struct CancelParams<'a> {
 impl Session {
     pub(crate) fn new(
         hub: Arc<Hub>,
-        ways: Arc<dyn Opener>,
+        ways: Arc<dyn Connector>,
         to: Arc<dyn Sink>,
-        own: Arc<OwnTools>,
+        own: Arc<BuiltinTools>,
         memory: Memory,
         kind: SessionKind,
     ) -> Arc<Self> {
@@ -85,9 +85,9 @@ impl Session {
             ways,
             to,
             own,
-            own_calls: OwnCalls::new(turns, kind),
-            pending: Pending::default(),
-            roster: Roster::new(&servers, memory),
+            own_calls: BuiltinCalls::new(turns, kind),
+            pending: InFlight::default(),
+            roster: UpstreamSet::new(&servers, memory),
             client: Client::default(),
             is_solo: AtomicBool::new(servers.len() == 1),
             began_solo: servers.len() == 1,
@@ -292,9 +292,9 @@ impl Session {
         message.id = Some(key);
     }
 
-    pub(crate) async fn fail(&self, upstream: &Upstream, id: &str, error: &LinkError) {
+    pub(crate) async fn fail(&self, upstream: &Upstream, id: &str, error: &ConnectionError) {
         let frame = match error {
-            LinkError::Gone(how) => upstream_gone(id, upstream.name(), how),
+            ConnectionError::Gone(how) => upstream_gone(id, upstream.name(), how),
             other => not_sent(id, upstream.name(), other),
         };
         self.to_client(frame).await;
@@ -432,7 +432,7 @@ impl Session {
     pub(crate) async fn fail_these(
         &self,
         upstream: &Upstream,
-        lost: Vec<(RequestId, Waiting)>,
+        lost: Vec<(RequestId, InFlightRequest)>,
         how: &str,
     ) {
         for (_, mut waiting) in lost {
@@ -457,7 +457,7 @@ impl Session {
             [one] if one.is_response() => one.key(),
             _ => None,
         };
-        self.to.take(Parcel::message(frame).of(of)).await;
+        self.to.take(ServerEvent::message(frame).of(of)).await;
     }
 }
 

@@ -15,7 +15,9 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, RequestId, frame, messages, object, span_in};
-use spillgate_wire::{Item, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Via};
+use spillgate_wire::{
+    Connection, ConnectionError, Connector, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
+};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
@@ -24,13 +26,13 @@ use crate::bridging::Live;
 use crate::gateway::Server;
 use crate::locked;
 use crate::malformed::as_failure;
-use crate::restart_backoff::Rest;
+use crate::restart_backoff::RestartBackoff;
 use crate::upstream::notice;
 
 /// Opens ways that share their processes.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    ways: Arc<dyn Opener>,
+    ways: Arc<dyn Connector>,
     processes: AsyncMutex<HashMap<String, Process>>,
 }
 
@@ -40,12 +42,12 @@ struct Process {
     running: Option<Running>,
     /// How it was reached.
     spec: Option<ServerSpec>,
-    rest: Rest,
+    rest: RestartBackoff,
 }
 
 #[derive(Debug, Clone)]
 struct Running {
-    link: Arc<dyn Link>,
+    link: Arc<dyn Connection>,
     switch: Arc<Switch>,
 }
 
@@ -65,7 +67,7 @@ impl Switch {
 }
 
 impl Sink for Switch {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
             let Some(bridge) = self.bridge.get() else {
                 return self.routes.take(parcel).await;
@@ -86,14 +88,18 @@ impl Sink for Switch {
 }
 
 impl Shared {
-    pub(crate) fn new(ways: Arc<dyn Opener>) -> Self {
+    pub(crate) fn new(ways: Arc<dyn Connector>) -> Self {
         Self {
             ways,
             processes: AsyncMutex::default(),
         }
     }
 
-    async fn share(&self, server: &ServerSpec, sink: Arc<dyn Sink>) -> Result<Handle, LinkError> {
+    async fn share(
+        &self,
+        server: &ServerSpec,
+        sink: Arc<dyn Sink>,
+    ) -> Result<Handle, ConnectionError> {
         let mut processes = self.processes.lock().await;
         let process = processes.entry(server.name.clone()).or_default();
         let Running { link, switch } = self.running(process, server, None).await?;
@@ -104,12 +110,12 @@ impl Shared {
 
     /// The bridge to a legacy server, which all exchanges share: over the process
     /// that runs, or a connection of its own.
-    pub(crate) async fn bridge(&self, server: &ServerSpec) -> Result<Arc<Live>, LinkError> {
+    pub(crate) async fn bridge(&self, server: &ServerSpec) -> Result<Arc<Live>, ConnectionError> {
         let mut processes = self.processes.lock().await;
         let process = processes.entry(server.name.clone()).or_default();
-        let first = match server.via {
-            Via::Command(_) => None,
-            Via::Http(_) | Via::Sse(_) => Some(Live::for_many(server)),
+        let first = match server.transport {
+            Transport::Command(_) => None,
+            Transport::Http(_) | Transport::Sse(_) => Some(Live::for_many(server)),
         };
         let Running { link, switch } = self.running(process, server, first).await?;
         let bridge = switch.bridge.get_or_init(|| Live::for_many(server));
@@ -124,7 +130,7 @@ impl Shared {
         process: &mut Process,
         server: &ServerSpec,
         bridge: Option<Arc<Live>>,
-    ) -> Result<Running, LinkError> {
+    ) -> Result<Running, ConnectionError> {
         let running = process.running.as_ref();
         if let Some(how) = running.and_then(|running| running.switch.ended()) {
             process.running = None;
@@ -178,20 +184,20 @@ impl Shared {
     }
 }
 
-impl Opener for Shared {
+impl Connector for Shared {
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
         sink: Arc<dyn Sink>,
-    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
-        match &server.via {
-            Via::Command(_) => async move {
+    ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
+        match &server.transport {
+            Transport::Command(_) => async move {
                 let handle = self.share(server, sink).await?;
-                Ok(Arc::new(handle) as Arc<dyn Link>)
+                Ok(Arc::new(handle) as Arc<dyn Connection>)
             }
             .boxed(),
             // By HTTP each request is by itself already.
-            Via::Http(_) | Via::Sse(_) => self.ways.open(server, sink),
+            Transport::Http(_) | Transport::Sse(_) => self.ways.open(server, sink),
         }
     }
 }
@@ -199,7 +205,7 @@ impl Opener for Shared {
 /// One client's share of a process.
 #[derive(Debug)]
 struct Handle {
-    link: Arc<dyn Link>,
+    link: Arc<dyn Connection>,
     routes: Arc<Routes>,
     sink: Arc<dyn Sink>,
 }
@@ -274,11 +280,11 @@ impl Handle {
     }
 }
 
-impl Link for Handle {
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+impl Connection for Handle {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         async move {
             if let Some(how) = self.routes.ended() {
-                return Err(LinkError::Gone(how));
+                return Err(ConnectionError::Gone(how));
             }
             match self.numbered(message) {
                 Some(message) => self.link.send(message).await,
@@ -288,7 +294,7 @@ impl Link for Handle {
         .boxed()
     }
 
-    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         std::future::ready(Ok(())).boxed()
     }
 

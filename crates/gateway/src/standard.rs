@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use spillgate_wire::{Frame, Frames, Item, Output, Parcel, Sink, input, one_line, output};
+use spillgate_wire::{Frame, Frames, Item, Output, ServerEvent, Sink, input, one_line, output};
 use tokio::io::AsyncWriteExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Mutex;
@@ -34,7 +34,8 @@ pub async fn run(hub: Arc<Hub>) -> Result<u8, GatewayError> {
             match from_client.next(MOST_FROM_CLIENT).await {
                 Ok(Some(frame)) => client.take(Incoming::new(frame)).await,
                 Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                    to.take(Parcel::message(too_large(MOST_FROM_CLIENT))).await;
+                    to.take(ServerEvent::message(too_large(MOST_FROM_CLIENT)))
+                        .await;
                 }
                 Ok(None) | Err(_) => break,
             }
@@ -129,7 +130,7 @@ impl Client {
 }
 
 impl Sink for Client {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
             let frame = match parcel.item {
                 Item::Message(Frame::Memory(frame)) => one_line(frame),

@@ -10,14 +10,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use spillgate_mcp::{messages, object};
-use spillgate_wire::{Link, LinkError, Message, Parcel, Sink};
+use spillgate_wire::{Connection, ConnectionError, Message, ServerEvent, Sink};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::{Instant, timeout};
 
 use crate::aggregate::{Fetches, Standing, why};
 use crate::gateway::{DEFAULT_TIMEOUT, Server};
 use crate::locked;
-use crate::restart_backoff::Rest;
+use crate::restart_backoff::RestartBackoff;
 use crate::rewrite::Learnt;
 use crate::session::Session;
 
@@ -63,13 +63,13 @@ pub(crate) enum Greeted {
 
 #[derive(Debug, Default)]
 struct State {
-    link: Option<Arc<dyn Link>>,
+    link: Option<Arc<dyn Connection>>,
     /// Counts its starts and ends, so that the end of one life is not taken for
     /// that of the next.
     life: u64,
     /// It is open and has not been greeted yet: nobody else may talk to it.
     is_greeting: bool,
-    rest: Rest,
+    rest: RestartBackoff,
     /// The client's `initialize` and `notifications/initialized`, to be said
     /// again to a server that is opened again.
     initialize: Option<Message>,
@@ -135,7 +135,7 @@ impl Upstream {
         &self,
         session: &Arc<Session>,
         message: Message,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), ConnectionError> {
         if self.remember(&message) {
             // Said when its greeting is over.
             return self.open(session, true).await.map(drop);
@@ -157,7 +157,7 @@ impl Upstream {
         &self,
         session: &Arc<Session>,
         greets: bool,
-    ) -> Result<Arc<dyn Link>, LinkError> {
+    ) -> Result<Arc<dyn Connection>, ConnectionError> {
         match self.greeted() {
             Some(link) => Ok(link),
             None => self.open(session, greets).await,
@@ -188,12 +188,12 @@ impl Upstream {
         state.initialized.clone_from(&other.initialized);
     }
 
-    pub(crate) fn link(&self) -> Option<Arc<dyn Link>> {
+    pub(crate) fn link(&self) -> Option<Arc<dyn Connection>> {
         locked(&self.state).link.clone()
     }
 
     /// Its link, once it may be talked to.
-    fn greeted(&self) -> Option<Arc<dyn Link>> {
+    fn greeted(&self) -> Option<Arc<dyn Connection>> {
         let state = locked(&self.state);
         state.link.clone().filter(|_| !state.is_greeting)
     }
@@ -215,7 +215,7 @@ impl Upstream {
         &self,
         session: &Arc<Session>,
         greets: bool,
-    ) -> Result<Arc<dyn Link>, LinkError> {
+    ) -> Result<Arc<dyn Connection>, ConnectionError> {
         let _one_at_a_time = self.opening.lock().await;
         if let Some(link) = self.greeted() {
             return Ok(link);
@@ -231,7 +231,7 @@ impl Upstream {
         &self,
         session: &Arc<Session>,
         greets: bool,
-    ) -> Result<Arc<dyn Link>, LinkError> {
+    ) -> Result<Arc<dyn Connection>, ConnectionError> {
         let present = {
             let state = locked(&self.state);
             state.link.clone().map(|link| (link, state.life))
@@ -257,7 +257,7 @@ impl Upstream {
         &self,
         session: &Arc<Session>,
         greets: bool,
-    ) -> Result<(Arc<dyn Link>, u64), LinkError> {
+    ) -> Result<(Arc<dyn Connection>, u64), ConnectionError> {
         let (life, is_greeting) = {
             let mut state = locked(&self.state);
             state.rest.open(Instant::now())?;
@@ -282,13 +282,13 @@ impl Upstream {
     fn note_opened(
         &self,
         life: u64,
-        link: &Arc<dyn Link>,
+        link: &Arc<dyn Connection>,
         is_greeting: bool,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), ConnectionError> {
         let mut state = locked(&self.state);
         if state.life != life {
             let how = state.rest.how_it_ended().unwrap_or("has ended");
-            return Err(LinkError::Gone(how.to_owned()));
+            return Err(ConnectionError::Gone(how.to_owned()));
         }
         state.link = Some(Arc::clone(link));
         state.is_greeting = is_greeting;
@@ -296,7 +296,11 @@ impl Upstream {
     }
 
     /// Says to it what the client said when it greeted.
-    async fn greet(&self, session: &Arc<Session>, link: &Arc<dyn Link>) -> Result<(), LinkError> {
+    async fn greet(
+        &self,
+        session: &Arc<Session>,
+        link: &Arc<dyn Connection>,
+    ) -> Result<(), ConnectionError> {
         let initialize = locked(&self.state).initialize.clone();
         let Some(initialize) = initialize else {
             return Ok(());
@@ -313,8 +317,8 @@ impl Upstream {
             let silent = "did not answer `initialize` when it was started again";
             match timeout(limit, answer).await {
                 Ok(Ok(Ok(frame))) => Ok(greeting_in(&frame)),
-                Ok(Ok(Err(how))) => Err(LinkError::Gone(how)),
-                _ => Err(LinkError::Gone(silent.to_owned())),
+                Ok(Ok(Err(how))) => Err(ConnectionError::Gone(how)),
+                _ => Err(ConnectionError::Gone(silent.to_owned())),
             }
         };
         let greeting = answered.await.inspect_err(|_| {
@@ -339,7 +343,7 @@ impl Upstream {
 
     /// It has answered the greeting: it is told that the client has, too, as soon as
     /// that is so, and then others may talk to it.
-    async fn end_greeting(&self, link: &Arc<dyn Link>) -> Result<(), LinkError> {
+    async fn end_greeting(&self, link: &Arc<dyn Connection>) -> Result<(), ConnectionError> {
         let mut is_told = false;
         loop {
             let told = {
@@ -357,7 +361,7 @@ impl Upstream {
     }
 
     /// Notes that it has ended, and gives the link that it had.
-    pub(crate) fn note_end(&self, how: &str) -> Option<Arc<dyn Link>> {
+    pub(crate) fn note_end(&self, how: &str) -> Option<Arc<dyn Connection>> {
         let mut state = locked(&self.state);
         state.rest.end(how, Instant::now());
         state.life += 1;
@@ -390,7 +394,7 @@ struct Inbox {
 }
 
 impl Sink for Inbox {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
             // A session that is gone has nobody who waits.
             if let Some(session) = self.session.upgrade() {

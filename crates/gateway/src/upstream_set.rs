@@ -10,7 +10,7 @@ use crate::upstream::{Slot, Upstream};
 
 /// The servers of a session, in the order of the configuration.
 #[derive(Debug)]
-pub(crate) struct Roster {
+pub(crate) struct UpstreamSet {
     members: Mutex<Members>,
     memory: Memory,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Change {
     pub(crate) has_new: bool,
 }
 
-impl Roster {
+impl UpstreamSet {
     pub(crate) fn new(servers: &[Arc<Server>], memory: Memory) -> Self {
         let all = servers.iter().enumerate().map(|(slot, server)| {
             let learnt = memory.of(server);

@@ -8,7 +8,7 @@ use spillgate_mcp::{RequestId, frame};
 use tokio::time::{Instant, sleep};
 
 use crate::error::too_slow;
-use crate::in_flight::Waiting;
+use crate::in_flight::InFlightRequest;
 use crate::request_span::Outcome;
 use crate::session::Session;
 use crate::upstream::notice;
@@ -41,22 +41,24 @@ pub(crate) fn watch(session: &Arc<Session>) {
 async fn look(session: &Weak<Session>) -> Option<bool> {
     let session = session.upgrade()?;
     let now = Instant::now();
-    let limit = |waiting: &Waiting| {
+    let limit = |waiting: &InFlightRequest| {
         let upstream = session.roster.get(waiting.slot)?;
         upstream
             .server
             .timeout
             .filter(|_| !PATIENT.contains(&&*waiting.method))
     };
-    let over = |waiting: &Waiting| limit(waiting).is_some_and(|limit| now - waiting.heard >= limit);
-    let late: Vec<(RequestId, Waiting)> = session.pending.drain(over);
+    let over = |waiting: &InFlightRequest| {
+        limit(waiting).is_some_and(|limit| now - waiting.heard >= limit)
+    };
+    let late: Vec<(RequestId, InFlightRequest)> = session.pending.drain(over);
     for (key, waiting) in late {
         give_up(&session, &key, waiting).await;
     }
     Some(session.pending.is_empty())
 }
 
-async fn give_up(session: &Arc<Session>, key: &RequestId, mut waiting: Waiting) {
+async fn give_up(session: &Arc<Session>, key: &RequestId, mut waiting: InFlightRequest) {
     waiting.end(Outcome::Timeout);
     let Some(upstream) = session.roster.get(waiting.slot) else {
         return;

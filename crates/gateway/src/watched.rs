@@ -7,7 +7,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_mcp::RequestId;
 use spillgate_offload::{Exit, Ledger, LedgerEntry};
-use spillgate_wire::{Item, Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink, Via};
+use spillgate_wire::{
+    Connection, ConnectionError, Connector, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
+};
 
 use crate::locked;
 use crate::meter::Meter;
@@ -16,7 +18,7 @@ use crate::metrics::{self, Metrics};
 /// Opens ways, and counts them.
 #[derive(Debug)]
 pub(crate) struct WatchedWays {
-    pub(crate) ways: Arc<dyn Opener>,
+    pub(crate) ways: Arc<dyn Connector>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) processes: Arc<Processes>,
 }
@@ -46,14 +48,14 @@ impl Processes {
     }
 
     /// Room for the process of a server that is one.
-    fn begin(self: &Arc<Self>, via: &Via) -> Result<Option<Process>, LinkError> {
-        if !matches!(via, Via::Command(_)) {
+    fn begin(self: &Arc<Self>, transport: &Transport) -> Result<Option<Process>, ConnectionError> {
+        if !matches!(transport, Transport::Command(_)) {
             return Ok(None);
         }
         let process = Process(Arc::clone(self));
         let before = self.running.fetch_add(1, Ordering::Relaxed);
         match self.most.get() {
-            Some(most) if before >= *most => Err(LinkError::Start(format!(
+            Some(most) if before >= *most => Err(ConnectionError::Start(format!(
                 "{most} processes of servers run already, as many as `http.max_processes` allows"
             ))),
             _ => Ok(Some(process)),
@@ -61,12 +63,12 @@ impl Processes {
     }
 }
 
-impl Opener for WatchedWays {
+impl Connector for WatchedWays {
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
         sink: Arc<dyn Sink>,
-    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
+    ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
         let up = Arc::new(Up {
             meter: self.metrics.server(&server.name),
             is_open: AtomicBool::new(false),
@@ -76,16 +78,16 @@ impl Opener for WatchedWays {
             up: Arc::clone(&up),
         });
         async move {
-            let process = self.processes.begin(&server.via)?;
+            let process = self.processes.begin(&server.transport)?;
             up.meter.opening();
             // Before it is open, for it may end while it is being opened.
             up.begin();
             match self.ways.open(server, inbox).await {
-                Ok(link) => Ok(Arc::new(WatchedLink {
+                Ok(link) => Ok(Arc::new(WatchedConnection {
                     link,
                     up,
                     process: Mutex::new(process),
-                }) as Arc<dyn Link>),
+                }) as Arc<dyn Connection>),
                 Err(error) => {
                     up.end();
                     up.meter.not_opened(&error.to_string());
@@ -127,7 +129,7 @@ struct WatchedSink {
 }
 
 impl Sink for WatchedSink {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         if let Item::Gone(how) = &parcel.item
             && self.up.end()
         {
@@ -138,18 +140,18 @@ impl Sink for WatchedSink {
 }
 
 #[derive(Debug)]
-struct WatchedLink {
-    link: Arc<dyn Link>,
+struct WatchedConnection {
+    link: Arc<dyn Connection>,
     up: Arc<Up>,
     process: Mutex<Option<Process>>,
 }
 
-impl Link for WatchedLink {
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+impl Connection for WatchedConnection {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         self.link.send(message)
     }
 
-    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         self.link.listen(after)
     }
 
@@ -168,7 +170,7 @@ impl Link for WatchedLink {
     }
 }
 
-impl Drop for WatchedLink {
+impl Drop for WatchedConnection {
     fn drop(&mut self) {
         self.up.end();
     }

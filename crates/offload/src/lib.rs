@@ -12,14 +12,14 @@
 //!
 //! use spillgate_artifact::{Origin, SystemClock};
 //! use spillgate_measure::Tokenizer;
-//! use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy};
+//! use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy};
 //! use spillgate_store::MemoryStore;
 //!
 //! let offloader = Offloader::new(
 //!     Arc::new(MemoryStore::default()),
 //!     Policy::default(),
 //!     Tokenizer::O200kBase.counter(),
-//!     Door::Library,
+//!     Audience::Library,
 //!     Arc::new(SystemClock),
 //!     Arc::new(NoLedger),
 //! );
@@ -63,9 +63,9 @@ pub use policy::{
     Limits, Policy, Rule,
 };
 pub use present::{
-    Bounds, ContinuationError, DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS, DEFAULT_SLICE_CHARS, Door,
-    FUNNEL_CHARS, FUNNEL_LINES, FUNNEL_PROMPT, ObservationSummary, Presentation, Profile,
-    REJECT_TOKENS, TemplateError, TemplateName, Templates, middle_cut,
+    Audience, Bounds, ContinuationError, DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS,
+    DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES, FUNNEL_PROMPT, ObservationSummary,
+    Presentation, Profile, REJECT_TOKENS, TemplateError, TemplateName, Templates, middle_cut,
 };
 pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call, grouped};
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};

@@ -12,7 +12,7 @@ use crate::RetrieveError;
 use crate::call_ids::CallIds;
 use crate::ledger::Ledger;
 use crate::policy::{Limits, Policy, is_over};
-use crate::present::{Door, ObservationSummary, Presenter};
+use crate::present::{Audience, ObservationSummary, Presenter};
 use spillgate_lookup::LookupError;
 
 /// Bytes of a text looked at at a time.
@@ -39,14 +39,14 @@ impl Offloader {
         store: Arc<dyn ArtifactStore>,
         policy: Policy,
         counter: Arc<dyn TokenCounter>,
-        door: Door,
+        audience: Audience,
         clock: Arc<dyn Clock>,
         ledger: Arc<dyn Ledger>,
     ) -> Self {
         Self {
             store,
             policy,
-            presenter: Presenter { counter, door },
+            presenter: Presenter { counter, audience },
             clock,
             ledger,
             call_ids: Arc::default(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use spillgate_artifact::{Handle, Manifest, Origin, Timestamp};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, StoreError, Stored};
 use spillgate_testkit::{StoppedClock, log};
 
@@ -75,7 +75,7 @@ fn listing_for_a_name_keeps_nobody_waiting() {
         Arc::clone(&store) as _,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::Heuristic.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     );

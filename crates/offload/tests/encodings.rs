@@ -13,7 +13,7 @@ use insta::assert_snapshot;
 use spillgate_artifact::{ContentKind, Facts, Handle, Origin, RawForm, TokenBudget};
 use spillgate_lookup::{Artifact, GrepQuery};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Rule};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::{StoppedClock, noise};
 
@@ -26,7 +26,7 @@ fn offloader() -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

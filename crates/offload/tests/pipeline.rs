@@ -11,7 +11,7 @@ use spillgate_artifact::{
 };
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{
-    Choice, Door, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, PendingResult, Policy,
+    Audience, Choice, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, PendingResult, Policy,
     Profile, RECOVERY_TOKENS, Rule, Spent,
 };
 use spillgate_store::{
@@ -24,7 +24,7 @@ fn offloader(store: Arc<dyn ArtifactStore>, rule: Rule, ledger: Arc<dyn Ledger>)
         store,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(StoppedClock::default()),
         ledger,
     )

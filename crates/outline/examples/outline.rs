@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use spillgate_artifact::{Origin, SystemClock, TokenBudget};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy};
 use spillgate_outline::{DEFAULT_TOKENS, outline, within};
 use spillgate_store::{FileStore, Lifetime};
 
@@ -47,7 +47,7 @@ fn run(base: &Path, file: &str, budget: TokenBudget, runs: u64) -> Result<(), Bo
         Arc::new(store),
         Policy::default(),
         Tokenizer::O200kBase.counter(),
-        Door::Library,
+        Audience::Library,
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Interrupt, Manifest, Origin, Timestamp, TokenBudget};
 use spillgate_extract::{ExtractionSettings, Extractor, NoWatch};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy};
 use spillgate_query::{Child, Engine};
 use spillgate_retrieval::{CONTINUE, GREP, QUERY, READ, SEARCH, Tools};
 use spillgate_store::{
@@ -90,7 +90,7 @@ fn house(text: &str, left: Option<u64>) -> (TempDir, Tools, Handle) {
             Arc::new(Cutting { store, left }),
             Policy::default(),
             Tokenizer::Heuristic.counter(),
-            Door::gateway(),
+            Audience::gateway(),
             clock.clone(),
             Arc::new(NoLedger),
         )

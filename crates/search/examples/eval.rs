@@ -29,7 +29,7 @@ use serde_json::Value;
 use spillgate_artifact::{Layout, Origin, SystemClock, TokenBudget};
 use spillgate_lookup::Artifact;
 use spillgate_measure::{TokenCounter, Tokenizer};
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_search::{SearchPage, SearchQuery, search};
 use spillgate_store::MemoryStore;
 
@@ -262,7 +262,7 @@ fn stored(path: &Path, counter: &Arc<dyn TokenCounter>) -> Result<Artifact, Box<
         Arc::new(MemoryStore::default()),
         Policy::default().under(everything),
         Arc::clone(counter),
-        Door::Library,
+        Audience::Library,
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

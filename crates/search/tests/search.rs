@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use spillgate_artifact::{Layout, Origin, SystemClock, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_measure::{TokenCounter, Tokenizer};
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_search::{Passage, SearchPage, SearchQuery, paths_at, search};
 use spillgate_store::MemoryStore;
 
@@ -24,7 +24,7 @@ fn artifact(text: &str) -> Artifact {
         Arc::new(MemoryStore::default()),
         Policy::default().under(everything),
         Tokenizer::Heuristic.counter(),
-        Door::Library,
+        Audience::Library,
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

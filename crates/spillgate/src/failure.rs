@@ -12,7 +12,7 @@ use spillgate_lookup::LookupError;
 use spillgate_offload::RetrieveError;
 use spillgate_query::QueryError;
 use spillgate_store::StoreError;
-use spillgate_wire::LinkError;
+use spillgate_wire::ConnectionError;
 
 use crate::args::Args;
 use crate::output::Output;
@@ -273,10 +273,12 @@ impl From<GatewayError> for Failure {
         match &error {
             GatewayError::Open { error: why, .. } => {
                 let hint = match why {
-                    LinkError::Start(_) => {
+                    ConnectionError::Start(_) => {
                         "check the command, after `--` or in the configuration; it must be on PATH, or a path, and start an MCP server on its standard streams"
                     }
-                    LinkError::Settings(_) => "correct it in the options or in the configuration",
+                    ConnectionError::Settings(_) => {
+                        "correct it in the options or in the configuration"
+                    }
                     _ => {
                         "`spillgate doctor` checks what clients have; docs/servers.md says what a server can have"
                     }

@@ -35,7 +35,7 @@ use signal_hook::consts::SIGXFSZ;
 use crate::args::{Args, Command};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -70,8 +70,8 @@ fn outlive_the_file_size_limit() {
 
 /// The table of contents: each command and what answers it.
 fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
-    let looking = || House::for_looking(&args.common);
-    let offloading = |limits| House::for_offloading(&args.common, limits);
+    let looking = || App::for_looking(&args.common);
+    let offloading = |limits| App::for_offloading(&args.common, limits);
     match &args.command {
         Command::Run(run) => cmd::run::run(&offloading(&run.limits)?, run, out),
         Command::Put(put) => cmd::put::put(&offloading(&put.limits)?, put, out),

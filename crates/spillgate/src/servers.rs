@@ -8,7 +8,7 @@ use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize, Serializer};
 use spillgate_gateway::{Bridging, DEFAULT_TIMEOUT, Server, ToolFilter};
 use spillgate_offload::{Profile, Rule};
-use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, Via};
+use spillgate_wire::{HttpServer, ServerCommand, ServerSpec};
 
 use crate::failure::{Failure, Fault};
 use crate::quantities::Span;
@@ -134,7 +134,7 @@ impl ServerSettings {
 
     /// The way to it; `None` where only rules are given. An error names the
     /// member that is wrong, and says what is.
-    fn via(&self) -> Result<Option<Via>, (&'static str, String)> {
+    fn reached_by(&self) -> Result<Option<spillgate_wire::Transport>, (&'static str, String)> {
         let expand = |member, text: &String| expand(text).map_err(|what| (member, what));
         let all = |member, map: &BTreeMap<String, String>| {
             let pairs = map.iter().map(|(name, value)| {
@@ -145,7 +145,7 @@ impl ServerSettings {
         };
         Ok(Some(match (&self.command, &self.url) {
             (None, None) => return Ok(None),
-            (Some(command), _) => Via::Command(ServerCommand {
+            (Some(command), _) => spillgate_wire::Transport::Command(ServerCommand {
                 program: expand("command", command)?,
                 arguments: self
                     .args
@@ -162,8 +162,8 @@ impl ServerSettings {
                     headers: all("headers", &self.headers)?,
                 };
                 match self.transport {
-                    Some(Transport::Sse) => Via::Sse(server),
-                    _ => Via::Http(server),
+                    Some(Transport::Sse) => spillgate_wire::Transport::Sse(server),
+                    _ => spillgate_wire::Transport::Http(server),
                 }
             }
         }))
@@ -249,12 +249,12 @@ pub(crate) fn configured(settings: &Settings, only: &[String]) -> Result<Vec<Ser
             continue;
         }
         let told = |(member, what): (&str, String)| wrong(settings, name, member, &what);
-        let Some(via) = of.via().map_err(told)? else {
+        let Some(transport) = of.reached_by().map_err(told)? else {
             continue;
         };
         let spec = ServerSpec {
             name: name.clone(),
-            via,
+            transport,
         };
         servers.push(of.server(spec).map_err(told)?);
     }

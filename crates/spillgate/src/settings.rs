@@ -13,7 +13,7 @@ use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{ByReference, Policy, Profile, Rule, TemplateError, Templates};
 use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
-use spillgate_wire::Intake;
+use spillgate_wire::FrameReader;
 
 use crate::args::LimitArgs;
 use crate::config_file::Places;
@@ -238,9 +238,9 @@ impl Settings {
     }
 
     /// Takes in messages of servers, the large ones by way of `store`.
-    pub(crate) fn intake(&self, store: &Arc<dyn ArtifactStore>) -> Intake {
+    pub(crate) fn intake(&self, store: &Arc<dyn ArtifactStore>) -> FrameReader {
         let most = self.max_message.bytes.unwrap_or(u64::MAX);
-        Intake::new(Arc::clone(store)).at_most(most)
+        FrameReader::new(Arc::clone(store)).at_most(most)
     }
 
     /// How long a look-up may take for a client.

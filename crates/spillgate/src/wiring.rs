@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{Clock, SystemClock, TokenBudget};
 use spillgate_llm::{ChatModel, Target};
-use spillgate_offload::{Door, FileLedger, Ledger, Offloader, Policy};
+use spillgate_offload::{Audience, FileLedger, Ledger, Offloader, Policy};
 use spillgate_store::{FileStore, Lifetime, Receipt, Space, SyncWhen, Upkeep};
 
 use crate::args::{Common, LimitArgs};
@@ -24,7 +24,7 @@ pub(crate) const GATEWAY_PAGE: u64 = 2500;
 
 /// The working parts of a command.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct App {
     common: Common,
     limits: LimitArgs,
     pub(crate) settings: Settings,
@@ -34,7 +34,7 @@ pub(crate) struct House {
     upkeep: Upkeep,
 }
 
-impl House {
+impl App {
     /// The parts for looking into what is stored.
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
         let limits = LimitArgs::default();
@@ -83,7 +83,7 @@ impl House {
             store.check_base()?;
         }
         let ledger = Arc::new(FileLedger::new(base.join("ledger.ndjson")));
-        let door = Door::CommandLine {
+        let door = Audience::CommandLine {
             store_option: store_option(common),
         };
         let offloader = Offloader::new(

@@ -19,8 +19,10 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::stderr_tail::LastWords;
-use crate::{Frames, Intake, Item, Link, LinkError, Message, Parcel, Sink, one_line};
+use crate::stderr_tail::StderrTail;
+use crate::{
+    Connection, ConnectionError, FrameReader, Frames, Item, Message, ServerEvent, Sink, one_line,
+};
 use spillgate_mcp::RequestId;
 
 /// How long a server may take to end after its input was closed, as the
@@ -61,7 +63,7 @@ pub enum ServerLog {
     #[default]
     Ours,
     /// Nowhere; its last lines are told when the server ends.
-    LastWords,
+    StderrTail,
 }
 
 impl fmt::Debug for ServerCommand {
@@ -80,7 +82,7 @@ impl fmt::Debug for ServerCommand {
 /// A running server. It leads a process group of its own, so that what a
 /// launcher such as `npx` started ends with it.
 #[derive(Debug)]
-pub struct ChildLink {
+pub struct ChildConnection {
     stdin: Mutex<Option<ChildStdin>>,
     /// What it does not read is not waited for any more.
     given_up: watch::Sender<bool>,
@@ -89,19 +91,19 @@ pub struct ChildLink {
     pump: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl ChildLink {
+impl ChildConnection {
     /// Starts the server; its messages go to `sink`.
     pub fn start(
         command: &ServerCommand,
-        intake: Intake,
+        intake: FrameReader,
         sink: Arc<dyn Sink>,
-    ) -> Result<Self, LinkError> {
+    ) -> Result<Self, ConnectionError> {
         let failed = |error: io::Error| {
             let program = command.program.escape_debug();
-            LinkError::Start(format!("`{program}`: {error}"))
+            ConnectionError::Start(format!("`{program}`: {error}"))
         };
         let (mut child, stdin, stdout) = spawn(command).map_err(failed)?;
-        let words = child.stderr.take().map(LastWords::of);
+        let words = child.stderr.take().map(StderrTail::of);
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let child = Arc::new(Mutex::new(child));
         let pump = tokio::spawn(pump(stdout, words, Arc::clone(&child), intake, sink));
@@ -114,10 +116,10 @@ impl ChildLink {
         })
     }
 
-    async fn write(&self, message: Message) -> Result<(), LinkError> {
+    async fn write(&self, message: Message) -> Result<(), ConnectionError> {
         let mut stdin = self.stdin.lock().await;
         let Some(to) = &mut *stdin else {
-            return Err(LinkError::Gone("has ended".to_owned()));
+            return Err(ConnectionError::Gone("has ended".to_owned()));
         };
         let line = one_line(message.frame);
         let mut given_up = self.given_up.subscribe();
@@ -128,7 +130,7 @@ impl ChildLink {
         };
         written.map_err(|how| {
             *stdin = None; // the pump will say how it ended
-            LinkError::Gone(how.to_owned())
+            ConnectionError::Gone(how.to_owned())
         })
     }
 
@@ -169,12 +171,12 @@ impl ChildLink {
     }
 }
 
-impl Link for ChildLink {
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+impl Connection for ChildConnection {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         self.write(message).boxed()
     }
 
-    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         std::future::ready(Ok(())).boxed()
     }
 
@@ -196,7 +198,7 @@ fn spawn(command: &ServerCommand) -> io::Result<(Child, ChildStdin, ChildStdout)
         .stdout(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
-    if command.log == ServerLog::LastWords {
+    if command.log == ServerLog::StderrTail {
         builder.stderr(Stdio::piped());
     }
     if let Some(directory) = &command.directory {
@@ -216,14 +218,14 @@ fn spawn(command: &ServerCommand) -> io::Result<(Child, ChildStdin, ChildStdout)
 /// Server to sink, until the server closes.
 async fn pump(
     stdout: ChildStdout,
-    words: Option<LastWords>,
+    words: Option<StderrTail>,
     child: Arc<Mutex<Child>>,
-    intake: Intake,
+    intake: FrameReader,
     sink: Arc<dyn Sink>,
 ) {
     let mut frames = Frames::new(Box::new(stdout));
     let mut too_long = None;
-    let parcel = |item| Parcel {
+    let parcel = |item| ServerEvent {
         of: None,
         event: None,
         item,

@@ -15,12 +15,12 @@ pub struct ServerSpec {
     /// What the server is called in messages and in per-server rules.
     pub name: String,
     /// The way.
-    pub via: Via,
+    pub transport: Transport,
 }
 
 /// The transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Via {
+pub enum Transport {
     /// A process's standard streams.
     Command(ServerCommand),
     /// Streamable HTTP (MCP 2025-03-26 and later).
@@ -82,18 +82,18 @@ impl fmt::Debug for Message {
 
 /// The way to one server. What comes back goes to the sink that the link was
 /// opened with.
-pub trait Link: Send + Sync + fmt::Debug {
+pub trait Connection: Send + Sync + fmt::Debug {
     /// Passes a message on. What becomes of a request is told through the sink;
     /// an error here means that nothing was sent, or that the server did not
     /// accept what is no request. Over HTTP it takes until a message that is no
     /// request was accepted, so that the next one cannot overtake it.
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>>;
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>>;
 
     /// Opens the stream for what belongs to no request, or takes up a broken
     /// stream after the event `after`. Nothing where the transport has a single
     /// stream. An error where the client that asks for it is to learn that there
-    /// is none ([`LinkError::Refused`] with status 405).
-    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>>;
+    /// is none ([`ConnectionError::Refused`] with status 405).
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>>;
 
     /// Nobody waits for the answer of this request any more. The transport's own
     /// way to say so, if it has one: closing the response (2026-07-28).
@@ -107,7 +107,7 @@ pub trait Link: Send + Sync + fmt::Debug {
 /// A message could not be brought to a server, or its answer back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum LinkError {
+pub enum ConnectionError {
     /// The server's command could not be started.
     #[error("could not be started: {0}")]
     Start(String),

@@ -9,19 +9,19 @@ use futures_util::future::BoxFuture;
 use reqwest::Client;
 
 use crate::{
-    Authority, ChildLink, HttpLink, HttpOptions, HttpServer, Intake, Link, LinkError, Message,
-    ParamHeaders, ServerSpec, Sink, SseLink, Via,
+    Authority, ChildConnection, Connection, ConnectionError, FrameReader, HttpConnection,
+    HttpOptions, HttpServer, Message, ParamHeaders, ServerSpec, Sink, SseConnection, Transport,
 };
 use spillgate_mcp::RequestId;
 
 /// Opens the way to a server.
-pub trait Opener: Send + Sync + fmt::Debug {
+pub trait Connector: Send + Sync + fmt::Debug {
     /// Opens it; what comes from the server goes to `sink`.
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
         sink: Arc<dyn Sink>,
-    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>>;
+    ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>>;
 }
 
 /// What a server behind HTTP is reached with.
@@ -37,8 +37,8 @@ pub struct Access {
 pub type AccessTo = Arc<dyn Fn(&HttpServer) -> Result<Access, String> + Send + Sync>;
 
 /// The ways that there are.
-pub struct Ways {
-    intake: Intake,
+pub struct StandardConnector {
+    intake: FrameReader,
     access: AccessTo,
     resume: bool,
     /// What is known of servers behind HTTP, by their names: connections are
@@ -46,7 +46,7 @@ pub struct Ways {
     known: Mutex<HashMap<String, (HttpServer, Access, ParamHeaders)>>,
 }
 
-impl fmt::Debug for Ways {
+impl fmt::Debug for StandardConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ways")
             .field("resume", &self.resume)
@@ -54,11 +54,11 @@ impl fmt::Debug for Ways {
     }
 }
 
-impl Ways {
-    /// Ways on which messages come in by `intake`. With `resume` a link itself
+impl StandardConnector {
+    /// One whose messages come in by `intake`. With `resume` a link itself
     /// takes up streams that broke, else the client does.
     #[must_use]
-    pub fn new(intake: Intake, access: AccessTo, resume: bool) -> Self {
+    pub fn new(intake: FrameReader, access: AccessTo, resume: bool) -> Self {
         Self {
             intake,
             access,
@@ -67,7 +67,11 @@ impl Ways {
         }
     }
 
-    fn reach(&self, name: &str, server: &HttpServer) -> Result<(Access, ParamHeaders), LinkError> {
+    fn reach(
+        &self,
+        name: &str,
+        server: &HttpServer,
+    ) -> Result<(Access, ParamHeaders), ConnectionError> {
         // Each change is one call on the map, so a panic elsewhere leaves it whole.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((same, access, params)) = known.get(name)
@@ -75,7 +79,7 @@ impl Ways {
         {
             return Ok((access.clone(), params.clone()));
         }
-        let access = (self.access)(server).map_err(LinkError::Settings)?;
+        let access = (self.access)(server).map_err(ConnectionError::Settings)?;
         let params = ParamHeaders::default();
         let entry = (server.clone(), access.clone(), params.clone());
         known.insert(name.to_owned(), entry);
@@ -86,10 +90,10 @@ impl Ways {
 /// A link that looks after its streams: it also opens the one for what belongs to
 /// no request, once the session has begun.
 #[derive(Debug)]
-struct Listening(Arc<HttpLink>);
+struct Listening(Arc<HttpConnection>);
 
-impl Link for Listening {
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+impl Connection for Listening {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         if message.method.as_deref() != Some("notifications/initialized") {
             return self.0.send(message);
         }
@@ -103,7 +107,7 @@ impl Link for Listening {
         .boxed()
     }
 
-    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         self.0.listen(after)
     }
 
@@ -116,32 +120,34 @@ impl Link for Listening {
     }
 }
 
-impl Opener for Ways {
+impl Connector for StandardConnector {
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
         sink: Arc<dyn Sink>,
-    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
+    ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
         let intake = self.intake.clone();
         async move {
-            let link: Arc<dyn Link> = match &server.via {
-                Via::Command(command) => Arc::new(ChildLink::start(command, intake, sink)?),
-                Via::Http(http) => {
+            let link: Arc<dyn Connection> = match &server.transport {
+                Transport::Command(command) => {
+                    Arc::new(ChildConnection::start(command, intake, sink)?)
+                }
+                Transport::Http(http) => {
                     let (Access { client, authority }, params) = self.reach(&server.name, http)?;
                     let options = HttpOptions {
                         resume: self.resume,
                         authority,
                         params,
                     };
-                    let link = HttpLink::open_with(http, client, options, intake, sink)?;
+                    let link = HttpConnection::open_with(http, client, options, intake, sink)?;
                     match self.resume {
                         true => Arc::new(Listening(Arc::new(link))),
                         false => Arc::new(link),
                     }
                 }
-                Via::Sse(http) => {
+                Transport::Sse(http) => {
                     let (Access { client, authority }, _) = self.reach(&server.name, http)?;
-                    Arc::new(SseLink::open(http, client, authority, intake, sink)?)
+                    Arc::new(SseConnection::open(http, client, authority, intake, sink)?)
                 }
             };
             Ok(link)

@@ -1,14 +1,14 @@
 //! MCP messages as bytes, and the ways that they travel.
 //!
 //! A message is a [`Frame`]: its envelope is read, its bytes are kept. It comes
-//! from an upstream server through a [`Link`], which puts it into a [`Sink`] as a
-//! [`Parcel`]: with the request on whose stream it came, where the transport
+//! from an upstream server through a [`Connection`], which puts it into a [`Sink`] as a
+//! [`ServerEvent`]: with the request on whose stream it came, where the transport
 //! has streams.
 //!
 //! ```text
-//!            Message            Link
+//!            Message         Connection
 //! client ──▶ Session ──────────▶ child │ http │ sse ──▶ server
-//! client ◀── Sink ◀── Session ◀── Sink ◀── Parcel ◀──── server
+//! client ◀── Sink ◀── Session ◀── Sink ◀── ServerEvent ◀──── server
 //! ```
 
 mod authority;
@@ -25,16 +25,16 @@ mod stderr_tail;
 mod stdio;
 
 pub use authority::{Authority, NoCredential, Refused};
-pub use child::{ChildLink, ServerCommand, ServerLog};
-pub use connection::{HttpServer, Link, LinkError, Message, ServerSpec, Via};
-pub use connector::{Access, AccessTo, Opener, Ways};
-pub use frame_reader::{DEFAULT_SPOOL_BYTES, Intake, Taking, TooLong};
+pub use child::{ChildConnection, ServerCommand, ServerLog};
+pub use connection::{Connection, ConnectionError, HttpServer, Message, ServerSpec, Transport};
+pub use connector::{Access, AccessTo, Connector, StandardConnector};
+pub use frame_reader::{DEFAULT_SPOOL_BYTES, FrameReader, Taking, TooLong};
 pub use http::{
-    EventDecoder, EventPiece, EventTags, HttpLink, HttpOptions, ParamHeaders, SseLink, http_client,
-    request_headers,
+    EventDecoder, EventPiece, EventTags, HttpConnection, HttpOptions, ParamHeaders, SseConnection,
+    http_client, request_headers,
 };
 pub use pieces::Pieces;
-pub use server_event::{Frame, Item, Parcel, Refusal, Sink};
+pub use server_event::{Frame, Item, Refusal, ServerEvent, Sink};
 pub use skeleton::{Filled, Skeleton};
 pub use spooled::{Filling, LostValue, Spooled, SpooledValue, StandIn};
 pub use stdio::{Frames, Input, Output, input, one_line, output};

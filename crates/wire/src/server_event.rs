@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde::de::IgnoredAny;
 use spillgate_store::StoreError;
 
-use crate::{LinkError, Pieces, Spooled};
+use crate::{ConnectionError, Pieces, Spooled};
 use spillgate_mcp::{RequestId, broken_answer, is_answer, messages};
 
 /// One JSON-RPC message, or a batch of them. Printed without its bytes.
@@ -114,7 +114,7 @@ impl Frame {
 
 /// Something that came from a server, or goes to a client.
 #[derive(Debug)]
-pub struct Parcel {
+pub struct ServerEvent {
     /// The client's request on whose stream it travels; `None` where it belongs
     /// to none, or the transport has a single stream.
     pub of: Option<RequestId>,
@@ -142,7 +142,7 @@ pub enum Item {
     /// The stream ended before the answer came; it may be taken up again.
     Ended,
     /// This one request failed on its way.
-    Failed(LinkError),
+    Failed(ConnectionError),
     /// The server is gone: nothing that waits will be answered. Says how it
     /// ended, such as `exited with status 1`.
     Gone(String),
@@ -191,10 +191,10 @@ impl fmt::Debug for Refusal {
 /// Where parcels go.
 pub trait Sink: Send + Sync + fmt::Debug {
     /// Takes a parcel; done once there is room for the next.
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()>;
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()>;
 }
 
-impl Parcel {
+impl ServerEvent {
     /// A message on no request's stream.
     #[must_use]
     pub fn message(frame: impl Into<Bytes>) -> Self {
@@ -219,8 +219,8 @@ mod tests {
     #[test]
     fn a_message_is_on_the_stream_that_it_was_put_on() {
         let key = RequestId::of(serde_json::from_str("7").unwrap()).unwrap();
-        let parcel = Parcel::message("{}").of(Some(key.clone()));
+        let parcel = ServerEvent::message("{}").of(Some(key.clone()));
         assert_eq!(parcel.of, Some(key));
-        assert_eq!(Parcel::message("{}").of, None);
+        assert_eq!(ServerEvent::message("{}").of, None);
     }
 }

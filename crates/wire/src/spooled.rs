@@ -297,7 +297,7 @@ mod tests {
     use spillgate_mcp::{ByteEdits, span_in};
     use spillgate_store::MemoryStore;
 
-    use crate::{Frame, Intake};
+    use crate::{Frame, FrameReader};
 
     #[tokio::test]
     async fn what_stands_beside_the_value_can_be_edited() {
@@ -313,7 +313,7 @@ mod tests {
             ),
         ] {
             let store = Arc::new(MemoryStore::default());
-            let mut taking = Intake::new(store).spooling_at(100).begin();
+            let mut taking = FrameReader::new(store).spooling_at(100).begin();
             for block in frame.as_bytes().chunks(64) {
                 taking.feed(block).await.unwrap();
             }
@@ -343,7 +343,7 @@ mod tests {
         let text = "x".repeat(1000);
         let frame = format!("{{\"id\":7,\"result\":{{\"t\":\"{text}\"}}}}\n");
         let store = Arc::new(MemoryStore::default());
-        let mut taking = Intake::new(store).spooling_at(100).begin();
+        let mut taking = FrameReader::new(store).spooling_at(100).begin();
         for block in frame.as_bytes().chunks(64) {
             taking.feed(block).await.unwrap();
         }

@@ -20,12 +20,12 @@ const BLOCK: usize = 8 << 10;
 
 /// The end of what a process writes to its standard error.
 #[derive(Debug)]
-pub(crate) struct LastWords {
+pub(crate) struct StderrTail {
     kept: Arc<Mutex<VecDeque<u8>>>,
     reading: JoinHandle<()>,
 }
 
-impl LastWords {
+impl StderrTail {
     /// Reads it all, so that the process never waits, and keeps its end.
     pub(crate) fn of(mut stderr: ChildStderr) -> Self {
         let kept = Arc::<Mutex<VecDeque<u8>>>::default();

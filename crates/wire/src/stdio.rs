@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-use crate::{Frame, Intake};
+use crate::{Frame, FrameReader};
 
 /// Bytes read from a stream at a time: a pipe's usual size.
 const BUFFER: usize = 64 << 10;
@@ -108,7 +108,7 @@ impl Frames {
     /// anything, and what is said next would stand on its line. An error of kind
     /// `FileTooLarge` with a [`TooLong`](crate::TooLong) if the message is too large; what
     /// remains of it is unread, for it may have no end.
-    pub async fn take_in(&mut self, intake: &Intake) -> io::Result<Option<Frame>> {
+    pub async fn take_in(&mut self, intake: &FrameReader) -> io::Result<Option<Frame>> {
         let mut taking = intake.begin();
         let mut is_any = false;
         loop {
@@ -201,7 +201,7 @@ mod tests {
 
     #[tokio::test]
     async fn half_a_message_is_none() {
-        let intake = Intake::new(Arc::new(MemoryStore::default())).spooling_at(20);
+        let intake = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(20);
         let half = "{\"id\":1,\"result\":{\"text\":\"0123456789";
         for (stream, frames, is_whole) in [
             ("", 0, true),

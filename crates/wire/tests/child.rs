@@ -9,7 +9,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_store::MemoryStore;
 use spillgate_wire::{
-    ChildLink, Intake, Item, Link, LinkError, Message, Parcel, ServerCommand, Sink,
+    ChildConnection, Connection, ConnectionError, FrameReader, Item, Message, ServerCommand,
+    ServerEvent, Sink,
 };
 use tokio::time::timeout;
 
@@ -23,19 +24,19 @@ const MUCH: usize = 4 << 20;
 struct Nobody;
 
 impl Sink for Nobody {
-    fn take(&self, _: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, _: ServerEvent) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }
 }
 
-fn deaf() -> Arc<ChildLink> {
+fn deaf() -> Arc<ChildConnection> {
     let command = ServerCommand {
         program: "sleep".to_owned(),
         arguments: vec!["1000".to_owned()],
         ..ServerCommand::default()
     };
-    let intake = Intake::new(Arc::new(MemoryStore::default()));
-    Arc::new(ChildLink::start(&command, intake, Arc::new(Nobody)).unwrap())
+    let intake = FrameReader::new(Arc::new(MemoryStore::default()));
+    Arc::new(ChildConnection::start(&command, intake, Arc::new(Nobody)).unwrap())
 }
 
 fn large() -> Message {
@@ -60,7 +61,10 @@ async fn one_that_does_not_read_can_be_ended() {
         let closed = timeout(PATIENCE, link.close(hurried)).await;
         assert!(closed.is_ok(), "{hurried}");
         let written = timeout(PATIENCE, writing).await.unwrap().unwrap();
-        assert!(matches!(written, Err(LinkError::Gone(_))), "{written:?}");
+        assert!(
+            matches!(written, Err(ConnectionError::Gone(_))),
+            "{written:?}"
+        );
     }
 }
 
@@ -69,7 +73,7 @@ async fn one_that_does_not_read_can_be_ended() {
 struct Heard(Mutex<Vec<String>>);
 
 impl Sink for Heard {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         if let Item::Gone(how) = parcel.item {
             self.0.lock().unwrap().push(how);
         }
@@ -89,8 +93,8 @@ async fn how_it_ended_is_told() {
             ..ServerCommand::default()
         };
         let heard = Arc::new(Heard::default());
-        let intake = Intake::new(Arc::new(MemoryStore::default()));
-        let _link = ChildLink::start(&command, intake, Arc::clone(&heard) as _).unwrap();
+        let intake = FrameReader::new(Arc::new(MemoryStore::default()));
+        let _link = ChildConnection::start(&command, intake, Arc::clone(&heard) as _).unwrap();
         let told = async {
             while heard.0.lock().unwrap().is_empty() {
                 tokio::time::sleep(Duration::from_millis(5)).await;

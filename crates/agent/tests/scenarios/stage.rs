@@ -13,7 +13,7 @@ use spillgate_artifact::Handle;
 use spillgate_extract::{ExtractionSettings as Extraction, Extractor};
 use spillgate_llm::{ChatModel, Fallback, Message, Reply, Request, Scripted};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
 use spillgate_turns::{Nonce, Slot};
@@ -89,7 +89,7 @@ impl Row {
             Arc::clone(&self.store),
             Policy::new(rule, [], []).unwrap(),
             Tokenizer::Heuristic.counter(),
-            Door::Library,
+            Audience::Library,
             Arc::new(StoppedClock::default()),
             Arc::new(NoLedger),
         )

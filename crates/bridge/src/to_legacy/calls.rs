@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, error_code, messages};
-use spillgate_wire::{Item, Message, Parcel, Spooled};
+use spillgate_wire::{Item, Message, ServerEvent, Spooled};
 
 use super::asks::Question;
 use super::{Own, Request, Server, ToLegacy};
@@ -140,7 +140,7 @@ impl ToLegacy {
         };
         match large::answer(spooled, &request.id, added) {
             Ok(frame) => {
-                let parcel = Parcel {
+                let parcel = ServerEvent {
                     of: Some(request.key.clone()),
                     event: None,
                     item: Item::Message(frame),

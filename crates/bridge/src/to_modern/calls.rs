@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, error_code, messages, meta};
-use spillgate_wire::{Item, Message, Parcel, Spooled};
+use spillgate_wire::{Item, Message, ServerEvent, Spooled};
 
 use super::rounds::Round;
 use super::{Request, ToModern};
@@ -146,7 +146,7 @@ impl ToModern {
         };
         match large::answer(spooled, &call.id, added) {
             Ok(frame) => {
-                let parcel = Parcel {
+                let parcel = ServerEvent {
                     of: Some(call.key),
                     event: None,
                     item: Item::Message(frame),

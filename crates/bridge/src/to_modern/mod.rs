@@ -16,7 +16,7 @@ use bytes::Bytes;
 use spillgate_mcp::{
     ByteEdits, Envelope, ObjectView, ProtocolVersion, RequestId, error_code, frame, messages, meta,
 };
-use spillgate_wire::{Item, Parcel, Spooled};
+use spillgate_wire::{Item, ServerEvent, Spooled};
 
 use self::calls::Call;
 use self::listening::Listening;
@@ -333,7 +333,7 @@ impl Way for ToModern {
         let Some(call) = self.calls.remove(&number) else {
             return;
         };
-        let parcel = Parcel {
+        let parcel = ServerEvent {
             of: Some(call.key.clone()),
             event: None,
             item,

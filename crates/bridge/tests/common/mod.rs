@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Frame, Item, Parcel, Refusal};
+use spillgate_wire::{Frame, Item, Refusal, ServerEvent};
 
 /// `_meta` of a modern client that can be asked everything.
 pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{},"sampling":{}}}"#;
@@ -84,7 +84,8 @@ impl Talk {
     pub(crate) fn server_on(&mut self, of: Option<u64>, frame: &str) -> &mut Self {
         let on = of.map(|number| format!(" on {number}")).unwrap_or_default();
         writeln!(self.said, "S{on} {frame}").unwrap();
-        let parcel = Parcel::message(Bytes::from(frame.to_owned())).of(of.map(RequestId::number));
+        let parcel =
+            ServerEvent::message(Bytes::from(frame.to_owned())).of(of.map(RequestId::number));
         let steps = self.bridge.from_server(parcel, self.now);
         self.note(&steps)
     }
@@ -92,7 +93,7 @@ impl Talk {
     /// Something else comes from the server.
     pub(crate) fn item(&mut self, of: Option<u64>, item: Item) -> &mut Self {
         writeln!(self.said, "S {item:?}").unwrap();
-        let parcel = Parcel {
+        let parcel = ServerEvent {
             of: of.map(RequestId::number),
             event: None,
             item,

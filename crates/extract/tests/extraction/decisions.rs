@@ -8,7 +8,7 @@ use spillgate_artifact::SystemClock;
 use spillgate_extract::{ExtractionSettings, Extractor, Mode, NoWatch, Op, Status, Strategy};
 use spillgate_llm::Scripted;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
 use spillgate_testkit::{log, records};
 
@@ -40,7 +40,7 @@ fn in_files(lifetime: Lifetime) -> (tempfile::TempDir, Arc<FileStore>, Offloader
         Arc::clone(&store) as Arc<dyn ArtifactStore>,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );
@@ -430,7 +430,7 @@ fn decision_25_without_it_outputs_are_cut_to_the_cap() {
         Arc::new(spillgate_store::MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use spillgate_extract::{Asked as Question, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::{ChatModel, Recorder, Replayer, Secrets};
-use spillgate_offload::{Door, FileLedger, Offloader, Policy, Profile, Rule};
+use spillgate_offload::{Audience, FileLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::{StoppedClock, log};
 use wiremock::ResponseTemplate;
@@ -93,7 +93,7 @@ fn offloader(ledger: &Path) -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         spillgate_measure::Tokenizer::O200kBase.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(StoppedClock::default()),
         Arc::new(FileLedger::new(ledger)),
     )

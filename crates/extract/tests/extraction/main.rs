@@ -18,7 +18,7 @@ use spillgate_artifact::{Handle, Origin};
 use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::{Reply, Request, Scripted};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{MemoryStore, Part};
 use spillgate_testkit::{StoppedClock, in_slot};
@@ -48,7 +48,7 @@ fn offloader() -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

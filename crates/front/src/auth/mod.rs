@@ -52,7 +52,7 @@ impl Visitor {
 
 /// What asks who somebody is.
 #[derive(Debug)]
-pub(crate) enum Porter {
+pub(crate) enum Authenticator {
     /// Nobody.
     None,
     /// The SHA-256 of each token, so that all are compared in the same time.
@@ -71,7 +71,7 @@ pub(crate) struct Outside {
 /// The challenge of static tokens.
 const REALM: &str = "Bearer realm=\"spillgate\"";
 
-impl Porter {
+impl Authenticator {
     pub(crate) fn new(
         settings: &FrontSettings,
         tokens: &[Token],

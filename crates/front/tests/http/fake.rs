@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use spillgate_front::{Backend, Peer};
 use spillgate_gateway::Incoming;
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Item, Parcel, Refusal, Sink};
+use spillgate_wire::{Item, Refusal, ServerEvent, Sink};
 use tokio::sync::Notify;
 
 /// What was asked of the gateway: of which of its peers, and what.
@@ -176,19 +176,19 @@ pub(crate) fn key(id: &Value) -> RequestId {
 }
 
 /// A parcel on the stream of a request.
-pub(crate) fn parcel(of: Option<&Value>, item: Item) -> Parcel {
-    Parcel {
+pub(crate) fn parcel(of: Option<&Value>, item: Item) -> ServerEvent {
+    ServerEvent {
         of: of.map(key),
         event: None,
         item,
     }
 }
 
-pub(crate) fn message(of: Option<&Value>, message: &Value) -> Parcel {
-    Parcel::message(Bytes::from(message.to_string())).of(of.map(key))
+pub(crate) fn message(of: Option<&Value>, message: &Value) -> ServerEvent {
+    ServerEvent::message(Bytes::from(message.to_string())).of(of.map(key))
 }
 
-pub(crate) fn answer(id: &Value, result: &Value) -> Parcel {
+pub(crate) fn answer(id: &Value, result: &Value) -> ServerEvent {
     message(
         Some(id),
         &json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -290,7 +290,7 @@ async fn call(to: Arc<dyn Sink>, id: &Value, params: &Value) {
             let frame = format!(
                 "{{\"jsonrpc\":\"2.0\",\r\n \"id\":{id},\n\"result\":{{\"content\":[],\"resultType\":\"complete\"}}}}\n"
             );
-            return to.take(Parcel::message(frame).of(Some(key(id)))).await;
+            return to.take(ServerEvent::message(frame).of(Some(key(id)))).await;
         }
         _ => {}
     }

@@ -10,7 +10,7 @@ use reqwest::Method;
 use serde_json::json;
 use spillgate_artifact::ByteSource;
 use spillgate_front::FrontSettings;
-use spillgate_wire::{Frame, Item, Parcel, Pieces};
+use spillgate_wire::{Frame, Item, Pieces, ServerEvent};
 
 use crate::fake::{Event, answer, key, message, note, parcel};
 use crate::running::{Reader, Running, call};
@@ -196,7 +196,7 @@ async fn a_general_stream_is_taken_up_though_the_old_one_seems_open() {
     let (front, session) = Running::with_session().await;
     let old = Reader::new(front.get_in(&session).send().await.unwrap());
     let sink = front.log.sink(0);
-    let place = Parcel {
+    let place = ServerEvent {
         event: Some("g1".to_owned()),
         ..message(None, &note("first"))
     };
@@ -271,7 +271,7 @@ async fn a_quiet_stream_is_kept_open_with_comments() {
     sink.take(parcel(Some(&json!(1)), Item::Mark { retry: None }))
         .await;
     let frame = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1.0}\n";
-    sink.take(Parcel::message(frame).of(Some(key(&json!(1)))))
+    sink.take(ServerEvent::message(frame).of(Some(key(&json!(1)))))
         .await;
     let all = stream.end().await;
     assert!(
@@ -308,7 +308,7 @@ impl ByteSource for Text {
 }
 
 /// The answer to request 1, which is not in memory, and how much of it was read.
-fn large(breaks_at: u64) -> (Parcel, Arc<AtomicU64>) {
+fn large(breaks_at: u64) -> (ServerEvent, Arc<AtomicU64>) {
     let read = Arc::new(AtomicU64::new(0));
     let text = Text {
         read: Arc::clone(&read),
@@ -324,7 +324,7 @@ fn large(breaks_at: u64) -> (Parcel, Arc<AtomicU64>) {
 }
 
 /// The response to request 1, which gets these parcels.
-async fn answered_with(front: &Running, parcels: Vec<Parcel>) -> reqwest::Response {
+async fn answered_with(front: &Running, parcels: Vec<ServerEvent>) -> reqwest::Response {
     let session = front.begin().await;
     let never = front.post_in(&session, &call(1, "never", &json!({})));
     let pending = tokio::spawn(never.send());

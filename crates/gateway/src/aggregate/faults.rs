@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spillgate_mcp::frame;
 use spillgate_mcp::meta::LOG_LEVEL;
-use spillgate_wire::{LinkError, Parcel};
+use spillgate_wire::{ConnectionError, ServerEvent};
 
 use super::Question;
 use crate::locked;
@@ -49,9 +49,9 @@ pub(crate) fn plain(text: &str, most: usize) -> String {
 }
 
 /// What is wrong, in words that stay the same while a server rests.
-pub(crate) fn why(error: &LinkError) -> String {
+pub(crate) fn why(error: &ConnectionError) -> String {
     match error {
-        LinkError::Resting { how, .. } => how.clone(),
+        ConnectionError::Resting { how, .. } => how.clone(),
         other => other.to_string(),
     }
 }
@@ -160,7 +160,7 @@ impl Session {
         for upstream in asker.roster.all().iter() {
             if let Some(why) = upstream.standing.fault() {
                 let parcel =
-                    Parcel::message(message(upstream, &why)).of(Some(question.key.clone()));
+                    ServerEvent::message(message(upstream, &why)).of(Some(question.key.clone()));
                 self.to.take(parcel).await;
             }
         }

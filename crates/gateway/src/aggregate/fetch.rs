@@ -15,7 +15,7 @@ use futures_util::future::{BoxFuture, Shared};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use spillgate_mcp::{error_code, frame, messages};
-use spillgate_wire::LinkError;
+use spillgate_wire::ConnectionError;
 use tokio::time::{sleep, timeout};
 
 use super::faults::why;
@@ -191,7 +191,7 @@ async fn settled(
     upstream: &Arc<Upstream>,
     kind: Kind,
     params: &str,
-) -> Result<List, LinkError> {
+) -> Result<List, ConnectionError> {
     let mut tries = 1..=MOST_TRIES;
     loop {
         let before = upstream.fetches.changes(kind);
@@ -209,7 +209,7 @@ async fn pages(
     upstream: &Arc<Upstream>,
     kind: Kind,
     params: &str,
-) -> Result<List, LinkError> {
+) -> Result<List, ConnectionError> {
     let (method, member) = kind.list();
     let mut params: Map<String, Value> = serde_json::from_str(params).unwrap_or_default();
     params.remove("cursor");
@@ -228,7 +228,9 @@ async fn pages(
             let known = session.hub().known().list(upstream.name(), kind);
             if first.is_some() || known.is_some_and(|known| !known.entries.is_empty()) {
                 let code = code.map(|code| format!(" {code}")).unwrap_or_default();
-                return Err(LinkError::NotMcp(format!("error{code} to `{method}`")));
+                return Err(ConnectionError::NotMcp(format!(
+                    "error{code} to `{method}`"
+                )));
             }
             break;
         };
@@ -241,7 +243,7 @@ async fn pages(
         bytes += listed_bytes;
         if bytes > MOST_BYTES {
             let most = MOST_BYTES >> 20;
-            return Err(LinkError::NotMcp(format!(
+            return Err(ConnectionError::NotMcp(format!(
                 "more than {most} MiB to `{method}`"
             )));
         }
@@ -301,7 +303,7 @@ async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
     for (kind, missed) in upstream.standing.missed() {
         if tried.is_ok() {
             let fetched = fetch(&session, &upstream, kind, &missed.params).await;
-            tried = fetched.map(drop).map_err(LinkError::Gone);
+            tried = fetched.map(drop).map_err(ConnectionError::Gone);
         }
     }
     match tried {

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use spillgate_wire::{ServerSpec, Via};
+use spillgate_wire::{ServerSpec, Transport};
 
 use super::Kind;
 use crate::gateway::Server;
@@ -255,15 +255,15 @@ fn make_room(directory: &Path) -> io::Result<()> {
 /// A hash of how it is reached. Arguments and URLs may hold secrets and do not stand
 /// in the clear anywhere; values of variables and headers are no part of it.
 fn file_name(spec: &ServerSpec) -> String {
-    let way = match &spec.via {
-        Via::Command(command) => json!([
+    let way = match &spec.transport {
+        Transport::Command(command) => json!([
             "command",
             command.program,
             command.arguments,
             command.env.keys().collect::<Vec<_>>(),
             command.directory,
         ]),
-        Via::Http(server) | Via::Sse(server) => {
+        Transport::Http(server) | Transport::Sse(server) => {
             let headers: Vec<&String> = server.headers.keys().collect();
             json!(["url", server.url, headers])
         }
@@ -291,7 +291,7 @@ mod tests {
         };
         Arc::new(Server::new(ServerSpec {
             name: "s".to_owned(),
-            via: Via::Command(command),
+            transport: Transport::Command(command),
         }))
     }
 

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, frame, object, span_in};
-use spillgate_wire::Parcel;
+use spillgate_wire::ServerEvent;
 use tokio::time::sleep;
 
 use super::{Kind, Question, links, lists, with_id};
@@ -55,7 +55,7 @@ pub(crate) enum Heard {
     /// It goes on the stream of this request, with these changes.
     Of(RequestId, ByteEdits),
     /// It was for the gateway; the client gets this, if anything.
-    Ours(Option<Parcel>),
+    Ours(Option<ServerEvent>),
 }
 
 #[derive(Deserialize)]
@@ -143,9 +143,9 @@ pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
             let id = &stream.id;
             let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{id}}}}}"#);
             let frame = frame::line(frame::notification(method, Some(&params)));
-            Parcel::message(frame).of(Some(stream.key.clone()))
+            ServerEvent::message(frame).of(Some(stream.key.clone()))
         };
-        let told: Vec<Parcel> = streams.iter().filter(wants).map(frame).collect();
+        let told: Vec<ServerEvent> = streams.iter().filter(wants).map(frame).collect();
         (told, !streams.is_empty())
     };
     for parcel in told {
@@ -191,7 +191,7 @@ impl Stream {
     }
 
     /// What all servers will tell together, once that is known.
-    fn acknowledgement(&mut self) -> Option<Parcel> {
+    fn acknowledgement(&mut self) -> Option<ServerEvent> {
         if self.is_acknowledged || !self.waiting.is_empty() {
             return None;
         }
@@ -202,7 +202,7 @@ impl Stream {
             format!(r#"{{"_meta":{{"{SUBSCRIPTION_ID}":{id}}},"notifications":{honoured}}}"#);
         let method = "notifications/subscriptions/acknowledged";
         let frame = frame::line(frame::notification(method, Some(&params)));
-        Some(Parcel::message(frame).of(Some(self.key.clone())))
+        Some(ServerEvent::message(frame).of(Some(self.key.clone())))
     }
 }
 
@@ -276,7 +276,7 @@ async fn ended(session: &Arc<Session>, part: &RequestId, how: Result<Bytes, Stri
                     Ok(frame) => with_id(&frame, &id),
                     Err(how) => nobody_answered(&id, LISTEN, &format!("`{server}` {how}")),
                 };
-                Some(Parcel::message(frame).of(Some(key)))
+                Some(ServerEvent::message(frame).of(Some(key)))
             }
             false => stream.acknowledgement(),
         }

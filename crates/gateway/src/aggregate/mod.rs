@@ -24,11 +24,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Frame, Item, Parcel};
+use spillgate_wire::{Frame, Item, ServerEvent};
 
 use crate::attempts::Attempts;
 use crate::error::{invalid_params, no_message};
-use crate::in_flight::{CallParams, Waiting, asked};
+use crate::in_flight::{CallParams, InFlightRequest, asked};
 use crate::incoming::Incoming;
 use crate::locked;
 use crate::session::Session;
@@ -166,11 +166,11 @@ async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming
     let Some(first) = session.roster.first() else {
         return;
     };
-    let waiting = Waiting {
+    let waiting = InFlightRequest {
         asked: asked(&question.method, None, None),
-        ..Waiting::of_client(&question.id, &question.method)
+        ..InFlightRequest::of_client(&question.id, &question.method)
     };
-    let parcel = Parcel {
+    let parcel = ServerEvent {
         of: Some(question.key.clone()),
         event: None,
         item: Item::Message(Frame::Memory(frame.into())),

@@ -20,7 +20,7 @@ use crate::request_span::Outcome;
 use crate::session::Session;
 use crate::upstream::{Slot, Upstream};
 use spillgate_mcp::{Envelope, messages};
-use spillgate_wire::LinkError;
+use spillgate_wire::ConnectionError;
 
 /// Messages that may wait for one server.
 const MOST_MESSAGES: usize = 1000;
@@ -80,7 +80,7 @@ impl Session {
         if self.outbox.queue((upstream.slot, lane), job.boxed(), bytes) {
             return;
         }
-        let silent = LinkError::Gone(format!(
+        let silent = ConnectionError::Gone(format!(
             "does not read its input: {MOST_MESSAGES} messages or {} MiB wait for it",
             MOST_BYTES >> 20
         ));

@@ -12,7 +12,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
 use spillgate_mcp::{Envelope, RequestId, messages};
-use spillgate_wire::{Frame, Item, Link, LinkError, Message, Parcel, ServerSpec, Sink, Via};
+use spillgate_wire::{
+    Connection, ConnectionError, Frame, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
+};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep_until};
 
@@ -25,7 +27,7 @@ pub(crate) struct Live {
     /// The server's name.
     server: String,
     state: Mutex<State>,
-    link: OnceLock<Weak<dyn Link>>,
+    link: OnceLock<Weak<dyn Connection>>,
     /// Held by whoever tells the server what is queued.
     to_server: AsyncMutex<()>,
     /// Held by whoever gives clients what is queued.
@@ -43,7 +45,7 @@ struct State {
     clients: HashMap<Caller, Arc<dyn Sink>>,
     callers: u64,
     for_server: VecDeque<ForServer>,
-    for_clients: VecDeque<(Arc<dyn Sink>, Parcel)>,
+    for_clients: VecDeque<(Arc<dyn Sink>, ServerEvent)>,
     /// The bridge's own `initialize` or `server/discover`, unanswered.
     greeting: Option<RequestId>,
     ended: Option<String>,
@@ -62,7 +64,7 @@ pub(super) fn config(server: &ServerSpec, declare: Declare) -> Config {
         server: server.name.clone(),
         ourselves: ("spillgate".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         declare,
-        streams: matches!(server.via, Via::Http(_)),
+        streams: matches!(server.transport, Transport::Http(_)),
         tokens: Tokens::new(|| {
             let mut bytes = [0; 16];
             getrandom::fill(&mut bytes).expect("invariant: the system has random bytes");
@@ -105,7 +107,7 @@ impl Live {
     }
 
     /// Says where the server is; whoever opened the link keeps it.
-    pub(crate) fn connect(&self, link: &Arc<dyn Link>) {
+    pub(crate) fn connect(&self, link: &Arc<dyn Connection>) {
         // The first link is the only one.
         let _ = self.link.set(Arc::downgrade(link));
     }
@@ -142,11 +144,15 @@ impl Live {
     }
 
     /// Takes a message of a client; an error where the server has ended.
-    pub(super) async fn hear(&self, from: Caller, message: &Message) -> Result<(), LinkError> {
+    pub(super) async fn hear(
+        &self,
+        from: Caller,
+        message: &Message,
+    ) -> Result<(), ConnectionError> {
         {
             let mut state = locked(&self.state);
             if let Some(how) = &state.ended {
-                return Err(LinkError::Gone(how.clone()));
+                return Err(ConnectionError::Gone(how.clone()));
             }
             let steps = state.bridge.from_client(Heard {
                 from,
@@ -209,7 +215,7 @@ impl Live {
                     }
                 }
                 (ForServer::Send(message), None) => {
-                    self.not_sent(message.id, LinkError::Gone("has ended".to_owned()));
+                    self.not_sent(message.id, ConnectionError::Gone("has ended".to_owned()));
                 }
                 (ForServer::Abandon(key), Some(link)) => link.abandon(&key).await,
                 (ForServer::Listen, Some(link)) => {
@@ -225,12 +231,12 @@ impl Live {
         }
     }
 
-    fn not_sent(&self, key: Option<RequestId>, error: LinkError) {
+    fn not_sent(&self, key: Option<RequestId>, error: ConnectionError) {
         let Some(key) = key else {
             tracing::warn!(%error, "could not be told");
             return;
         };
-        self.absorb(Parcel {
+        self.absorb(ServerEvent {
             of: Some(key),
             event: None,
             item: Item::Failed(error),
@@ -248,7 +254,7 @@ impl Live {
     }
 
     /// Tells the bridge what came. Whether there is something for the server.
-    fn absorb(&self, parcel: Parcel) -> bool {
+    fn absorb(&self, parcel: ServerEvent) -> bool {
         let mut state = locked(&self.state);
         if state.ended.is_some() {
             return false;
@@ -303,7 +309,7 @@ impl Live {
 }
 
 impl Sink for Live {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
             if self.absorb(parcel)
                 && let Some(me) = self.me.upgrade()
@@ -359,8 +365,8 @@ impl State {
     }
 }
 
-fn gone_parcel(how: &str) -> Parcel {
-    Parcel {
+fn gone_parcel(how: &str) -> ServerEvent {
+    ServerEvent {
         of: None,
         event: None,
         item: Item::Gone(how.to_owned()),
@@ -368,7 +374,7 @@ fn gone_parcel(how: &str) -> Parcel {
 }
 
 /// Whether a parcel answers the request `key`, or says that nothing will.
-fn answers(parcel: &Parcel, key: &RequestId) -> bool {
+fn answers(parcel: &ServerEvent, key: &RequestId) -> bool {
     let is_it = |one: &Envelope<'_>| one.is_response() && one.key().as_ref() == Some(key);
     match &parcel.item {
         Item::Message(Frame::Memory(frame)) => messages(frame).iter().any(is_it),

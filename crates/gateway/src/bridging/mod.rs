@@ -1,13 +1,13 @@
 //! Where does a bridge between two generations of MCP stand?
 //!
 //! Between a session and the way to a server, so that neither knows of it: an
-//! [`Opener`] that opens the way and watches the first messages. As long as both
+//! [`Connector`] that opens the way and watches the first messages. As long as both
 //! ends speak the same generation, frames pass as they are; once that is
 //! certain, nothing is looked at any more. A bridge begins when a client
 //! insists (ADR 11).
 //!
 //! ```text
-//! Session ──▶ Gate ─▶ (passes) ──────────────▶ Link ──▶ server
+//! Session ──▶ Gate ─▶ (passes) ──────────────▶ Connection ──▶ server
 //!                 └─▶ Live (a bridge) ───────────┘
 //! ```
 
@@ -22,7 +22,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Link, LinkError, Message, Opener, Parcel, ServerSpec, Sink};
+use spillgate_wire::{
+    Connection, ConnectionError, Connector, Message, ServerEvent, ServerSpec, Sink,
+};
 use tokio::time::timeout;
 
 use self::way::{Verb, Way};
@@ -41,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Opens ways that a bridge may come to stand in.
 #[derive(Debug)]
 pub(crate) struct Bridged {
-    ways: Arc<dyn Opener>,
+    ways: Arc<dyn Connector>,
     eras: Arc<Eras>,
     metrics: Arc<Metrics>,
     /// Where the bridges of stateless exchanges are; a session has its own.
@@ -51,10 +53,10 @@ pub(crate) struct Bridged {
 impl Bridged {
     /// For one client's session.
     pub(crate) fn session(
-        ways: Arc<dyn Opener>,
+        ways: Arc<dyn Connector>,
         eras: Arc<Eras>,
         metrics: Arc<Metrics>,
-    ) -> Arc<dyn Opener> {
+    ) -> Arc<dyn Connector> {
         Arc::new(Self {
             ways,
             eras,
@@ -68,22 +70,22 @@ impl Bridged {
         shared: &Arc<Shared>,
         eras: Arc<Eras>,
         metrics: Arc<Metrics>,
-    ) -> Arc<dyn Opener> {
+    ) -> Arc<dyn Connector> {
         Arc::new(Self {
             metrics,
-            ways: Arc::clone(shared) as Arc<dyn Opener>,
+            ways: Arc::clone(shared) as Arc<dyn Connector>,
             eras,
             shared: Some(Arc::clone(shared)),
         })
     }
 }
 
-impl Opener for Bridged {
+impl Connector for Bridged {
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
         sink: Arc<dyn Sink>,
-    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
+    ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
         let rule = self.eras.rule(&server.name);
         if rule == Bridging::Never {
             return self.ways.open(server, sink);
@@ -98,7 +100,7 @@ impl Opener for Bridged {
                 way,
                 link,
                 is_exchange,
-            }) as Arc<dyn Link>)
+            }) as Arc<dyn Connection>)
         }
         .boxed()
     }
@@ -108,13 +110,13 @@ impl Opener for Bridged {
 #[derive(Debug)]
 struct Gate {
     way: Arc<Way>,
-    link: Arc<dyn Link>,
+    link: Arc<dyn Connection>,
     /// What it waits for has to be taken back when it ends: the server goes on.
     is_exchange: bool,
 }
 
-impl Link for Gate {
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+impl Connection for Gate {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         if self.way.is_passing() {
             return self.link.send(message);
         }
@@ -140,7 +142,7 @@ impl Link for Gate {
         .boxed()
     }
 
-    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         match self.way.bridge() {
             // The bridge listens by itself.
             Some(_) => std::future::ready(Ok(())).boxed(),
@@ -183,14 +185,14 @@ impl Drop for Gate {
 }
 
 /// The same parcel for another request, of what can be told to several.
-fn for_request(parcel: &Parcel, key: &RequestId) -> Option<Parcel> {
+fn for_request(parcel: &ServerEvent, key: &RequestId) -> Option<ServerEvent> {
     use spillgate_wire::Item;
     let item = match &parcel.item {
         Item::Refused(refusal) => Item::Refused(refusal.clone()),
         Item::Failed(error) => Item::Failed(error.clone()),
         _ => return None,
     };
-    Some(Parcel {
+    Some(ServerEvent {
         of: Some(key.clone()),
         event: None,
         item,

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, generation_of_server, messages};
-use spillgate_wire::{Frame, Item, Parcel};
+use spillgate_wire::{Frame, Item, ServerEvent};
 
 /// What an answer to `initialize` or `server/discover` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum Verdict {
 }
 
 /// The verdict of a parcel, if it answers the request `key`, which was `asked`.
-pub(super) fn verdict(asked: &str, key: &RequestId, parcel: &Parcel) -> Option<Verdict> {
+pub(super) fn verdict(asked: &str, key: &RequestId, parcel: &ServerEvent) -> Option<Verdict> {
     match &parcel.item {
         Item::Message(Frame::Memory(frame)) => {
             let all = messages(frame);
@@ -75,7 +75,7 @@ fn of_answer(asked: &str, answer: &[u8]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use spillgate_wire::{LinkError, Refusal};
+    use spillgate_wire::{ConnectionError, Refusal};
 
     use super::*;
 
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn answers() {
         for (asked, said, want) in CASES {
-            let parcel = Parcel::message(spillgate_mcp::frame::answer(1, said));
+            let parcel = ServerEvent::message(spillgate_mcp::frame::answer(1, said));
             assert_eq!(
                 verdict(asked, &key(), &parcel),
                 Some(want),
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn refusals() {
-        let refused = |status, body: &'static str| Parcel {
+        let refused = |status, body: &'static str| ServerEvent {
             of: Some(key()),
             event: None,
             item: Item::Refused(Refusal {
@@ -184,8 +184,8 @@ mod tests {
                 "{asked} {status}"
             );
         }
-        let failed = Parcel {
-            item: Item::Failed(LinkError::Unreachable(String::new())),
+        let failed = ServerEvent {
+            item: Item::Failed(ConnectionError::Unreachable(String::new())),
             ..refused(0, "")
         };
         assert_eq!(

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
-use spillgate_wire::{Frame, Item, LinkError, Parcel, Sink, Spooled};
+use spillgate_wire::{ConnectionError, Frame, Item, ServerEvent, Sink, Spooled};
 
 use crate::locked;
 use crate::malformed::as_failure;
@@ -129,7 +129,7 @@ impl Routes {
         let item = match is_answer {
             true => match spooled.edited(splice) {
                 Some(edited) => Item::Message(Frame::Spooled(Box::new(edited))),
-                None => Item::Failed(LinkError::NotMcp(format!(
+                None => Item::Failed(ConnectionError::NotMcp(format!(
                     "a message of {bytes} bytes whose id is not at its beginning or end"
                 ))),
             },
@@ -144,7 +144,7 @@ impl Routes {
                 }
             },
         };
-        let parcel = Parcel {
+        let parcel = ServerEvent {
             of: Some(key),
             event: None,
             item,
@@ -154,7 +154,7 @@ impl Routes {
 }
 
 impl Sink for Routes {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
             let Some(parcel) = as_failure(&self.server, parcel) else {
                 return;
@@ -166,7 +166,7 @@ impl Sink for Routes {
                     if let Some(route) = self.fails(parcel.of.as_ref()) {
                         let item = Item::Failed(error);
                         let (of, event) = (Some(route.key), None);
-                        route.sink.take(Parcel { of, event, item }).await;
+                        route.sink.take(ServerEvent { of, event, item }).await;
                     }
                     return;
                 }
@@ -181,7 +181,7 @@ impl Sink for Routes {
                     true => frame.clone(),
                     false => splice.apply(&frame).into(),
                 };
-                let parcel = Parcel::message(frame).of(Some(route.key));
+                let parcel = ServerEvent::message(frame).of(Some(route.key));
                 route.sink.take(parcel).await;
             }
         }
@@ -191,7 +191,7 @@ impl Sink for Routes {
 
 impl Routes {
     /// Whether it answers what a client asked past the bridge.
-    pub(super) fn waits_for(&self, parcel: &Parcel) -> bool {
+    pub(super) fn waits_for(&self, parcel: &ServerEvent) -> bool {
         let waiting = locked(&self.waiting);
         let all = match &parcel.item {
             Item::Message(Frame::Memory(frame)) => messages(frame),
@@ -214,7 +214,7 @@ impl Routes {
         locked(&self.waiting).clear();
         let clients = std::mem::take(&mut *locked(&self.clients));
         for client in clients.iter().filter_map(Weak::upgrade) {
-            let gone = Parcel {
+            let gone = ServerEvent {
                 of: None,
                 event: None,
                 item: Item::Gone(how.clone()),

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spillgate_artifact::{Facts, Handle, Manifest, Origin, Timestamp};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Policy, Profile, Rule};
 use spillgate_store::{ArtifactStore, Gone, Listed, MemoryStore, Receipt, Stored};
 use spillgate_testkit::{StoppedClock, log, records};
-use spillgate_wire::{Frame, Intake};
+use spillgate_wire::{Frame, FrameReader};
 
 use super::*;
 use crate::fixture::{offloader, offloader_with, without_handles};
@@ -62,7 +62,7 @@ fn streamed(
     spool_at: usize,
     step: usize,
 ) -> (String, bool) {
-    let intake = Intake::new(Arc::clone(offloader.store())).spooling_at(spool_at);
+    let intake = FrameReader::new(Arc::clone(offloader.store())).spooling_at(spool_at);
     run(async {
         let mut taking = intake.begin();
         for block in frame.as_bytes().chunks(step) {
@@ -306,7 +306,7 @@ fn a_store_that_fails_midway_loses_the_middle_only() {
             Arc::new(Full(MemoryStore::default(), room)),
             Policy::new(Rule::default(), [], []).unwrap(),
             Tokenizer::Heuristic.counter(),
-            Door::gateway(),
+            Audience::gateway(),
             Arc::new(StoppedClock::default()),
             Arc::new(NoLedger),
         );
@@ -338,7 +338,7 @@ fn a_lost_message_that_is_no_result_is_an_error() {
     let offloader = offloader();
     let frame = json!({"id": 1, "method": "m", "params": {"a": "b".repeat(100_000)}}).to_string();
     let outcome = run(async {
-        let mut taking = Intake::new(store).spooling_at(1000).begin();
+        let mut taking = FrameReader::new(store).spooling_at(1000).begin();
         taking.feed(&frame.as_bytes()[..5000]).await.unwrap();
         taking.feed(&frame.as_bytes()[5000..]).await.unwrap();
         match taking.finish().await {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_gateway::{Bridging, Server};
-use spillgate_wire::{HttpServer, ServerSpec, Via};
+use spillgate_wire::{HttpServer, ServerSpec, Transport};
 
 use crate::fake::{Client, Servers, the_end};
 
@@ -445,7 +445,7 @@ fn by_http(server: Server) -> Server {
         headers: BTreeMap::new(),
     };
     let spec = ServerSpec {
-        via: Via::Http(http),
+        transport: Transport::Http(http),
         ..server.spec
     };
     Server { spec, ..server }

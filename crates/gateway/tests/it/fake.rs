@@ -14,13 +14,13 @@ use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session, Several};
 use spillgate_mcp::RequestId;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Policy};
+use spillgate_offload::{Audience, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
 use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
 use spillgate_wire::{
-    Frame, Intake, Item, Link, LinkError, Message, Opener, Parcel, Refusal, ServerCommand,
-    ServerSpec, Sink, Via,
+    Connection, ConnectionError, Connector, Frame, FrameReader, Item, Message, Refusal,
+    ServerCommand, ServerEvent, ServerSpec, Sink, Transport,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
@@ -61,8 +61,8 @@ pub(crate) fn after(seconds: u64, frame: &Value) -> Value {
     json!({"after": seconds, "say": frame})
 }
 
-async fn parcel_of(intake: &Intake, said: Value) -> Parcel {
-    let not_message = |of: Option<&Value>, item| Parcel {
+async fn parcel_of(intake: &FrameReader, said: Value) -> ServerEvent {
+    let not_message = |of: Option<&Value>, item| ServerEvent {
         of: of.map(|id| RequestId::of(&to_raw_value(id).unwrap()).unwrap()),
         event: None,
         item,
@@ -82,7 +82,7 @@ async fn parcel_of(intake: &Intake, said: Value) -> Parcel {
         return not_message(Some(of), Item::Refused(refusal));
     }
     if let Some(frame) = said.get("large") {
-        let intake = Intake::new(Arc::new(MemoryStore::default())).spooling_at(64);
+        let intake = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(64);
         let mut taking = intake.begin();
         for block in frame.to_string().as_bytes().chunks(64) {
             taking.feed(block).await.unwrap();
@@ -126,14 +126,14 @@ impl Servers {
     }
 }
 
-impl Opener for Servers {
+impl Connector for Servers {
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
         sink: Arc<dyn Sink>,
-    ) -> BoxFuture<'a, Result<Arc<dyn Link>, LinkError>> {
+    ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
         let link = FakeLink {
-            intake: Intake::new(Arc::clone(&self.store) as Arc<dyn ArtifactStore>)
+            intake: FrameReader::new(Arc::clone(&self.store) as Arc<dyn ArtifactStore>)
                 .spooling_at(SPOOL_AT),
             name: server.name.clone(),
             answer: Arc::clone(&self.answers[&server.name]),
@@ -149,19 +149,19 @@ impl Opener for Servers {
                 let end = parcel_of(&link.intake, the_end()).await;
                 link.sink.take(end).await;
             }
-            Ok(Arc::new(link) as Arc<dyn Link>)
+            Ok(Arc::new(link) as Arc<dyn Connection>)
         }
         .boxed()
     }
 }
 
 /// What the intake makes of a frame.
-async fn taken_in(intake: &Intake, frame: &str) -> Parcel {
+async fn taken_in(intake: &FrameReader, frame: &str) -> ServerEvent {
     let mut taking = intake.begin();
     for block in frame.as_bytes().chunks(10_000) {
         taking.feed(block).await.unwrap();
     }
-    Parcel {
+    ServerEvent {
         of: None,
         event: None,
         item: Item::Message(taking.finish().await),
@@ -169,7 +169,7 @@ async fn taken_in(intake: &Intake, frame: &str) -> Parcel {
 }
 
 struct FakeLink {
-    intake: Intake,
+    intake: FrameReader,
     name: String,
     answer: Answer,
     log: Arc<Mutex<Vec<String>>>,
@@ -191,8 +191,8 @@ impl fmt::Debug for FakeLink {
     }
 }
 
-impl Link for FakeLink {
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+impl Connection for FakeLink {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         let frame: Value = serde_json::from_slice(&message.frame).unwrap();
         self.note(&frame.to_string());
         for (name, value) in &message.headers {
@@ -216,7 +216,7 @@ impl Link for FakeLink {
         async { Ok(()) }.boxed()
     }
 
-    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         async { Ok(()) }.boxed()
     }
 
@@ -235,7 +235,7 @@ impl Link for FakeLink {
 struct Collected(UnboundedSender<Value>);
 
 impl Sink for Collected {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         let frame = match parcel.item {
             Item::Message(frame) => frame,
             Item::Refused(refusal) => {
@@ -293,7 +293,7 @@ impl Client {
         let of = |name: &String| {
             change(Server::new(ServerSpec {
                 name: name.clone(),
-                via: Via::Command(ServerCommand::default()),
+                transport: Transport::Command(ServerCommand::default()),
             }))
         };
         let gateway = Gateway {
@@ -301,7 +301,7 @@ impl Client {
                 Arc::clone(&servers.store) as Arc<dyn ArtifactStore>,
                 policy,
                 Tokenizer::Heuristic.counter(),
-                Door::gateway(),
+                Audience::gateway(),
                 Arc::new(StoppedClock::default()),
                 Arc::new(NoLedger),
             ),

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_gateway::{GatewayError, Hub, Incoming, Session};
 use spillgate_mcp::{Envelope, RequestId, error_code, frame, is_message, messages, object_in};
-use spillgate_wire::{Frame, Item, Parcel, Refusal, Sink, Spooled};
+use spillgate_wire::{Frame, Item, Refusal, ServerEvent, Sink, Spooled};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
@@ -267,7 +267,7 @@ impl Inbox {
 }
 
 impl Sink for Inbox {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         let of = parcel.of.as_ref();
         match parcel.item {
             Item::Message(Frame::Spooled(spooled)) => self.heard_large(of, spooled),

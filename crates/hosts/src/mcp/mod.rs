@@ -24,7 +24,7 @@ use spillgate_agent::{Given, Host, Scope};
 use spillgate_gateway::{Gateway, Hub, Server};
 use spillgate_llm::{ToolCall, ToolSpec};
 use spillgate_mcp::object_in;
-use spillgate_wire::{ServerLog, Via};
+use spillgate_wire::{ServerLog, Transport};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
@@ -93,9 +93,9 @@ impl Leftovers {
     ) -> Vec<Result<McpTools, McpError>> {
         let opened = servers.iter().map(|server| async move {
             let mut own = server.clone();
-            if let Via::Command(command) = &mut own.spec.via {
+            if let Transport::Command(command) = &mut own.spec.transport {
                 // A person watches the agent, not its servers.
-                command.log = ServerLog::LastWords;
+                command.log = ServerLog::StderrTail;
             }
             let hub = Hub::relay(Gateway {
                 servers: vec![own],

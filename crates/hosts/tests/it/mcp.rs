@@ -17,11 +17,13 @@ use spillgate_gateway::{Gateway, ListTools, Server, Several, ToolFilter};
 use spillgate_hosts::Leftovers;
 use spillgate_hosts::{McpError, McpTools, OPENING, open_all};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Policy};
+use spillgate_offload::{Audience, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
 use spillgate_testkit::StoppedClock;
-use spillgate_wire::{Access, HttpServer, Intake, ServerCommand, ServerSpec, Via, Ways};
+use spillgate_wire::{
+    Access, FrameReader, HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport,
+};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
@@ -91,9 +93,9 @@ impl Place {
         }
     }
 
-    fn script(&self) -> Via {
+    fn script(&self) -> Transport {
         let script = self.directory.path().join("server.sh");
-        Via::Command(ServerCommand {
+        Transport::Command(ServerCommand {
             program: "sh".to_owned(),
             arguments: vec![script.display().to_string()],
             env: BTreeMap::from([("LOG".to_owned(), self.log().display().to_string())]),
@@ -111,17 +113,17 @@ impl Place {
                 authority: None,
             })
         };
-        let intake = Intake::new(Arc::clone(&store));
+        let intake = FrameReader::new(Arc::clone(&store));
         Gateway {
             offloader: Offloader::new(
                 store,
                 Policy::default(),
                 Tokenizer::Heuristic.counter(),
-                Door::gateway(),
+                Audience::gateway(),
                 Arc::new(StoppedClock::default()),
                 Arc::new(NoLedger),
             ),
-            ways: Arc::new(Ways::new(intake, Arc::new(access), true)),
+            ways: Arc::new(StandardConnector::new(intake, Arc::new(access), true)),
             servers: Vec::new(),
             page: TokenBudget::new(2500),
             list_tools: ListTools::Always,
@@ -162,10 +164,10 @@ impl Place {
     }
 }
 
-fn server(name: &str, via: Via) -> Server {
+fn server(name: &str, transport: Transport) -> Server {
     Server::new(ServerSpec {
         name: name.to_owned(),
-        via,
+        transport,
     })
 }
 
@@ -315,7 +317,7 @@ async fn a_large_result_streams_and_leaves_nothing_behind() {
 async fn servers_that_do_not_start() {
     let place = Place::new();
     let shell = |script: &str| {
-        Via::Command(ServerCommand {
+        Transport::Command(ServerCommand {
             program: "sh".to_owned(),
             arguments: vec!["-c".to_owned(), script.to_owned()],
             ..ServerCommand::default()
@@ -326,7 +328,7 @@ async fn servers_that_do_not_start() {
     let servers = [
         server(
             "gone",
-            Via::Command(ServerCommand {
+            Transport::Command(ServerCommand {
                 program: "no-such-program".to_owned(),
                 ..ServerCommand::default()
             }),
@@ -362,11 +364,11 @@ async fn a_server_by_http() {
     let router = Router::new().route("/mcp", axum::routing::post(by_http));
     tokio::spawn(async move { axum::serve(listener, router).await });
     let place = Place::new();
-    let via = Via::Http(HttpServer {
+    let transport = Transport::Http(HttpServer {
         url: url.clone(),
         headers: BTreeMap::new(),
     });
-    let host = place.open(server("web", via)).await.unwrap();
+    let host = place.open(server("web", transport)).await.unwrap();
     let mut all = Vec::new();
     for tool in ["echo", "refused", "limited"] {
         all.push(told(&host, tool, "{}").await);
@@ -381,7 +383,7 @@ async fn a_server_by_http() {
         let told = told(&host, "lines", &json!({"n": lines}).to_string()).await;
         assert!(told == LINE.repeat(lines), "{lines}");
     }
-    let elsewhere = Via::Http(HttpServer {
+    let elsewhere = Transport::Http(HttpServer {
         url: url.replace("/mcp", "/other"),
         headers: BTreeMap::new(),
     });
@@ -405,8 +407,8 @@ async fn large_messages_beside_an_answer_are_none() {
     tokio::spawn(async move { axum::serve(listener, router).await });
     let place = Place::new();
     let headers = BTreeMap::new();
-    let via = Via::Http(HttpServer { url, headers });
-    let host = place.open(server("web", via)).await.unwrap();
+    let transport = Transport::Http(HttpServer { url, headers });
+    let host = place.open(server("web", transport)).await.unwrap();
     assert_eq!(names(&host), "first");
     for beside in ["log", "roots", "changed"] {
         assert_eq!(told(&host, beside, "{}").await, "the result", "{beside}");
@@ -486,13 +488,13 @@ fn is_alive(process: &str) -> bool {
 async fn servers_that_did_not_open_leave_nothing_behind() {
     let place = Place::new();
     let launcher = || {
-        let Via::Command(command) = place.script() else {
+        let Transport::Command(command) = place.script() else {
             panic!("it is a command")
         };
         let arguments = vec!["-c".to_owned(), LAUNCHER.to_owned()];
         server(
             "s",
-            Via::Command(ServerCommand {
+            Transport::Command(ServerCommand {
                 arguments,
                 ..command
             }),

@@ -5,7 +5,7 @@ use spillgate_artifact::{ContentKind, Handle};
 /// Where a message is read. It names no tools but those that its reader can
 /// call from there (SPEC 2, invariant 6).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Door {
+pub enum Audience {
     /// The command line, with the option that leads to the store if it is not
     /// the default one.
     CommandLine {
@@ -54,7 +54,7 @@ const EXTRACT: Way = Way {
     arguments: "extract=WHAT",
 };
 
-impl Door {
+impl Audience {
     /// A gateway that lists those of its tools that need no model and that no
     /// profile asks for.
     #[must_use]

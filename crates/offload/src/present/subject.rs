@@ -9,7 +9,7 @@ use spillgate_measure::TokenCounter;
 use spillgate_outline::{OutlineEntry, outline};
 use spillgate_store::ArtifactStore;
 
-use super::{Bounds, Door, Templates};
+use super::{Audience, Bounds, Templates};
 use crate::RetrieveError;
 use crate::aside::TwoEnds;
 use crate::policy::Limits;
@@ -18,7 +18,7 @@ use crate::policy::Limits;
 #[derive(Debug, Clone)]
 pub(crate) struct Presenter {
     pub(crate) counter: Arc<dyn TokenCounter>,
-    pub(crate) door: Door,
+    pub(crate) audience: Audience,
 }
 
 /// A stored result, and what its message is made by.
@@ -67,7 +67,7 @@ impl Subject<'_> {
     /// The retrieval tools that its reader can call, the aptest first.
     pub(crate) fn ways(&self) -> Vec<String> {
         let kind = self.facts().stats.kind;
-        self.presenter.door.next(self.manifest.handle, kind)
+        self.presenter.audience.next(self.manifest.handle, kind)
     }
 
     /// Half of what the result itself costs: a message that costs more saves little.

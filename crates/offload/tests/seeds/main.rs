@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{Origin, SystemClock};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore};
 use spillgate_testkit::StoppedClock;
 
@@ -36,7 +36,7 @@ fn in_store(store: Arc<dyn ArtifactStore>, rule: Rule) -> Offloader {
         store,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Door::gateway(),
+        Audience::gateway(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

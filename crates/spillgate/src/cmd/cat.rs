@@ -10,13 +10,13 @@ use spillgate_untrusted::marked;
 use crate::args::Cat;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
 /// Bytes that are written at a time: enough that the sum over them is not held up.
 const BLOCK: usize = 256 << 10;
 
-pub(crate) fn cat(house: &House, cat: &Cat, out: &Output) -> Result<u8, Failure> {
-    let stored = house.store.open(cat.handle)?;
+pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
+    let stored = app.store.open(cat.handle)?;
     let (part, bytes) = match cat.raw {
         true => (Part::Raw, stored.raw.len()),
         false => (Part::View, stored.view.len()),
@@ -42,7 +42,7 @@ pub(crate) fn cat(house: &House, cat: &Cat, out: &Output) -> Result<u8, Failure>
     read?;
     if is_read {
         checked.finish().map_err(|what| StoreError::Damaged {
-            path: house.store.base().join(cat.handle.to_string()),
+            path: app.store.base().join(cat.handle.to_string()),
             what: format!("{what}; what was printed is not what was stored"),
         })?;
     }

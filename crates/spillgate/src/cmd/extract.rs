@@ -16,19 +16,19 @@ use crate::failure::{Failure, Fault};
 use crate::logs::log_to_stderr;
 use crate::output::Output;
 use crate::progress::ExtractProgress;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, Failure> {
     // What there is to warn of stands in the answer.
     log_to_stderr("error");
-    let configured = &house.settings.tool_output;
+    let configured = &app.settings.tool_output;
     let models = extract
         .model
         .as_ref()
         .map_or(&configured.models, |models| &models.0);
     let needs_model = !matches!(extract.mode, Mode::Search | Mode::Truncate);
     let model = match needs_model {
-        true => house.model(models)?,
+        true => app.model(models)?,
         false => None,
     };
     if needs_model && model.is_none() {
@@ -42,7 +42,7 @@ pub(crate) fn extract(house: &House, extract: &Extract, out: &Output) -> Result<
             .code(2));
     }
     let settings = settings(&configured.extraction, extract);
-    let extractor = Extractor::new(house.offloader.clone(), model, settings);
+    let extractor = Extractor::new(app.offloader.clone(), model, settings);
     let asked = Asked {
         handle: extract.handle,
         extract: what,

@@ -6,9 +6,9 @@ use spillgate_lookup::{Case, GrepQuery};
 use crate::args::Grep;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn grep(house: &House, grep: &Grep, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn grep(app: &App, grep: &Grep, out: &Output) -> Result<u8, Failure> {
     let query = GrepQuery {
         case: match grep.ignore_case {
             true => Case::Insensitive,
@@ -21,9 +21,9 @@ pub(crate) fn grep(house: &House, grep: &Grep, out: &Output) -> Result<u8, Failu
             0 => usize::MAX,
             most => most,
         },
-        ..GrepQuery::new(&grep.regex, house.page(grep.max_tokens))
+        ..GrepQuery::new(&grep.regex, app.page(grep.max_tokens))
     };
-    let page = house.offloader.grep(grep.handle, &query)?;
+    let page = app.offloader.grep(grep.handle, &query)?;
     if out.json {
         out.object(&json!({
             "matches": page.matches,

@@ -10,13 +10,13 @@ use spillgate_store::{ArtifactStore, Listed, Survey};
 use crate::args::Ls;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn ls(house: &House, ls: &Ls, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn ls(app: &App, ls: &Ls, out: &Output) -> Result<u8, Failure> {
     let Survey {
         mut listed,
         damaged,
-    } = house.store.survey()?;
+    } = app.store.survey()?;
     if let Some(part) = &ls.tool {
         listed.retain(|one| one.manifest.facts.origin.tool.contains(part));
     }
@@ -40,7 +40,7 @@ pub(crate) fn ls(house: &House, ls: &Ls, out: &Output) -> Result<u8, Failure> {
     if listed.is_empty() && damaged.is_empty() && out.terminal {
         out.note(&format!(
             "nothing is stored in {}",
-            house.store.base().display()
+            app.store.base().display()
         ));
     }
     let mut text = table(&listed, out.terminal);

@@ -6,11 +6,11 @@ use spillgate_offload::ContinuationError;
 use crate::args::Continue;
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn more(house: &House, more: &Continue, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn more(app: &App, more: &Continue, out: &Output) -> Result<u8, Failure> {
     let offset = more.offset.as_deref();
-    match house.offloader.continuation(&more.id, offset) {
+    match app.offloader.continuation(&more.id, offset) {
         Ok(shown) if out.json => out.object(&json!({"text": shown.text()}))?,
         Ok(shown) => out.text(shown.text())?,
         Err(error) if out.json => return Err(error.into()),

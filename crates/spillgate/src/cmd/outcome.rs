@@ -7,10 +7,10 @@ use spillgate_store::Receipt;
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
 /// The members that `put --json` and `run --json` print for a result.
-pub(super) fn to_json(house: &House, outcome: &Outcome) -> Result<Value, Failure> {
+pub(super) fn to_json(app: &App, outcome: &Outcome) -> Result<Value, Failure> {
     let mut object = match outcome {
         Outcome::Inline(fits) => {
             let mut raw = Vec::new();
@@ -31,22 +31,22 @@ pub(super) fn to_json(house: &House, outcome: &Outcome) -> Result<Value, Failure
             object(None, &lost.stats, &lost.sha256, Some("store_failed"), text)
         }
     };
-    tool_result(house, outcome, &mut object)?;
+    tool_result(app, outcome, &mut object)?;
     Ok(object)
 }
 
 /// Adds seed 003's `ToolResult` where its profile is in force.
-fn tool_result(house: &House, outcome: &Outcome, object: &mut Value) -> Result<(), Failure> {
+fn tool_result(app: &App, outcome: &Outcome, object: &mut Value) -> Result<(), Failure> {
     let (origin, summary) = match outcome {
         Outcome::Inline(fits) => (fits.origin(), None),
         Outcome::Offloaded(stored) => {
-            let artifact = house.offloader.artifact(stored.receipt.handle())?;
-            let summary = house.offloader.summary(&artifact)?;
+            let artifact = app.offloader.artifact(stored.receipt.handle())?;
+            let summary = app.offloader.summary(&artifact)?;
             (&stored.receipt.manifest().facts.origin, Some(summary))
         }
         Outcome::NotStored(lost) => (&lost.origin, None),
     };
-    if house.offloader.limits(origin).profile == Profile::Funnel {
+    if app.offloader.limits(origin).profile == Profile::Funnel {
         object["status"] = json!("success");
         object["output"] = object["text"].clone();
         object["error"] = Value::Null;

@@ -6,13 +6,13 @@ use spillgate_artifact::TokenBudget;
 use crate::args::Outline;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn outline(house: &House, outline: &Outline, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn outline(app: &App, outline: &Outline, out: &Output) -> Result<u8, Failure> {
     let budget = TokenBudget::new(outline.max_tokens);
-    let lines = house.offloader.outline(outline.handle, budget)?;
+    let lines = app.offloader.outline(outline.handle, budget)?;
     if out.json {
-        let facts = house.offloader.artifact(outline.handle)?;
+        let facts = app.offloader.artifact(outline.handle)?;
         let kind = facts.manifest().facts.stats.kind;
         out.object(&json!({"kind": kind, "text": lines.join("\n"), "lines": lines}))?;
         return Ok(0);

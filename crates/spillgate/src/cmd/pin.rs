@@ -6,10 +6,10 @@ use spillgate_store::ArtifactStore;
 use crate::args::Pin;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn pin(house: &House, pin: &Pin, out: &Output) -> Result<u8, Failure> {
-    house.store.pin(pin.handle, !pin.off)?;
+pub(crate) fn pin(app: &App, pin: &Pin, out: &Output) -> Result<u8, Failure> {
+    app.store.pin(pin.handle, !pin.off)?;
     if out.json {
         out.object(&json!({"handle": pin.handle, "pinned": !pin.off}))?;
     }

@@ -9,15 +9,15 @@ use crate::args::Put;
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::progress::CaptureProgress;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn put(house: &House, put: &Put, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn put(app: &App, put: &Put, out: &Output) -> Result<u8, Failure> {
     let mut progress = CaptureProgress::new();
     let origin = Origin {
         call_id: put.call_id.clone(),
         ..Origin::tool(&put.tool)
     };
-    let outcome = house
+    let outcome = app
         .offloader
         .stream(origin, &mut io::stdin().lock(), &mut |bytes| {
             progress.at(bytes);
@@ -30,10 +30,10 @@ pub(crate) fn put(house: &House, put: &Put, out: &Output) -> Result<u8, Failure>
         outcome::print(&outcome, out)?;
     }
     let mut object = match out.json {
-        true => outcome::to_json(house, &outcome)?,
+        true => outcome::to_json(app, &outcome)?,
         false => serde_json::Value::Null,
     };
-    house.tidy(outcome::receipt(&outcome));
+    app.tidy(outcome::receipt(&outcome));
     match outcome::failure(outcome) {
         None if out.json => out.object(&object)?,
         None => {}

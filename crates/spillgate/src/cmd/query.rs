@@ -16,25 +16,25 @@ use spillgate_store::FileSource;
 use crate::args::Query;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
 /// The argument that makes this program the child that runs one filter. It is
 /// no command: nobody types it, and a child that starts often need not know
 /// the others.
 pub(crate) const CHILD: &str = "__jq";
 
-pub(crate) fn query(house: &House, query: &Query, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failure> {
     let asked = spillgate_query::Query {
         start: query.start,
         byte: query.byte,
         raw: query.raw_output,
         slurp: query.slurp,
-        ..spillgate_query::Query::new(&query.filter, house.page(query.max_tokens))
+        ..spillgate_query::Query::new(&query.filter, app.page(query.max_tokens))
     };
     let budget = TokenBudget::new(OUTLINE_TOKENS);
-    let page = match house.offloader.query(query.handle, &asked, &engine()?) {
+    let page = match app.offloader.query(query.handle, &asked, &engine()?) {
         Err(RetrieveError::Query(error)) => {
-            let offloader = &house.offloader;
+            let offloader = &app.offloader;
             let message = offloader.query_error(query.handle, &error, budget);
             return Err(Failure::from(error).message(message.trim_end()));
         }
@@ -42,7 +42,7 @@ pub(crate) fn query(house: &House, query: &Query, out: &Output) -> Result<u8, Fa
     };
     // Whoever asked for what is not there needs to know what is.
     let shape = match page.missing {
-        Some(_) => house.offloader.outline(query.handle, budget)?,
+        Some(_) => app.offloader.outline(query.handle, budget)?,
         None => Vec::new(),
     };
     match out.json {

@@ -9,12 +9,12 @@ use spillgate_untrusted::marked;
 use crate::args::Read;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
 /// Lines that `--tail` gives unless told.
 const TAIL: u64 = 40;
 
-pub(crate) fn read(house: &House, read: &Read, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> {
     let lines = read.lines.filter(|&lines| lines > 0);
     let span = match read.bytes {
         Some(range) => Span::Bytes(range),
@@ -28,9 +28,9 @@ pub(crate) fn read(house: &House, read: &Read, out: &Output) -> Result<u8, Failu
     };
     let query = ReadQuery {
         span,
-        budget: house.page(read.max_tokens),
+        budget: app.page(read.max_tokens),
     };
-    let page = house.offloader.read(read.handle, query)?;
+    let page = app.offloader.read(read.handle, query)?;
     if out.json {
         out.object(&json!({
             "text": page.text,
@@ -42,7 +42,7 @@ pub(crate) fn read(house: &House, read: &Read, out: &Output) -> Result<u8, Failu
         return Ok(0);
     }
     match read.number {
-        true => out.text(&numbered(house, read, &page)?)?,
+        true => out.text(&numbered(app, read, &page)?)?,
         false => out.text(&page.render())?,
     }
     if let Some(next) = page.next {
@@ -62,7 +62,7 @@ pub(crate) fn read(house: &House, read: &Read, out: &Output) -> Result<u8, Failu
         out.note(&format!(
             "next: spillgate read {} {option}{tokens}{}",
             read.handle,
-            house.store_option()
+            app.store_option()
         ));
     }
     Ok(0)
@@ -70,8 +70,8 @@ pub(crate) fn read(house: &House, read: &Read, out: &Output) -> Result<u8, Failu
 
 /// Each view line of the page on a line of its own, with its number; long lines
 /// are several.
-fn numbered(house: &House, read: &Read, page: &Page) -> Result<String, Failure> {
-    let artifact = house.offloader.artifact(read.handle)?;
+fn numbered(app: &App, read: &Read, page: &Page) -> Result<String, Failure> {
+    let artifact = app.offloader.artifact(read.handle)?;
     let mut lines = artifact.view().lines_from(page.lines.first)?;
     let (mut text, mut shown) = (String::new(), page.bytes.start);
     while let Some(line) = lines.next_line()? {

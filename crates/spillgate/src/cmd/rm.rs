@@ -7,13 +7,11 @@ use spillgate_store::{ArtifactStore, Gone};
 use crate::args::Rm;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn rm(house: &House, rm: &Rm, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn rm(app: &App, rm: &Rm, out: &Output) -> Result<u8, Failure> {
     for &handle in &rm.handles {
-        house
-            .store
-            .remove(handle, Gone::Removed, SystemClock.now())?;
+        app.store.remove(handle, Gone::Removed, SystemClock.now())?;
         if out.json {
             out.object(&json!({"removed": handle}))?;
         }

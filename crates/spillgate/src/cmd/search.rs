@@ -7,17 +7,17 @@ use spillgate_search::SearchQuery;
 use crate::args::Search;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
 /// Tokens of the passages unless asked otherwise: where the answer is found in
 /// 92 to 100 of 100 factual questions (SPEC 4.5).
 const PASSAGES: u64 = 1000;
 
-pub(crate) fn search(house: &House, search: &Search, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn search(app: &App, search: &Search, out: &Output) -> Result<u8, Failure> {
     let words = search.words.join(" ");
     let budget = search.max_tokens.filter(|&tokens| tokens > 0);
     let asked = SearchQuery::new(&words, TokenBudget::new(budget.unwrap_or(PASSAGES)));
-    let page = house.offloader.search(search.handle, &asked)?;
+    let page = app.offloader.search(search.handle, &asked)?;
     match out.json {
         true => out.object(&json!(page))?,
         false => out.text(&page.render())?,

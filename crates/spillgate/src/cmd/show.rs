@@ -8,13 +8,13 @@ use spillgate_store::ArtifactStore;
 use crate::args::Show;
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn show(house: &House, show: &Show, out: &Output) -> Result<u8, Failure> {
-    let manifest = house.store.manifest(show.handle)?;
+pub(crate) fn show(app: &App, show: &Show, out: &Output) -> Result<u8, Failure> {
+    let manifest = app.store.manifest(show.handle)?;
     let mut object = serde_json::to_value(&manifest).unwrap_or_default();
     if let Some(line) = show.line {
-        let artifact = house.offloader.artifact(show.handle)?;
+        let artifact = app.offloader.artifact(show.handle)?;
         let range = artifact.raw_range(line)?.ok_or_else(|| {
             let message = format!(
                 "line {line} is past the end: there are {} lines",

@@ -12,7 +12,7 @@ use spillgate_store::ArtifactStore;
 
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::House;
+use crate::wiring::App;
 
 /// Sums over ledger entries.
 #[derive(Debug, Default, Serialize)]
@@ -148,9 +148,9 @@ impl Sums {
     }
 }
 
-pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
-    let entries = house.ledger.entries()?;
-    let listed = house.store.list()?;
+pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
+    let entries = app.ledger.entries()?;
+    let listed = app.store.list()?;
     let stored_bytes: u64 = listed.iter().map(|one| one.bytes).sum();
     let mut total = Sums::default();
     let (mut by_tool, mut by_server) = (ByName::new(), ByName::new());
@@ -170,7 +170,7 @@ pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
     let inline: u64 = inline.map(|entry| entry.results).sum();
     if out.json {
         out.object(&json!({
-            "store": house.store.base(),
+            "store": app.store.base(),
             "artifacts": listed.len(),
             "stored_bytes": stored_bytes,
             "passed_through": inline,
@@ -184,7 +184,7 @@ pub(crate) fn stats(house: &House, out: &Output) -> Result<u8, Failure> {
         "{} stored outputs, {} in {}\n{inline} results passed through the gateway as they were\n\n",
         listed.len(),
         bytesize::ByteSize(stored_bytes),
-        house.store.base().display(),
+        app.store.base().display(),
     );
     table(&mut text, "TOOL", &by_tool);
     if !by_server.is_empty() {

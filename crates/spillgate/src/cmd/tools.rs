@@ -16,15 +16,15 @@ use crate::guarded_settings::{GuardedSettings, Places};
 use crate::logs::log_to_stderr;
 use crate::output::Output;
 use crate::tools_args::Tools;
-use crate::wiring::House;
+use crate::wiring::App;
 
 pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, Failure> {
     log_to_stderr("warn");
-    let house = House::for_gateway(common, &LimitArgs::default())?;
-    let settings = over(house.settings.guarded.clone(), tools);
+    let app = App::for_gateway(common, &LimitArgs::default())?;
+    let settings = over(app.settings.guarded.clone(), tools);
     let guarded = Guarded::new(
         workspace(&tools.root)?,
-        settings.rules(&house.settings.places)?,
+        settings.rules(&app.settings.places)?,
     );
     if tools.by_hand.list {
         return list(&guarded, out);
@@ -35,23 +35,23 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
             Some(tool) => {
                 let arguments = object(&tools.by_hand.arguments)?;
                 // A call by hand is answered in the words of the command line.
-                let offloader = &house.offloader;
+                let offloader = &app.offloader;
                 let (text, is_error) = answer(&guarded, offloader, tool, arguments).await?;
                 print(&text, is_error, out)
             }
-            None => serve(&house, &settings, guarded).await,
+            None => serve(&app, &settings, guarded).await,
         }
     });
     // A call that nobody waits for any more must not keep the process.
     runtime.shutdown_background();
-    house.tidy(None);
+    app.tidy(None);
     code
 }
 
-async fn serve(house: &House, settings: &GuardedSettings, guarded: Guarded) -> Result<u8, Failure> {
+async fn serve(app: &App, settings: &GuardedSettings, guarded: Guarded) -> Result<u8, Failure> {
     let offloading = match settings.on_overflow {
         OnOverflow::Reject => None,
-        OnOverflow::Offload => Some(offloading(house)?),
+        OnOverflow::Offload => Some(offloading(app)?),
     };
     let served = serve_guarded(guarded, settings.max_tokens, offloading).await;
     served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
@@ -90,8 +90,8 @@ fn workspace(root: &Path) -> Result<Workspace, Failure> {
 }
 
 /// What stores, and looks into what is stored, as the gateway does.
-fn offloading(house: &House) -> Result<Offloading, Failure> {
-    let (tools, listed) = mcp::retrieval(house)?;
+fn offloading(app: &App) -> Result<Offloading, Failure> {
+    let (tools, listed) = mcp::retrieval(app)?;
     Ok(Offloading::new(tools, listed))
 }
 

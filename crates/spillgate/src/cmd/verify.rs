@@ -9,18 +9,18 @@ use crate::args::Verify;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::CaptureProgress;
-use crate::wiring::House;
+use crate::wiring::App;
 
-pub(crate) fn verify(house: &House, verify: &Verify, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn verify(app: &App, verify: &Verify, out: &Output) -> Result<u8, Failure> {
     let is_all = verify.handles.is_empty();
     let handles = match is_all {
-        true => all(house)?,
+        true => all(app)?,
         false => verify.handles.clone(),
     };
     let (mut progress, mut bytes) = (CaptureProgress::checking(), 0);
     let (mut checked, mut damaged) = (0u64, 0u64);
     for handle in handles {
-        let verified = check(&*house.store, handle, &mut |read| {
+        let verified = check(&*app.store, handle, &mut |read| {
             bytes += read;
             progress.at(bytes);
         });
@@ -40,8 +40,8 @@ pub(crate) fn verify(house: &House, verify: &Verify, out: &Output) -> Result<u8,
     Ok(u8::from(damaged > 0))
 }
 
-fn all(house: &House) -> Result<Vec<Handle>, Failure> {
-    let survey = house.store.survey()?;
+fn all(app: &App) -> Result<Vec<Handle>, Failure> {
+    let survey = app.store.survey()?;
     let listed = survey.listed.iter().map(|one| one.manifest.handle);
     let damaged = survey.damaged.iter().map(|one| one.handle);
     Ok(listed.chain(damaged).collect())

@@ -8,7 +8,7 @@ use serde_json::json;
 use spillgate_artifact::{SystemClock, TokenBudget};
 use spillgate_lookup::Artifact;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Door, NoLedger, Offloader, Policy};
+use spillgate_offload::{Audience, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine, Query, QueryError, QueryLimits, QueryNext, QueryPage, query};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
 use spillgate_testkit::records;
@@ -404,7 +404,7 @@ fn library(tool: &Tool) -> Offloader {
         )),
         Policy::default(),
         Tokenizer::O200kBase.counter(),
-        Door::Library,
+        Audience::Library,
         clock,
         Arc::new(NoLedger),
     )

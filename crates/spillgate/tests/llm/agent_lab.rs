@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::lab::{Door, MAX_OUTPUT, WINDOW, model, spillgate};
+use crate::lab::{Audience, MAX_OUTPUT, WINDOW, model, spillgate};
 use crate::servers::Server;
 
 /// Bytes over which results are stored: as small as a result that a prompt has room for needs it.
@@ -42,7 +42,7 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// With the tools of `server`, a model behind that door, and one more line under `toolOutput`.
-    pub(crate) fn new(door: Door, server: Server, more: &str) -> Self {
+    pub(crate) fn new(door: Audience, server: Server, more: &str) -> Self {
         let agent = Self {
             home: tempfile::tempdir().unwrap(),
             server,

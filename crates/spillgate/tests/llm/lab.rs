@@ -23,7 +23,7 @@ const MAX_FREE_OUTPUT: u64 = 96;
 
 /// Which of the server's doors.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Door {
+pub(crate) enum Audience {
     /// The model writes as it likes.
     Free,
     /// It is held to the form that it was asked for.
@@ -32,7 +32,7 @@ pub(crate) enum Door {
     Sure,
 }
 
-impl Door {
+impl Audience {
     /// Where the model is served behind it.
     pub(crate) fn url(self) -> String {
         let path = match self {
@@ -60,15 +60,15 @@ pub(crate) struct Lab {
 
 impl Lab {
     /// With these lines under `[tool_output]`.
-    pub(crate) fn new(door: Door, tool_output: &str) -> Self {
+    pub(crate) fn new(door: Audience, tool_output: &str) -> Self {
         Self::with_window(door, WINDOW, tool_output)
     }
 
-    pub(crate) fn with_window(door: Door, window: u64, tool_output: &str) -> Self {
+    pub(crate) fn with_window(door: Audience, window: u64, tool_output: &str) -> Self {
         let (url, model) = (door.url(), model());
         let answer = match door {
-            Door::Free => MAX_FREE_OUTPUT,
-            Door::Held | Door::Sure => MAX_OUTPUT,
+            Audience::Free => MAX_FREE_OUTPUT,
+            Audience::Held | Audience::Sure => MAX_OUTPUT,
         };
         // A retry would wait behind the request that it repeats: no limit that a slow machine meets.
         let config = format!(

@@ -37,14 +37,14 @@ pub struct TooLong {
 
 /// Takes in messages.
 #[derive(Debug, Clone)]
-pub struct Intake {
+pub struct FrameReader {
     store: Arc<dyn ArtifactStore>,
     spool_at: usize,
     /// Bytes that a message may have.
     most: u64,
 }
 
-impl Intake {
+impl FrameReader {
     /// An intake that keeps large messages in drafts of `store`.
     #[must_use]
     pub fn new(store: Arc<dyn ArtifactStore>) -> Self {
@@ -87,7 +87,7 @@ impl Intake {
 /// nothing behind.
 #[derive(Debug)]
 pub struct Taking {
-    intake: Intake,
+    intake: FrameReader,
     /// Bytes of the message so far.
     taken: u64,
     /// The message, or what of it the worker has not got yet.

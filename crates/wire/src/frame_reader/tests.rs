@@ -11,7 +11,7 @@ use crate::{Filled, Spooled};
 
 /// The message `json`, fed in blocks of `step` bytes.
 async fn taken(store: Arc<dyn ArtifactStore>, json: &[u8], spool_at: usize, step: usize) -> Frame {
-    let mut taking = Intake::new(store).spooling_at(spool_at).begin();
+    let mut taking = FrameReader::new(store).spooling_at(spool_at).begin();
     for block in json.chunks(step) {
         taking.feed(block).await.unwrap();
     }
@@ -83,7 +83,7 @@ async fn a_message_has_an_end() {
         (2000, 500, false),
     ] {
         let store = Arc::new(MemoryStore::default());
-        let intake = Intake::new(store).spooling_at(spool_at).at_most(most);
+        let intake = FrameReader::new(store).spooling_at(spool_at).at_most(most);
         let mut taking = intake.begin();
         let mut fed = Ok(());
         for block in json.as_bytes().chunks(700) {
@@ -223,7 +223,7 @@ fn a_broken_off_message_leaves_nothing_behind() {
     let store = Arc::new(FileStore::new(&base, Lifetime::Durable, clock));
     let frame = json!({"id": 1, "result": large(40_000)}).to_string();
     run(async {
-        let mut taking = Intake::new(store).spooling_at(1000).begin();
+        let mut taking = FrameReader::new(store).spooling_at(1000).begin();
         taking.feed(&frame.as_bytes()[..1_000_000]).await.unwrap();
         // It is dropped amid the message.
     });

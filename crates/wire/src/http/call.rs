@@ -10,7 +10,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, WWW_AUTH
 use reqwest::{Client, Method, Response, StatusCode, Url};
 
 use crate::authority::{Authority, Refused};
-use crate::{HttpServer, LinkError, Refusal};
+use crate::{ConnectionError, HttpServer, Refusal};
 
 /// Redirects that are followed for one request.
 const MOST_REDIRECTS: usize = 5;
@@ -46,8 +46,8 @@ pub(crate) struct Call {
 }
 
 impl Caller {
-    pub(crate) fn new(server: &HttpServer, client: Client) -> Result<Self, LinkError> {
-        let wrong = |why: String| LinkError::Settings(why);
+    pub(crate) fn new(server: &HttpServer, client: Client) -> Result<Self, ConnectionError> {
+        let wrong = |why: String| ConnectionError::Settings(why);
         let url = Url::parse(&server.url).map_err(|error| wrong(format!("its URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(wrong("its URL is neither http nor https".to_owned()));
@@ -63,7 +63,7 @@ impl Caller {
 
     /// Makes a request, with a fresh credential where the first was refused. The
     /// response may have any status but that of a redirect.
-    pub(crate) async fn call(&self, call: Call) -> Result<Response, LinkError> {
+    pub(crate) async fn call(&self, call: Call) -> Result<Response, ConnectionError> {
         let authority = match self.headers.contains_key(AUTHORIZATION) {
             true => None,
             false => self.authority.as_ref(),
@@ -91,11 +91,11 @@ impl Caller {
         };
         let fresh = authority.refused(refused).await;
         let response = with(Some(
-            fresh.map_err(|error| LinkError::Unauthorized(error.0))?,
+            fresh.map_err(|error| ConnectionError::Unauthorized(error.0))?,
         ))
         .await?;
         match wants_login(&response) {
-            true => Err(LinkError::Unauthorized(
+            true => Err(ConnectionError::Unauthorized(
                 "it refuses the credential that it has just given".to_owned(),
             )),
             false => Ok(response),
@@ -104,7 +104,7 @@ impl Caller {
 
     /// Makes a request and follows redirects, but never to another origin:
     /// neither credentials nor messages are for anybody else.
-    async fn follow(&self, mut call: Call) -> Result<Response, LinkError> {
+    async fn follow(&self, mut call: Call) -> Result<Response, ConnectionError> {
         for _ in 0..=MOST_REDIRECTS {
             let response = self.once(&call).await?;
             let (again, to) = match response.status() {
@@ -115,17 +115,20 @@ impl Caller {
                 StatusCode::SEE_OTHER => (false, location(&response, &call.url)),
                 _ => return Ok(response),
             };
-            let to = to.ok_or_else(|| LinkError::NotMcp("a redirect to nowhere".to_owned()))?;
+            let to =
+                to.ok_or_else(|| ConnectionError::NotMcp("a redirect to nowhere".to_owned()))?;
             if !again || to.origin() != self.url.origin() {
                 let to = place(&to);
-                return Err(LinkError::NotMcp(format!("a redirect to {to}")));
+                return Err(ConnectionError::NotMcp(format!("a redirect to {to}")));
             }
             call.url = to;
         }
-        Err(LinkError::NotMcp("one redirect after another".to_owned()))
+        Err(ConnectionError::NotMcp(
+            "one redirect after another".to_owned(),
+        ))
     }
 
-    async fn once(&self, call: &Call) -> Result<Response, LinkError> {
+    async fn once(&self, call: &Call) -> Result<Response, ConnectionError> {
         let mut headers = call.headers.clone();
         for (name, value) in &self.headers {
             headers.insert(name.clone(), value.clone());
@@ -144,7 +147,7 @@ impl Caller {
                 false => "the connection broke before an answer came",
             };
             let cause = cause(error);
-            LinkError::Unreachable(format!("{how} ({}: {cause})", place(&call.url)))
+            ConnectionError::Unreachable(format!("{how} ({}: {cause})", place(&call.url)))
         })
     }
 }
@@ -180,13 +183,13 @@ pub(crate) fn text_of(headers: &HeaderMap, name: &reqwest::header::HeaderName) -
 }
 
 /// The body ended before it was complete.
-pub(crate) fn broken(error: reqwest::Error) -> LinkError {
+pub(crate) fn broken(error: reqwest::Error) -> ConnectionError {
     cut_off(&cause(error))
 }
 
 /// The same, where it has another cause.
-pub(crate) fn cut_off(cause: &str) -> LinkError {
-    LinkError::Unreachable(format!("the answer was cut off ({cause})"))
+pub(crate) fn cut_off(cause: &str) -> ConnectionError {
+    ConnectionError::Unreachable(format!("the answer was cut off ({cause})"))
 }
 
 /// What is at the bottom of an error, without the URL.
@@ -234,7 +237,7 @@ pub(crate) fn content(response: &Response) -> Content {
 }
 
 /// A response that is no MCP, described.
-pub(crate) fn not_mcp(response: &Response) -> LinkError {
+pub(crate) fn not_mcp(response: &Response) -> ConnectionError {
     let status = response.status().as_u16();
     let kind = text_of(response.headers(), &CONTENT_TYPE);
     let kind = match &kind {
@@ -244,7 +247,7 @@ pub(crate) fn not_mcp(response: &Response) -> LinkError {
         }
         None => "content of no type".to_owned(),
     };
-    LinkError::NotMcp(format!("{kind} (HTTP status {status})"))
+    ConnectionError::NotMcp(format!("{kind} (HTTP status {status})"))
 }
 
 /// A refusal with the beginning of its body.

@@ -22,7 +22,7 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(120);
 /// a call cannot simply be sent again.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// Sets what [`HttpLink`](crate::HttpLink) and [`SseLink`](crate::SseLink) expect
+/// Sets what [`HttpConnection`](crate::HttpConnection) and [`SseConnection`](crate::SseConnection) expect
 /// of a client: a limit for connecting but none for answers, half-open
 /// connections noticed, and no redirect followed by itself. Proxy and TLS are
 /// the caller's.

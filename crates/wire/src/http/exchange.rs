@@ -11,7 +11,7 @@ use super::call::{Content, content, not_mcp};
 use super::stream::{Event, Events, whole};
 use super::tasks::Purpose;
 use super::{Inner, Posted, headers};
-use crate::{Frame, Item, LinkError, Message};
+use crate::{ConnectionError, Frame, Item, Message};
 use spillgate_mcp::{RequestId, messages, object};
 
 /// For a server to accept a message that is no request, before the next one is
@@ -69,7 +69,7 @@ pub(super) enum End {
     /// After the answer.
     Answered,
     /// Before it: closed by the server, or broken.
-    Early(Option<LinkError>),
+    Early(Option<ConnectionError>),
 }
 
 impl Inner {
@@ -78,7 +78,7 @@ impl Inner {
         self: Arc<Self>,
         message: Message,
         of: RequestId,
-    ) -> Result<(), LinkError> {
+    ) -> Result<(), ConnectionError> {
         let tasks = Arc::clone(&self.tasks);
         tasks.spawn(Purpose::Request(of.clone()), async move {
             if let Some(last) = self.answer(&message, &of).await {
@@ -100,7 +100,7 @@ impl Inner {
                     self.learn(message, &frame);
                     Some(Item::Message(frame))
                 }
-                Ok(_) => Some(Item::Failed(LinkError::NotMcp(
+                Ok(_) => Some(Item::Failed(ConnectionError::NotMcp(
                     "JSON that is no answer to a request".to_owned(),
                 ))),
                 Err(error) => Some(Item::Failed(error)),
@@ -116,7 +116,7 @@ impl Inner {
             Content::Nothing => {
                 let status = posted.response.status().as_u16();
                 let what = format!("HTTP status {status} and nothing else, to a request");
-                Some(Item::Failed(LinkError::NotMcp(what)))
+                Some(Item::Failed(ConnectionError::NotMcp(what)))
             }
             Content::Other => Some(Item::Failed(not_mcp(&posted.response))),
         }
@@ -132,7 +132,7 @@ impl Inner {
             let error = match end.await {
                 End::Answered => return None,
                 // It would be as long again.
-                End::Early(Some(error @ LinkError::TooLong(_))) => {
+                End::Early(Some(error @ ConnectionError::TooLong(_))) => {
                     return Some(Item::Failed(error));
                 }
                 End::Early(error) => error,
@@ -202,7 +202,7 @@ impl Inner {
             spot.tries += 1;
             let posted = match self.get(spot.event.as_deref()).await {
                 Ok(posted) => posted,
-                Err(error @ LinkError::Unreachable(_)) => {
+                Err(error @ ConnectionError::Unreachable(_)) => {
                     last = error;
                     continue;
                 }
@@ -212,7 +212,7 @@ impl Inner {
                 Content::Events => return Ok(posted.response),
                 Content::Refusal if may_pass(&posted) => {
                     let status = posted.response.status().as_u16();
-                    last = LinkError::Unreachable(format!("HTTP status {status}"));
+                    last = ConnectionError::Unreachable(format!("HTTP status {status}"));
                 }
                 Content::Refusal => {
                     let refusal = self.refused(posted).await;
@@ -228,7 +228,7 @@ impl Inner {
     }
 
     /// Sends what is no request, and waits until it was accepted.
-    pub(super) async fn note(self: Arc<Self>, message: Message) -> Result<(), LinkError> {
+    pub(super) async fn note(self: Arc<Self>, message: Message) -> Result<(), ConnectionError> {
         let (tell, told) = oneshot::channel();
         let inner = Arc::clone(&self);
         self.tasks.spawn(Purpose::Note, async move {
@@ -245,15 +245,15 @@ impl Inner {
         })?;
         match timeout(ACCEPTANCE, told).await {
             Ok(Ok(accepted)) => accepted,
-            Ok(Err(_)) => Err(LinkError::Gone("was closed".to_owned())),
+            Ok(Err(_)) => Err(ConnectionError::Gone("was closed".to_owned())),
             Err(_) => Ok(()),
         }
     }
 
-    async fn accepted(&self, message: &Message) -> Result<Option<Response>, LinkError> {
+    async fn accepted(&self, message: &Message) -> Result<Option<Response>, ConnectionError> {
         let posted = self.post(message).await?;
         match content(&posted.response) {
-            Content::Refusal => Err(LinkError::Refused(self.refused(posted).await)),
+            Content::Refusal => Err(ConnectionError::Refused(self.refused(posted).await)),
             Content::Json | Content::Events => Ok(Some(posted.response)),
             // Accepted, maybe with a page that nobody asked for.
             Content::Nothing | Content::Other => Ok(None),
@@ -312,8 +312,8 @@ pub(super) fn may_pass(posted: &Posted) -> bool {
         || matches!(status.as_u16(), 408 | 409 | 425 | 429)
 }
 
-fn closed_early() -> LinkError {
-    LinkError::Unreachable("it closed the stream before the answer".to_owned())
+fn closed_early() -> ConnectionError {
+    ConnectionError::Unreachable("it closed the stream before the answer".to_owned())
 }
 
 #[cfg(test)]

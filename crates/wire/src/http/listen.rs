@@ -11,7 +11,7 @@ use super::exchange::{MOST_TRIES, Spot, may_pass};
 use super::stream::Events;
 use super::tasks::Purpose;
 use super::{Inner, Posted};
-use crate::{Item, LinkError};
+use crate::{ConnectionError, Item};
 
 /// For the head of the response. Some servers send it with the first event only,
 /// so that no answer means that the stream is open.
@@ -21,14 +21,17 @@ const HEAD: Duration = Duration::from_secs(5);
 enum Opened {
     Stream(Box<Events>),
     /// The server has none, or no session any more.
-    Refused(LinkError),
+    Refused(ConnectionError),
     /// It may come to something later.
-    Later(LinkError),
+    Later(ConnectionError),
 }
 
 impl Inner {
     /// Opens the stream, or takes it up after an event.
-    pub(super) async fn listen(self: Arc<Self>, after: Option<String>) -> Result<(), LinkError> {
+    pub(super) async fn listen(
+        self: Arc<Self>,
+        after: Option<String>,
+    ) -> Result<(), ConnectionError> {
         let purpose = match &after {
             None => Purpose::Listening,
             Some(event) => Purpose::Resuming(event.clone()),
@@ -43,7 +46,7 @@ impl Inner {
         tasks.spawn(purpose, self.listen_once(after, tell))?;
         match timeout(HEAD, told).await {
             Ok(Ok(opened)) => opened,
-            Ok(Err(_)) => Err(LinkError::Gone("was closed".to_owned())),
+            Ok(Err(_)) => Err(ConnectionError::Gone("was closed".to_owned())),
             Err(_) => Ok(()),
         }
     }
@@ -52,7 +55,7 @@ impl Inner {
     async fn listen_once(
         self: Arc<Self>,
         after: Option<String>,
-        tell: oneshot::Sender<Result<(), LinkError>>,
+        tell: oneshot::Sender<Result<(), ConnectionError>>,
     ) {
         let mut events = match self.opened(after.as_deref()).await {
             Opened::Stream(events) => events,
@@ -91,9 +94,9 @@ impl Inner {
 
     /// Most servers have nothing to say of themselves, which is no fault. A lost
     /// session is another matter.
-    async fn cannot_listen(&self, error: LinkError) {
+    async fn cannot_listen(&self, error: ConnectionError) {
         match error {
-            LinkError::Refused(refusal) if refusal.session_lost => {
+            ConnectionError::Refused(refusal) if refusal.session_lost => {
                 self.tell(None, None, Item::Refused(refusal)).await;
             }
             error => tracing::debug!(%error, "no stream from the server"),
@@ -103,7 +106,7 @@ impl Inner {
     async fn opened(&self, after: Option<&str>) -> Opened {
         let posted: Posted = match self.get(after).await {
             Ok(posted) => posted,
-            Err(error @ LinkError::Unreachable(_)) => return Opened::Later(error),
+            Err(error @ ConnectionError::Unreachable(_)) => return Opened::Later(error),
             Err(error) => return Opened::Refused(error),
         };
         match content(&posted.response) {
@@ -113,7 +116,7 @@ impl Inner {
             }
             Content::Refusal => {
                 let may_pass = may_pass(&posted);
-                let error = LinkError::Refused(self.refused(posted).await);
+                let error = ConnectionError::Refused(self.refused(posted).await);
                 match may_pass {
                     true => Opened::Later(error),
                     false => Opened::Refused(error),

@@ -28,14 +28,16 @@ use self::call::{Call, Caller};
 use self::headers::{LAST_EVENT, SESSION, VERSION};
 use self::tasks::Tasks;
 use crate::authority::Authority;
-use crate::{HttpServer, Intake, Item, Link, LinkError, Message, Parcel, Refusal, Sink};
+use crate::{
+    Connection, ConnectionError, FrameReader, HttpServer, Item, Message, Refusal, ServerEvent, Sink,
+};
 use spillgate_mcp::RequestId;
 
 pub(crate) use self::call::place;
 pub use self::client::http_client;
 pub use self::events::{Decoder as EventDecoder, Piece as EventPiece, Tags as EventTags};
 pub use self::headers::{ParamHeaders, of as request_headers};
-pub use self::sse::SseLink;
+pub use self::sse::SseConnection;
 
 /// The server is told that a session is over; it need not take its time.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -50,7 +52,7 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// Whether the link itself takes up broken streams. Else it tells
-    /// [`Item::Ended`], and whoever has the event ids may [`Link::listen`].
+    /// [`Item::Ended`], and whoever has the event ids may [`Connection::listen`].
     pub resume: bool,
     /// Who gives credentials, unless the server's headers have some.
     pub authority: Option<Arc<dyn Authority>>,
@@ -71,14 +73,14 @@ impl Default for HttpOptions {
 /// A server behind Streamable HTTP. Nothing is connected before the first
 /// message.
 #[derive(Debug)]
-pub struct HttpLink {
+pub struct HttpConnection {
     inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
 struct Inner {
     caller: Caller,
-    intake: Intake,
+    intake: FrameReader,
     sink: Arc<dyn Sink>,
     resume: bool,
     params: ParamHeaders,
@@ -94,15 +96,15 @@ struct Session {
     version: Option<String>,
 }
 
-impl HttpLink {
+impl HttpConnection {
     /// A link with the usual options. `client` should be made with
     /// [`http_client`].
     pub fn open(
         server: &HttpServer,
         client: Client,
-        intake: Intake,
+        intake: FrameReader,
         sink: Arc<dyn Sink>,
-    ) -> Result<Self, LinkError> {
+    ) -> Result<Self, ConnectionError> {
         Self::open_with(server, client, HttpOptions::default(), intake, sink)
     }
 
@@ -111,9 +113,9 @@ impl HttpLink {
         server: &HttpServer,
         client: Client,
         options: HttpOptions,
-        intake: Intake,
+        intake: FrameReader,
         sink: Arc<dyn Sink>,
-    ) -> Result<Self, LinkError> {
+    ) -> Result<Self, ConnectionError> {
         let mut caller = Caller::new(server, client)?;
         caller.authority = options.authority;
         let inner = Inner {
@@ -131,8 +133,8 @@ impl HttpLink {
     }
 }
 
-impl Link for HttpLink {
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+impl Connection for HttpConnection {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         let inner = Arc::clone(&self.inner);
         if let Some(of) = message.id.clone() {
             let sent = inner.request(message, of);
@@ -141,7 +143,7 @@ impl Link for HttpLink {
         inner.note(message).boxed()
     }
 
-    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         Arc::clone(&self.inner).listen(after).boxed()
     }
 
@@ -155,7 +157,7 @@ impl Link for HttpLink {
     }
 }
 
-impl Drop for HttpLink {
+impl Drop for HttpConnection {
     fn drop(&mut self) {
         self.inner.tasks.close();
     }
@@ -175,7 +177,7 @@ impl Inner {
     }
 
     /// Sends a message; the response may have any status.
-    async fn post(&self, message: &Message) -> Result<Posted, LinkError> {
+    async fn post(&self, message: &Message) -> Result<Posted, ConnectionError> {
         let is_initialize = message.method.as_deref() == Some("initialize");
         if is_initialize {
             *self.session() = Session::default();
@@ -215,7 +217,7 @@ impl Inner {
 
     /// Opens a stream of what the server has to say, after an event where it is
     /// to be taken up again.
-    async fn get(&self, after: Option<&str>) -> Result<Posted, LinkError> {
+    async fn get(&self, after: Option<&str>) -> Result<Posted, ConnectionError> {
         let session = self.session().clone();
         let mut headers = of_session(&session);
         headers.insert(ACCEPT, EVENTS);
@@ -251,7 +253,7 @@ impl Inner {
 
     async fn tell(&self, of: Option<&RequestId>, event: Option<String>, item: Item) {
         let of = of.cloned();
-        self.sink.take(Parcel { of, event, item }).await;
+        self.sink.take(ServerEvent { of, event, item }).await;
     }
 
     async fn close(&self, hurried: bool) {

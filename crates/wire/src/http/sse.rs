@@ -22,7 +22,8 @@ use super::tasks::{Purpose, Tasks};
 use super::{EVENTS, JSON, headers};
 use crate::authority::Authority;
 use crate::{
-    Frame, HttpServer, Intake, Item, Link, LinkError, Message, ParamHeaders, Parcel, Sink,
+    Connection, ConnectionError, Frame, FrameReader, HttpServer, Item, Message, ParamHeaders,
+    ServerEvent, Sink,
 };
 use spillgate_mcp::RequestId;
 
@@ -31,7 +32,7 @@ const ENDPOINT: Duration = Duration::from_secs(30);
 
 /// A server behind HTTP with server-sent events. The stream is opened at once.
 #[derive(Debug)]
-pub struct SseLink {
+pub struct SseConnection {
     inner: Arc<Inner>,
     endpoint: watch::Receiver<Endpoint>,
 }
@@ -39,7 +40,7 @@ pub struct SseLink {
 #[derive(Debug)]
 struct Inner {
     caller: Caller,
-    intake: Intake,
+    intake: FrameReader,
     sink: Arc<dyn Sink>,
     tasks: Arc<Tasks>,
 }
@@ -49,7 +50,7 @@ struct Inner {
 enum Endpoint {
     Unknown,
     Known(Url),
-    Never(LinkError),
+    Never(ConnectionError),
 }
 
 impl fmt::Debug for Endpoint {
@@ -62,7 +63,7 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-impl SseLink {
+impl SseConnection {
     /// Opens the stream. `client` should be made with
     /// [`http_client`](crate::http_client); `authority` gives credentials, unless
     /// the server's headers have some.
@@ -70,9 +71,9 @@ impl SseLink {
         server: &HttpServer,
         client: Client,
         authority: Option<Arc<dyn Authority>>,
-        intake: Intake,
+        intake: FrameReader,
         sink: Arc<dyn Sink>,
-    ) -> Result<Self, LinkError> {
+    ) -> Result<Self, ConnectionError> {
         let mut caller = Caller::new(server, client)?;
         caller.authority = authority;
         let inner = Arc::new(Inner {
@@ -87,12 +88,12 @@ impl SseLink {
         Ok(Self { inner, endpoint })
     }
 
-    async fn post(&self, message: Message) -> Result<(), LinkError> {
+    async fn post(&self, message: Message) -> Result<(), ConnectionError> {
         let mut endpoint = self.endpoint.clone();
         let known = endpoint.wait_for(|endpoint| !matches!(endpoint, Endpoint::Unknown));
         let endpoint = match timeout(ENDPOINT, known).await {
             Ok(Ok(endpoint)) => endpoint.clone(),
-            Ok(Err(_)) => return Err(LinkError::Gone("was closed".to_owned())),
+            Ok(Err(_)) => return Err(ConnectionError::Gone("was closed".to_owned())),
             Err(_) => Endpoint::Unknown,
         };
         let url = match endpoint {
@@ -100,7 +101,7 @@ impl SseLink {
             Endpoint::Never(error) => return Err(error),
             Endpoint::Unknown => {
                 let what = "a stream that does not say where to post to";
-                return Err(LinkError::NotMcp(what.to_owned()));
+                return Err(ConnectionError::NotMcp(what.to_owned()));
             }
         };
         let Some(of) = message.id.clone() else {
@@ -112,7 +113,7 @@ impl SseLink {
         let purpose = Purpose::Request(of.clone());
         self.inner.tasks.spawn(purpose, async move {
             if let Err(error) = inner.deliver(url, message).await {
-                let parcel = Parcel {
+                let parcel = ServerEvent {
                     of: Some(of),
                     event: None,
                     item: Item::Failed(error),
@@ -124,7 +125,7 @@ impl SseLink {
 }
 
 impl Inner {
-    async fn deliver(&self, url: Url, message: Message) -> Result<(), LinkError> {
+    async fn deliver(&self, url: Url, message: Message) -> Result<(), ConnectionError> {
         // Nothing of what later versions put into headers but the trace.
         let mut headers = headers::of(&message, None, &ParamHeaders::default());
         headers.insert(CONTENT_TYPE, JSON);
@@ -136,7 +137,7 @@ impl Inner {
         });
         let posted = posted.await?;
         if content(&posted) == Content::Refusal {
-            return Err(LinkError::Refused(refusal(posted).await));
+            return Err(ConnectionError::Refused(refusal(posted).await));
         }
         Ok(())
     }
@@ -158,11 +159,11 @@ impl Inner {
                 Err(error) => break error.to_string(),
             }
         };
-        endpoint.send_replace(Endpoint::Never(LinkError::Gone(how.clone())));
+        endpoint.send_replace(Endpoint::Never(ConnectionError::Gone(how.clone())));
         self.tell(None, Item::Gone(how)).await;
     }
 
-    async fn opened(&self) -> Result<Events, LinkError> {
+    async fn opened(&self) -> Result<Events, ConnectionError> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, EVENTS);
         let response = self.caller.call(Call {
@@ -174,7 +175,7 @@ impl Inner {
         let response = response.await?;
         match content(&response) {
             Content::Events => Ok(Events::new(response, self.intake.clone())),
-            Content::Refusal => Err(LinkError::Refused(refusal(response).await)),
+            Content::Refusal => Err(ConnectionError::Refused(refusal(response).await)),
             _ => Err(not_mcp(&response)),
         }
     }
@@ -193,8 +194,8 @@ impl Inner {
 
     /// The URL that an event names. It must be of the same origin: else a server
     /// could have our credentials sent to another.
-    fn endpoint(&self, frame: &Frame) -> Result<Url, LinkError> {
-        let wrong = |what: &str| LinkError::NotMcp(what.to_owned());
+    fn endpoint(&self, frame: &Frame) -> Result<Url, ConnectionError> {
+        let wrong = |what: &str| ConnectionError::NotMcp(what.to_owned());
         let text = frame
             .in_memory()
             .and_then(|text| std::str::from_utf8(text).ok());
@@ -208,16 +209,16 @@ impl Inner {
 
     async fn tell(&self, event: Option<String>, item: Item) {
         let of = None;
-        self.sink.take(Parcel { of, event, item }).await;
+        self.sink.take(ServerEvent { of, event, item }).await;
     }
 }
 
-impl Link for SseLink {
-    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), LinkError>> {
+impl Connection for SseConnection {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         self.post(message).boxed()
     }
 
-    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), LinkError>> {
+    fn listen(&self, _: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
         std::future::ready(Ok(())).boxed()
     }
 
@@ -231,7 +232,7 @@ impl Link for SseLink {
     }
 }
 
-impl Drop for SseLink {
+impl Drop for SseConnection {
     fn drop(&mut self) {
         self.inner.tasks.close();
     }

@@ -6,7 +6,7 @@ use reqwest::{Response, Version};
 
 use super::call::{broken, cut_off};
 use super::events::{Decoder, Piece, Tags};
-use crate::{Frame, Intake, LinkError, Taking, TooLong};
+use crate::{ConnectionError, Frame, FrameReader, Taking, TooLong};
 
 /// An event.
 #[derive(Debug)]
@@ -22,12 +22,12 @@ pub(crate) struct Events {
     response: Response,
     chunk: Bytes,
     decoder: Decoder,
-    intake: Intake,
+    intake: FrameReader,
     taking: Option<Taking>,
 }
 
 impl Events {
-    pub(crate) fn new(response: Response, intake: Intake) -> Self {
+    pub(crate) fn new(response: Response, intake: FrameReader) -> Self {
         Self {
             response,
             chunk: Bytes::new(),
@@ -38,7 +38,7 @@ impl Events {
     }
 
     /// The next event that says anything; `None` at the end of the stream.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, LinkError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, ConnectionError> {
         loop {
             let mut rest = &self.chunk[..];
             while let Some(piece) = self.decoder.next(&mut rest) {
@@ -68,8 +68,8 @@ impl Events {
     }
 }
 
-fn too_long(error: TooLong) -> LinkError {
-    LinkError::TooLong(error)
+fn too_long(error: TooLong) -> ConnectionError {
+    ConnectionError::TooLong(error)
 }
 
 async fn finish(taking: Option<Taking>, tags: Tags) -> Option<Event> {
@@ -81,7 +81,10 @@ async fn finish(taking: Option<Taking>, tags: Tags) -> Option<Event> {
 }
 
 /// Takes in a body that is one message.
-pub(crate) async fn whole(mut response: Response, intake: &Intake) -> Result<Frame, LinkError> {
+pub(crate) async fn whole(
+    mut response: Response,
+    intake: &FrameReader,
+) -> Result<Frame, ConnectionError> {
     let ends_untold = ends_untold(&response);
     let mut taking = intake.begin();
     while let Some(chunk) = response.chunk().await.map_err(broken)? {

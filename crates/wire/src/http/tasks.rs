@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::task::AbortHandle;
 
-use crate::LinkError;
+use crate::ConnectionError;
 use spillgate_mcp::RequestId;
 
 /// The tasks of a link. None outlives it.
@@ -49,13 +49,17 @@ impl Drop for Listed {
 
 impl Tasks {
     /// Starts a task, unless the link was closed.
-    pub(crate) fn spawn<F>(self: &Arc<Self>, purpose: Purpose, task: F) -> Result<(), LinkError>
+    pub(crate) fn spawn<F>(
+        self: &Arc<Self>,
+        purpose: Purpose,
+        task: F,
+    ) -> Result<(), ConnectionError>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let mut state = self.state();
         if state.is_closed {
-            return Err(LinkError::Gone("was closed".to_owned()));
+            return Err(ConnectionError::Gone("was closed".to_owned()));
         }
         state.count += 1;
         let number = state.count;

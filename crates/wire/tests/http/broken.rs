@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::body::Bytes;
 use axum::response::Response;
-use spillgate_wire::{HttpLink, HttpOptions, HttpServer, Link, LinkError};
+use spillgate_wire::{Connection, ConnectionError, HttpConnection, HttpOptions, HttpServer};
 
 use crate::server::{
     Log, answering, client, dripping, intake, json, message, open, send, serve, sink, typed,
@@ -22,12 +22,12 @@ async fn no_server_at_all() {
         headers: [("Authorization".to_owned(), "Bearer secret".to_owned())].into(),
     };
     let (sink, mut parcels) = sink(8);
-    let link = HttpLink::open(&server, client(), intake(), sink).unwrap();
+    let link = HttpConnection::open(&server, client(), intake(), sink).unwrap();
     send(&link, CALL).await;
     let said = parcels.said().await.replace(&port.to_string(), "PORT");
     insta::assert_snapshot!(said, @"7 - failed: could not be reached: no connection (http://127.0.0.1:PORT/mcp: Connection refused (os error 111))");
     let error = link.send(message(r#"{"method":"n"}"#)).await.unwrap_err();
-    assert!(matches!(error, LinkError::Unreachable(_)));
+    assert!(matches!(error, ConnectionError::Unreachable(_)));
     let printed = format!("{server:?} {link:?} {error:?}");
     assert!(!printed.contains("secret"), "{printed}");
 }
@@ -114,9 +114,9 @@ async fn settings_that_cannot_be() {
             server.headers.insert(header.to_owned(), "1".to_owned());
         }
         let (sink, _) = sink(1);
-        let opened = HttpLink::open(&server, client(), intake(), sink);
+        let opened = HttpConnection::open(&server, client(), intake(), sink);
         assert!(
-            matches!(opened, Err(LinkError::Settings(_))),
+            matches!(opened, Err(ConnectionError::Settings(_))),
             "{url} {header}"
         );
     }

@@ -1,7 +1,7 @@
 //! Sessions of 2025-11-25 and older.
 
 use axum::http::Method;
-use spillgate_wire::{HttpOptions, Link, LinkError, Message};
+use spillgate_wire::{Connection, ConnectionError, HttpOptions, Message};
 
 use crate::server::{Log, answering, events, json, message, open, passing, send, serve, status};
 
@@ -129,7 +129,7 @@ async fn a_server_without_a_stream_of_its_own() {
     link.listen(None).await.unwrap();
     let (link, _parcels) = open(&url, passing());
     let error = link.listen(None).await.unwrap_err();
-    assert!(matches!(&error, LinkError::Refused(refusal) if refusal.status == 405));
+    assert!(matches!(&error, ConnectionError::Refused(refusal) if refusal.status == 405));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use reqwest::header::HeaderValue;
-use spillgate_wire::{Authority, HttpLink, HttpOptions, HttpServer, NoCredential, Refused};
+use spillgate_wire::{Authority, HttpConnection, HttpOptions, HttpServer, NoCredential, Refused};
 
 use crate::server::{Log, answering, at, client, intake, json, open, send, serve, sink};
 
@@ -120,7 +120,7 @@ async fn headers_of_the_user_come_first() {
         ..at(&url)
     };
     let (sink, mut parcels) = sink(8);
-    let link = HttpLink::open_with(&server, client(), with(&keys), intake(), sink).unwrap();
+    let link = HttpConnection::open_with(&server, client(), with(&keys), intake(), sink).unwrap();
     send(&link, CALL).await;
     assert_eq!(parcels.said().await, "7 - refused 401 lost=false no");
     assert!(log.all().contains("authorization=Bearer theirs"));

@@ -8,7 +8,7 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
-use spillgate_wire::{HttpLink, HttpOptions, Link};
+use spillgate_wire::{Connection, HttpConnection, HttpOptions};
 
 use crate::server::{Parcels, open, send, serve};
 
@@ -49,7 +49,7 @@ fn tool() -> Tool {
 }
 
 /// A server with sessions or without, that answers with JSON or with events.
-async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpLink, Parcels) {
+async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpConnection, Parcels) {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(sessions)
         .with_json_response(with_json);

@@ -13,8 +13,8 @@ use futures_util::future::BoxFuture;
 use spillgate_mcp::messages;
 use spillgate_store::MemoryStore;
 use spillgate_wire::{
-    Frame, HttpLink, HttpOptions, HttpServer, Intake, Item, Link, Message, Parcel, Sink,
-    http_client,
+    Connection, Frame, FrameReader, HttpConnection, HttpOptions, HttpServer, Item, Message,
+    ServerEvent, Sink, http_client,
 };
 use tokio::sync::mpsc;
 
@@ -31,16 +31,16 @@ pub(crate) async fn serve(router: Router) -> String {
 
 /// A sink with room for `room` parcels.
 #[derive(Debug)]
-struct Channel(mpsc::Sender<Parcel>);
+struct Channel(mpsc::Sender<ServerEvent>);
 
 impl Sink for Channel {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         async move { drop(self.0.send(parcel).await) }.boxed()
     }
 }
 
 /// What came out of a link.
-pub(crate) struct Parcels(mpsc::Receiver<Parcel>);
+pub(crate) struct Parcels(mpsc::Receiver<ServerEvent>);
 
 pub(crate) fn sink(room: usize) -> (Arc<dyn Sink>, Parcels) {
     let (to, from) = mpsc::channel(room);
@@ -48,7 +48,7 @@ pub(crate) fn sink(room: usize) -> (Arc<dyn Sink>, Parcels) {
 }
 
 impl Parcels {
-    pub(crate) async fn next(&mut self) -> Parcel {
+    pub(crate) async fn next(&mut self) -> ServerEvent {
         let next = tokio::time::timeout(PATIENCE, self.0.recv()).await;
         next.expect("no parcel came").expect("the link is gone")
     }
@@ -67,7 +67,7 @@ impl Parcels {
     }
 }
 
-pub(crate) fn said(parcel: &Parcel) -> String {
+pub(crate) fn said(parcel: &ServerEvent) -> String {
     let of = parcel.of.as_ref().map_or("-", |of| of.as_json());
     let event = parcel.event.as_deref().unwrap_or("-");
     let item = match &parcel.item {
@@ -100,8 +100,8 @@ pub(crate) async fn whole(frame: Frame) -> String {
     String::from_utf8(text).unwrap()
 }
 
-pub(crate) fn intake() -> Intake {
-    Intake::new(Arc::new(MemoryStore::default()))
+pub(crate) fn intake() -> FrameReader {
+    FrameReader::new(Arc::new(MemoryStore::default()))
 }
 
 pub(crate) fn client() -> reqwest::Client {
@@ -130,9 +130,9 @@ pub(crate) fn at(url: &str) -> HttpServer {
 }
 
 /// A link and what comes out of it.
-pub(crate) fn open(url: &str, options: HttpOptions) -> (HttpLink, Parcels) {
+pub(crate) fn open(url: &str, options: HttpOptions) -> (HttpConnection, Parcels) {
     let (sink, parcels) = sink(1024);
-    let link = HttpLink::open_with(&at(url), client(), options, intake(), sink).unwrap();
+    let link = HttpConnection::open_with(&at(url), client(), options, intake(), sink).unwrap();
     (link, parcels)
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn message(frame: &str) -> Message {
     }
 }
 
-pub(crate) async fn send(link: &dyn Link, frame: &str) {
+pub(crate) async fn send(link: &dyn Connection, frame: &str) {
     link.send(message(frame)).await.unwrap();
 }
 

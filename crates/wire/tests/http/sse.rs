@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use axum::http::Method;
-use spillgate_wire::{Link, LinkError, SseLink};
+use spillgate_wire::{Connection, ConnectionError, SseConnection};
 
 use crate::server::{
     Log, Parcels, answering, at, client, dripping, events, intake, json, message, send, serve,
@@ -12,9 +12,9 @@ use crate::server::{
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
 
-fn open(url: &str) -> (SseLink, Parcels) {
+fn open(url: &str) -> (SseConnection, Parcels) {
     let (sink, parcels) = sink(64);
-    let link = SseLink::open(&at(url), client(), None, intake(), sink).unwrap();
+    let link = SseConnection::open(&at(url), client(), None, intake(), sink).unwrap();
     (link, parcels)
 }
 
@@ -41,7 +41,7 @@ async fn a_session() {
     drop(to);
     assert_eq!(parcels.said().await, "- - gone: closed its stream");
     let error = link.send(message(CALL)).await.unwrap_err();
-    assert_eq!(error, LinkError::Gone("closed its stream".to_owned()));
+    assert_eq!(error, ConnectionError::Gone("closed its stream".to_owned()));
     insta::assert_snapshot!(log.all(), @r#"
     GET /mcp x-key=hush
     POST /messages x-key=hush {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}
@@ -71,7 +71,7 @@ async fn endpoints_are_at_home() {
         .await;
         let (link, _parcels) = open(&url);
         let error = link.send(message(CALL)).await.unwrap_err();
-        assert_eq!(error, LinkError::NotMcp(want.to_owned()));
+        assert_eq!(error, ConnectionError::NotMcp(want.to_owned()));
     }
 }
 

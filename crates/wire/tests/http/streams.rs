@@ -9,7 +9,7 @@ use axum::http::Method;
 use axum::response::Response;
 use futures_util::stream;
 use spillgate_mcp::RequestId;
-use spillgate_wire::{HttpLink, HttpOptions, Item, Link};
+use spillgate_wire::{Connection, HttpConnection, HttpOptions, Item};
 
 use crate::server::{
     Log, answering, at, client, dripping, events, intake, json, open, passing, send, serve, sink,
@@ -196,7 +196,7 @@ async fn a_slow_reader_slows_the_server_down() {
     }))
     .await;
     let (sink, mut parcels) = sink(1);
-    let link = HttpLink::open(&at(&url), client(), intake(), sink).unwrap();
+    let link = HttpConnection::open(&at(&url), client(), intake(), sink).unwrap();
     send(&link, CALL).await;
     parcels.next().await;
     // As much as fits into buffers on the way, then no more.

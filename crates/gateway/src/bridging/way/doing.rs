@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use spillgate_bridge::{Bridge, Caller, Declare};
-use spillgate_wire::{LinkError, Sink};
+use spillgate_wire::{ConnectionError, Sink};
 
 use super::super::Live;
 use super::super::live::config;
@@ -25,7 +25,7 @@ impl Way {
                     let link = way.link.get().and_then(Weak::upgrade);
                     let sent = match link {
                         Some(link) => link.send(probe()).await,
-                        None => Err(LinkError::Gone("has ended".to_owned())),
+                        None => Err(ConnectionError::Gone("has ended".to_owned())),
                     };
                     if let Err(error) = sent {
                         way.take(failed(&probe_key(), error)).await;
@@ -53,7 +53,7 @@ impl Way {
             let key = next.id.clone();
             let sent = match self.link.get().and_then(Weak::upgrade) {
                 Some(link) => link.send(next).await,
-                None => Err(LinkError::Gone("has ended".to_owned())),
+                None => Err(ConnectionError::Gone("has ended".to_owned())),
             };
             if let (Err(error), Some(key)) = (sent, key) {
                 self.to.take(failed(&key, error)).await;
@@ -92,7 +92,7 @@ impl Way {
     }
 
     /// Opens the bridge that the first message wants.
-    pub(super) async fn cross(&self) -> Result<(Arc<Live>, Caller), LinkError> {
+    pub(super) async fn cross(&self) -> Result<(Arc<Live>, Caller), ConnectionError> {
         let is_legacy_client = match &*locked(&self.state) {
             State::Turning { held, .. } => held
                 .front()
@@ -131,7 +131,7 @@ impl Way {
         Ok((live, caller))
     }
 
-    pub(super) async fn fail_held(&self, error: &LinkError) {
+    pub(super) async fn fail_held(&self, error: &ConnectionError) {
         let held = match mem::replace(&mut *locked(&self.state), State::Watching) {
             State::Turning { held, .. } => held,
             _ => VecDeque::new(),

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use spillgate_wire::{Item, Message, Parcel};
+use spillgate_wire::{Item, Message, ServerEvent};
 
 use super::super::verdict::{Verdict, verdict};
 use super::super::{Speaks, for_request};
@@ -14,7 +14,7 @@ use crate::locked;
 
 impl Way {
     /// What becomes of a parcel of the server.
-    pub(super) fn judge(&self, parcel: Parcel) -> Turn {
+    pub(super) fn judge(&self, parcel: ServerEvent) -> Turn {
         let mut state = locked(&self.state);
         match &mut *state {
             State::Watching | State::Releasing { .. } => Turn::Give(parcel),
@@ -41,7 +41,7 @@ impl Way {
         }
     }
 
-    pub(super) fn greeted(&self, state: &mut State, parcel: Parcel) -> Turn {
+    pub(super) fn greeted(&self, state: &mut State, parcel: ServerEvent) -> Turn {
         if matches!(parcel.item, Item::Gone(_)) {
             *state = State::Watching; // whatever waits fails
             return Turn::Give(parcel);
@@ -82,11 +82,11 @@ impl Way {
 
     /// Whether this answers the `server/discover` before an `initialize`; then
     /// it is noted.
-    fn tried(&self, state: &mut State, parcel: &Parcel) -> bool {
+    fn tried(&self, state: &mut State, parcel: &ServerEvent) -> bool {
         let State::Greeting { tried, .. } = state else {
             return false;
         };
-        let Some(Tried::Asked(_, key)) = tried else {
+        let Some(Tried::RequestKind(_, key)) = tried else {
             return false;
         };
         let Some(verdict) = verdict("server/discover", key, parcel) else {
@@ -109,11 +109,11 @@ impl Way {
         state: &mut State,
         tried: Tried,
         held: VecDeque<Message>,
-        refusal: Parcel,
+        refusal: ServerEvent,
     ) -> Turn {
         match tried {
             Tried::Answered => self.release(state, vec![refusal], held, true),
-            Tried::Asked(greeting, key) => {
+            Tried::RequestKind(greeting, key) => {
                 *state = State::Greeting {
                     greeting,
                     key,
@@ -131,7 +131,7 @@ impl Way {
         verdict: Verdict,
         greeting: Message,
         mut held: VecDeque<Message>,
-        parcel: Parcel,
+        parcel: ServerEvent,
     ) -> Turn {
         match verdict {
             Verdict::Legacy => {
@@ -160,7 +160,7 @@ impl Way {
         verdict: Verdict,
         greeting: Message,
         mut held: VecDeque<Message>,
-        parcel: Parcel,
+        parcel: ServerEvent,
     ) -> Turn {
         match verdict {
             Verdict::Modern => {
@@ -189,8 +189,8 @@ impl Way {
         state: &mut State,
         verdict: Verdict,
         held: VecDeque<Message>,
-        refusal: Option<Parcel>,
-        parcel: &Parcel,
+        refusal: Option<ServerEvent>,
+        parcel: &ServerEvent,
     ) -> Turn {
         match (verdict, refusal) {
             (Verdict::Modern, Some(_)) => {
@@ -225,7 +225,7 @@ impl Way {
     pub(super) fn release(
         &self,
         state: &mut State,
-        told: Vec<Parcel>,
+        told: Vec<ServerEvent>,
         held: VecDeque<Message>,
         pass: bool,
     ) -> Turn {

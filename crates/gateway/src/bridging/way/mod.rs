@@ -11,7 +11,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_bridge::Caller;
 use spillgate_mcp::{Generation, RequestId, generation_of_client, messages, object};
-use spillgate_wire::{Item, Link, LinkError, Message, Parcel, ServerSpec, Sink, Via};
+use spillgate_wire::{
+    Connection, ConnectionError, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
+};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -36,7 +38,7 @@ pub(super) struct Way {
     metrics: Arc<Metrics>,
     shared: Option<Arc<Shared>>,
     to: Arc<dyn Sink>,
-    link: OnceLock<Weak<dyn Link>>,
+    link: OnceLock<Weak<dyn Connection>>,
     /// Both ends speak the same: nothing is looked at any more.
     passes: AtomicBool,
     state: Mutex<State>,
@@ -64,7 +66,7 @@ enum State {
     Probing {
         held: VecDeque<Message>,
         /// What the server said to `initialize`.
-        refusal: Option<Parcel>,
+        refusal: Option<ServerEvent>,
     },
     /// What was held goes to the server as it is.
     Releasing {
@@ -84,7 +86,7 @@ enum State {
 #[derive(Debug)]
 enum Tried {
     /// Not answered yet.
-    Asked(Message, RequestId),
+    RequestKind(Message, RequestId),
     /// With success.
     Answered,
 }
@@ -97,7 +99,7 @@ pub(super) enum Verb {
     /// Give it to the bridge.
     Hear(Arc<Live>, Caller, Message),
     /// Give this to the client instead.
-    Tell(Parcel),
+    Tell(ServerEvent),
     /// It waits until the server has said what it speaks: ask it.
     Probe,
     /// It waits for a bridge: bring it there.
@@ -108,10 +110,10 @@ pub(super) enum Verb {
 
 /// What is to be done with a parcel of the server.
 enum Turn {
-    Give(Parcel),
-    Bridge(Arc<Live>, Parcel),
+    Give(ServerEvent),
+    Bridge(Arc<Live>, ServerEvent),
     /// Then somebody has to do what the new state says.
-    Act(Vec<Parcel>, Act),
+    Act(Vec<ServerEvent>, Act),
     Drop,
 }
 
@@ -147,7 +149,7 @@ impl Way {
         })
     }
 
-    pub(super) fn connect(&self, link: &Arc<dyn Link>) {
+    pub(super) fn connect(&self, link: &Arc<dyn Connection>) {
         // It is opened once.
         let _ = self.link.set(Arc::downgrade(link));
     }
@@ -173,7 +175,7 @@ impl Way {
         }
     }
 
-    pub(super) async fn to_client(&self, parcel: Parcel) {
+    pub(super) async fn to_client(&self, parcel: ServerEvent) {
         self.to.take(parcel).await;
     }
 
@@ -288,7 +290,7 @@ impl Way {
     }
 
     fn shares_a_process(&self) -> bool {
-        self.shared.is_some() && matches!(self.server.via, Via::Command(_))
+        self.shared.is_some() && matches!(self.server.transport, Transport::Command(_))
     }
 
     /// The probe could not be sent, which whoever sent it is told.
@@ -357,7 +359,7 @@ impl Way {
 }
 
 impl Sink for Way {
-    fn take(&self, parcel: Parcel) -> BoxFuture<'_, ()> {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
         if self.is_passing() {
             return self.to.take(parcel);
         }
@@ -417,7 +419,7 @@ fn greeting(state: &mut State, key: RequestId, message: Message) -> Verb {
             held,
             tried,
         } => match earlier.method.as_deref() {
-            Some("server/discover") => (held, Some(Tried::Asked(earlier, key))),
+            Some("server/discover") => (held, Some(Tried::RequestKind(earlier, key))),
             _ => (held, tried),
         },
         _ => (VecDeque::new(), None),
@@ -453,8 +455,8 @@ fn withdrawn(message: &Message) -> Option<RequestId> {
     RequestId::of(params.request)
 }
 
-fn failed(key: &RequestId, error: LinkError) -> Parcel {
-    Parcel {
+fn failed(key: &RequestId, error: ConnectionError) -> ServerEvent {
+    ServerEvent {
         of: Some(key.clone()),
         event: None,
         item: Item::Failed(error),

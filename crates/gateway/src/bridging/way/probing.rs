@@ -3,7 +3,7 @@
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ProtocolVersion, RequestId, error_code, frame, meta};
-use spillgate_wire::{Message, Parcel};
+use spillgate_wire::{Message, ServerEvent};
 
 /// The id of the gateway's own `server/discover`: those of its other questions
 /// are numbered.
@@ -37,12 +37,12 @@ pub(super) fn probe_key() -> RequestId {
 
 /// The answer to `server/discover` where there is no such thing: clients then
 /// fall back to `initialize`.
-pub(super) fn no_discover(key: &RequestId) -> Parcel {
+pub(super) fn no_discover(key: &RequestId) -> ServerEvent {
     let error = json!({
         "code": error_code::METHOD_NOT_FOUND,
         "message": "the server speaks MCP 2025-11-25 or older: `server/discover` is not part of it",
         "data": {"fault": "client", "hint": "begin with `initialize`"},
     });
     let frame = frame::line(frame::error(key.as_json(), error));
-    Parcel::message(frame).of(Some(key.clone()))
+    ServerEvent::message(frame).of(Some(key.clone()))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use serde_json::json;
 use spillgate_store::{ArtifactStore, MemoryStore};
-use spillgate_wire::Intake;
+use spillgate_wire::FrameReader;
 
 use super::*;
 
@@ -31,7 +31,7 @@ async fn gives(frame: &str) -> String {
 /// What a frame gives that is in the store; it comes in two parts.
 async fn spooled(frame: &str, cut: usize) -> String {
     let store: Arc<dyn ArtifactStore> = Arc::new(MemoryStore::default());
-    let mut taking = Intake::new(store).spooling_at(8).begin();
+    let mut taking = FrameReader::new(store).spooling_at(8).begin();
     taking.feed(&frame.as_bytes()[..cut]).await.unwrap();
     taking.feed(&frame.as_bytes()[cut..]).await.unwrap();
     let frame = taking.finish().await;

@@ -5,17 +5,17 @@
 //!                                             └─ live view and trace meanwhile
 //! ```
 
+mod agent_runner;
 mod asked;
 mod dry_run;
 mod ending;
 mod follow;
 mod guarded;
 mod keeping;
-mod lead;
 mod live;
 mod over;
 mod plan;
-mod room;
+mod run_directory;
 mod running;
 mod sources;
 mod stop;

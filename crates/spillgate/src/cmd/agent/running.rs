@@ -15,12 +15,12 @@ use spillgate_agentfile::DEFAULT_RUN_TIME;
 use spillgate_artifact::{Clock, SystemClock};
 use tokio::time::{Instant, sleep_until};
 
+use super::agent_runner::{AgentRunner, Ready};
 use super::ending::Over;
 use super::follow::{self, Written};
-use super::lead::{Lead, Ready};
 use super::live::{Live, Look};
 use super::plan::Plan;
-use super::room::{Room, Stay, clear_leftovers};
+use super::run_directory::{RunDirectory, Stay, clear_leftovers};
 use super::stop::Stop;
 use super::trace_file::TraceFile;
 use crate::agent_args::AgentRun;
@@ -47,7 +47,7 @@ pub(super) fn run(
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.enable_all().build()?;
     let room = Arc::clone(parts.stay.room());
-    let lead = Lead::new(
+    let lead = AgentRunner::new(
         parts.settings.clone(),
         &plan.agent.run,
         room,
@@ -96,7 +96,7 @@ impl Parts {
         }
         // Before there is something that a signal would leave.
         let stop = Stop::listen()?;
-        let room = Room::open(&parent)?;
+        let room = RunDirectory::open(&parent)?;
         stop.clears(&room);
         if typed.keep {
             room.keep();
@@ -112,7 +112,12 @@ impl Parts {
     }
 
     /// Runs it to its end. An error is that it did not begin.
-    async fn session(&self, lead: &Arc<Lead>, plan: &Plan, task: String) -> Result<Ended, Failure> {
+    async fn session(
+        &self,
+        lead: &Arc<AgentRunner>,
+        plan: &Plan,
+        task: String,
+    ) -> Result<Ended, Failure> {
         let time = plan.agent.timeout.value.unwrap_or(DEFAULT_RUN_TIME);
         let deadline = Instant::now().checked_add(time);
         // Its own trace stands in the place of a former run's from the beginning on, and
@@ -146,7 +151,7 @@ impl Parts {
     /// Opens its tools, unless it is cancelled or its time is over before.
     async fn ready(
         &self,
-        lead: &Arc<Lead>,
+        lead: &Arc<AgentRunner>,
         plan: &Plan,
         task: String,
         deadline: Option<Instant>,

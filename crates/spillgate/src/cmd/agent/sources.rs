@@ -12,7 +12,7 @@ use spillgate_agent::Host;
 use spillgate_agentfile::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
 use spillgate_gateway::{Gateway, Server, ToolFilter};
 use spillgate_hosts::{Choice, McpTools, OPENING, OpenApi, RestTool, RestTools, choose, open_all};
-use spillgate_wire::{HttpServer, ServerCommand, ServerLog, ServerSpec, Via};
+use spillgate_wire::{HttpServer, ServerCommand, ServerLog, ServerSpec, Transport};
 
 use super::guarded;
 use super::plan::wrong;
@@ -41,17 +41,17 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
         url: url.clone(),
         headers: server.headers.clone(),
     };
-    let via = match (&server.command, &server.url) {
-        (Some(program), _) => Via::Command(ServerCommand {
+    let transport = match (&server.command, &server.url) {
+        (Some(program), _) => Transport::Command(ServerCommand {
             program: program.clone(),
             arguments: server.args.clone(),
             env: server.env.clone(),
             directory: server.cwd.as_ref().map(|cwd| directory(source).join(cwd)),
             // What it writes would stand in the middle of the live view, as a stranger wrote it.
-            log: ServerLog::LastWords,
+            log: ServerLog::StderrTail,
         }),
-        (None, Some(url)) if server.kind == Some(McpKind::Sse) => Via::Sse(http(url)),
-        (None, Some(url)) => Via::Http(http(url)),
+        (None, Some(url)) if server.kind == Some(McpKind::Sse) => Transport::Sse(http(url)),
+        (None, Some(url)) => Transport::Http(http(url)),
         (None, None) => {
             let error = source.entry.wrong(&[], "has neither `command` nor `url`");
             return Err(wrong(&Problems::from(error)));
@@ -64,7 +64,7 @@ fn server_of(source: &ToolSource, server: &McpServer) -> Result<Server, Failure>
     })?;
     let spec = ServerSpec {
         name: source.entry.name().to_owned(),
-        via,
+        transport,
     };
     let silence = server.timeout.map(|time| Some(time.get()));
     let server = Server::new(spec);

@@ -11,7 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use tokio::sync::watch;
 
-use super::room::Room;
+use super::run_directory::RunDirectory;
 
 /// Listens to signals until it is dropped.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Stop {
     cancel: Arc<watch::Sender<bool>>,
     signal: Arc<AtomicI32>,
     /// The room goes when the run lets it go, not when the thread does.
-    room: Arc<OnceLock<Weak<Room>>>,
+    room: Arc<OnceLock<Weak<RunDirectory>>>,
     handle: Handle,
 }
 
@@ -33,7 +33,7 @@ impl Stop {
         let mut signals = Signals::new(heard)?;
         let cancel = Arc::new(watch::Sender::new(false));
         let signal = Arc::new(AtomicI32::new(0));
-        let room = Arc::new(OnceLock::<Weak<Room>>::new());
+        let room = Arc::new(OnceLock::<Weak<RunDirectory>>::new());
         let (handle, first) = (signals.handle(), Arc::clone(&signal));
         let (cancels, clears) = (Arc::clone(&cancel), Arc::clone(&room));
         // A thread of its own: it is there for whoever hangs.
@@ -61,7 +61,7 @@ impl Stop {
     }
 
     /// This room is removed before a second signal ends the process.
-    pub(super) fn clears(&self, room: &Arc<Room>) {
+    pub(super) fn clears(&self, room: &Arc<RunDirectory>) {
         drop(self.room.set(Arc::downgrade(room)));
     }
 

@@ -15,16 +15,16 @@ use tokio::sync::oneshot;
 use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::server_args::Mcp;
-use crate::wiring::House;
+use crate::wiring::App;
 
 /// Serves until a signal comes; gives the exit code for the process.
 pub(super) async fn serve(
-    house: &House,
+    app: &App,
     mcp: &Mcp,
     address: SocketAddr,
     hub: Arc<Hub>,
 ) -> Result<u8, Failure> {
-    let settings = settings(house, mcp, address);
+    let settings = settings(app, mcp, address);
     settings.check(address).map_err(|error| failure(&error))?;
     if let Some(most) = settings.processes() {
         hub.bound_processes(most);
@@ -63,8 +63,8 @@ pub(super) async fn serve(
     Ok(if code == 128 + 15 { 0 } else { code })
 }
 
-fn settings(house: &House, mcp: &Mcp, address: SocketAddr) -> FrontSettings {
-    let mut settings = house.settings.http.clone();
+fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> FrontSettings {
+    let mut settings = app.settings.http.clone();
     settings.listen = address;
     settings.allow_hosts.extend(mcp.allow_host.iter().cloned());
     settings

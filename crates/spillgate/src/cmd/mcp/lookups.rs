@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use spillgate_clients::{Client, Lookups, explicit, lookups};
 use spillgate_gateway::ListTools;
-use spillgate_offload::Door;
+use spillgate_offload::Audience;
 use spillgate_tools::{Offloading, serve_lookups};
 use tokio::runtime::Builder;
 
 use crate::clients::surroundings;
 use crate::failure::{Failure, Fault};
 use crate::server_args::Mcp;
-use crate::wiring::House;
+use crate::wiring::App;
 
 /// The configuration of a client that has an entry for the look-up tools.
 #[derive(Debug, Clone)]
@@ -36,17 +36,17 @@ impl std::str::FromStr for LookupsIn {
 }
 
 /// Whether there is no server to stand before, and none was asked for.
-pub(super) fn are_all(house: &House, mcp: &Mcp) -> Result<bool, Failure> {
+pub(super) fn are_all(app: &App, mcp: &Mcp) -> Result<bool, Failure> {
     let is_asked = !mcp.command.is_empty()
         || mcp.url.is_some()
         || mcp.url_env.is_some()
         || !mcp.servers.is_empty()
         || mcp.http.is_some()
-        || house.client_file().is_some();
+        || app.client_file().is_some();
     if mcp.lookups || is_asked {
         return Ok(mcp.lookups);
     }
-    let is_none = crate::servers::configured(&house.settings, &[])?.is_empty();
+    let is_none = crate::servers::configured(&app.settings, &[])?.is_empty();
     if is_none {
         tracing::warn!(
             "no server was named: only the tools that look into stored results are offered; `spillgate mcp --help` says how to name one"
@@ -56,24 +56,24 @@ pub(super) fn are_all(house: &House, mcp: &Mcp) -> Result<bool, Failure> {
 }
 
 /// Serves the look-up tools until the client goes.
-pub(super) fn serve(house: &House) -> Result<u8, Failure> {
-    let (tools, listed) = super::retrieval(house)?;
+pub(super) fn serve(app: &App) -> Result<u8, Failure> {
+    let (tools, listed) = super::retrieval(app)?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(serve_lookups(Offloading::new(tools, listed)));
     // A look-up that nobody waits for any more must not keep the process.
     runtime.shutdown_background();
-    house.tidy(None);
+    app.tidy(None);
     served.map_err(|error| Failure::new("stdio", Fault::Us, error.to_string()))?;
     Ok(0)
 }
 
 /// When a gateway lists the tools itself, and where else they are reached: messages
 /// name no tool that the model cannot call.
-pub(super) fn listed(house: &House, mcp: &Mcp) -> (ListTools, Option<Door>) {
-    let command_line = || Door::CommandLine {
-        store_option: house.store_option(),
+pub(super) fn listed(app: &App, mcp: &Mcp) -> (ListTools, Option<Audience>) {
+    let command_line = || Audience::CommandLine {
+        store_option: app.store_option(),
     };
-    match (&mcp.lookups_in, house.settings.list_tools) {
+    match (&mcp.lookups_in, app.settings.list_tools) {
         (Some(place), _) if is_offered(place) => (ListTools::Never, None),
         (Some(_), _) | (None, ListTools::Never) => (ListTools::Never, Some(command_line())),
         (None, list) => (list, None),

@@ -15,9 +15,9 @@ use std::sync::mpsc::RecvTimeoutError;
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Hub, Server, own_tools};
-use spillgate_offload::{Door, Offloader};
+use spillgate_offload::{Audience, Offloader};
 use spillgate_retrieval::Tools;
-use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, Via, Ways};
+use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::Common;
@@ -27,7 +27,7 @@ use crate::logs::log_and_trace;
 use crate::server_args::{Listen, Mcp};
 use crate::settings::SWEEP_EVERY;
 use crate::traces::Joined;
-use crate::wiring::House;
+use crate::wiring::App;
 use crate::{net, servers};
 
 /// Programs that only start another one, whose name says more.
@@ -38,12 +38,12 @@ const LAUNCHERS: [&str; 12] = [
 pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     crate::memory::keep_little()?;
     let exporting = log_and_trace("warn")?;
-    let house = House::for_gateway(common, &mcp.limits)?;
-    if lookups::are_all(&house, mcp)? {
+    let app = App::for_gateway(common, &mcp.limits)?;
+    if lookups::are_all(&app, mcp)? {
         greet_a_person(mcp);
-        return lookups::serve(&house);
+        return lookups::serve(&app);
     }
-    let gateway = gateway(&house, mcp)?;
+    let gateway = gateway(&app, mcp)?;
     let runtime = runtime(mcp)?;
     greet_a_person(mcp);
     // The only server of one client is started at once, and fails by itself.
@@ -52,11 +52,11 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     }
     let code = std::thread::scope(|scope| {
         let (ended, wait) = std::sync::mpsc::channel::<()>();
-        let house = &house;
+        let app = &app;
         scope.spawn(move || {
-            house.clear_leftovers();
+            app.clear_leftovers();
             while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
-                house.tidy(None);
+                app.tidy(None);
             }
         });
         let code = runtime.block_on(async {
@@ -64,16 +64,15 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
             if exporting.is_some() {
                 hub.trace_by(Arc::new(Joined::default()));
             }
-            let watched =
-                reload::watch(Arc::clone(&hub), house.files(), common.clone(), mcp.clone());
+            let watched = reload::watch(Arc::clone(&hub), app.files(), common.clone(), mcp.clone());
             tokio::spawn(watched);
             match mcp.http {
                 Some(listen) => {
                     let address = match listen {
-                        Listen::AsConfigured => house.settings.http.listen,
+                        Listen::AsConfigured => app.settings.http.listen,
                         Listen::At(address) => address,
                     };
-                    http::serve(house, mcp, address, hub).await
+                    http::serve(app, mcp, address, hub).await
                 }
                 None => Ok(spillgate_gateway::run(hub).await?),
             }
@@ -83,8 +82,8 @@ pub(crate) fn mcp(common: &Common, mcp: &Mcp) -> Result<u8, Failure> {
     });
     // A look-up that nobody waits for any more must not keep the process.
     runtime.shutdown_background();
-    house.ledger.flush_inline(SystemClock.now());
-    house.tidy(None);
+    app.ledger.flush_inline(SystemClock.now());
+    app.tidy(None);
     drop(exporting); // sends what is left
     code
 }
@@ -100,75 +99,75 @@ fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
 
 /// The gateway by the configuration as it is now.
 fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
-    let house = House::for_gateway(common, &mcp.limits)?;
-    gateway(&house, mcp)
+    let app = App::for_gateway(common, &mcp.limits)?;
+    gateway(&app, mcp)
 }
 
-fn gateway(house: &House, mcp: &Mcp) -> Result<Gateway, Failure> {
-    let servers = servers(house, mcp)?;
+fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
+    let servers = servers(app, mcp)?;
     // A client by HTTP takes up its streams itself, where they are one server's.
     let resume = mcp.http.is_none() || servers.len() > 1;
-    let extractor = extractor(house)?;
-    let (list_tools, elsewhere) = lookups::listed(house, mcp);
-    let offloader = behind_the_gateway(house, extractor.as_ref(), elsewhere)?;
+    let extractor = extractor(app)?;
+    let (list_tools, elsewhere) = lookups::listed(app, mcp);
+    let offloader = behind_the_gateway(app, extractor.as_ref(), elsewhere)?;
     // Short ids can be guessed: they are for one client.
-    let short_ids = house.settings.continuation.short_ids && mcp.http.is_none();
+    let short_ids = app.settings.continuation.short_ids && mcp.http.is_none();
     Ok(Gateway {
         offloader: offloader.with_short_ids(short_ids),
         extractor,
-        ways: Arc::new(Ways::new(
-            house.settings.intake(house.offloader.store()),
+        ways: Arc::new(StandardConnector::new(
+            app.settings.intake(app.offloader.store()),
             net::access()?,
             resume,
         )),
         servers,
-        page: house.gateway_page(),
+        page: app.gateway_page(),
         list_tools,
         engine: super::query::engine()?,
-        several: house.settings.several()?,
+        several: app.settings.several()?,
     })
 }
 
 /// The servers that were asked for: one by its command or its URL, or those of
 /// the configuration.
-fn servers(house: &House, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
+fn servers(app: &App, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
     let url = remote::url(mcp)?;
-    let via = match (&url, mcp.command.split_first()) {
+    let transport = match (&url, mcp.command.split_first()) {
         (Some(url), _) => {
             let server = HttpServer {
                 url: url.clone(),
                 headers: remote::headers(mcp)?,
             };
             if mcp.sse {
-                Via::Sse(server)
+                Transport::Sse(server)
             } else {
-                Via::Http(server)
+                Transport::Http(server)
             }
         }
-        (None, Some((program, arguments))) => Via::Command(ServerCommand {
+        (None, Some((program, arguments))) => Transport::Command(ServerCommand {
             program: program.clone(),
             arguments: arguments.to_vec(),
             ..ServerCommand::default()
         }),
-        (None, None) => return of_configuration(house, mcp),
+        (None, None) => return of_configuration(app, mcp),
     };
     let of_url = || url.as_deref().map(remote::host_of);
     let name = mcp.name.clone().or_else(of_url);
     let name = name.unwrap_or_else(|| name_of(&mcp.command));
     Ok(vec![servers::named(
-        &house.settings,
-        ServerSpec { name, via },
+        &app.settings,
+        ServerSpec { name, transport },
     )?])
 }
 
-fn of_configuration(house: &House, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
-    let mut settings = house.settings.clone();
-    if let Some(file) = house.client_file() {
+fn of_configuration(app: &App, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
+    let mut settings = app.settings.clone();
+    if let Some(file) = app.client_file() {
         servers::add_client_file(&mut settings, &file)?;
     }
     let servers = servers::configured(&settings, &mcp.servers).map_err(|failure| {
         // What stands in a client's file has no place in ours.
-        match house.client_file() {
+        match app.client_file() {
             Some(file) if failure.text().starts_with('`') => {
                 let what = format!("{}: {}", file.display(), failure.text());
                 failure.message(&what)
@@ -179,7 +178,7 @@ fn of_configuration(house: &House, mcp: &Mcp) -> Result<Vec<Server>, Failure> {
     if !servers.is_empty() {
         return Ok(servers);
     }
-    let (what, hint) = match house.client_file() {
+    let (what, hint) = match app.client_file() {
         Some(file) => (
             format!(
                 "{}: every server of it is disabled, or has neither a `command` nor a `url`",
@@ -217,7 +216,7 @@ fn greet_a_person(mcp: &Mcp) {
 /// A program that is not there is told at once, not to the first client alone.
 fn tell_what_is_missing(servers: &[Server]) {
     for server in servers {
-        let Via::Command(command) = &server.spec.via else {
+        let Transport::Command(command) = &server.spec.transport else {
             continue;
         };
         let program = Path::new(&command.program);
@@ -236,25 +235,25 @@ fn tell_what_is_missing(servers: &[Server]) {
 }
 
 /// What answers `tool_output`, unless it is switched off.
-fn extractor(house: &House) -> Result<Option<Extractor>, Failure> {
-    let settings = &house.settings.tool_output;
+fn extractor(app: &App) -> Result<Option<Extractor>, Failure> {
+    let settings = &app.settings.tool_output;
     if !settings.enabled {
         return Ok(None);
     }
-    let model = house.model(&settings.models)?;
-    let offloader = house.offloader.clone();
+    let model = app.model(&settings.models)?;
+    let offloader = app.offloader.clone();
     let extraction = settings.extraction.clone();
     Ok(Some(Extractor::new(offloader, model, extraction)))
 }
 
 /// The tools that look into what is stored, as they are behind a server that stores, and
 /// the names of those that it lists.
-pub(crate) fn retrieval(house: &House) -> Result<(Tools, Vec<&'static str>), Failure> {
-    let extractor = extractor(house)?;
-    let listed = own_tools(&house.policy()?, extractor.as_ref());
+pub(crate) fn retrieval(app: &App) -> Result<(Tools, Vec<&'static str>), Failure> {
+    let extractor = extractor(app)?;
+    let listed = own_tools(&app.policy()?, extractor.as_ref());
     let tools = Tools {
-        offloader: behind_the_gateway(house, extractor.as_ref(), None)?,
-        page: house.gateway_page(),
+        offloader: behind_the_gateway(app, extractor.as_ref(), None)?,
+        page: app.gateway_page(),
         engine: crate::cmd::query::engine()?,
         extractor,
     };
@@ -263,22 +262,22 @@ pub(crate) fn retrieval(house: &House) -> Result<(Tools, Vec<&'static str>), Fai
 
 /// `elsewhere` is where a reader finds the look-up tools if not here.
 fn behind_the_gateway(
-    house: &House,
+    app: &App,
     extractor: Option<&Extractor>,
-    elsewhere: Option<Door>,
+    elsewhere: Option<Audience>,
 ) -> Result<Offloader, Failure> {
-    let offloader = &house.offloader;
-    let policy = house.policy()?;
+    let offloader = &app.offloader;
+    let policy = app.policy()?;
     let tools = own_tools(&policy, extractor);
     Ok(Offloader::new(
         offloader.store().clone(),
         policy,
         offloader.counter().clone(),
-        elsewhere.unwrap_or(Door::Gateway { tools }),
+        elsewhere.unwrap_or(Audience::Gateway { tools }),
         offloader.clock().clone(),
         offloader.ledger().clone(),
     )
-    .with_lookup_timeout(house.settings.lookup_timeout()))
+    .with_lookup_timeout(app.settings.lookup_timeout()))
 }
 
 /// What a server is called: its program, or what a launcher was told to start.

@@ -19,27 +19,27 @@ use crate::args::Run;
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::progress::CaptureProgress;
-use crate::wiring::House;
+use crate::wiring::App;
 
 /// Larger than the default 64 KB, so that the command runs on while we write.
 const PIPE_BYTES: usize = 1 << 20;
 
-pub(crate) fn run(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
+pub(crate) fn run(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
     match run.split {
-        true => split(house, run, out),
-        false => merged(house, run, out),
+        true => split(app, run, out),
+        false => merged(app, run, out),
     }
 }
 
-fn merged(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
+fn merged(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
     let (reader, writer) = wide_pipe()?;
     let begun = SystemClock.now();
     let running = Running::start(&run.command, writer.try_clone()?, writer)?;
-    let outcome = capture(house, run, reader)?;
+    let outcome = capture(app, run, reader)?;
     let code = running.wait()?;
     let took = begun.age_at(SystemClock.now());
     let mut object = match out.json {
-        true => outcome::to_json(house, &outcome)?,
+        true => outcome::to_json(app, &outcome)?,
         false => json!(null),
     };
     if object.get("duration_ms").is_some() {
@@ -51,7 +51,7 @@ fn merged(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
     if !out.json {
         outcome::print(&outcome, out)?;
     }
-    house.tidy(outcome::receipt(&outcome));
+    app.tidy(outcome::receipt(&outcome));
     let failure = outcome::failure(outcome);
     if out.json {
         object["exit_code"] = json!(code);
@@ -65,12 +65,12 @@ fn merged(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
     Ok(code)
 }
 
-fn split(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
+fn split(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
     let ((stdout, stdout_end), (stderr, stderr_end)) = (wide_pipe()?, wide_pipe()?);
     let running = Running::start(&run.command, stdout_end, stderr_end)?;
     let (from_stdout, from_stderr) = std::thread::scope(|scope| {
-        let from_stderr = scope.spawn(|| capture(house, run, stderr));
-        let from_stdout = capture(house, run, stdout);
+        let from_stderr = scope.spawn(|| capture(app, run, stderr));
+        let from_stdout = capture(app, run, stdout);
         let from_stderr = from_stderr.join().map_err(|_| {
             Failure::new(
                 "internal",
@@ -84,8 +84,8 @@ fn split(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
     let code = running.wait()?;
     if out.json {
         out.object(&json!({
-            "stdout": outcome::to_json(house, &from_stdout)?,
-            "stderr": outcome::to_json(house, &from_stderr)?,
+            "stdout": outcome::to_json(app, &from_stdout)?,
+            "stderr": outcome::to_json(app, &from_stderr)?,
             "exit_code": code,
         }))?;
     } else {
@@ -93,7 +93,7 @@ fn split(house: &House, run: &Run, out: &Output) -> Result<u8, Failure> {
         print_to_stderr(&from_stderr)?;
     }
     for outcome in [&from_stdout, &from_stderr] {
-        house.tidy(outcome::receipt(outcome));
+        app.tidy(outcome::receipt(outcome));
     }
     for failure in [from_stdout, from_stderr]
         .into_iter()
@@ -117,7 +117,7 @@ fn print_to_stderr(outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-fn capture(house: &House, run: &Run, mut reader: PipeReader) -> Result<Outcome, Failure> {
+fn capture(app: &App, run: &Run, mut reader: PipeReader) -> Result<Outcome, Failure> {
     let words: Vec<String> = run
         .command
         .iter()
@@ -133,7 +133,7 @@ fn capture(house: &House, run: &Run, mut reader: PipeReader) -> Result<Outcome, 
         call_id: run.call_id.clone(),
     };
     let mut progress = CaptureProgress::new();
-    Ok(house
+    Ok(app
         .offloader
         .stream(origin, &mut reader, &mut |bytes| progress.at(bytes))?)
 }

@@ -21,10 +21,10 @@ use spillgate_gateway::Gateway;
 use spillgate_hosts::McpTools;
 use spillgate_llm::{Dollars, Target};
 use spillgate_measure::TokenCounter;
-use spillgate_offload::{Door, NoLedger, Offloader, Policy, Profile, Rule};
+use spillgate_offload::{Audience, NoLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::{FileStore, Lifetime};
 use spillgate_turns::{Nonces, RandomNonces, Slot};
-use spillgate_wire::Ways;
+use spillgate_wire::StandardConnector;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -34,7 +34,7 @@ use super::asked::Asked;
 use super::keeping::caching;
 use super::live::Live;
 use super::plan::Plan;
-use super::room::Room;
+use super::run_directory::RunDirectory;
 use super::running::{at, deadline};
 use super::sources::{self, Opened};
 use crate::cmd::query;
@@ -49,9 +49,9 @@ const LET_GO: Duration = Duration::from_secs(3);
 
 /// What all agents of a run share.
 #[derive(Debug)]
-pub(super) struct Lead {
+pub(super) struct AgentRunner {
     settings: Settings,
-    room: Arc<Room>,
+    room: Arc<RunDirectory>,
     is_kept: bool,
     clock: Arc<dyn Clock>,
     counter: Arc<dyn TokenCounter>,
@@ -81,7 +81,7 @@ pub(super) struct Ready {
 #[derive(Debug)]
 struct Servers {
     all: Vec<Arc<McpTools>>,
-    lead: Arc<Lead>,
+    lead: Arc<AgentRunner>,
 }
 
 impl Servers {
@@ -114,7 +114,7 @@ impl Drop for Servers {
 
 /// Servers are being opened; taken before the first is.
 struct Opening<'a> {
-    lead: &'a Lead,
+    lead: &'a AgentRunner,
     is_over: bool,
 }
 
@@ -126,13 +126,13 @@ impl Drop for Opening<'_> {
     }
 }
 
-impl Lead {
+impl AgentRunner {
     /// `limits` are those of the agent that is run. What agents store stays if `is_kept`. `hurry` says when nobody wants to wait any
     /// more.
     pub(super) fn new(
         settings: Settings,
         limits: &RunRules,
-        room: Arc<Room>,
+        room: Arc<RunDirectory>,
         is_kept: bool,
         hurry: watch::Receiver<bool>,
     ) -> Arc<Self> {
@@ -206,7 +206,7 @@ impl Lead {
             Arc::new(store),
             policy(agent)?,
             Arc::clone(&self.counter),
-            Door::Library,
+            Audience::Library,
             Arc::clone(&self.clock),
             Arc::new(NoLedger),
         );
@@ -356,7 +356,7 @@ impl Lead {
 /// An agent below another.
 #[derive(Debug)]
 struct Below {
-    lead: Arc<Lead>,
+    lead: Arc<AgentRunner>,
     plan: Arc<Plan>,
     live: Arc<Live>,
 }
@@ -454,7 +454,7 @@ fn format(agent: &Agent) -> Format {
 fn gateway(offloader: &Offloader, settings: &Settings) -> Result<Gateway, Failure> {
     let intake = settings.intake(offloader.store());
     Ok(Gateway {
-        ways: Arc::new(Ways::new(intake, net::access()?, true)),
+        ways: Arc::new(StandardConnector::new(intake, net::access()?, true)),
         offloader: offloader.clone(),
         servers: Vec::new(),
         page: spillgate_artifact::TokenBudget::new(GATEWAY_PAGE),

@@ -35,7 +35,7 @@ const LOCK: &str = ".spillgate.lock";
 
 /// The directory of a run; it is removed with the last of those who have it.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct RunDirectory {
     path: PathBuf,
     is_kept: AtomicBool,
     /// Who removes it is waited for.
@@ -44,7 +44,7 @@ pub(super) struct Room {
     _lock: File,
 }
 
-impl Room {
+impl RunDirectory {
     /// Makes a directory below `parent`, which is made if it is not there.
     pub(super) fn open(parent: &Path) -> Result<Arc<Self>, Failure> {
         let wrong = |error: io::Error| {
@@ -117,7 +117,7 @@ fn clear(path: &Path) {
     }
 }
 
-impl Drop for Room {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         self.remove();
     }
@@ -126,14 +126,14 @@ impl Drop for Room {
 /// A run's stay in its room: with its end the room goes, whoever else has it, and be
 /// the end a panic.
 #[derive(Debug)]
-pub(super) struct Stay(Arc<Room>);
+pub(super) struct Stay(Arc<RunDirectory>);
 
 impl Stay {
-    pub(super) fn in_room(room: Arc<Room>) -> Self {
+    pub(super) fn in_room(room: Arc<RunDirectory>) -> Self {
         Self(room)
     }
 
-    pub(super) fn room(&self) -> &Arc<Room> {
+    pub(super) fn room(&self) -> &Arc<RunDirectory> {
         &self.0
     }
 }
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn a_room_goes_with_its_run_and_only_with_it() {
         let parent = tempfile::tempdir().unwrap();
-        let room = Room::open(&parent.path().join("new")).unwrap();
+        let room = RunDirectory::open(&parent.path().join("new")).unwrap();
         let path = room.path().to_owned();
         assert!(
             is_name(path.file_name().unwrap().to_str().unwrap(), PREFIX),
@@ -258,20 +258,20 @@ mod tests {
         room.remove();
         room.remove();
         assert!(!path.exists());
-        let kept = Room::open(parent.path()).unwrap();
+        let kept = RunDirectory::open(parent.path()).unwrap();
         let path = kept.path().to_owned();
         kept.keep();
         drop(kept);
         assert!(path.exists());
         assert_eq!(clear_leftovers(parent.path()), 0, "it is to be kept");
-        let unusable = Room::open(&path.join("x\0y")).unwrap_err();
+        let unusable = RunDirectory::open(&path.join("x\0y")).unwrap_err();
         assert!(unusable.text().contains("cannot be made below"));
     }
 
     #[test]
     fn what_is_late_finds_no_room() {
         let parent = tempfile::tempdir().unwrap();
-        let room = Room::open(parent.path()).unwrap();
+        let room = RunDirectory::open(parent.path()).unwrap();
         let clock = Arc::new(spillgate_artifact::SystemClock);
         let lifetime = spillgate_store::Lifetime::Session;
         let store = spillgate_store::FileStore::new(room.path(), lifetime, clock);
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_panic_is_an_end_too() {
         let parent = tempfile::tempdir().unwrap();
-        let room = Room::open(parent.path()).unwrap();
+        let room = RunDirectory::open(parent.path()).unwrap();
         // As a task that is still under way has it.
         let elsewhere = Arc::clone(&room);
         let panicked = std::panic::catch_unwind(|| {
