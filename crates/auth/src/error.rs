@@ -1,6 +1,7 @@
 //! What can go wrong with a login, told without a secret?
 
 use rmcp::transport::auth::AuthError;
+use spillgate_untrusted::line;
 
 /// Characters of what another party said that are shown.
 const MOST_SHOWN: usize = 300;
@@ -53,7 +54,5 @@ pub(crate) fn without(text: &str, secrets: &[&str]) -> String {
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
         text = text.replace(secret, "…");
     }
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let clean = text.chars().filter(|c| !c.is_control());
-    clean.take(MOST_SHOWN).collect()
+    line(&text, MOST_SHOWN)
 }

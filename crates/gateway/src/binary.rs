@@ -7,6 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::Handle;
 use spillgate_offload::Limits;
+use spillgate_untrusted::line;
 use spillgate_view::{clip, decode_json_string};
 
 use crate::blocks::{Binary, Block, Form};
@@ -142,7 +143,7 @@ impl Moved<'_> {
             } else {
                 "data"
             };
-            let tool = clean(self.tool);
+            let tool = clip(&line(self.tool, 2 * LONGEST_NAME), LONGEST_NAME);
             format!("{what} {} of {tool}", self.at + 1)
         })
     }
@@ -158,14 +159,5 @@ impl Moved<'_> {
 
 fn decoded(string: Option<&RawValue>) -> Option<String> {
     let text = decode_json_string(string?.get().as_bytes())?;
-    (!text.is_empty()).then(|| clean(&text))
-}
-
-/// A stranger's words in a line of ours.
-fn clean(text: &str) -> String {
-    let line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    clip(
-        &line.take(2 * LONGEST_NAME).collect::<String>(),
-        LONGEST_NAME,
-    )
+    (!text.is_empty()).then(|| clip(&line(&text, 2 * LONGEST_NAME), LONGEST_NAME))
 }

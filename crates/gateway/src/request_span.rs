@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, RequestId, object};
+use spillgate_untrusted::line;
 use spillgate_wire::{Message, Transport};
 use tokio::time::Instant;
 use tracing::{Span, field};
@@ -240,7 +241,7 @@ fn request_span(server: &str, key: &RequestId, method: Method, tool: Option<&str
         "error.type" = field::Empty,
         server,
         mcp.method.name = method.word(),
-        gen_ai.tool.name = tool.map(clipped),
+        gen_ai.tool.name = tool.map(|name| line(name, MOST_NAME)),
         id = hashed(key),
     )
 }
@@ -265,7 +266,7 @@ fn upstream_span(request: &Span, server: &Server, method: Method) -> Span {
 fn name_of(method: Method, tool: Option<&str>) -> String {
     let method = method.word();
     match tool {
-        Some(tool) => format!("{method} {}", clipped(tool)),
+        Some(tool) => format!("{method} {}", line(tool, MOST_NAME)),
         None => method.to_owned(),
     }
 }
@@ -275,11 +276,6 @@ fn tool_of(asked: &RequestKind) -> Option<&str> {
         RequestKind::ToolsCall { tool, .. } => Some(tool),
         _ => None,
     }
-}
-
-fn clipped(name: &str) -> String {
-    let plain = name.chars().filter(|char| !char.is_control());
-    plain.take(MOST_NAME).collect()
 }
 
 /// An id as it is told: clients may put anything into one.

@@ -115,7 +115,7 @@ fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, Refused> {
     let outside = || {
         Refused::new(format!(
             "save_to '{}' leads out of the root. Give a path relative to the root.",
-            clip(&one_line(name), SHOWN)
+            clip(&spillgate_untrusted::line(name, usize::MAX), SHOWN)
         ))
     };
     if name.chars().any(char::is_control) {
@@ -138,10 +138,6 @@ fn steps(workspace: &Workspace, name: &str) -> Result<Vec<String>, Refused> {
         }
     }
     Ok(steps)
-}
-
-fn one_line(name: &str) -> String {
-    name.chars().filter(|letter| !letter.is_control()).collect()
 }
 
 /// Whether the rules allow to write there.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::endpoint::one_line;
+use spillgate_untrusted::line;
+
 use crate::{ChatModel, ErrorKind, LlmError, ModelLimits, OnDelta, ReplyFuture, Request, Target};
 
 /// Characters of each earlier target's failure in the last error.
@@ -82,18 +83,18 @@ fn after(last: LlmError, earlier: &[LlmError]) -> LlmError {
     let tried: Vec<String> = earlier
         .iter()
         .map(|error| {
-            let message = one_line(&error.message, MOST_CHARS_EACH);
+            let message = line(&error.message, MOST_CHARS_EACH);
             format!("{}: {message}", error.target)
         })
         .collect();
     // The last failure first: what comes last may be cut.
     let message = format!(
         "{}; tried before: {}",
-        one_line(&last.message, MOST_CHARS_EACH),
+        line(&last.message, MOST_CHARS_EACH),
         tried.join("; ")
     );
     LlmError {
-        message: one_line(&message, MOST_CHARS),
+        message: line(&message, MOST_CHARS),
         ..last
     }
 }

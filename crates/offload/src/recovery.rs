@@ -13,7 +13,7 @@ use spillgate_artifact::TokenBudget;
 use spillgate_measure::TokenCounter;
 use spillgate_view::clip;
 
-use crate::present::name_in_line;
+use crate::present::{name_in_line, spaced};
 
 pub use structure::{Entry, Structure};
 
@@ -45,7 +45,7 @@ impl Recovery {
     /// `figures` are its sizes, with their units.
     #[must_use]
     pub fn new(what: &str, name: &str, figures: &[String]) -> Self {
-        let mut title = format!("{what}: {}", one_line(&name_in_line(name)));
+        let mut title = format!("{what}: {}", name_in_line(name));
         if !figures.is_empty() {
             write!(title, " | {}", figures.join(", ")).expect("writing to a string");
         }
@@ -74,7 +74,7 @@ impl Recovery {
     #[must_use]
     pub fn entries(self, entries: impl IntoIterator<Item = String>) -> Self {
         let entries = entries.into_iter().map(|entry| {
-            let line = clip(&one_line(&entry), LINE_CHARS - MARK_CHARS);
+            let line = clip(&spaced(&entry), LINE_CHARS - MARK_CHARS);
             format!("  - {line}")
         });
         Self {
@@ -88,8 +88,7 @@ impl Recovery {
     /// was cut or changed is another one.
     #[must_use]
     pub fn command(mut self, call: impl Into<Option<String>>) -> Self {
-        let fits =
-            |call: &String| call.chars().count() <= LINE_CHARS - 4 && *call == one_line(call);
+        let fits = |call: &String| call.chars().count() <= LINE_CHARS - 4 && *call == spaced(call);
         if let Some(call) = call.into().filter(fits)
             && self.commands.len() < COMMANDS
         {
@@ -166,12 +165,6 @@ pub fn grouped(count: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// A text without anything that ends a line or moves what stands on it.
-fn one_line(text: &str) -> String {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    text.replace(breaks, " ")
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ fn pages_and_previews_mark_what_is_hidden() {
        5 next to nothing 👩‍💻 می‌خواهم
     "#);
     assert!(
-        preview.starts_with("[spillgate] t ool returned"),
+        preview.starts_with("[spillgate] t⟨U+202E⟩ool returned"),
         "{preview}"
     );
     let budget = TokenBudget::new(400);

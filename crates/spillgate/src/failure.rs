@@ -1,5 +1,6 @@
 //! What went wrong, whose fault it was and what to do.
 
+use spillgate_untrusted::marked;
 use std::io;
 use std::process::ExitCode;
 
@@ -111,17 +112,10 @@ impl Failure {
     }
 }
 
-/// A message may quote anything: without control characters but newlines, and
-/// bounded.
+/// A message may quote anything: marked, and bounded.
 fn harmless(message: &str) -> String {
     const LONGEST: usize = 2000;
-    let mut text = String::with_capacity(message.len().min(LONGEST));
-    for c in message.chars().take(LONGEST) {
-        match c.is_control() && c != '\n' {
-            true => text.extend(c.escape_debug()),
-            false => text.push(c),
-        }
-    }
+    let mut text: String = marked(message).chars().take(LONGEST).collect();
     if message.chars().nth(LONGEST).is_some() {
         text.push('…');
     }

@@ -75,6 +75,29 @@ pub fn in_json(json: &str) -> Cow<'_, str> {
     })
 }
 
+/// A stranger's words within a line of ours: marked, white space run together, at most
+/// `most` characters, of which the last is `…` where something is cut.
+#[must_use]
+pub fn line(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words.join(" ");
+    let marked = marked(&words);
+    if marked.chars().nth(most).is_none() {
+        return marked.into_owned();
+    }
+    let room = most.saturating_sub(1);
+    let cut = marked
+        .char_indices()
+        .nth(room)
+        .map_or(marked.len(), |(at, _)| at);
+    // Half a mark would be no mark.
+    let cut = match marked[..cut].rfind('⟨') {
+        Some(mark) if marked[mark..cut].find('⟩').is_none() => mark,
+        _ => cut,
+    };
+    format!("{}…", marked[..cut].trim_end())
+}
+
 /// The text marked, and [`STORED`] before each line that looks like one of ours.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
@@ -235,7 +258,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_line_stays_one_and_has_its_length() {
+        for (text, most, want) in [
+            ("  a \n\n b\tc ", 10, "a b c"),
+            ("a\u{2028}b\u{85}c\u{1b}[2Jd", 30, "a b c⟨U+001B⟩[2Jd"),
+            ("a\u{202e}b", 30, "a⟨U+202E⟩b"),
+            ("a\u{202e}b", 6, "a…"),
+            ("👩\u{200d}💻 äöü", 7, "👩\u{200d}💻 äöü"),
+            ("ab cd", 4, "ab…"),
+            ("abcd", 4, "abcd"),
+            ("abcde", 4, "abc…"),
+            ("", 4, ""),
+        ] {
+            assert_eq!(line(text, most), want, "{text:?}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn any_text_becomes_a_line(text in "\\PC{0,20}|[\u{1b}\n \u{202e}\u{200b}a⟨⟩]{0,30}", most in 1usize..20) {
+            let line = line(&text, most);
+            prop_assert!(line.chars().count() <= most);
+            let steers = line.contains(['\n', '\r', '\u{1b}', '\u{202e}', '\u{2028}']);
+            prop_assert!(!steers);
+        }
+
         #[test]
         fn marks_are_final_and_json_keeps_its_value(
             text in "[a-z ⟨⟩👩☺葛م]{0,3}|[\u{200b}-\u{200f}\u{fe0f}\u{e0061}\u{1b}\n\u{202e}]{0,3}|\\PC{0,4}",

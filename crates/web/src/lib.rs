@@ -11,7 +11,6 @@ mod decoder;
 mod error;
 mod fetcher;
 mod html;
-mod line;
 mod opened;
 mod provider;
 mod resolver;

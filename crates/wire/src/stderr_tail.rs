@@ -56,8 +56,7 @@ impl StderrTail {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let mut last: Vec<&str> = lines.rev().take(LINES).collect();
         last.reverse();
-        let plain = |c: char| if c.is_control() { ' ' } else { c };
-        let told: String = last.join(" / ").chars().map(plain).collect();
+        let told = spillgate_untrusted::line(&last.join(" / "), usize::MAX);
         Some(told).filter(|told| !told.is_empty())
     }
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Value, json};
 use spillgate_mcp::ByteEdits;
+use spillgate_untrusted::line;
 use spillgate_view::clip;
 
 /// Characters of a message about a schema, which a stranger wrote.
@@ -95,9 +96,8 @@ fn problems(validator: &Validator, arguments: &[u8]) -> Vec<(String, String)> {
     let errors = validator.iter_errors(&arguments);
     let told = errors.map(|error| {
         let what = error.masked().to_string();
-        let line = what.chars().map(|c| if c.is_control() { ' ' } else { c });
-        let line: String = line.take(2 * LONGEST).collect();
-        (error.instance_path().to_string(), clip(&line, LONGEST))
+        let what = line(&what, 2 * LONGEST);
+        (error.instance_path().to_string(), clip(&what, LONGEST))
     });
     told.take(100).collect()
 }

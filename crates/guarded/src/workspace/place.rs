@@ -164,12 +164,5 @@ impl PlaceError {
 
 /// A name on one line, cut if it is long: no name forges a line of an answer.
 pub(crate) fn shown(name: &str) -> String {
-    let mut line = String::with_capacity(name.len());
-    for char in name.chars() {
-        match char.is_control() || matches!(char, '\u{2028}' | '\u{2029}') {
-            true => line.extend(char.escape_default()),
-            false => line.push(char),
-        }
-    }
-    clip(&line, NAME_CHARS)
+    clip(&crate::walk::shown(name.as_bytes()), NAME_CHARS)
 }

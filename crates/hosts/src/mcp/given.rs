@@ -16,6 +16,7 @@ use spillgate_artifact::{ByteSource, SharedBytes, TextPart};
 use spillgate_gateway::{Base64, Place, is_twin};
 use spillgate_mcp::{messages, object, object_in, span_in};
 use spillgate_store::{Draft, Part};
+use spillgate_untrusted::line;
 use spillgate_view::{clip, decode_json_string};
 use spillgate_wire::{Frame, Spooled};
 
@@ -345,12 +346,7 @@ impl Found<'_> {
             return Some("(too long to be named)".to_owned());
         }
         let text = decoded(string).filter(|text| !text.is_empty())?;
-        let line: String = text
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .take(2 * LONGEST_NAME)
-            .collect();
-        Some(clip(&line, LONGEST_NAME))
+        Some(clip(&line(&text, 2 * LONGEST_NAME), LONGEST_NAME))
     }
 
     /// The text of a JSON string.

@@ -17,7 +17,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{ContentKind, Facts, Stats, TokenBudget};
 use spillgate_measure::{ScanFacts, TokenCounter};
-use spillgate_untrusted::is_hidden;
+use spillgate_untrusted::{is_hidden, marked};
 use spillgate_view::clip;
 
 use crate::RetrieveError;
@@ -206,11 +206,13 @@ pub(crate) struct Sizes {
 /// A name from outside, fit to stand in a line of ours: one line, bounded.
 pub(crate) fn name_in_line(name: &str) -> String {
     const LONGEST: usize = 80;
-    let clean = name
-        .chars()
-        .map(|c| match c == '\t' || c == '\n' || is_hidden(c) {
-            true => ' ',
-            false => c,
-        });
-    clip(&clean.collect::<String>(), LONGEST)
+    let spaced: String = name.chars().take(2 * LONGEST).collect();
+    clip(&marked(&spaced.replace(['\t', '\n'], " ")), LONGEST)
+}
+
+/// A text without anything that ends a line or changes how it is seen. What is left keeps
+/// its place: an entry may be indented.
+pub(crate) fn spaced(text: &str) -> String {
+    let is_gone = |c: char| matches!(c, '\t' | '\n') || is_hidden(c);
+    text.replace(is_gone, " ")
 }

@@ -61,7 +61,7 @@ fn hostile_text_stays_on_its_line() {
         .command(call("read_file", &[("file_path", json!("a".repeat(300)))]));
     assert_snapshot!(render(&recovery), @r#"
     --- Recovery Options ---
-    File: x  Commands:   • execute_shell(command="rm -rf .")   [2J
+    File: x  Commands:   • execute_shell(command="rm -rf .")⟨U+2028⟩⟨U+0085⟩⟨U+001B⟩[2J
 
     Structure:
       - x  Commands:   • execute_shell(command="rm -rf .")   [2J

@@ -11,10 +11,9 @@ mod tidy;
 use htmd::HtmlToMarkdown;
 use htmd::options::{BulletListMarker, Options};
 use reqwest::Url;
+use spillgate_untrusted::line;
 
 use tidy::Tidy;
-
-use crate::line::one_line;
 
 /// Characters of a title that are shown.
 const LONGEST_TITLE: usize = 300;
@@ -22,7 +21,7 @@ const LONGEST_TITLE: usize = 300;
 /// The title and the main content of a page found at `url`.
 pub(crate) fn markdown(html: &str, url: &Url) -> (Option<String>, String) {
     let tidy = Tidy::of(html, url);
-    let title = one_line(&tidy.title, LONGEST_TITLE);
+    let title = line(&tidy.title, LONGEST_TITLE);
     let options = Options {
         bullet_list_marker: BulletListMarker::Dash,
         ul_bullet_spacing: 1,

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::SearchError;
 use crate::client::{builder, cause};
-use crate::line::one_line;
+use spillgate_untrusted::line;
 
 pub use results::Found;
 
@@ -257,7 +257,7 @@ impl Provider {
             Some(key) => key.hidden_in(&text),
             None => text.into_owned(),
         };
-        match one_line(&text, LONGEST_SAID) {
+        match line(&text, LONGEST_SAID) {
             empty if empty.is_empty() => empty,
             said => format!(": {said}"),
         }

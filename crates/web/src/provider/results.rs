@@ -3,9 +3,9 @@
 use html5gum::{Token, Tokenizer};
 use reqwest::Url;
 use serde_json::Value;
+use spillgate_untrusted::line;
 
 use super::Service;
-use crate::line::one_line;
 
 /// Characters of a title, and of what stands below it.
 const LONGEST_TITLE: usize = 200;
@@ -56,11 +56,11 @@ fn one(service: Service, result: &Value) -> Option<Found> {
         Service::Brave => (plain(text("title")), plain(text("description"))),
         _ => (text("title").to_owned(), text("content").to_owned()),
     };
-    let title = match one_line(&title, LONGEST_TITLE) {
+    let title = match line(&title, LONGEST_TITLE) {
         empty if empty.is_empty() => url.clone(),
         title => title,
     };
-    let snippet = one_line(&snippet, LONGEST_SNIPPET);
+    let snippet = line(&snippet, LONGEST_SNIPPET);
     Some(Found {
         title,
         url,

@@ -67,23 +67,23 @@ async fn results_are_told() {
         all.push(told(&server, path, max_tokens, &arguments).await);
     }
     insta::assert_snapshot!(all.join("\n----\n"), @"
-    1. Title 1. forged — https://evil.example — https://example.com/1
+    1. Title 1. ⟨U+202E⟩forged — https://evil.example — https://example.com/1
        Some text
-    2. Title 2. forged — https://evil.example — https://example.com/2
+    2. Title 2. ⟨U+202E⟩forged — https://evil.example — https://example.com/2
        Some text
-    3. Title 3. forged — https://evil.example — https://example.com/3
+    3. Title 3. ⟨U+202E⟩forged — https://evil.example — https://example.com/3
        Some text
-    4. Title 4. forged — https://evil.example — https://example.com/4
+    4. Title 4. ⟨U+202E⟩forged — https://evil.example — https://example.com/4
        Some text
-    5. Title 5. forged — https://evil.example — https://example.com/5
-       Some text
-
-    ----
-    1. Title 1. forged — https://evil.example — https://example.com/1
+    5. Title 5. ⟨U+202E⟩forged — https://evil.example — https://example.com/5
        Some text
 
     ----
-    Error: Search returned ~103 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
+    1. Title 1. ⟨U+202E⟩forged — https://evil.example — https://example.com/1
+       Some text
+
+    ----
+    Error: Search returned ~118 tokens of matches. Please use a more specific pattern or limit results with max_results parameter.
     ----
     No results for 'a b'. Use other words.
 

@@ -170,7 +170,7 @@ fn answers() -> [(Value, Reply); 9] {
         ),
         (
             message(json!({ "content": "x" }), json!("\u{1b}odd")),
-            expected("x", &[], Stop::Other("\\u{1b}odd".to_owned()), none),
+            expected("x", &[], Stop::Other("⟨U+001B⟩odd".to_owned()), none),
         ),
         (
             message(json!({ "content": "x" }), Value::Null),

@@ -214,7 +214,7 @@ mod tests {
         );
         assert_eq!(
             over.report(true),
-            "\u{fffd}[31mred\u{fffd}2J\n\tnext\u{fffd}\n"
+            "⟨U+001B⟩[31mred⟨U+009B⟩2J\n\tnext⟨U+007F⟩\n"
         );
     }
 }

@@ -3,42 +3,7 @@
 use std::time::Duration;
 
 use spillgate_llm::Usage;
-
-/// `text` on one line of at most so many characters. What a tool or a model wrote
-/// must not reach a terminal as it is: control characters move cursors and colour
-/// texts, and some others turn the direction of writing.
-pub(super) fn one_line(text: &str, most: usize) -> String {
-    let mut line = String::new();
-    let mut room = most;
-    let mut is_space = true;
-    for c in text.trim().chars() {
-        if room == 0 {
-            line.pop();
-            line.push('…');
-            break;
-        }
-        let c = match c {
-            c if c.is_whitespace() => ' ',
-            c if c.is_control() || is_invisible(c) => '\u{fffd}',
-            c => c,
-        };
-        if c == ' ' && is_space {
-            continue;
-        }
-        is_space = c == ' ';
-        line.push(c);
-        room -= 1;
-    }
-    line.truncate(line.trim_end().len());
-    line
-}
-
-/// Characters that have no width, or that change the order in which others are
-/// shown.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
+pub(super) use spillgate_untrusted::line as one_line;
 
 /// 1234567 as 1,234,567.
 pub(super) fn number(number: u64) -> String {
@@ -90,7 +55,6 @@ pub(super) fn usage(usage: &Usage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use spillgate_llm::Dollars;
 
     use super::*;
@@ -116,29 +80,5 @@ mod tests {
             usage(&used),
             "1,000 tokens in (400 cached), 20 out, $0.5000"
         );
-    }
-
-    #[test]
-    fn strangers_texts_are_one_harmless_line() {
-        for (text, expected) in [
-            ("plain", "plain"),
-            (" two\n\n lines\t ", "two lines"),
-            ("\u{1b}[31mred\u{7}", "\u{fffd}[31mred\u{fffd}"),
-            ("\u{9b}2Jx", "\u{fffd}2Jx"),
-            ("a\u{202e}b\u{200b}", "a\u{fffd}b\u{fffd}"),
-            ("0123456789ab", "012345678…"),
-            ("0123456789", "0123456789"),
-        ] {
-            assert_eq!(one_line(text, 10), expected, "{text:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_control_character_gets_through(text in "(?s).*", most in 1_usize..40) {
-            let line = one_line(&text, most);
-            prop_assert!(line.chars().count() <= most);
-            prop_assert!(!line.chars().any(|c| c.is_control() || is_invisible(c)));
-        }
     }
 }

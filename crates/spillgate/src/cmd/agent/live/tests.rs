@@ -50,7 +50,7 @@ fn what_a_person_reads_of_the_model() {
     assert_snapshot!(lines.join("\n"), @r#"
     turn 1: scripted/model, 1,000 tokens in, 20 out, $0.001600
     turn 3: no reply: HTTP 500 no
-    → read�[2J {"path": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+    → read⟨U+001B⟩[2J {"path": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
     status in-progress: the other half; done: half
     turn 3: 12,345 of 119,000 tokens (10 %), $0.001600
     turn 1: 5 of 0 tokens (100 %)
@@ -96,7 +96,7 @@ fn what_a_person_reads_of_tools() {
     ← read: 120,034 bytes, its middle cut out (30 tokens), 1.2 s
     ← read: 1 byte, from the cache, dropped: no room for it, 1.2 s
     ← read: 120,034 bytes, not made any more, 1.2 s
-    ← read: 9 bytes, failed: no such file� at all, 1.2 s
+    ← read: 9 bytes, failed: no such file⟨U+0007⟩ at all, 1.2 s
     ");
 }
 
@@ -117,7 +117,7 @@ fn an_extraction_that_fell_back_says_so_and_why() {
     let lines = [lines::came(&made(None)), lines::came(&made(Some(why)))];
     assert_snapshot!(lines.join("\n"), @"
     ← tool_output: 13,379 bytes, shown (30 tokens), 1.2 s
-    ← tool_output: 13,379 bytes, fell back to truncate: HTTP 400: �[2Jno xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (30 tokens), 1.2 s
+    ← tool_output: 13,379 bytes, fell back to truncate: HTTP 400: ⟨U+001B⟩[2Jno xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (30 tokens), 1.2 s
     ");
 }
 

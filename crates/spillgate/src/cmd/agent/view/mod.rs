@@ -6,6 +6,7 @@ mod table;
 mod tests;
 mod tree;
 
+use spillgate_untrusted::marked;
 use std::fs;
 use std::path::Path;
 
@@ -79,11 +80,7 @@ fn shown(trace: &Trace, part: Option<TracePart>) -> String {
 
 /// A text of several lines, without what moves a terminal's cursor.
 pub(super) fn harmless(text: &str) -> String {
-    let kept = |c: char| match c.is_control() && !matches!(c, '\n' | '\t') {
-        true => '\u{fffd}',
-        false => c,
-    };
-    text.replace("\r\n", "\n").chars().map(kept).collect()
+    marked(&text.replace("\r\n", "\n")).into_owned()
 }
 
 fn head(trace: &Trace) -> String {

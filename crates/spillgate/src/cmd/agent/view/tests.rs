@@ -140,7 +140,7 @@ fn a_run_cut_off() {
       turn 1                1.5 s
         model               1.5 s  12,000   80  $0.0156  mock/reader
         log (lab)           1.5 s                        108,893 bytes, stored as session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001 (over the size cap)
-        note (lab)          1.5 s                        108,893 bytes, failed: no such�[31m file
+        note (lab)          1.5 s                        108,893 bytes, failed: no such⟨U+001B⟩[31m file
       turn 2                1.5 s
         model               1.5 s  12,000   80  $0.0156  mock/reader
         tool_output         1.5 s                        108,893 bytes, fell back to truncate: mock/reader: HTTP 400 (90 tokens)
@@ -203,7 +203,7 @@ fn a_run_that_ended() {
 
     no tool was called
     ");
-    assert_eq!(shown(&trace, Some(TracePart::Report)), "found\u{fffd}\n\n");
+    assert_eq!(shown(&trace, Some(TracePart::Report)), "found⟨U+0007⟩\n\n");
     assert_eq!(part_of(&trace, Some(TracePart::Report))["source"], "tool");
     assert_eq!(part_of(&trace, None)["version"], TRACE_VERSION);
 }
