@@ -7,8 +7,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use spillgate_llm::{ChatModel, OnDelta, Request};
-use tokio::sync::watch;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use crate::allowance::Share;
 use crate::event::{Abort, CallId, Effect, Event, Planned, Settled, Status};
@@ -61,8 +61,8 @@ impl OnDelta for Deltas<'_> {
 pub struct Until {
     /// So long after its start.
     pub timeout: Option<Duration>,
-    /// When this becomes true, or its sender goes.
-    pub cancelled: Option<watch::Receiver<bool>>,
+    /// When this is cancelled.
+    pub cancelled: Option<CancellationToken>,
     /// When this is used up: the first agent after one more turn, others before their
     /// next request.
     pub share: Option<Share>,
@@ -78,8 +78,8 @@ impl Until {
         };
         let cancelled = async {
             match self.cancelled {
-                Some(mut cancelled) => {
-                    let _gone = cancelled.wait_for(|cancelled| *cancelled).await;
+                Some(cancelled) => {
+                    cancelled.cancelled().await;
                 }
                 None => std::future::pending().await,
             }

@@ -103,11 +103,11 @@ impl Session {
         if !self.pending.has(&key) {
             return None; // taken back before it was its turn
         }
-        let (mut cancelled, interrupt) = self.own_calls.begin(&key);
+        let (cancelled, interrupt) = self.own_calls.begin(&key);
         let (original, learnt) = (frame.clone(), Arc::clone(&upstream.learnt));
         let filter = memchr::memmem::find(&frame[arguments.clone()], b"query");
         let tool = filter.map_or(READ, |_| QUERY);
-        let turn = self.own_calls.turn_while(tool, &mut cancelled).await;
+        let turn = self.own_calls.turn_while(tool, &cancelled).await;
         let work = move || {
             let text = std::str::from_utf8(&original[arguments]).ok();
             let arguments: Option<&RawValue> =
@@ -198,10 +198,10 @@ impl Session {
     fn read_own(self: &Arc<Self>, envelope: &Envelope<'_>, id: &str, uri: String) {
         let Some(key) = envelope.key() else { return };
         let (generation, id) = (Generation::of(envelope.params), id.to_owned());
-        let (mut cancelled, interrupt) = self.own_calls.begin(&key);
+        let (cancelled, interrupt) = self.own_calls.begin(&key);
         let session = Arc::clone(self);
         self.own_calls.work(async move {
-            let turn = session.own_calls.turn_while(READ, &mut cancelled).await;
+            let turn = session.own_calls.turn_while(READ, &cancelled).await;
             if !session.own_calls.is_awaited(&key) {
                 return; // cancelled while it waited for its turn
             }

@@ -2,14 +2,14 @@
 //! calls of our tools, reads of our resources, calls with arguments by reference.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use spillgate_artifact::Interrupt;
 use spillgate_mcp::RequestId;
@@ -39,9 +39,6 @@ const LOOKUPS_OF_EXCHANGES: usize = 4;
 /// How long calls may go on after the client has closed.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Comes to an end once nobody waits for the answer any more.
-pub(crate) type Cancelled = oneshot::Receiver<Infallible>;
-
 /// The calls of one client that are worked on, by the key of their id.
 #[derive(Debug)]
 pub(crate) struct BuiltinCalls {
@@ -55,14 +52,14 @@ pub(crate) struct BuiltinCalls {
 /// A call that is worked on. Dropped, its work ends.
 #[derive(Debug)]
 struct UnderWay {
-    waiting: Option<oneshot::Sender<Infallible>>,
+    cancelled: CancellationToken,
     interrupt: Interrupt,
 }
 
 impl UnderWay {
     /// Ends the work.
-    fn interrupt(&mut self) {
-        self.waiting = None;
+    fn interrupt(&self) {
+        self.cancelled.cancel();
         self.interrupt.cancel();
     }
 }
@@ -134,11 +131,11 @@ impl BuiltinCalls {
 
     /// Notes a call; gives what ends with the wait for its answer, for those who wait
     /// themselves and for those who work.
-    pub(crate) fn begin(&self, key: &RequestId) -> (Cancelled, Interrupt) {
-        let (waiting, cancelled) = oneshot::channel();
+    pub(crate) fn begin(&self, key: &RequestId) -> (CancellationToken, Interrupt) {
+        let cancelled = CancellationToken::new();
         let interrupt = Interrupt::default();
         let call = UnderWay {
-            waiting: Some(waiting),
+            cancelled: cancelled.clone(),
             interrupt: interrupt.clone(),
         };
         locked(&self.under_way).insert(key.clone(), call);
@@ -148,7 +145,7 @@ impl BuiltinCalls {
     /// Ends the work on a call whose answer nobody would read. The call still gets an answer,
     /// so that no waiter hangs.
     pub(crate) fn interrupt(&self, key: &RequestId) {
-        if let Some(call) = locked(&self.under_way).get_mut(key) {
+        if let Some(call) = locked(&self.under_way).get(key) {
             call.interrupt();
         }
     }
@@ -182,11 +179,11 @@ impl BuiltinCalls {
     pub(crate) async fn turn_while(
         &self,
         tool: &str,
-        cancelled: &mut Cancelled,
+        cancelled: &CancellationToken,
     ) -> Option<Turn<'_>> {
         tokio::select! {
             turn = self.turn(tool) => Some(turn),
-            _ = cancelled => None,
+            () = cancelled.cancelled() => None,
         }
     }
 
@@ -209,7 +206,7 @@ impl BuiltinCalls {
 
     /// Ends all work: nobody is there any more.
     pub(crate) fn interrupt_all(&self) {
-        for call in locked(&self.under_way).values_mut() {
+        for call in locked(&self.under_way).values() {
             call.interrupt();
         }
     }

@@ -8,9 +8,9 @@ use spillgate_wire::ServerEvent;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError, spawn_blocking};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::builtin_calls::Cancelled;
 use crate::error::internal;
 use crate::in_flight::CallParams;
 use crate::progress::{self, Progress};
@@ -45,14 +45,14 @@ impl Session {
             .metrics()
             .own_call(&params.name, &retrieval::NAMES);
         let span = own_call_span(&key, &params.name, params, self.hub().traces(), headers);
-        let (mut cancelled, interrupt) = self.own_calls.begin(&key);
+        let (cancelled, interrupt) = self.own_calls.begin(&key);
         let session = Arc::clone(self);
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
         let token = progress::token(params.meta);
         let generation = Generation::of_meta(params.meta);
         let work = async move {
-            let turn = session.own_calls.turn_while(&tool, &mut cancelled).await;
+            let turn = session.own_calls.turn_while(&tool, &cancelled).await;
             if !session.own_calls.is_awaited(&key) {
                 return; // cancelled while it waited for its turn
             }
@@ -92,7 +92,7 @@ impl Session {
         tools: Tools,
         arguments: Option<Box<RawValue>>,
         (token, key): (Option<Value>, RequestId),
-        cancelled: Cancelled,
+        cancelled: CancellationToken,
     ) -> Result<String, JoinError> {
         let (frames, mut told) = unbounded_channel();
         let progress = Progress::new(token, frames);
@@ -102,7 +102,7 @@ impl Session {
             let extraction = async {
                 tokio::select! {
                     result = tools.tool_output(arguments.as_deref(), &progress) => result,
-                    _ = cancelled => String::new(), // nobody reads it
+                    () = cancelled.cancelled() => String::new(), // nobody reads it
                 }
             };
             runtime.block_on(extraction.instrument(span))

@@ -7,12 +7,12 @@ use spillgate_files::Arguments;
 use tokio::task::spawn_blocking;
 
 use crate::answer::{Refused, Reply};
-use crate::stop::Stop;
 use crate::workspace::shown;
 use crate::{
     Answer, Definition, Rules, Workspace, execute_shell, glob_files, grep_content, read_file,
     web_fetch, web_search,
 };
+use spillgate_artifact::Interrupt;
 
 /// The names of all tools, in the order in which they are listed.
 pub const TOOLS: [&str; 6] = [
@@ -100,10 +100,10 @@ impl Guarded {
     async fn blocking(
         &self,
         arguments: Arguments,
-        work: impl FnOnce(&Shared, &Arguments, &Stop) -> Reply + Send + 'static,
+        work: impl FnOnce(&Shared, &Arguments, &Interrupt) -> Reply + Send + 'static,
     ) -> Reply {
         let shared = Arc::clone(&self.shared);
-        let stop = Stop::default();
+        let stop = Interrupt::default();
         let _stops = stop.on_drop();
         let work = spawn_blocking(move || work(&shared, &arguments, &stop));
         let ended = work.await;

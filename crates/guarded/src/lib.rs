@@ -16,7 +16,6 @@ mod read_file;
 mod recovery;
 mod rules;
 mod save;
-mod stop;
 mod walk;
 mod web_fetch;
 mod web_search;

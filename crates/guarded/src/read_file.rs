@@ -8,7 +8,7 @@ use std::io::{self, Read};
 
 use encoding_rs::{UTF_16BE, UTF_16LE};
 use serde_json::json;
-use spillgate_artifact::ByteSource;
+use spillgate_artifact::{ByteSource, Interrupt};
 use spillgate_files::{Arguments, FileSource, Identity};
 use spillgate_measure::{Encoding, SAMPLE_BYTES, Sample};
 use spillgate_view::Newline;
@@ -18,7 +18,6 @@ use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
 use crate::recovery::for_file;
 use crate::rules::Rules;
-use crate::stop::Stop;
 use crate::walk::TIME_LIMIT;
 use crate::workspace::shown;
 use pages::Pages;
@@ -89,7 +88,7 @@ impl Asked {
     }
 }
 
-pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Stop) -> Reply {
+pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Interrupt) -> Reply {
     let asked = Asked::of(arguments)?;
     let file = shared.workspace.file(&asked.name).map_err(Refused::new)?;
     let text = answer(shared, &asked, &file, stop);
@@ -116,7 +115,7 @@ fn block(shared: &Shared, name: &str, file: &File) -> String {
     for_file(shared, relative.as_deref().unwrap_or(name), file, lines)
 }
 
-fn answer(shared: &Shared, asked: &Asked, file: &File, stop: &Stop) -> Result<String, Why> {
+fn answer(shared: &Shared, asked: &Asked, file: &File, stop: &Interrupt) -> Result<String, Why> {
     let found = file.metadata()?;
     let source = FileSource {
         file: file.try_clone()?,

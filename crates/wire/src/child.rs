@@ -15,9 +15,10 @@ use futures_util::future::BoxFuture;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::stderr_tail::StderrTail;
 use crate::{
@@ -85,7 +86,7 @@ impl fmt::Debug for ServerCommand {
 pub struct ChildConnection {
     stdin: Mutex<Option<ChildStdin>>,
     /// What it does not read is not waited for any more.
-    given_up: watch::Sender<bool>,
+    given_up: CancellationToken,
     child: Arc<Mutex<Child>>,
     group: Option<Pid>,
     pump: Mutex<Option<JoinHandle<()>>>,
@@ -109,7 +110,7 @@ impl ChildConnection {
         let pump = tokio::spawn(pump(stdout, words, Arc::clone(&child), intake, sink));
         Ok(Self {
             stdin: Mutex::new(Some(stdin)),
-            given_up: watch::Sender::new(false),
+            given_up: CancellationToken::new(),
             child,
             group,
             pump: Mutex::new(Some(pump)),
@@ -122,11 +123,10 @@ impl ChildConnection {
             return Err(ConnectionError::Gone("has ended".to_owned()));
         };
         let line = one_line(message.frame);
-        let mut given_up = self.given_up.subscribe();
         let written = tokio::select! {
             biased;
             written = to.write_all(&line) => written.map_err(|_| "closed its input"),
-            _ = given_up.wait_for(|given_up| *given_up) => Err("did not read its input"),
+            () = self.given_up.cancelled() => Err("did not read its input"),
         };
         written.map_err(|how| {
             *stdin = None; // the pump will say how it ended
@@ -144,7 +144,7 @@ impl ChildConnection {
             drop(timeout(GRACE, ended).await);
         }
         // Whoever still writes holds its input.
-        self.given_up.send_replace(true);
+        self.given_up.cancel();
         drop(self.stdin.lock().await.take());
         // Also for what it may have left behind.
         self.signal(Signal::TERM);

@@ -23,7 +23,7 @@ use crate::host::Host;
 
 pub use directory::{CacheLimits, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache};
 pub use rules::CacheRules;
-pub(crate) use tee::{Stop, Teeing};
+pub(crate) use tee::Teeing;
 
 /// Keeps what tools gave. Synchronous; called aside from the tasks of a session. A
 /// failure is logged and costs nothing but a call.

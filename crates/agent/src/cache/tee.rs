@@ -1,41 +1,25 @@
-//! How is a result kept while it is read?
+//! Keeps a result in the tool cache while it is read.
 
 use std::io::{self, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use spillgate_artifact::Interrupt;
 
 use super::CacheEntry;
-
-/// Stops a reader on another thread when it is dropped: nobody waits any more for
-/// what it reads.
-#[derive(Debug, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// Reads what a tool gave, and writes it into the cache on the way.
 pub(crate) struct Teeing {
     body: Box<dyn Read + Send>,
     entry: Option<Box<dyn CacheEntry>>,
-    stopped: Arc<AtomicBool>,
+    stop: Interrupt,
 }
 
 impl Teeing {
     pub(crate) fn new(
         body: Box<dyn Read + Send>,
         entry: Option<Box<dyn CacheEntry>>,
-        stop: &Stop,
+        stop: Interrupt,
     ) -> Self {
-        let stopped = Arc::clone(&stop.0);
-        Self {
-            body,
-            entry,
-            stopped,
-        }
+        Self { body, entry, stop }
     }
 
     /// All of it was read.
@@ -48,7 +32,7 @@ impl Teeing {
 
 impl Read for Teeing {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.stopped.load(Ordering::Relaxed) {
+        if self.stop.is_cancelled() {
             return Err(io::Error::other("nobody waits for it any more"));
         }
         let bytes = self.body.read(buffer)?;
@@ -74,11 +58,11 @@ mod tests {
 
     #[test]
     fn reading_stops_when_nobody_waits() {
-        let stop = Stop::default();
-        let mut teeing = Teeing::new(Box::new(io::repeat(b'x')), None, &stop);
+        let stop = Interrupt::default();
+        let mut teeing = Teeing::new(Box::new(io::repeat(b'x')), None, stop.clone());
         let mut buffer = [0; 8];
         assert_eq!(teeing.read(&mut buffer).unwrap(), 8);
-        drop(stop);
+        drop(stop.on_drop());
         assert!(teeing.read(&mut buffer).is_err());
     }
 }

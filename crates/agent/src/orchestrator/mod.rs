@@ -14,14 +14,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use spillgate_artifact::{Origin, Reason};
+use spillgate_artifact::{Interrupt, Origin, Reason};
 use spillgate_extract::{PREVIEW_BYTES, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
 use spillgate_offload::{Choice, Offloader, Outcome, PendingResult};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::cache::{CacheEntry, Caching, Stop, Teeing};
+use crate::cache::{CacheEntry, Caching, Teeing};
 use crate::event::{CallId, Counted, Kept, Planned, Returned};
 use crate::host::{Given, Host};
 use crate::internal::{GET_CONTINUATION, RESERVED, TOOL_OUTPUT};
@@ -132,11 +132,13 @@ impl Orchestrator {
             arguments: Some(call.arguments.clone()),
             call_id: self.call_id(&planned.id),
         };
-        let stop = Stop::default();
+        // Nobody waits for what is read once this future is dropped.
+        let stop = Interrupt::default();
+        let _stops = stop.on_drop();
         let taking = Taking {
             offloader: self.offloader.clone(),
             origin,
-            reader: Teeing::new(given.body, entry, &stop),
+            reader: Teeing::new(given.body, entry, stop),
             is_error: given.is_error,
             is_storable: self.retrieval.stores() && !is_retrieval,
             is_retrieval,

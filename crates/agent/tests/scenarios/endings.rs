@@ -10,7 +10,7 @@ use spillgate_agent::{BATCH, Ending, Event, FINAL_REPORT, Format, Host, Status, 
 use spillgate_llm::{ChatModel, ErrorKind, LlmError, Request, Scripted, Target};
 use spillgate_store::{FileStore, Lifetime};
 use spillgate_testkit::StoppedClock;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Row, calls, done, give, scripted, tree};
 use crate::tools::Tools;
@@ -103,15 +103,15 @@ async fn when_no_target_answers_it_fails() {
 
 /// A row that is cancelled once it calls `hang`.
 pub(crate) fn hanging() -> Row {
-    let (cancels, cancelled) = watch::channel(false);
+    let cancels = CancellationToken::new();
     let tools = Tools {
-        cancels: Mutex::new(Some(cancels)),
+        cancels: Mutex::new(Some(cancels.clone())),
         ..Tools::default()
     };
     Row {
         hosts: vec![Arc::new(tools) as Arc<dyn Host>],
         until: Until {
-            cancelled: Some(cancelled),
+            cancelled: Some(cancels.clone()),
             ..Until::default()
         },
         ..Row::new(vec![
@@ -180,12 +180,12 @@ async fn a_tool_that_takes_too_long_is_given_up() {
 }
 
 /// Cancels a session once a call of it was made.
-struct OnceReturned(watch::Sender<bool>);
+struct OnceReturned(CancellationToken);
 
 impl Watcher for OnceReturned {
     fn happened(&self, event: &Event) {
         if matches!(event, Event::Returned(..)) {
-            self.0.send_replace(true);
+            self.0.cancel();
         }
     }
 
@@ -212,7 +212,7 @@ async fn what_is_held_when_it_ends_leaves_no_draft() {
     let store = FileStore::new(base.path(), Lifetime::Durable, clock);
     // So large that it streams into a draft, and held: its batch is not complete. Only
     // then the session is cancelled.
-    let (cancels, cancelled) = watch::channel(false);
+    let cancels = CancellationToken::new();
     let batch = json!({"calls": [
         {"id": "a", "tool": "give", "parameters": {"bytes": 400_000}},
         {"id": "b", "tool": "hang", "parameters": {}},
@@ -222,10 +222,10 @@ async fn what_is_held_when_it_ends_leaves_no_draft() {
         window: 500_000,
         store: Arc::new(store),
         until: Until {
-            cancelled: Some(cancelled),
+            cancelled: Some(cancels.clone()),
             ..Until::default()
         },
-        watcher: Arc::new(OnceReturned(cancels)),
+        watcher: Arc::new(OnceReturned(cancels.clone())),
         ..Row::new(vec![calls(&[(BATCH, batch)])])
     };
     let model = scripted(row.says.clone(), Arc::default());

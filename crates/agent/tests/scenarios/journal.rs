@@ -10,7 +10,7 @@ use spillgate_llm::{
     Scripted, Target,
 };
 use spillgate_testkit::in_slot;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::results::Full;
 use crate::stage::{By, Row, calls, done, give, tree};
@@ -203,7 +203,7 @@ async fn the_document() {
 #[derive(Debug)]
 struct Stuck {
     reader: Scripted,
-    cancels: Mutex<(usize, watch::Sender<bool>)>,
+    cancels: Mutex<(usize, CancellationToken)>,
 }
 
 impl ChatModel for Stuck {
@@ -211,7 +211,7 @@ impl ChatModel for Stuck {
         let mut cancels = self.cancels.lock().unwrap();
         cancels.0 += 1;
         if cancels.0 > 1 {
-            cancels.1.send_replace(true);
+            cancels.1.cancel();
             return Box::pin(std::future::pending());
         }
         self.reader.chat(request, deltas)
@@ -228,14 +228,14 @@ impl ChatModel for Stuck {
 
 #[tokio::test]
 async fn an_extraction_that_is_cut_off_is_in_the_trace_up_to_there() {
-    let (cancels, cancelled) = watch::channel(false);
+    let cancels = CancellationToken::new();
     let stuck = Stuck {
         reader: reader(),
-        cancels: Mutex::new((0, cancels)),
+        cancels: Mutex::new((0, cancels.clone())),
     };
     let mut row = extracting(Arc::new(stuck));
     row.until = Until {
-        cancelled: Some(cancelled),
+        cancelled: Some(cancels.clone()),
         ..Until::default()
     };
     let (_, trace) = row.played().await;

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use spillgate_agent::{Given, Host, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// Gives as much as it is asked for.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(crate) struct Tools {
     /// Calls so far.
     pub(crate) called: AtomicUsize,
     /// What cancels the session when `hang` is called.
-    pub(crate) cancels: Mutex<Option<watch::Sender<bool>>>,
+    pub(crate) cancels: Mutex<Option<CancellationToken>>,
 }
 
 pub(crate) fn spec(name: &str) -> ToolSpec {
@@ -48,7 +48,7 @@ impl Host for Tools {
             self.called.fetch_add(1, Ordering::Relaxed);
             if call.name == "hang" {
                 if let Some(cancels) = self.cancels.lock().unwrap().take() {
-                    cancels.send_replace(true);
+                    cancels.cancel();
                 }
                 std::future::pending::<()>().await;
             }

@@ -22,7 +22,6 @@ use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
 use crate::recovery::{Asked, for_list};
 use crate::rules::Rules;
-use crate::stop::Stop;
 use crate::walk::{
     Base, NamePattern, Over, Scope, Skipped, Start, TIME_LIMIT, Watch, shown, start, walk,
 };
@@ -30,6 +29,7 @@ use crate::workspace::{Place, Workspace, shown as named};
 use directories::Directories;
 use newest::Newest;
 use seek::Seeker;
+use spillgate_artifact::Interrupt;
 
 /// Files that are listed unless a page is asked for. The RFC wants a limit on their
 /// number and gives none (seed 004, 4.3); ten times what the shipped system showed, and
@@ -58,7 +58,7 @@ pub(crate) fn definition(_: &Rules) -> Definition {
     }
 }
 
-pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Stop) -> Reply {
+pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Interrupt) -> Reply {
     call_within(shared, arguments, stop, TIME_LIMIT)
 }
 
@@ -116,7 +116,7 @@ impl Query {
     }
 }
 
-fn call_within(shared: &Shared, arguments: &Arguments, stop: &Stop, limit: Duration) -> Reply {
+fn call_within(shared: &Shared, arguments: &Arguments, stop: &Interrupt, limit: Duration) -> Reply {
     let query = Query::of(arguments)?;
     let watch = Watch::new(stop, limit);
     let base = match start(&shared.workspace, &query.path).map_err(Refused::new)? {

@@ -31,10 +31,10 @@ fn time_ends_it() {
     let shared = Shared::new(Workspace::open(dir.path()).unwrap(), Rules::default());
     let mut members = Map::new();
     members.insert("pattern".to_owned(), "*".into());
-    let (arguments, stop) = (Arguments::from(members), Stop::default());
+    let (arguments, stop) = (Arguments::from(members), Interrupt::default());
     let ended = call_within(&shared, &arguments, &stop, Duration::ZERO);
     assert_snapshot!(ended.unwrap_err(), @"Error: Search took longer than 0 s: 0 of 0 files match so far. Please narrow it with path parameter.");
-    stop.set();
+    stop.cancel();
     let ended = call(&shared, &arguments, &stop);
     assert_snapshot!(ended.unwrap_err(), @"Error: Search was stopped, nobody waited for it.");
 }

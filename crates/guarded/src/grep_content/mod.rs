@@ -25,8 +25,8 @@ use crate::answer::{Refused, Reply};
 use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
 use crate::rules::Rules;
-use crate::stop::Stop;
 use crate::walk::{Base, NamePattern, Start, TIME_LIMIT, Watch, start, walk};
+use spillgate_artifact::Interrupt;
 
 use answer::Told;
 use page::Pager;
@@ -63,11 +63,11 @@ pub(crate) fn definition(_: &Rules) -> Definition {
     }
 }
 
-pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Stop) -> Reply {
+pub(crate) fn call(shared: &Shared, arguments: &Arguments, stop: &Interrupt) -> Reply {
     call_within(shared, arguments, stop, TIME_LIMIT)
 }
 
-fn call_within(shared: &Shared, arguments: &Arguments, stop: &Stop, limit: Duration) -> Reply {
+fn call_within(shared: &Shared, arguments: &Arguments, stop: &Interrupt, limit: Duration) -> Reply {
     let query = Query::of(arguments)?;
     let watch = Watch::new(stop, limit);
     match start(&shared.workspace, &query.path).map_err(Refused::new)? {

@@ -34,7 +34,7 @@ fn time_ends_it() {
         json!({"pattern": "needle", "path": "file"}),
     ];
     let ended = asked.map(|asked| {
-        let stop = Stop::default();
+        let stop = Interrupt::default();
         let ended = call_within(&shared, &arguments(asked), &stop, Duration::ZERO);
         ended.unwrap_err().to_string()
     });
@@ -51,7 +51,7 @@ fn time_ends_it_within_a_line() {
         fs::write(dir.path().join("file"), piece.repeat(8 << 20)).unwrap();
         for multiline in [false, true] {
             let asked = json!({"pattern": "(?:a{0,300}){0,300}b", "multiline": multiline});
-            let stop = Stop::default();
+            let stop = Interrupt::default();
             let limit = Duration::from_millis(100);
             let ended = call_within(&shared, &arguments(asked), &stop, limit);
             let ended = ended.unwrap_err().to_string();
@@ -63,8 +63,8 @@ fn time_ends_it_within_a_line() {
 #[test]
 fn who_is_gone_gets_nothing() {
     let (_dir, shared) = shared();
-    let stop = Stop::default();
-    stop.set();
+    let stop = Interrupt::default();
+    stop.cancel();
     let ended = call(&shared, &arguments(json!({"pattern": "needle"})), &stop);
     assert_snapshot!(ended.unwrap_err(), @"Error: Search was stopped, nobody waited for it.");
 }
@@ -75,7 +75,7 @@ fn a_file_that_is_shortened_meanwhile_is_told_of() {
     let path = dir.path().join("file");
     fs::write(&path, "no match\n".repeat(100_000)).unwrap();
     let query = Query::of(&arguments(json!({"pattern": "needle"}))).unwrap();
-    let stop = Stop::default();
+    let stop = Interrupt::default();
     let watch = Watch::new(&stop, TIME_LIMIT);
     let search = Search::new(&query, &shared.rules);
     let mut told = Vec::new();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_artifact::ByteSource;
+use spillgate_artifact::{ByteSource, Interrupt};
 use spillgate_files::Identity;
 use spillgate_measure::{Decoded, Encoding};
 use spillgate_view::LineGrid;
@@ -13,7 +13,6 @@ use spillgate_view::LineGrid;
 use super::refusal::Why;
 use super::{Asked, encoding, newline, sample};
 use crate::guarded::Shared;
-use crate::stop::Stop;
 use crate::walk::Watch;
 
 /// What is said of a file without a character.
@@ -42,7 +41,7 @@ struct Stretch {
 
 impl Pages<'_> {
     /// What is asked for.
-    pub(super) fn answer(&self, asked: &Asked, stop: &Stop) -> Result<String, Why> {
+    pub(super) fn answer(&self, asked: &Asked, stop: &Interrupt) -> Result<String, Why> {
         let most = self.shared.rules.most_bytes();
         let (head, is_all) = sample(self.file, self.source, most)?;
         if !is_all {
@@ -63,7 +62,7 @@ impl Pages<'_> {
         alone.text(&head, asked, stop)
     }
 
-    fn text(&self, head: &[u8], asked: &Asked, stop: &Stop) -> Result<String, Why> {
+    fn text(&self, head: &[u8], asked: &Asked, stop: &Interrupt) -> Result<String, Why> {
         let encoding = match encoding(head, self.source.len()) {
             // Its size is known first; what it is is a guess.
             Err(Why::Binary { kind: None, bytes })
@@ -108,11 +107,11 @@ impl Pages<'_> {
     }
 
     /// Where the lines begin.
-    fn counted(&self, encoding: &Encoding, stop: &Stop) -> Result<Arc<LineGrid>, Why> {
+    fn counted(&self, encoding: &Encoding, stop: &Interrupt) -> Result<Arc<LineGrid>, Why> {
         let watch = Watch::new(stop, self.time);
         let is_over = || watch.over().is_some();
         let counted = LineGrid::of(self.source, newline(encoding), &is_over)?;
-        let grid = counted.ok_or_else(|| match stop.is_set() {
+        let grid = counted.ok_or_else(|| match stop.is_cancelled() {
             true => Why::Stopped,
             false => Why::TimeOut(self.source.len(), self.time),
         })?;

@@ -99,7 +99,7 @@ impl House {
             offset,
             limit,
         };
-        let answer = pages.answer(&asked, &Stop::default());
+        let answer = pages.answer(&asked, &Interrupt::default());
         let answer = answer.map_err(|why| why.refused("f", &self.shared.rules).to_string());
         (answer, source.bytes.into_inner())
     }
@@ -276,7 +276,7 @@ fn files_without_a_size() {
         Rules::default(),
     );
     let arguments = |json| Arguments::parse(json).unwrap();
-    let read = |json| call(&shared, &arguments(json), &Stop::default());
+    let read = |json| call(&shared, &arguments(json), &Interrupt::default());
     let Ok(Body::Text(whole)) = read(r#"{"file_path": "status"}"#) else {
         panic!("it has a few lines of text");
     };

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
-use crate::stop::Stop;
 use crate::workspace::Workspace;
+use spillgate_artifact::Interrupt;
 
 /// Notes names.
 #[derive(Default)]
@@ -33,7 +33,7 @@ fn names(files: &[(&str, &str)], path: &str) -> String {
     let Start::Directory(base) = start(&workspace, path).unwrap() else {
         panic!("no directory");
     };
-    let stop = Stop::default();
+    let stop = Interrupt::default();
     let watch = Watch::new(&stop, TIME_LIMIT);
     let walked = walk(&base, Scope::default(), &watch, Notes::default);
     let mut names: Vec<_> = walked
@@ -149,7 +149,7 @@ fn a_deep_tree() {
     let Start::Directory(base) = start(&workspace, "").unwrap() else {
         panic!("no directory");
     };
-    let stop = Stop::default();
+    let stop = Interrupt::default();
     let watch = Watch::new(&stop, TIME_LIMIT);
     let walked = walk(&base, Scope::default(), &watch, Notes::default);
     let names: Vec<_> = walked
@@ -176,7 +176,7 @@ fn a_failure_ends_the_walk() {
     let Start::Directory(base) = start(&workspace, ".").unwrap() else {
         panic!("no directory");
     };
-    let stop = Stop::default();
+    let stop = Interrupt::default();
     let watch = Watch::new(&stop, TIME_LIMIT);
     let ended = catch_unwind(AssertUnwindSafe(|| {
         walk(&base, Scope::default(), &watch, || Fails);
@@ -196,7 +196,7 @@ fn a_directory_that_cannot_be_read() {
     let Start::Directory(base) = start(&workspace, "").unwrap() else {
         panic!("no directory");
     };
-    let stop = Stop::default();
+    let stop = Interrupt::default();
     let watch = Watch::new(&stop, TIME_LIMIT);
     let walked = walk(&base, Scope::default(), &watch, Notes::default);
     let told = walked.skipped.unreadable.told("directory", "directories");

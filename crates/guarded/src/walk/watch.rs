@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
-use crate::stop::Stop;
+use spillgate_artifact::Interrupt;
 
 /// How long a search may take: as long as in the system that seed 004 became. Who asks
 /// for more than that asks too much at once.
@@ -22,14 +22,14 @@ pub(crate) enum Over {
 /// Looks at both.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
-    stop: &'a Stop,
+    stop: &'a Interrupt,
     began: Instant,
     limit: Duration,
 }
 
 impl<'a> Watch<'a> {
     /// From now on.
-    pub(crate) fn new(stop: &'a Stop, limit: Duration) -> Self {
+    pub(crate) fn new(stop: &'a Interrupt, limit: Duration) -> Self {
         Self {
             stop,
             began: Instant::now(),
@@ -39,7 +39,7 @@ impl<'a> Watch<'a> {
 
     /// Why to end now, if so.
     pub(crate) fn over(&self) -> Option<Over> {
-        if self.stop.is_set() {
+        if self.stop.is_cancelled() {
             Some(Over::Stopped)
         } else {
             (self.began.elapsed() >= self.limit).then_some(Over::TimeOut)

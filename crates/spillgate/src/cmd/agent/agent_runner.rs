@@ -26,9 +26,9 @@ use spillgate_store::{FileStore, Lifetime};
 use spillgate_turns::{Nonces, RandomNonces, Slot};
 use spillgate_wire::StandardConnector;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::asked::Asked;
 use super::keeping::caching;
@@ -60,7 +60,7 @@ pub(super) struct AgentRunner {
     /// Whether servers were let go while they were opened.
     has_let_go: AtomicBool,
     /// Whether nobody wants to wait for servers.
-    hurry: watch::Receiver<bool>,
+    hurry: CancellationToken,
     /// What the run may use.
     allowance: Arc<Allowance>,
     max_depth: usize,
@@ -92,12 +92,12 @@ impl Servers {
         if all.is_empty() || Handle::try_current().is_err() {
             return;
         }
-        let mut hurry = self.lead.hurry.clone();
+        let hurry = self.lead.hurry.clone();
         self.lead.closing().spawn(async move {
             if !is_hurried {
                 tokio::select! {
                     () = sources::close(&all, false) => return,
-                    Ok(_) = hurry.wait_for(|hurry| *hurry) => {}
+                    () = hurry.cancelled() => {}
                 }
             }
             sources::close(&all, true).await;
@@ -134,7 +134,7 @@ impl AgentRunner {
         limits: &RunRules,
         room: Arc<RunDirectory>,
         is_kept: bool,
-        hurry: watch::Receiver<bool>,
+        hurry: CancellationToken,
     ) -> Arc<Self> {
         let allowance = Allowance::new(RunLimits {
             requests: Some(limits.max_requests.value),

@@ -156,10 +156,10 @@ impl Parts {
         task: String,
         deadline: Option<Instant>,
     ) -> Result<Ready, Failure> {
-        let mut cancelled = self.stop.cancelled();
+        let cancelled = self.stop.cancelled();
         tokio::select! {
             ready = lead.ready(plan, task, &self.live) => ready,
-            _ = cancelled.wait_for(|cancelled| *cancelled) => {
+            () = cancelled.cancelled() => {
                 let early = Failure::new("cancelled", Fault::Caller, "cancelled");
                 Err(early.hint("its tools were not there yet").code(self.stop.code().unwrap_or(1)))
             }

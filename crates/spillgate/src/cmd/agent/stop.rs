@@ -1,4 +1,4 @@
-//! What ends a run before its end?
+//! Signals that end a run before its end.
 //!
 //! The first signal asks it to end: calls are cancelled, a trace is written, the
 //! directory removed. A second one does not wait for that.
@@ -9,14 +9,14 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::run_directory::RunDirectory;
 
 /// Listens to signals until it is dropped.
 #[derive(Debug)]
 pub(super) struct Stop {
-    cancel: Arc<watch::Sender<bool>>,
+    cancel: CancellationToken,
     signal: Arc<AtomicI32>,
     /// The room goes when the run lets it go, not when the thread does.
     room: Arc<OnceLock<Weak<RunDirectory>>>,
@@ -31,11 +31,11 @@ impl Stop {
         let heard = [SIGHUP, SIGINT, SIGTERM];
         let heard = heard.into_iter().filter(|signal| !has(ignored, *signal));
         let mut signals = Signals::new(heard)?;
-        let cancel = Arc::new(watch::Sender::new(false));
+        let cancel = CancellationToken::new();
         let signal = Arc::new(AtomicI32::new(0));
         let room = Arc::new(OnceLock::<Weak<RunDirectory>>::new());
         let (handle, first) = (signals.handle(), Arc::clone(&signal));
-        let (cancels, clears) = (Arc::clone(&cancel), Arc::clone(&room));
+        let (cancels, clears) = (cancel.clone(), Arc::clone(&room));
         // A thread of its own: it is there for whoever hangs.
         std::thread::spawn(move || {
             for signal in &mut signals {
@@ -43,7 +43,7 @@ impl Stop {
                     .compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst)
                     .is_ok()
                 {
-                    cancels.send_replace(true);
+                    cancels.cancel();
                     continue;
                 }
                 if let Some(room) = clears.get().and_then(Weak::upgrade) {
@@ -65,9 +65,9 @@ impl Stop {
         drop(self.room.set(Arc::downgrade(room)));
     }
 
-    /// Becomes true at the first signal.
-    pub(super) fn cancelled(&self) -> watch::Receiver<bool> {
-        self.cancel.subscribe()
+    /// Is cancelled at the first signal.
+    pub(super) fn cancelled(&self) -> CancellationToken {
+        self.cancel.clone()
     }
 
     /// The exit code of the signal that came, if one did.
