@@ -418,6 +418,19 @@ fn what_would_stand_instead_is_known_before_it_is_stored() {
 }
 
 #[test]
+fn a_small_result_that_is_stored_says_how_to_look_into_it() {
+    let store = Arc::new(MemoryStore::default());
+    let offloader = offloader(store, Rule::default(), Arc::new(NoLedger));
+    let pending = pending(&offloader, "a few words\n");
+    let Outcome::Offloaded(stored) = pending.settle(Choice::Store(Reason::SizeCap)) else {
+        panic!("a store in memory fails");
+    };
+    let text = stored.shown.text();
+    assert!(text.contains("stored whole as session-"), "{text}");
+    assert_eq!(text.matches("\nnext: ").count(), 2, "{text}");
+}
+
+#[test]
 fn the_beginning_of_a_result_ends_with_a_character() {
     let offloader = offloader(
         Arc::new(MemoryStore::default()),

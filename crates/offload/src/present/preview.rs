@@ -12,9 +12,9 @@ use spillgate_untrusted::marked;
 use spillgate_view::clip;
 
 use super::message::{Parts, next_lines, section};
-use super::{Message, Sizes, Strategy, Subject, name_in_line};
+use super::{Bounds, Message, Sizes, Strategy, Subject, name_in_line};
 use crate::RetrieveError;
-use crate::policy::Limits;
+use crate::policy::{LEAST_PREVIEW_TOKENS, Limits};
 
 /// Tokens over which a result is offloaded unless configured otherwise. Codex
 /// cuts the middle of results over about 10 KB, which is some 2,500 tokens:
@@ -58,9 +58,18 @@ impl Strategy for Preview {
     }
 
     fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
-        let bounds = subject.bounds();
-        Ok(Message::Parts(parts(subject, bounds.tokens)?, bounds))
+        Ok(Message::Parts(
+            parts(subject, subject.budget())?,
+            bounds(subject),
+        ))
     }
+}
+
+/// Of a small result that is stored all the same the first line and the ways on still
+/// stand: without them nobody could look into it.
+pub(crate) fn bounds(subject: &Subject<'_>) -> Bounds {
+    let least = TokenBudget::new(LEAST_PREVIEW_TOKENS);
+    subject.bounds(subject.budget().max(least))
 }
 
 /// The first line and the ways on always stand; the shape may take half of the

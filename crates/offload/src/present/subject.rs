@@ -75,10 +75,15 @@ impl Subject<'_> {
         TokenBudget::new(self.facts().stats.tokens.count / 2)
     }
 
-    /// The bounds of a message that follows the result's size.
-    pub(crate) fn bounds(&self) -> Bounds {
+    /// What a message that follows the result's size may cost.
+    pub(crate) fn budget(&self) -> TokenBudget {
+        self.limits.preview.min(self.half())
+    }
+
+    /// The bounds of a message of `tokens`.
+    pub(crate) fn bounds(&self, tokens: TokenBudget) -> Bounds {
         Bounds {
-            tokens: self.limits.preview.min(self.half()),
+            tokens,
             json_bytes: self.json_bytes,
         }
     }

@@ -12,7 +12,7 @@ use spillgate_artifact::{ContentKind, Origin, Stats, Tokens};
 use spillgate_lookup::fitting;
 
 use super::message::Parts;
-use super::preview::{Preview, parts};
+use super::preview::{Preview, bounds, parts};
 use super::{Message, Profile, Sizes, Strategy, Subject, holds_as_json};
 use crate::RetrieveError;
 use crate::policy::Limits;
@@ -115,7 +115,7 @@ impl Templates {
             |parts| parts.head.clear(),
             |parts| parts.shape.clear(),
         ];
-        let (bounds, counter) = (subject.bounds(), subject.counter());
+        let (bounds, counter) = (subject.bounds(subject.budget()), subject.counter());
         let (facts, handle) = (subject.facts(), subject.manifest.handle.to_string());
         let mut text = String::new();
         for give in give_way {
@@ -163,10 +163,9 @@ impl Strategy for TemplateName {
     }
 
     fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
-        let bounds = subject.bounds();
-        let parts = parts(subject, bounds.tokens)?;
+        let parts = parts(subject, subject.budget())?;
         let rendered = subject.templates.render(&self.0, subject, parts.clone());
-        Ok(rendered.unwrap_or(Message::Parts(parts, bounds)))
+        Ok(rendered.unwrap_or_else(|| Message::Parts(parts, bounds(subject))))
     }
 }
 
