@@ -11,7 +11,7 @@ use spillgate_outline::{OutlineEntry, outline};
 use spillgate_view::{Sanitizer, View};
 
 use crate::capture::{Captured, Raw};
-use crate::policy::Limits;
+use crate::limits::Limits;
 use crate::present::{DEFAULT_MAX_BYTES, Ends, LEAST_BYTES};
 use crate::sanitize::{Sanitized, ViewText};
 

@@ -39,6 +39,7 @@ mod capture_spooled;
 mod encoded;
 mod hash;
 mod ledger;
+mod limits;
 mod measured;
 mod offloader;
 mod pending;
@@ -55,13 +56,14 @@ mod verify;
 pub use capture::Captured;
 pub use capture_spooled::{LostRaw, SpooledRaw};
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
+pub use limits::{
+    DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_PREVIEW_TOKENS, LEAST_PREVIEW_TOKENS,
+    Limits, Rule, ValueKind,
+};
 pub use offloader::Offloader;
 pub use pending::{Fits, PendingResult};
 pub use pipeline::{Choice, NotStored, Offloaded, Outcome};
-pub use policy::{
-    DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_PREVIEW_TOKENS, LEAST_PREVIEW_TOKENS,
-    Limits, Policy, Rule,
-};
+pub use policy::Policy;
 pub use present::{
     Audience, Bounds, ContinuationError, DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS,
     DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES, FUNNEL_PROMPT, ObservationSummary,

@@ -11,7 +11,8 @@ use spillgate_store::ArtifactStore;
 use crate::RetrieveError;
 use crate::call_ids::CallIds;
 use crate::ledger::Ledger;
-use crate::policy::{Limits, Policy, is_over};
+use crate::limits::Limits;
+use crate::policy::{Policy, is_over};
 use crate::present::{Audience, ObservationSummary, Presenter};
 use spillgate_lookup::LookupError;
 

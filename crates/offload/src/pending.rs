@@ -13,9 +13,10 @@ use spillgate_store::{Draft, Part};
 
 use crate::aside::TwoEnds;
 use crate::capture::Raw;
+use crate::limits::Limits;
 use crate::measured::Measured;
 use crate::offloader::Offloader;
-use crate::policy::{Limits, is_oversized};
+use crate::policy::is_oversized;
 use crate::present::truncate;
 
 /// A text of more bytes than these is not given out whole: no conversation holds

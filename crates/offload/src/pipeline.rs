@@ -22,10 +22,11 @@ use crate::aside::{Outlining, TwoEnds};
 use crate::capture::{Captured, Raw, capture_json, capture_stream};
 use crate::capture_spooled::{SpooledRaw, capture_spooled};
 use crate::ledger::{Exit, LedgerEntry};
+use crate::limits::Limits;
 use crate::measured::{Measured, measure};
 use crate::offloader::Offloader;
 use crate::pending::{Fits, PendingResult};
-use crate::policy::{Decision, Limits, decide};
+use crate::policy::{Decision, decide};
 use crate::present::{Presentation, Subject, not_stored};
 use crate::sanitize::{ViewText, sanitize};
 

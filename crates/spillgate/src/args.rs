@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+use serde::Serialize;
 use spillgate_artifact::{ByteRange, Handle};
 use spillgate_extract::Mode;
 use spillgate_llm::{Target, TargetError};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::Profile;
+use spillgate_offload::{Profile, Rule};
 
 use crate::agent_args::Agent;
 use crate::client_args::{Doctor, Unwrap, Wrap};
@@ -62,23 +63,40 @@ pub(crate) struct Common {
 }
 
 /// When a result is offloaded, and how it is shown then.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub(crate) struct LimitArgs {
     /// Offload over so many tokens; 0 is no limit [env: `SPILLGATE_MAX_TOKENS`] [default: the
     /// profile's own limit, 2500 for previews]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
     /// Offload over so many bytes; 0 is no limit [env: `SPILLGATE_MAX_BYTES`]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N")]
     pub(crate) max_bytes: Option<u64>,
     /// How an oversized result is shown: preview, handle, continuation, funnel, reject, truncate or
     /// the name of a template of yours [env: `SPILLGATE_PROFILE`]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<Profile>,
     /// End the errors of the reject profile with what is there and with calls that go on [env:
     /// `SPILLGATE_DETAILED_RECOVERY`]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[arg(long)]
     pub(crate) detailed_recovery: bool,
+}
+
+impl LimitArgs {
+    /// The limits that the flags set.
+    pub(crate) fn rule(&self) -> Rule {
+        Rule {
+            max_tokens: self.max_tokens,
+            max_bytes: self.max_bytes,
+            profile: self.profile.clone(),
+            detailed_recovery: self.detailed_recovery.then_some(true),
+            ..Rule::default()
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

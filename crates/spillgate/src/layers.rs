@@ -14,9 +14,7 @@ use figment2::{Figment, Metadata, Profile as Section, Provider};
 use serde::Serialize;
 use serde_json::{Value, json};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{
-    DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_REFERENCE_BYTES, Profile,
-};
+use spillgate_offload::{DEFAULT_REFERENCE_BYTES, Rule, ValueKind};
 
 use crate::args::{Common, LimitArgs};
 use crate::config_file::{ConfigFile, Places};
@@ -34,12 +32,12 @@ pub(crate) struct InForce {
     pub(crate) from: String,
 }
 
-/// Settings that the environment may set to a text, to yes or no, and to a number.
-const TEXTS: [&str; 11] = [
+/// Settings that the environment may set to a text, to yes or no, and to a number, beside the
+/// limits.
+const TEXTS: [&str; 10] = [
     "store",
     "sync",
     "tokenizer",
-    "profile",
     "quota",
     "reserve",
     "max_message",
@@ -48,14 +46,18 @@ const TEXTS: [&str; 11] = [
     "lookup_timeout",
     "list_tools",
 ];
-const SWITCHES: [&str; 2] = ["detailed_recovery", "shared_store"];
-const NUMBERS: [&str; 5] = [
-    "max_tokens",
-    "max_bytes",
-    "preview_tokens",
-    "page_tokens",
-    "tombstones",
-];
+const SWITCHES: [&str; 1] = ["shared_store"];
+const NUMBERS: [&str; 2] = ["page_tokens", "tombstones"];
+
+/// All of them, with how each is read.
+fn variables() -> impl Iterator<Item = (&'static str, ValueKind)> {
+    let of = |kind| move |key: &&'static str| (*key, kind);
+    let texts = TEXTS.iter().map(of(ValueKind::Text));
+    let numbers = NUMBERS.iter().map(of(ValueKind::Number));
+    let switches = SWITCHES.iter().map(of(ValueKind::Switch));
+    let limits = Rule::KEYS.iter().copied();
+    limits.chain(texts).chain(numbers).chain(switches)
+}
 
 fn variable(key: &str) -> String {
     format!("SPILLGATE_{}", key.to_ascii_uppercase())
@@ -63,34 +65,42 @@ fn variable(key: &str) -> String {
 
 /// What the environment sets; a variable that is empty sets nothing.
 fn environment() -> Result<BTreeMap<&'static str, Value>, Failure> {
-    let set = |key: &&'static str| {
+    let set = |key: &str| {
         let value = std::env::var_os(variable(key)).filter(|value| !value.is_empty())?;
-        Some((*key, value.to_string_lossy().into_owned()))
+        Some(value.to_string_lossy().into_owned())
+    };
+    let wrong = |key: &str, text: &str, what: &str, hint: &str| {
+        let message = format!("{} = {text:?} is {what}", variable(key));
+        Failure::new("config", Fault::Caller, message).hint(hint)
     };
     let mut values = BTreeMap::new();
-    if let Some((_, text)) = set(&"model") {
+    if let Some(text) = set("model") {
         let models = parse_targets(&text).map_err(|error| {
             let message = format!("{}: {error}", variable("model"));
             Failure::new("config", Fault::Caller, message).hint("correct it, or unset it")
         })?;
         values.insert("tool_output", json!({"models": models}));
     }
-    for (key, text) in TEXTS.iter().filter_map(set) {
-        values.insert(key, Value::from(text));
-    }
-    for (key, text) in NUMBERS.iter().filter_map(set) {
-        let number: u64 = text.trim().parse().map_err(|_| {
-            let message = format!("{} = {text:?} is not a whole number", variable(key));
-            Failure::new("config", Fault::Caller, message).hint("write a number, or unset it")
-        })?;
-        values.insert(key, Value::from(number));
-    }
-    for (key, text) in SWITCHES.iter().filter_map(set) {
-        let is_on: bool = text.trim().parse().map_err(|_| {
-            let message = format!("{} = {text:?} is neither true nor false", variable(key));
-            Failure::new("config", Fault::Caller, message).hint("write true or false, or unset it")
-        })?;
-        values.insert(key, Value::from(is_on));
+    for (key, kind) in variables() {
+        let Some(text) = set(key) else { continue };
+        let value = match kind {
+            ValueKind::Text => Value::from(text),
+            ValueKind::Number => {
+                let number: u64 = text.trim().parse().map_err(|_| {
+                    let hint = "write a number, or unset it";
+                    wrong(key, &text, "not a whole number", hint)
+                })?;
+                number.into()
+            }
+            ValueKind::Switch => {
+                let is_on: bool = text.trim().parse().map_err(|_| {
+                    let hint = "write true or false, or unset it";
+                    wrong(key, &text, "neither true nor false", hint)
+                })?;
+                is_on.into()
+            }
+        };
+        values.insert(key, value);
     }
     Ok(values)
 }
@@ -157,26 +167,16 @@ impl Layers {
 
     /// What holds where nothing is set.
     fn built_in(&self, key: &str) -> Value {
-        let limits = self.settings.base().resolve();
-        let limit = |limit: Option<u64>| limit.map_or("no limit".into(), Into::into);
         match key {
-            "max_tokens" => limit(limits.tokens),
-            "max_bytes" => limit(limits.bytes),
-            "max_lines" => limit(limits.lines),
-            "max_chars" => limit(limits.chars),
-            "profile" => limits.profile.to_string().into(),
-            "preview_tokens" => limits.preview.get().into(),
             "page_tokens" => {
                 format!("{GATEWAY_PAGE} in the gateway, {COMMAND_LINE_PAGE} here").into()
             }
-            "max_binary_bytes" => {
-                format!("{DEFAULT_IMAGE_BYTES} for images, {DEFAULT_BINARY_BYTES} for others")
-                    .into()
-            }
-            "detailed_recovery" => limits.detailed_recovery.into(),
             "by_reference" => json!([]),
             "by_reference_bytes" => DEFAULT_REFERENCE_BYTES.into(),
-            _ => "no limit".into(),
+            limit => {
+                let limits = self.settings.rule().resolve();
+                limits.shown(limit).unwrap_or("no limit".into())
+            }
         }
     }
 
@@ -295,14 +295,8 @@ struct Flags {
     shared_store: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokenizer: Option<Tokenizer>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    profile: Option<Profile>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detailed_recovery: Option<bool>,
+    #[serde(flatten)]
+    limits: LimitArgs,
 }
 
 impl Flags {
@@ -318,10 +312,7 @@ impl Flags {
             store: common.store.clone(),
             shared_store: common.shared_store.then_some(true),
             tokenizer: common.tokenizer,
-            max_tokens: limits.max_tokens,
-            max_bytes: limits.max_bytes,
-            profile: limits.profile.clone(),
-            detailed_recovery: limits.detailed_recovery.then_some(true),
+            limits: limits.clone(),
         }
     }
 }

@@ -6,7 +6,7 @@ use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 
 /// A number of bytes such as `"10 GiB"`; 0 is no limit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "String")]
 pub(crate) struct Size {
     written: String,
@@ -14,7 +14,7 @@ pub(crate) struct Size {
 }
 
 /// A length of time such as `"30d"`; 0 is no limit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "String")]
 pub(crate) struct Span {
     written: String,

@@ -7,34 +7,20 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize, Serializer};
 use spillgate_gateway::{Bridging, DEFAULT_TIMEOUT, Server, ToolFilter};
-use spillgate_offload::{Profile, Rule};
+use spillgate_offload::{Rule, with_limits};
 use spillgate_wire::{HttpServer, ServerCommand, ServerSpec};
 
 use crate::failure::{Failure, Fault};
 use crate::quantities::Span;
 use crate::settings::Settings;
 
+with_limits! {
+each #[serde(skip_serializing_if = "Option::is_none")]
 /// One server: how it is reached, and what holds for its results. Each member
 /// by itself, so that a misspelt one is found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ServerSettings {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_lines: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_chars: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    profile: Option<Profile>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    preview_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_binary_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detailed_recovery: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) by_reference: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +65,7 @@ pub(crate) struct ServerSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     bridge: Option<Bridge>,
 }
+}
 
 /// When a bridge stands before a server of another generation of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,20 +105,6 @@ fn names_only<S: Serializer>(map: &BTreeMap<String, String>, to: S) -> Result<S:
 }
 
 impl ServerSettings {
-    /// The limits for its results.
-    pub(crate) fn rule(&self) -> Rule {
-        Rule {
-            max_tokens: self.max_tokens,
-            max_bytes: self.max_bytes,
-            max_lines: self.max_lines,
-            max_chars: self.max_chars,
-            profile: self.profile.clone(),
-            preview_tokens: self.preview_tokens,
-            max_binary_bytes: self.max_binary_bytes,
-            detailed_recovery: self.detailed_recovery,
-        }
-    }
-
     /// The way to it; `None` where only rules are given. An error names the
     /// member that is wrong, and says what is.
     fn reached_by(&self) -> Result<Option<spillgate_wire::Transport>, (&'static str, String)> {

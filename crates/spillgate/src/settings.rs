@@ -11,7 +11,7 @@ use spillgate_front::FrontSettings;
 use spillgate_gateway::{ListTools, Prefix, Several};
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{ByReference, Policy, Profile, Rule, TemplateError, Templates};
+use spillgate_offload::{ByReference, Policy, Rule, TemplateError, Templates, with_limits};
 use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
 use spillgate_wire::FrameReader;
 
@@ -24,8 +24,10 @@ use crate::quantities::{Size, Span};
 use crate::servers::{self, ServerSettings};
 use crate::tool_output::ToolOutput;
 
+with_limits! {
+each #[serde(default)]
 /// All settings, by the names that they have in the file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
     /// Where artifacts are stored.
@@ -36,24 +38,6 @@ pub(crate) struct Settings {
     pub(crate) sync: SyncWhen,
     /// What counts tokens.
     pub(crate) tokenizer: Tokenizer,
-    /// Offload over so many tokens; 0 is no limit.
-    pub(crate) max_tokens: Option<u64>,
-    /// Offload over so many bytes; 0 is no limit.
-    pub(crate) max_bytes: Option<u64>,
-    /// Offload over so many lines; 0 is no limit.
-    pub(crate) max_lines: Option<u64>,
-    /// Offload over so many characters; 0 is no limit.
-    pub(crate) max_chars: Option<u64>,
-    /// How an oversized result is shown.
-    pub(crate) profile: Option<Profile>,
-    /// Tokens that a preview may cost.
-    pub(crate) preview_tokens: Option<u64>,
-    /// Bytes over which an image, a sound or another binary block becomes a
-    /// link; 0 is no limit.
-    pub(crate) max_binary_bytes: Option<u64>,
-    /// Whether an error of the `reject` profile ends with what is there.
-    #[serde(default)]
-    pub(crate) detailed_recovery: Option<bool>,
     /// Tools that may be called with arguments by reference, by patterns.
     #[serde(default)]
     pub(crate) by_reference: Option<Vec<String>>,
@@ -121,6 +105,7 @@ pub(crate) struct Settings {
     #[serde(skip)]
     pub(crate) places: Places,
 }
+}
 
 /// Settings of the `continuation` profile.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -131,30 +116,9 @@ pub(crate) struct Continuation {
 }
 
 impl Settings {
-    /// The rule for results that no nearer one is for.
-    pub(crate) fn base(&self) -> Rule {
-        Rule {
-            max_tokens: self.max_tokens,
-            max_bytes: self.max_bytes,
-            max_lines: self.max_lines,
-            max_chars: self.max_chars,
-            profile: self.profile.clone(),
-            preview_tokens: self.preview_tokens,
-            max_binary_bytes: self.max_binary_bytes,
-            detailed_recovery: self.detailed_recovery,
-        }
-    }
-
     /// The rules that results are decided by.
     /// `flags` are over everything that a file says of tools and servers.
     pub(crate) fn policy(&self, flags: &LimitArgs) -> Result<Policy, Failure> {
-        let over = Rule {
-            max_tokens: flags.max_tokens,
-            max_bytes: flags.max_bytes,
-            profile: flags.profile.clone(),
-            detailed_recovery: flags.detailed_recovery.then_some(true),
-            ..Rule::default()
-        };
         let pattern = |error| self.wrong_pattern(&error);
         let mut servers = Vec::new();
         for (name, of) in &self.servers {
@@ -165,7 +129,7 @@ impl Settings {
             let policy = policy.with_references(references);
             servers.push((name.clone(), policy));
         }
-        let policy = Policy::new(self.base(), self.tools.clone(), servers).map_err(pattern)?;
+        let policy = Policy::new(self.rule(), self.tools.clone(), servers).map_err(pattern)?;
         let references = ByReference::new(self.by_reference.as_deref(), self.by_reference_bytes);
         let references =
             references.map_err(|error| self.wrong_pattern_in(&["by_reference"], &error))?;
@@ -173,7 +137,7 @@ impl Settings {
         let template = |error| self.wrong_template(&error);
         let templates = Templates::new(self.templates.clone()).map_err(template)?;
         policy
-            .under(over)
+            .under(flags.rule())
             .with_templates(templates)
             .map_err(template)
     }
@@ -280,20 +244,6 @@ const MOST_AT_ONCE: usize = 5000;
 pub(crate) fn defaults() -> Result<Settings, Failure> {
     Ok(Settings {
         store: state_directory()?,
-        shared_store: false,
-        sync: SyncWhen::default(),
-        tokenizer: Tokenizer::default(),
-        max_tokens: None,
-        max_bytes: None,
-        max_lines: None,
-        max_chars: None,
-        profile: None,
-        preview_tokens: None,
-        max_binary_bytes: None,
-        detailed_recovery: None,
-        by_reference: None,
-        by_reference_bytes: None,
-        page_tokens: None,
         quota: Size::of("10 GiB"),
         reserve: Size::of("1 GiB"),
         max_message: Size::of("8 GiB"),
@@ -301,19 +251,8 @@ pub(crate) fn defaults() -> Result<Settings, Failure> {
         tombstone_age: Span::of("90d"),
         tombstones: 100_000,
         lookup_timeout: Span::of("20s"),
-        tools: BTreeMap::new(),
-        servers: BTreeMap::new(),
-        templates: BTreeMap::new(),
-        continuation: Continuation::default(),
-        list_tools: ListTools::default(),
-        prefix: Prefix::default(),
         start_wait: Span::of("3s"),
-        tool_output: ToolOutput::default(),
-        providers: BTreeMap::new(),
-        models: BTreeMap::new(),
-        http: FrontSettings::default(),
-        guarded: GuardedSettings::default(),
-        places: Places::default(),
+        ..Settings::default()
     })
 }
 

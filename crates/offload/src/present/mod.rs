@@ -21,7 +21,7 @@ use spillgate_untrusted::{is_hidden, marked};
 use spillgate_view::clip;
 
 use crate::RetrieveError;
-use crate::policy::Limits;
+use crate::limits::Limits;
 
 pub use audience::Audience;
 pub(crate) use compat::continuation::later;

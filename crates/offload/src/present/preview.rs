@@ -14,7 +14,7 @@ use spillgate_view::clip;
 use super::message::{Parts, next_lines, section};
 use super::{Bounds, Message, Sizes, Strategy, Subject, name_in_line};
 use crate::RetrieveError;
-use crate::policy::{LEAST_PREVIEW_TOKENS, Limits};
+use crate::limits::{LEAST_PREVIEW_TOKENS, Limits};
 
 /// Tokens over which a result is offloaded unless configured otherwise. Codex
 /// cuts the middle of results over about 10 KB, which is some 2,500 tokens:

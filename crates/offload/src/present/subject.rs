@@ -12,7 +12,7 @@ use spillgate_store::ArtifactStore;
 use super::{Audience, Bounds, Templates};
 use crate::RetrieveError;
 use crate::aside::TwoEnds;
-use crate::policy::Limits;
+use crate::limits::Limits;
 
 /// What renders messages needs to know beside the result.
 #[derive(Debug, Clone)]

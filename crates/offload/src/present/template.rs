@@ -15,7 +15,7 @@ use super::message::Parts;
 use super::preview::{Preview, bounds, parts};
 use super::{Message, Profile, Sizes, Strategy, Subject, holds_as_json};
 use crate::RetrieveError;
-use crate::policy::Limits;
+use crate::limits::Limits;
 
 /// Steps that rendering may take: a loop over everything a template is given
 /// takes some hundreds.

@@ -7,7 +7,7 @@ use spillgate_lookup::{Slice, slice};
 use spillgate_measure::{ScanFacts, TokenCounter};
 
 use crate::RetrieveError;
-use crate::policy::Limits;
+use crate::limits::Limits;
 use crate::present::{Message, Sizes, Strategy, Subject};
 
 /// Characters of a slice unless configured otherwise.

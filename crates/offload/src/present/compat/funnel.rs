@@ -13,7 +13,7 @@ use spillgate_lookup::Artifact;
 use spillgate_store::ArtifactStore;
 
 use crate::RetrieveError;
-use crate::policy::Limits;
+use crate::limits::Limits;
 use crate::present::{Message, Sizes, Strategy, Subject};
 
 /// Lines of the head and of the tail (seed 003, layer 2).

@@ -5,7 +5,7 @@ use spillgate_measure::{ScanFacts, TokenCounter};
 
 use super::truncate::DEFAULT_MAX_BYTES;
 use crate::RetrieveError;
-use crate::policy::Limits;
+use crate::limits::Limits;
 use crate::present::{Message, Sizes, Strategy, Subject, estimated};
 
 /// The `handle` profile.

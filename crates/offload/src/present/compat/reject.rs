@@ -4,7 +4,7 @@ use spillgate_artifact::Stats;
 use spillgate_measure::ScanFacts;
 
 use crate::RetrieveError;
-use crate::policy::Limits;
+use crate::limits::Limits;
 use crate::present::{Message, Sizes, Strategy, Subject};
 use crate::recovery::{Recovery, Structure, grouped};
 use crate::rejection::{Rejection, estimated_tokens};
@@ -126,7 +126,7 @@ mod tests {
     use spillgate_artifact::{ContentKind, Tokens};
 
     use super::*;
-    use crate::policy::Rule;
+    use crate::limits::Rule;
     use crate::present::Profile;
 
     fn rejected(tool: &str, rule: &Rule) -> String {

@@ -5,7 +5,7 @@ use spillgate_measure::{ScanFacts, TokenCounter};
 use spillgate_store::StoreError;
 
 use crate::RetrieveError;
-use crate::policy::Limits;
+use crate::limits::Limits;
 use crate::present::{Message, Sizes, Strategy, Subject, estimated, holds_as_json, name_in_line};
 
 /// The limit of this profile and of `handle` where none is set.
@@ -258,7 +258,7 @@ mod tests {
 
     use super::*;
     use crate::aside::TwoEnds;
-    use crate::policy::Rule;
+    use crate::limits::Rule;
     use crate::present::Profile;
 
     fn ends(text: &str, limits: &Limits) -> Ends {
