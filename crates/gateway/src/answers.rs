@@ -8,12 +8,14 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
-use spillgate_wire::{ConnectionError, Frame, Item, Refusal, ServerEvent};
-use tokio::task::spawn_blocking;
+use spillgate_store::StoreError;
+use spillgate_wire::{ConnectionError, Frame, Item, Refusal, ServerEvent, Spooled};
+use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 
 use crate::aggregate::{self, Heard};
 use crate::builtin_tools::list_changed;
+use crate::error::internal;
 use crate::gateway::Gateway;
 use crate::in_flight::{InFlightRequest, RequestKind};
 use crate::request_span::Outcome;
@@ -52,7 +54,7 @@ impl Session {
                     .await;
             }
             Item::Message(Frame::Spooled(spooled)) => {
-                self.large(&upstream, parcel.of, parcel.event, *spooled)
+                self.large(&upstream, parcel.of, parcel.event, spooled)
                     .await;
             }
             Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
@@ -299,46 +301,93 @@ impl Session {
             .progressed(reported.token.get(), Instant::now())
     }
 
-    /// Gives the client a parcel, changed as the answers in it demand.
+    /// Passes on a message of which one value is too large for the memory.
+    async fn large(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        mut of: Option<RequestId>,
+        event: Option<String>,
+        spooled: Box<Spooled>,
+    ) {
+        let mut due = Due::new();
+        let mut is_ours = false;
+        for envelope in spooled.messages().iter().filter(|one| one.is_response()) {
+            let Some(key) = envelope.key() else { continue };
+            let Some(mut waiting) = self.pending.take(&key) else {
+                is_ours |= self.pending.is_given_up(&key);
+                continue;
+            };
+            if let Some(seen) = &mut waiting.seen {
+                seen.answered(envelope, spooled.len());
+            }
+            if let Some(for_us) = waiting.for_us.take() {
+                // Lists and greetings are never so large.
+                drop(for_us.send(Err("answered with too much".to_owned())));
+                is_ours = true;
+            }
+            of.get_or_insert_with(|| key.clone());
+            if !self.hub().is_relay() {
+                due.insert(key, waiting);
+            }
+        }
+        if !is_ours {
+            let item = Item::Message(Frame::Spooled(spooled));
+            self.answered(upstream, ServerEvent { of, event, item }, due)
+                .await;
+        }
+    }
+
+    /// Gives the client what a server sent, changed as the answers in it demand.
     pub(crate) async fn answered(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
-        parcel: ServerEvent,
+        event: ServerEvent,
         due: Due,
     ) {
-        let Item::Message(Frame::Memory(frame)) = &parcel.item else {
-            return self.to.take(parcel).await;
+        let ServerEvent { of, event, item } = event;
+        let to_client = |item| ServerEvent { of, event, item };
+        let frame = match item {
+            Item::Message(frame) if !matches!(frame, Frame::Pieces(_)) => frame,
+            item => return self.to.take(to_client(item)).await,
         };
-        if due.is_empty() {
-            return self.to.take(parcel).await;
+        let has_links = !self.is_solo() && aggregate::may_have_any(frame.in_small());
+        if due.is_empty() && (frame.in_memory().is_some() || !has_links) {
+            return self.to.take(to_client(Item::Message(frame))).await;
         }
-        let room = self.hub().room(frame.len()).await;
-        let (session, upstream, frame) = (Arc::clone(self), Arc::clone(upstream), frame.clone());
-        let server = upstream.name().to_owned();
+        let room = self.hub().room(frame.in_small().len()).await;
+        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        let to_client = |frame| to_client(Item::Message(frame));
         let work = async move {
-            let has_links = !session.is_solo() && aggregate::may_have_any(&frame);
             if has_links {
                 aggregate::learn_links(&session).await;
             }
             let turn = session.hub().turn().await;
-            let (rewriter, original) = (Arc::clone(&session), frame.clone());
-            let rewrite = move || rewriter.rewrite(&upstream, &original, &due);
-            // Should that fail, the client gets what the server sent.
-            let rewritten = spawn_blocking(rewrite).await.ok().flatten();
+            let ids: Vec<String> = due.values().map(|waiting| waiting.id.clone()).collect();
+            let (rewriter, original) = (Arc::clone(&session), frame.in_memory().cloned());
+            let rewrite = move || rewriter.rewrite(&upstream, frame, &due, has_links);
+            let rewritten = spawn_blocking(rewrite).await;
             if session.own.take_announcement() {
                 session.to_client(list_changed()).await;
             }
-            let mut frame = rewritten.map_or(frame, Bytes::from);
-            if has_links {
-                frame = aggregate::in_results(&session, &server, &frame)
-                    .apply(&frame)
-                    .into();
+            match (rewritten, original) {
+                (Ok(Ok(frame)), _) => session.to.take(to_client(frame)).await,
+                // The client gets what the server sent.
+                (_, Some(original)) => session.to.take(to_client(Frame::Memory(original))).await,
+                (lost, None) => session.is_lost(ids, lost).await,
             }
-            let item = Item::Message(Frame::Memory(frame));
-            session.to.take(ServerEvent { item, ..parcel }).await;
             drop((turn, room));
         };
         self.work(work);
+    }
+
+    /// Tells the client that there are no answers to these requests.
+    async fn is_lost(&self, ids: Vec<String>, how: Result<Result<Frame, StoreError>, JoinError>) {
+        if let Ok(Err(error)) = how {
+            tracing::warn!(%error, "a large message could not be kept and is lost");
+        }
+        for id in ids {
+            self.to_client(internal(&id)).await;
+        }
     }
 
     /// The answer to a request of the client that is about to be given, if it may
@@ -369,10 +418,32 @@ impl Session {
             .may_change(waiting, frame)
     }
 
-    /// The frame as the client gets it, unless that is how it came.
-    fn rewrite(&self, upstream: &Upstream, frame: &[u8], due: &Due) -> Option<Vec<u8>> {
+    /// The frame as the client gets it; an error is one of reading its large value.
+    fn rewrite(
+        &self,
+        upstream: &Upstream,
+        frame: Frame,
+        due: &Due,
+        has_links: bool,
+    ) -> Result<Frame, StoreError> {
         let gateway = self.hub().gateway();
-        self.rewriting(&gateway, upstream).rewrite(frame, due)
+        let rewriting = self.rewriting(&gateway, upstream);
+        let links = |frame: &[u8]| match has_links {
+            true => aggregate::in_results(self, upstream.name(), frame),
+            false => ByteEdits::default(),
+        };
+        Ok(match frame {
+            Frame::Memory(frame) => {
+                let frame = rewriting.rewrite(&frame, due).map_or(frame, Bytes::from);
+                let links = links(&frame);
+                Frame::Memory(match links.is_empty() {
+                    true => frame,
+                    false => links.apply(&frame).into(),
+                })
+            }
+            Frame::Spooled(spooled) => rewriting.rewrite_large(*spooled, due, &links)?,
+            frame @ Frame::Pieces(_) => frame,
+        })
     }
 
     /// What a server's answers are changed by.

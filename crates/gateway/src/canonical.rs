@@ -25,13 +25,6 @@ pub(crate) struct Canonical {
 }
 
 impl Canonical {
-    /// That of a whole text.
-    pub(crate) fn of(json: &[u8]) -> Vec<u8> {
-        let mut canonical = Self::default();
-        canonical.feed(json);
-        canonical.finish()
-    }
-
     /// Takes the next bytes.
     pub(crate) fn feed(&mut self, mut block: &[u8]) {
         while !block.is_empty() {
@@ -101,15 +94,6 @@ impl Canonical {
     }
 }
 
-/// The hash of a list whose elements are these texts.
-pub(crate) fn of_list<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> Vec<u8> {
-    let mut list = List::default();
-    texts
-        .into_iter()
-        .for_each(|text| list.element(|one| one.feed(text.as_ref())));
-    list.finish()
-}
-
 /// A list that is hashed element by element.
 #[derive(Debug, Default)]
 pub(crate) struct List {
@@ -142,6 +126,12 @@ fn is_mark(byte: u8) -> bool {
 mod tests {
     use super::*;
 
+    fn hash(json: &str) -> Vec<u8> {
+        let mut canonical = Canonical::default();
+        canonical.feed(json.as_bytes());
+        canonical.finish()
+    }
+
     #[test]
     fn the_same_json_in_another_spelling() {
         let cases = [
@@ -160,7 +150,7 @@ mod tests {
             ("{\"a\\", "{\"a\":1}", false),
         ];
         for (one, other, same) in cases {
-            let [whole, wanted] = [one, other].map(|json| Canonical::of(json.as_bytes()));
+            let [whole, wanted] = [one, other].map(hash);
             assert_eq!(whole == wanted, same, "{one} {other}");
             for step in 1..6 {
                 let mut blocks = Canonical::default();
@@ -170,10 +160,11 @@ mod tests {
                 assert_eq!(blocks.finish(), whole, "{one} in blocks of {step}");
             }
         }
-        assert_eq!(
-            of_list(["{\"a\": 1}", "2"]),
-            Canonical::of(b"[{\"a\":1}, 2]")
-        );
-        assert_eq!(of_list::<&str>([]), Canonical::of(b"[ ]"));
+        let mut list = List::default();
+        for text in ["{\"a\": 1}", "2"] {
+            list.element(|one| one.feed(text.as_bytes()));
+        }
+        assert_eq!(list.finish(), hash("[{\"a\":1}, 2]"));
+        assert_eq!(List::default().finish(), hash("[ ]"));
     }
 }

@@ -1,7 +1,6 @@
-//! Does the `structuredContent` of a large result only repeat its text?
+//! Finds out whether the `structuredContent` of a result only repeats its text.
 //!
-//! The same question as in `results`, for what lies in a draft: answered by
-//! reading both side by side, never as a whole.
+//! Both are read side by side and never as a whole: they may be in a draft of the store.
 
 use std::fmt;
 use std::io::{self, BufReader};
@@ -210,24 +209,45 @@ fn is_same_json(
     if (text.end - text.start) > length(json) * 16 {
         return Ok(false);
     }
-    let text = Decoded::new(Arc::clone(source), std::slice::from_ref(text), &mut |_| {})?;
-    let start = text.bytes(0, 4096)?;
-    let is_json =
-        start.trim_ascii_start().starts_with(b"{") || start.trim_ascii_start().starts_with(b"[");
-    Ok(is_json && canonical(&text, 0..text.len())? == canonical(&**source, json.clone())?)
+    if !may_be_json(&**source, text)? {
+        return Ok(false);
+    }
+    let mut canonical_text = Canonical::default();
+    let part = std::slice::from_ref(text);
+    Decoded::new(Arc::clone(source), part, &mut |block| {
+        canonical_text.feed(block);
+    })?;
+    Ok(canonical_text.finish() == canonical(&**source, json.clone())?)
+}
+
+/// Whether the text begins like a JSON object or list: a look that decodes nothing.
+fn may_be_json(source: &dyn ByteSource, text: &TextPart) -> io::Result<bool> {
+    /// More white space than that stands before no JSON.
+    const LOOK: u64 = 4096;
+    let start = source.bytes(text.start, text.end.min(text.start + LOOK))?;
+    let mut rest = &*start;
+    loop {
+        rest = match rest {
+            [b'\\', b'n' | b'r' | b't', rest @ ..] if text.is_string => rest,
+            [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
+            // A character in another spelling may be any.
+            [b'{' | b'[', ..] | [b'\\', b'u', ..] => return Ok(true),
+            _ => return Ok(false),
+        };
+    }
 }
 
 /// The hash of the JSON there.
 fn canonical(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut canonical = Canonical::default();
-    let mut at = range.start;
+    let (mut at, mut buffer) = (range.start, Vec::new());
     while at < range.end {
-        let block = source.bytes(at, range.end.min(at + BLOCK))?;
+        let block = source.window(at, range.end.min(at + BLOCK), &mut buffer)?;
         if block.is_empty() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         at += block.len() as u64;
-        canonical.feed(&block);
+        canonical.feed(block);
     }
     Ok(canonical.finish())
 }

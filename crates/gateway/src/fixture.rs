@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Origin};
+use spillgate_mcp::ByteEdits;
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Rule};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
+
+use crate::intercept::{Case, Incoming, intercept};
 
 /// An offloader with the default limits that keeps in memory.
 pub(crate) fn offloader() -> Offloader {
@@ -70,4 +73,20 @@ fn previews(value: &Value) -> Vec<&str> {
         Value::Object(members) => members.values().flat_map(previews).collect(),
         _ => Vec::new(),
     }
+}
+
+/// The changes to a frame in memory, and whether the result is stored.
+pub(crate) fn replaced(
+    offloader: &Offloader,
+    case: Case,
+    frame: &[u8],
+    json: &str,
+) -> (ByteEdits, bool) {
+    let incoming = Incoming {
+        frame,
+        json,
+        large: None,
+    };
+    let (splice, left) = intercept(offloader, case, incoming).unwrap();
+    (splice, left.is_stored())
 }

@@ -1,4 +1,4 @@
-//! What happens to a result on its way back?
+//! What happens to a result on its way back.
 //!
 //! A result that fits passes as it is. An oversized one is stored whole, as the
 //! bytes that the server sent; its text becomes a preview in `content` and, for
@@ -6,18 +6,24 @@
 //! Codex do), there too. Bytes over their limit become links; every other block
 //! stays where it is.
 
+use std::io;
+use std::sync::Arc;
+
 use serde_json::json;
-use spillgate_artifact::Origin;
-use spillgate_offload::{Choice, Limits, Offloader, Outcome};
-use spillgate_store::{Receipt, StoreError};
+use spillgate_artifact::{Handle, Origin, TextPart};
+use spillgate_mcp::{ByteEdits, span_in};
+use spillgate_offload::{Choice, JsonResult, Limits, Offloader, Outcome, PendingResult};
+use spillgate_retrieval::RETRIEVAL_MARK;
+use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
+use spillgate_wire::StandIn;
 
 use crate::blocks::Form;
-use crate::results::{Found, text_of};
+use crate::holes;
+use crate::place::Place;
+use crate::results::Found;
 use crate::shown::{self, Stored};
 use crate::shows::Shows;
 use crate::widening;
-use spillgate_mcp::{ByteEdits, span_in};
-use spillgate_retrieval::RETRIEVAL_MARK;
 
 /// The member of our `structuredContent` that holds the preview; `widening`
 /// widens each `outputSchema` by an object with just this member.
@@ -53,62 +59,153 @@ impl Case {
     }
 }
 
-/// The changes to `frame` that replace an oversized `result` in it, none if it
-/// fits; and whether it is stored.
+/// A result in a frame.
+pub(crate) struct Incoming<'a> {
+    /// The frame, or the one in small.
+    pub(crate) frame: &'a [u8],
+    /// The result in it.
+    pub(crate) json: &'a str,
+    /// What is not in memory of it.
+    pub(crate) large: Option<(&'a StandIn, SpooledBytes)>,
+}
+
+/// What became of the large parts of a result.
+#[derive(Debug)]
+pub(crate) enum Left {
+    /// Nothing was done with them, if there are any.
+    Untouched(Option<SpooledBytes>),
+    /// They fit.
+    Draft(Box<dyn Draft>),
+    /// The result is stored.
+    Stored(Handle),
+    /// They are lost.
+    Lost,
+}
+
+impl Left {
+    pub(crate) fn is_stored(&self) -> bool {
+        matches!(self, Self::Stored(_))
+    }
+}
+
+/// The changes to a frame that replace an oversized result in it, none if it fits. An
+/// error is one of reading its large parts.
 pub(crate) fn intercept(
     offloader: &Offloader,
     case: Case,
-    frame: &[u8],
-    result: &str,
-) -> (ByteEdits, bool) {
-    let unchanged = (ByteEdits::default(), false);
-    let found = Found::parse(case.form, result);
-    let Some(found) = found.filter(|found| !found.asks()) else {
-        return unchanged;
+    incoming: Incoming<'_>,
+) -> Result<(ByteEdits, Left), StoreError> {
+    let Incoming { frame, json, large } = incoming;
+    let (place, spooled) = match large {
+        Some((stand_in, value)) => (Place::large(stand_in), Some(value)),
+        None => (Place::memory(json.as_bytes()), None),
     };
+    let untouched = |spooled| Ok((ByteEdits::default(), Left::Untouched(spooled)));
+    let found = Found::parse(case.form, json, place).filter(|found| !found.asks());
+    let Some(mut found) = found else {
+        return untouched(spooled);
+    };
+    if let Some(spooled) = &spooled {
+        holes::complete(&mut found, spooled.source()?.as_ref())?;
+    }
     let (shows, limits) = (case.shows_of(&found), case.limits);
     let bulky = found.bulky(&limits);
     let bytes = found.wire_bytes(shows);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
         let server = case.origin.server.as_deref();
         offloader.ledger().inline_of(server, bytes);
-        return unchanged;
+        return untouched(spooled);
     }
-    let whole = result.as_bytes();
     let _store = tracing::info_span!("store", bytes).entered();
-    let parts = found.parts_of(whole);
-    // Of two texts the client shows one: that counts.
-    let is_over = parts.shown(shows).map(|shown| {
-        let fits = |one: &Vec<_>| offloader.admits(&limits, &text_of(whole, one).into_bytes());
-        !shown.iter().all(fits)
-    });
-    let (tool, parts) = (case.origin.tool.clone(), parts.stored());
-    let (raw, text) = (whole.to_vec(), text_of(whole, &parts));
-    let captured = offloader.capture_json(case.origin, found.is_error(), raw, text, parts);
-    let pending = offloader.submit(captured, limits.clone());
-    let pending = pending.shown_within(shown::preview_room(&found));
-    let (stored, preview) = match pending.settle(Choice::Limits { is_over }) {
-        Outcome::Inline(_) if bulky.is_empty() => return unchanged,
+    let in_memory = || JsonResult::Memory(Arc::new(json.as_bytes().to_vec()));
+    let raw = spooled.map_or_else(in_memory, JsonResult::Spooled);
+    let tool = case.origin.tool.clone();
+    let (pending, choice) = submit(offloader, case.origin, &found, shows, &limits, raw)?;
+    let (stored, preview) = match pending.settle(choice) {
+        Outcome::Inline(fits) if bulky.is_empty() => {
+            let left = fits.into_draft().map_or(Left::Untouched(None), Left::Draft);
+            return Ok((ByteEdits::default(), left));
+        }
         Outcome::Inline(fits) => (fits.store(), None),
         Outcome::Offloaded(stored) => (Ok(stored.receipt), Some(stored.shown)),
         Outcome::NotStored(lost) => (Err(lost.error), Some(lost.shown)),
     };
     log(&stored);
+    let handle = stored.as_ref().ok().map(Receipt::handle);
+    if handle.is_none() {
+        found.place = place.lost();
+    }
     let shown = Stored {
         tool: &tool,
-        handle: stored.as_ref().ok().map(Receipt::handle),
+        handle,
         preview: preview.as_ref(),
         bulky: &bulky,
         links: case.links,
     };
-    (
-        changes(frame, result, &found, &shown, &limits),
-        stored.is_ok(),
-    )
+    let splice = match place.is_hole(json) {
+        true => instead(frame, json, &found, &shown),
+        false => changes(frame, json, &found, &shown, &limits),
+    };
+    Ok((splice, handle.map_or(Left::Lost, Left::Stored)))
+}
+
+/// Gives a result to the pipeline, with what decides about it.
+fn submit(
+    offloader: &Offloader,
+    origin: Origin,
+    found: &Found<'_>,
+    shows: Shows,
+    limits: &Limits,
+    raw: JsonResult,
+) -> Result<(PendingResult, Choice), StoreError> {
+    let source = raw.source()?;
+    let parts = found.parts(source.as_ref()).map_err(|e| damaged(&e))?;
+    let is_over = is_over(offloader, limits, &raw, parts.shown(shows))?;
+    let captured = offloader.capture_json(origin, found.is_error(), raw, parts.stored());
+    let pending = offloader.submit(captured, limits.clone());
+    let room = shown::preview_room(found);
+    Ok((pending.shown_within(room), Choice::Limits { is_over }))
+}
+
+/// Whether one of the texts that a client may show is over the limits; `None` where there
+/// is only one.
+fn is_over(
+    offloader: &Offloader,
+    limits: &Limits,
+    raw: &JsonResult,
+    texts: Option<Vec<Vec<TextPart>>>,
+) -> Result<Option<bool>, StoreError> {
+    for parts in texts.iter().flatten() {
+        match raw.text(parts)? {
+            Some(text) if offloader.admits(limits, &*text) => {}
+            Some(_) => return Ok(Some(true)),
+            None => return Ok(None),
+        }
+    }
+    Ok(texts.map(|_| false))
+}
+
+/// What stands in the place of a result of which nothing is known but that it is an object.
+fn instead(frame: &[u8], json: &str, found: &Found<'_>, shown: &Stored<'_>) -> ByteEdits {
+    let mut splice = ByteEdits::default();
+    let (list, blocks) = (found.form.list(), shown::blocks(found, shown));
+    let first = found.place.first();
+    let comma = if first.is_empty() { "" } else { "," };
+    let made = format!("{{{first}{comma}\"{list}\":{blocks}}}");
+    splice.replace(span_in(frame, json), made);
+    splice
+}
+
+/// What could not be read again.
+pub(crate) fn damaged(error: &io::Error) -> StoreError {
+    StoreError::Damaged {
+        path: "the draft".into(),
+        what: error.to_string(),
+    }
 }
 
 /// The seed's words, for whoever reads its logs.
-pub(crate) fn log(stored: &Result<Receipt, StoreError>) {
+fn log(stored: &Result<Receipt, StoreError>) {
     let receipt = match stored {
         Ok(receipt) => receipt,
         Err(error) => {
@@ -126,7 +223,7 @@ pub(crate) fn log(stored: &Result<Receipt, StoreError>) {
 
 /// The list of blocks, `structuredContent` and, for a result that is refused,
 /// `isError`.
-pub(crate) fn changes(
+fn changes(
     frame: &[u8],
     result: &str,
     found: &Found<'_>,
@@ -174,7 +271,7 @@ pub(crate) fn insert_members(
     splice.replace(at..at, members);
 }
 
-pub(crate) fn is_retrieval(found: &Found<'_>, bytes: u64) -> bool {
+fn is_retrieval(found: &Found<'_>, bytes: u64) -> bool {
     let marked = found
         .meta
         .is_some_and(|meta| meta.get().contains(RETRIEVAL_MARK));
@@ -189,7 +286,7 @@ mod tests {
     use spillgate_testkit::{log, records};
 
     use super::*;
-    use crate::fixture::{offloader, offloader_with, without_handles, without_previews};
+    use crate::fixture::{offloader, offloader_with, replaced, without_handles, without_previews};
     use spillgate_mcp::messages;
 
     /// The frame as it leaves, and the artifact that it names.
@@ -207,7 +304,7 @@ mod tests {
                 limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
             };
-            splice.merge(intercept(&offloader, case, frame.as_bytes(), result.get()).0);
+            splice.merge(replaced(&offloader, case, frame.as_bytes(), result.get()).0);
         }
         let stored = offloader.store().list().unwrap();
         let raw = stored.first().map(|listed| {
@@ -339,7 +436,7 @@ mod tests {
                 limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
             };
-            assert!(intercept(&offloader, case, result.as_bytes(), &result).1);
+            assert!(replaced(&offloader, case, result.as_bytes(), &result).1);
             offloader.store().list().unwrap()[0]
                 .manifest
                 .facts
@@ -410,7 +507,7 @@ mod tests {
                     limits: offloader.limits(&Origin::tool("dump")),
                     origin: Origin::tool("dump"),
                 };
-                let (splice, is_stored) = intercept(
+                let (splice, is_stored) = replaced(
                     &offloader,
                     case,
                     frame.as_bytes(),
@@ -453,7 +550,7 @@ mod tests {
                 limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
             };
-            !intercept(
+            !replaced(
                 &offloader,
                 case,
                 frame.as_bytes(),

@@ -29,11 +29,11 @@ mod error;
 #[cfg(test)]
 mod fixture;
 mod gateway;
+mod holes;
 mod hub;
 mod in_flight;
 mod incoming;
 mod intercept;
-mod large;
 mod listing;
 mod malformed;
 mod meter;

@@ -1,7 +1,5 @@
-//! Where do the parts of a result lie, and how long are they?
-//!
-//! In the bytes of the frame, or, of a result that is too large for the memory,
-//! where the placeholders of its skeleton stand for.
+//! Where the parts of a result lie, and how long they are: in the bytes of its frame or, of
+//! a result that is too large for the memory, where the placeholders of its skeleton stand for.
 
 use std::ops::Range;
 
@@ -10,40 +8,66 @@ use spillgate_wire::{Filled, StandIn};
 
 /// What the parts of a result are slices of.
 #[derive(Debug, Clone, Copy)]
-pub enum Place<'a> {
-    /// The result.
-    Memory(&'a [u8]),
-    /// The message in small of which the result is the large value.
-    Large {
-        /// The message.
-        stand_in: &'a StandIn,
-        /// What is not in it is lost.
-        is_lost: bool,
-    },
+pub struct Place<'a> {
+    /// The result, or the message in small of which it is the large value.
+    bytes: &'a [u8],
+    /// The message in small.
+    large: Option<&'a StandIn>,
+    /// What is not in it is lost.
+    is_lost: bool,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    /// A result that is in memory.
+    #[must_use]
+    pub fn memory(result: &'a [u8]) -> Self {
+        Self {
+            bytes: result,
+            large: None,
+            is_lost: false,
+        }
+    }
+
+    /// The large value of a message.
+    #[must_use]
+    pub fn large(stand_in: &'a StandIn) -> Self {
+        Self {
+            bytes: &stand_in.frame,
+            large: Some(stand_in),
+            is_lost: false,
+        }
+    }
+
+    /// The same, but what is not in memory is lost.
+    pub(crate) fn lost(self) -> Self {
+        Self {
+            is_lost: true,
+            ..self
+        }
+    }
+
+    /// Members (JSON) that the client gets before those of the result.
+    pub(crate) fn first(&self) -> &'a str {
+        self.large.map_or("", |stand_in| &stand_in.first)
+    }
+
     /// Where in the result, as it was sent, a part of it lies.
     #[must_use]
     pub fn span(&self, part: &str) -> Range<u64> {
-        match self {
-            Self::Memory(whole) => {
-                let span = span_in(whole, part);
-                span.start as u64..span.end as u64
-            }
-            Self::Large { stand_in, .. } => {
-                let in_frame = span_in(&stand_in.frame, part);
-                let start = stand_in.span.start;
-                let skeleton = &stand_in.skeleton;
-                skeleton.raw_span(in_frame.start - start..in_frame.end - start)
-            }
-        }
+        let span = span_in(self.bytes, part);
+        let Some(StandIn {
+            span: of, skeleton, ..
+        }) = self.large
+        else {
+            return span.start as u64..span.end as u64;
+        };
+        skeleton.raw_span(span.start - of.start..span.end - of.start)
     }
 
     /// Bytes that `made`, which was made of parts, will have.
     #[must_use]
     pub fn bytes(&self, made: &str) -> u64 {
-        let Self::Large { stand_in, .. } = self else {
+        let Some(stand_in) = self.large else {
             return made.len() as u64;
         };
         let parts = stand_in.skeleton.fill(made.as_bytes()).into_iter();
@@ -57,21 +81,16 @@ impl Place<'_> {
     /// Whether some of `part` is lost.
     #[must_use]
     pub fn is_lost(&self, part: &str) -> bool {
-        match self {
-            Self::Memory(_) => false,
-            Self::Large { stand_in, is_lost } => {
-                let parts = || stand_in.skeleton.fill(part.as_bytes());
-                *is_lost && parts().iter().any(|part| matches!(part, Filled::Raw(_)))
-            }
-        }
+        let Some(stand_in) = self.large.filter(|_| self.is_lost) else {
+            return false;
+        };
+        let parts = stand_in.skeleton.fill(part.as_bytes());
+        parts.iter().any(|part| matches!(part, Filled::Raw(_)))
     }
 
     /// Whether only a placeholder of `part` is there.
     #[must_use]
     pub fn is_hole(&self, part: &str) -> bool {
-        match self {
-            Self::Memory(_) => false,
-            Self::Large { stand_in, .. } => stand_in.skeleton.is_hole(part),
-        }
+        self.large.is_some_and(|large| large.skeleton.is_hole(part))
     }
 }

@@ -18,6 +18,7 @@ use spillgate_store::{Absent, StoreError};
 
 use crate::blocks::{Block, Form, Kind};
 use crate::capabilities::Greeting;
+use crate::place::Place;
 use crate::results::Found;
 use crate::uri::{SCHEME, Uri};
 use spillgate_retrieval::{READ, RETRIEVAL_MARK};
@@ -219,8 +220,9 @@ fn block(
     let result = whole(&artifact)?;
     let result: &RawValue = serde_json::from_slice(&result)
         .map_err(|_| Refused::Unknown("what is stored has no blocks".to_owned()))?;
-    let blocks = Found::parse(form, result.get()).map(|found| found.blocks);
-    let blocks = blocks.unwrap_or_default();
+    let place = Place::memory(result.get().as_bytes());
+    let found = Found::parse(form, result.get(), place);
+    let blocks = found.map(|found| found.blocks).unwrap_or_default();
     let Some(block) = blocks.get(at) else {
         let total = blocks.len();
         let why = format!(
@@ -273,8 +275,8 @@ mod tests {
     use spillgate_testkit::log;
 
     use super::*;
-    use crate::fixture::{offloader, stored, without_handles};
-    use crate::intercept::{Case, intercept};
+    use crate::fixture::{offloader, replaced, stored, without_handles};
+    use crate::intercept::Case;
     use spillgate_mcp::messages;
 
     fn answer(offloader: &Offloader, uri: &str, generation: Generation) -> Value {
@@ -293,7 +295,7 @@ mod tests {
             origin: Origin::tool("shoot"),
         };
         let raw = messages(frame.as_bytes())[0].result.unwrap();
-        let (splice, _) = intercept(offloader, case, frame.as_bytes(), raw.get());
+        let (splice, _) = replaced(offloader, case, frame.as_bytes(), raw.get());
         let frame = splice.apply(frame.as_bytes());
         serde_json::from_slice::<Value>(&frame).unwrap()["result"].clone()
     }

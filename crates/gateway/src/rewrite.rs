@@ -15,13 +15,16 @@ use crate::builtin_tools::BuiltinTools;
 use crate::capabilities::Announced;
 use crate::gateway::ToolFilter;
 use crate::in_flight::{CallParams, InFlightRequest, RequestKind};
-use crate::intercept::{Case, intercept};
+use crate::intercept::{Case, Incoming, intercept};
 use crate::references::{self, Schemas};
 use crate::resources::Known;
 use crate::shows::Shows;
+use crate::spooled::intercept_spooled;
 use crate::tasks::{self, Tasks};
 use crate::{capabilities, listing, notes};
-use spillgate_mcp::{ByteEdits, RequestId, messages, object, span_in};
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
+use spillgate_store::StoreError;
+use spillgate_wire::{Frame, Spooled};
 
 /// What was learnt from a server's answers.
 #[derive(Debug, Default)]
@@ -152,6 +155,28 @@ impl Rewriting<'_> {
         (!whole.is_empty()).then(|| whole.apply(frame))
     }
 
+    /// The frame of which one value is too large for the memory, as the client gets it. `links`
+    /// says what changes in its small parts after that.
+    pub(crate) fn rewrite_large(
+        &self,
+        spooled: Spooled,
+        answers: &Due,
+        links: &dyn Fn(&[u8]) -> ByteEdits,
+    ) -> Result<Frame, StoreError> {
+        let seen = answers.values().find_map(|waiting| waiting.seen.as_ref());
+        let _entered = seen.map(|seen| seen.span().enter());
+        let case = |envelope: &Envelope<'_>| self.case(answers.get(&envelope.key()?)?);
+        let (pieces, stored) = intercept_spooled(self.offloader, spooled, &case, links)?;
+        if stored {
+            self.own.note_stored();
+        }
+        // In memory where it is small, as a preview is.
+        Ok(match pieces.in_memory() {
+            Ok(bytes) => Frame::Memory(bytes),
+            Err(pieces) => Frame::Pieces(pieces),
+        })
+    }
+
     /// The one result in a frame, where that is known already: a large frame is
     /// not read again to find it.
     fn only_result<'f, 'd>(
@@ -180,11 +205,24 @@ impl Rewriting<'_> {
         let Some(result) = result else {
             return ByteEdits::default();
         };
-        let (splice, stored) = intercept(self.offloader, case, frame, result);
-        if stored {
-            self.own.note_stored();
+        let incoming = Incoming {
+            frame,
+            json: result,
+            large: None,
+        };
+        match intercept(self.offloader, case, incoming) {
+            Ok((splice, left)) => {
+                if left.is_stored() {
+                    self.own.note_stored();
+                }
+                splice
+            }
+            Err(error) => {
+                // Of what is in memory nothing has to be read.
+                tracing::error!(%error, "a result could not be looked at, and is passed on");
+                ByteEdits::default()
+            }
         }
-        splice
     }
 
     /// The changes to a list of tools, whose cost is entered.

@@ -9,7 +9,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes, TextPart};
+use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
 use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
 use spillgate_view::{Decoded, Indexer, LineIndex, Transcoded};
@@ -158,7 +158,7 @@ fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
+pub(crate) fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
     let head = bytes[..bytes.len().min(SAMPLE_BYTES)].to_vec();
     let layout = layout_of(classify(Sample {
         head: &head,
@@ -178,31 +178,6 @@ fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
         sha256,
         raw_bytes: bytes.len() as u64,
         raw: Raw::Memory(Arc::new(bytes)),
-    }
-}
-
-/// Takes in a JSON result whose text is `text`: its parts `parts`, decoded and
-/// joined by newlines.
-pub(crate) fn capture_json(
-    origin: Origin,
-    is_error: bool,
-    raw: Vec<u8>,
-    parts: Vec<TextPart>,
-    text: String,
-) -> Captured {
-    let raw = Arc::new(raw);
-    let of_text = in_memory(origin, text.into_bytes(), Hash::of(&raw));
-    let text = match of_text.raw {
-        Raw::Memory(bytes) => Some(Text::Memory(bytes)),
-        _ => None,
-    };
-    Captured {
-        is_error,
-        form: RawForm::Parts(parts),
-        text,
-        raw_bytes: raw.len() as u64,
-        raw: Raw::Memory(raw),
-        ..of_text
     }
 }
 

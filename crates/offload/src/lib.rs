@@ -35,7 +35,7 @@
 mod aside;
 mod call_ids;
 mod capture;
-mod capture_spooled;
+mod capture_json;
 mod encoded;
 mod hash;
 mod ledger;
@@ -54,7 +54,7 @@ mod sanitize;
 mod verify;
 
 pub use capture::Captured;
-pub use capture_spooled::{LostRaw, SpooledRaw};
+pub use capture_json::JsonResult;
 pub use ledger::{Exit, FileLedger, Ledger, LedgerEntry, NoLedger, Spent};
 pub use limits::{
     DEFAULT_BINARY_BYTES, DEFAULT_IMAGE_BYTES, DEFAULT_PREVIEW_TOKENS, LEAST_PREVIEW_TOKENS,

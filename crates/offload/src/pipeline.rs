@@ -19,8 +19,8 @@ use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
 
 use crate::RetrieveError;
 use crate::aside::{Outlining, TwoEnds};
-use crate::capture::{Captured, Raw, capture_json, capture_stream};
-use crate::capture_spooled::{SpooledRaw, capture_spooled};
+use crate::capture::{Captured, Raw, capture_stream};
+use crate::capture_json::{JsonResult, capture_json};
 use crate::ledger::{Exit, LedgerEntry};
 use crate::limits::Limits;
 use crate::measured::{Measured, measure};
@@ -80,32 +80,17 @@ pub enum Choice {
 }
 
 impl Offloader {
-    /// Capture: takes in a result that is JSON (`raw`) and whose text is `text`: the
-    /// parts `parts` of it, decoded and joined by newlines.
+    /// Capture: takes in a result that is JSON and whose text is the parts `parts` of it,
+    /// decoded and joined by newlines.
     #[must_use]
     pub fn capture_json(
         &self,
         origin: Origin,
         is_error: bool,
-        raw: Vec<u8>,
-        text: String,
+        raw: JsonResult,
         parts: Vec<TextPart>,
     ) -> Captured {
-        capture_json(origin, is_error, raw, parts, text)
-    }
-
-    /// Capture: takes in a JSON result that is in a draft already, since it is too large
-    /// for the memory; its text is the parts `parts` of it, decoded and joined by
-    /// newlines.
-    #[must_use]
-    pub fn capture_spooled(
-        &self,
-        origin: Origin,
-        is_error: bool,
-        raw: SpooledRaw,
-        parts: Vec<TextPart>,
-    ) -> Captured {
-        capture_spooled(self.counter(), origin, is_error, raw, parts)
+        capture_json(self.counter(), origin, is_error, raw, parts)
     }
 
     /// The one entry: sanitizes and measures a result. `limits` are those for its origin

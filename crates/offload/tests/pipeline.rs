@@ -11,8 +11,8 @@ use spillgate_artifact::{
 };
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{
-    Audience, Choice, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, PendingResult, Policy,
-    Profile, RECOVERY_TOKENS, Rule, Spent,
+    Audience, Choice, JsonResult, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, PendingResult,
+    Policy, Profile, RECOVERY_TOKENS, Rule, Spent,
 };
 use spillgate_store::{
     ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored, Survey,
@@ -270,13 +270,14 @@ fn json_and_what_is_kept_beside_its_text_leave_an_entry() {
     let kept = fits.store().unwrap().handle();
     let raw = format!("{{\"text\":{}}}", serde_json::json!(large)).into_bytes();
     let raw_bytes = raw.len() as u64;
+    let raw = JsonResult::Memory(Arc::new(raw));
     let part = TextPart {
         start: 9,
         end: raw_bytes - 2,
         is_string: true,
     };
     let of_json = Origin::tool("json");
-    let captured = working.capture_json(of_json.clone(), false, raw, large.clone(), vec![part]);
+    let captured = working.capture_json(of_json.clone(), false, raw, vec![part]);
     let pending = working.submit(captured, working.limits(&of_json));
     let json = pending.settle(Choice::Limits { is_over: None });
     let Outcome::Offloaded(json) = json else {

@@ -114,6 +114,36 @@ pub trait Draft: Send + fmt::Debug {
     fn commit(self: Box<Self>, facts: Facts, index: &[u8]) -> Result<Receipt, StoreError>;
 }
 
+/// Bytes that went into a draft while they came: all of them, and nothing else.
+#[derive(Debug)]
+pub struct SpooledBytes {
+    /// The draft, or what is left of them.
+    pub kept: Result<Box<dyn Draft>, LostBytes>,
+    /// How many.
+    pub bytes: u64,
+    /// SHA-256 of them, in hex.
+    pub sha256: String,
+}
+
+impl SpooledBytes {
+    /// Reads them back; `None` if they are lost.
+    pub fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
+        let draft = self.kept.as_ref().ok();
+        draft.map(|draft| draft.read(Part::Raw)).transpose()
+    }
+}
+
+/// Bytes that the store failed to take.
+#[derive(Debug)]
+pub struct LostBytes {
+    /// The first of them, some 64 KB.
+    pub head: Vec<u8>,
+    /// The last of them, as many.
+    pub tail: Vec<u8>,
+    /// Why.
+    pub error: StoreError,
+}
+
 /// Which bytes of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {

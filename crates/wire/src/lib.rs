@@ -36,5 +36,5 @@ pub use http::{
 pub use pieces::Pieces;
 pub use server_event::{Frame, Item, Refusal, ServerEvent, Sink};
 pub use skeleton::{Filled, Skeleton};
-pub use spooled::{Filling, LostValue, Spooled, SpooledValue, StandIn};
+pub use spooled::{Filling, Spooled, StandIn};
 pub use stdio::{Frames, Input, Output, input, one_line, output};

@@ -102,6 +102,16 @@ impl Frame {
         self.len() == 0
     }
 
+    /// The message, or the one in small of which one value is in a draft of the store.
+    #[must_use]
+    pub fn in_small(&self) -> &[u8] {
+        match self {
+            Self::Memory(bytes) => bytes,
+            Self::Spooled(spooled) => spooled.stand_in(),
+            Self::Pieces(_) => &[],
+        }
+    }
+
     /// Its bytes, if they are all in memory.
     #[must_use]
     pub fn in_memory(&self) -> Option<&Bytes> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use serde::de::IgnoredAny;
 use spillgate_artifact::ByteSource;
-use spillgate_store::{Draft, Part, StoreError};
+use spillgate_store::{Draft, LostBytes, Part, SpooledBytes, StoreError};
 
 use crate::Pieces;
 use crate::skeleton::{Filled, Skeleton};
@@ -27,7 +27,7 @@ pub struct Spooled {
 
 /// The large member of a message.
 pub(crate) struct Value {
-    pub(crate) kept: Result<Box<dyn Draft>, LostValue>,
+    pub(crate) kept: Result<Box<dyn Draft>, LostBytes>,
     pub(crate) bytes: u64,
     pub(crate) surplus: u64,
     pub(crate) sha256: String,
@@ -35,28 +35,6 @@ pub(crate) struct Value {
     pub(crate) is_sound: bool,
     /// It is large in many places: most of it was not looked at.
     pub(crate) is_opaque: bool,
-}
-
-/// A value that the store failed to keep while it came.
-#[derive(Debug)]
-pub struct LostValue {
-    /// Its first bytes.
-    pub head: Vec<u8>,
-    /// Its last bytes.
-    pub tail: Vec<u8>,
-    /// Why it is lost.
-    pub error: StoreError,
-}
-
-/// A large value, to be stored.
-#[derive(Debug)]
-pub struct SpooledValue {
-    /// Its bytes, in a draft that holds nothing else.
-    pub kept: Result<Box<dyn Draft>, LostValue>,
-    /// How many.
-    pub bytes: u64,
-    /// SHA-256 of them, in hex.
-    pub sha256: String,
 }
 
 impl fmt::Debug for Spooled {
@@ -193,9 +171,9 @@ impl Spooled {
     /// The large value, to be stored, and the stand-in with the place of its
     /// skeleton.
     #[must_use]
-    pub fn into_value(self) -> (SpooledValue, StandIn) {
+    pub fn into_value(self) -> (SpooledBytes, StandIn) {
         let span = self.value_span();
-        let value = SpooledValue {
+        let value = SpooledBytes {
             kept: self.value.kept,
             bytes: self.value.bytes,
             sha256: self.value.sha256,

@@ -5,13 +5,17 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_artifact::Origin;
 use spillgate_mcp::messages;
-use spillgate_offload::{ByReference, Choice, Offloader, Outcome};
+use spillgate_offload::{ByReference, Offloader};
 use spillgate_query::{Child, Engine};
 use spillgate_testkit::log;
 
 use super::*;
+use crate::blocks::Form;
+use crate::fixture::replaced;
 use crate::fixture::{offloader, offloader_by, stored, without_handles};
 use crate::in_flight::CallParams;
+use crate::intercept::Case;
+use crate::shows::Shows;
 
 const SCHEMA: &str = r#"{
     "type": "object",
@@ -259,18 +263,17 @@ fn the_text_of_a_results_parts_is_put_in_as_it_came() {
     let json = json!({"a": [1, 2, 3], "b": "x".repeat(20_000)}).to_string();
     let result = json!({"content": [{"type": "text", "text": json}]}).to_string();
     let raw: &RawValue = serde_json::from_str(&result).unwrap();
-    let found = crate::results::Found::parse(crate::blocks::Form::Call, raw.get()).unwrap();
-    let parts = found.parts_of(result.as_bytes()).stored();
     let origin = Origin::tool("dump");
-    let (limits, raw) = (offloader.limits(&origin), result.clone().into_bytes());
-    let text = crate::results::text_of(result.as_bytes(), &parts);
-    let captured = offloader.capture_json(origin, false, raw, text, parts);
-    let pending = offloader.submit(captured, limits);
-    let outcome = pending.settle(Choice::Limits { is_over: None });
-    let Outcome::Offloaded(stored) = outcome else {
-        panic!("20 KB do not fit")
+    let case = Case {
+        form: Form::Call,
+        links: true,
+        shows: Shows::default(),
+        limits: offloader.limits(&origin),
+        origin,
     };
-    let handle = stored.receipt.handle();
+    let (_, is_stored) = replaced(&offloader, case, result.as_bytes(), raw.get());
+    assert!(is_stored, "20 KB do not fit");
+    let handle = offloader.store().list().unwrap()[0].manifest.handle;
     let arguments = format!(r#"{{"path":{{"$spill":"{handle}"}}}}"#);
     let got: Value = serde_json::from_str(&sent(&offloader, "write_file", &arguments)).unwrap();
     assert_eq!(got["path"], json);

@@ -10,8 +10,8 @@ use spillgate_offload::{Offloader, Rule};
 use spillgate_testkit::{log, records};
 
 use super::*;
-use crate::fixture::{offloader, offloader_with, without_handles, without_previews};
-use crate::intercept::{Case, intercept};
+use crate::fixture::{offloader, offloader_with, replaced, without_handles, without_previews};
+use crate::intercept::Case;
 use crate::resources::read;
 
 /// The result as it leaves. What is stored is what came.
@@ -26,7 +26,7 @@ fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> Strin
     };
     let raw = messages(frame.as_bytes())[0].result.unwrap();
     let before = offloader.store().list().unwrap().len();
-    let (splice, stored) = intercept(offloader, case, frame.as_bytes(), raw.get());
+    let (splice, stored) = replaced(offloader, case, frame.as_bytes(), raw.get());
     let listed = offloader.store().list().unwrap();
     assert_eq!(listed.len() - before, usize::from(stored));
     if stored {

@@ -2,18 +2,20 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spillgate_artifact::{Facts, Handle, Manifest, Origin, Timestamp};
+use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Origin, Timestamp};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Audience, NoLedger, Policy, Profile, Rule};
-use spillgate_store::{ArtifactStore, Gone, Listed, MemoryStore, Receipt, Stored};
+use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, Receipt, Stored};
 use spillgate_testkit::{StoppedClock, log, records};
 use spillgate_wire::{Frame, FrameReader};
 
 use super::*;
-use crate::fixture::{offloader, offloader_with, without_handles};
+use crate::blocks::Form;
+use crate::fixture::{offloader, offloader_with, replaced, without_handles};
 use crate::shows::Shows;
 use spillgate_retrieval::RETRIEVAL_MARK;
 
@@ -22,10 +24,6 @@ mod forms;
 fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.unwrap().block_on(future)
-}
-
-fn unlinked(_: &[u8]) -> ByteEdits {
-    ByteEdits::default()
 }
 
 /// What a result is, to a client that knows links or does not.
@@ -71,7 +69,7 @@ fn streamed(
         let (mut pieces, stored) = match taking.finish().await {
             Frame::Spooled(spooled) => {
                 let case = |_: &Envelope<'_>| Some(kind.case(offloader));
-                intercept_spooled(offloader, *spooled, &case, &unlinked).unwrap()
+                intercept_spooled(offloader, *spooled, &case, &|_| ByteEdits::default()).unwrap()
             }
             // It was smaller than a block.
             _ => return at_once(offloader, kind, frame),
@@ -92,7 +90,7 @@ fn at_once(offloader: &Offloader, kind: Asked, frame: &str) -> (String, bool) {
         let (Some(result), case) = (envelope.result, kind.case(offloader)) else {
             continue;
         };
-        let (edits, is_stored) = intercept(offloader, case, frame.as_bytes(), result.get());
+        let (edits, is_stored) = replaced(offloader, case, frame.as_bytes(), result.get());
         splice.merge(edits);
         stored |= is_stored;
     }
@@ -343,7 +341,7 @@ fn a_lost_message_that_is_no_result_is_an_error() {
         taking.feed(&frame.as_bytes()[5000..]).await.unwrap();
         match taking.finish().await {
             Frame::Spooled(spooled) => {
-                intercept_spooled(&offloader, *spooled, &|_| None, &unlinked)
+                intercept_spooled(&offloader, *spooled, &|_| None, &|_| ByteEdits::default())
             }
             other => panic!("{other:?}"),
         }

@@ -28,8 +28,12 @@ use tokio::time::timeout;
 /// What a server says to a message: frames, or its end.
 pub(crate) type Answer = Arc<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
 
-/// Larger frames of servers are not held in memory.
-const SPOOL_AT: usize = 100_000;
+/// A frame of so many bytes is not held in memory, where a test or the run of the suite says so. The
+/// suite runs with a small size, too: any result has to become the same, wherever its bytes are.
+fn spool_at(of_test: Option<usize>) -> Option<usize> {
+    let of_run = std::env::var("SPILLGATE_TEST_SPOOL_AT").ok();
+    of_test.or_else(|| Some(of_run?.parse().expect("a number of bytes")))
+}
 
 /// A frame of these bytes, which need not be JSON.
 pub(crate) fn raw(frame: &str) -> Value {
@@ -107,6 +111,8 @@ pub(crate) struct Servers {
     store: Arc<MemoryStore>,
     /// What each was sent, and when it was opened.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
+    /// Larger frames are not held in memory.
+    spool_at: Option<usize>,
 }
 
 impl fmt::Debug for Servers {
@@ -116,6 +122,14 @@ impl fmt::Debug for Servers {
 }
 
 impl Servers {
+    /// The same, whose frames of so many bytes are not held in memory.
+    pub(crate) fn spooling_at(self, bytes: usize) -> Self {
+        Self {
+            spool_at: Some(bytes),
+            ..self
+        }
+    }
+
     pub(crate) fn with(
         mut self,
         name: &str,
@@ -132,9 +146,12 @@ impl Connector for Servers {
         server: &'a ServerSpec,
         sink: Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
+        let intake = FrameReader::new(Arc::clone(&self.store) as Arc<dyn ArtifactStore>);
         let link = FakeLink {
-            intake: FrameReader::new(Arc::clone(&self.store) as Arc<dyn ArtifactStore>)
-                .spooling_at(SPOOL_AT),
+            intake: match spool_at(self.spool_at) {
+                Some(bytes) => intake.spooling_at(bytes),
+                None => intake,
+            },
             name: server.name.clone(),
             answer: Arc::clone(&self.answers[&server.name]),
             log: Arc::clone(&self.log),

@@ -104,7 +104,7 @@ fn is_offloaded(client: &Client, answer: &Value, sent: &Value) {
 
 #[tokio::test]
 async fn a_modern_client_gets_large_answers_of_a_legacy_server() {
-    let servers = || Servers::default().with("s", legacy);
+    let servers = || Servers::default().spooling_at(100_000).with("s", legacy);
     for stateless in [false, true] {
         let mut client = match stateless {
             false => Client::of(servers(), |server| server),
@@ -130,7 +130,10 @@ async fn a_modern_client_gets_large_answers_of_a_legacy_server() {
 
 #[tokio::test]
 async fn a_large_notice_is_passed_on_and_a_large_question_refused() {
-    let mut client = Client::of(Servers::default().with("s", legacy), |server| server);
+    let mut client = Client::of(
+        Servers::default().spooling_at(100_000).with("s", legacy),
+        |server| server,
+    );
     let said = client
         .ask(1, "tools/call", &of_today(json!({"name": "say"})))
         .await;
@@ -151,7 +154,10 @@ async fn a_large_notice_is_passed_on_and_a_large_question_refused() {
 
 #[tokio::test]
 async fn a_legacy_client_gets_large_answers_of_a_modern_server() {
-    let mut client = Client::of(Servers::default().with("s", modern), |server| server);
+    let mut client = Client::of(
+        Servers::default().spooling_at(100_000).with("s", modern),
+        |server| server,
+    );
     client
         .ask(1, "initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "c", "version": "1"}}))
         .await;
@@ -177,7 +183,7 @@ async fn a_legacy_client_gets_large_answers_of_a_modern_server() {
 
 #[tokio::test]
 async fn clients_that_share_a_process_get_large_answers() {
-    let mut one = Client::stateless(Servers::default().with("s", modern));
+    let mut one = Client::stateless(Servers::default().spooling_at(100_000).with("s", modern));
     let mut two = one.another();
     for client in [&mut one, &mut two] {
         let called = client

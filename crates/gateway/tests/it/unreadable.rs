@@ -35,7 +35,7 @@ fn server(frame: &Value) -> Vec<Value> {
 #[tokio::test]
 async fn a_request_is_answered_that_a_broken_message_was_for() {
     let today = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}});
-    let servers = || Servers::default().with("s", server);
+    let servers = || Servers::default().spooling_at(100_000).with("s", server);
     let solo = Client::of(servers(), |server| server);
     let bridged = Client::of(servers(), |server| server);
     let shared = Client::stateless(servers());
@@ -65,7 +65,10 @@ async fn a_request_is_answered_that_a_broken_message_was_for() {
 
 #[tokio::test]
 async fn what_nobody_can_read_passes_and_is_counted() {
-    let mut client = Client::of(Servers::default().with("s", server), |server| server);
+    let mut client = Client::of(
+        Servers::default().spooling_at(100_000).with("s", server),
+        |server| server,
+    );
     client
         .send(&json!({"jsonrpc": "2.0", "method": "line"}))
         .await;

@@ -109,7 +109,7 @@ fn of_memory(frame: Vec<u8>) -> io::Result<Given> {
     let source: Arc<dyn ByteSource> = Arc::new(SharedBytes::from(Arc::clone(&frame)));
     let found = Found {
         frame: &frame,
-        place: Place::Memory(&frame),
+        place: Place::memory(&frame),
         source: &source,
     };
     Ok(found.told()?.given(Arc::clone(&source), None))
@@ -128,13 +128,9 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
         // Something else in it is large, which is nobody's business.
         return of_memory(frame.clone());
     }
-    let place = Place::Large {
-        stand_in: &stand_in,
-        is_lost: false,
-    };
     let found = Found {
         frame,
-        place,
+        place: Place::large(&stand_in),
         source: &source,
     };
     Ok(found.told()?.given(Arc::clone(&source), Some(draft)))

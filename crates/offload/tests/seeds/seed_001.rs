@@ -78,9 +78,9 @@ fn a_failed_result_is_bounded() {
         });
         for is_error in [true, false] {
             let origin = spillgate_artifact::Origin::tool("tool");
-            let (raw, text) = (raw.clone(), text.clone());
+            let raw = spillgate_offload::JsonResult::Memory(std::sync::Arc::new(raw.clone()));
             let limits = offloader.limits(&origin);
-            let captured = offloader.capture_json(origin, is_error, raw, text, vec![part]);
+            let captured = offloader.capture_json(origin, is_error, raw, vec![part]);
             let pending = offloader.submit(captured, limits);
             let outcome = pending.settle(Choice::Limits { is_over: None });
             let Outcome::Offloaded(offloaded) = outcome else {

@@ -15,7 +15,8 @@ use super::outline::Outliner;
 use super::utf8::Utf8;
 use crate::Frame;
 use crate::skeleton::Skeleton;
-use crate::spooled::{LostValue, Spooled, Value};
+use crate::spooled::{Spooled, Value};
+use spillgate_store::LostBytes;
 
 /// Blocks on their way to the thread.
 const IN_FLIGHT: usize = 4;
@@ -216,7 +217,7 @@ impl Large {
             && self.outliner.is_sound()
             && self.utf8.is_valid();
         Value {
-            kept: self.to.map_err(|error| LostValue {
+            kept: self.to.map_err(|error| LostBytes {
                 head: self.head,
                 tail: self.tail,
                 error,

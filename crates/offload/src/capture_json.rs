@@ -1,50 +1,111 @@
-//! Intercept: how is a JSON result taken in that is too large for the memory?
+//! Takes in results that are JSON, in memory or in a draft of the store.
 //!
-//! Its bytes are in a draft when it comes here. Its text is never anywhere as a
-//! whole: it is decoded from the draft where it is read.
+//! The text of one in a draft is never anywhere as a whole: it is decoded from the draft where
+//! it is read.
 
 use std::io;
 use std::sync::Arc;
 
-use spillgate_artifact::{Origin, RawForm, TextPart};
+use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes, TextPart};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
-use spillgate_store::{Draft, Part, StoreError};
-use spillgate_view::{Decoded, Indexer, JsonStringDecoder, LineIndex};
+use spillgate_store::{Draft, LostBytes, Part, SpooledBytes, StoreError};
+use spillgate_view::{Decoded, Indexer, JsonStringDecoder, LineIndex, decode_json_string};
 
-use crate::capture::{Captured, Raw, Text};
+use crate::capture::{Captured, Raw, Text, in_memory};
+use crate::hash::Hash;
 use crate::sanitize::{layout_of, unreadable};
 
-/// The raw bytes of a large JSON result.
+/// The raw bytes of a JSON result, wherever they are.
 #[derive(Debug)]
-pub struct SpooledRaw {
-    /// A draft that holds them and nothing else, or what is left of them.
-    pub kept: Result<Box<dyn Draft>, LostRaw>,
-    /// How many.
-    pub bytes: u64,
-    /// SHA-256 of them, in hex.
-    pub sha256: String,
+pub enum JsonResult {
+    /// In memory.
+    Memory(Arc<Vec<u8>>),
+    /// In a draft of the store, since they are too many for the memory.
+    Spooled(SpooledBytes),
 }
 
-/// Raw bytes that the store failed to take.
-#[derive(Debug)]
-pub struct LostRaw {
-    /// The first of them, some 64 KB.
-    pub head: Vec<u8>,
-    /// The last of them, as many.
-    pub tail: Vec<u8>,
-    /// Why.
-    pub error: StoreError,
+impl JsonResult {
+    /// Reads them; `None` if they are lost.
+    pub fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
+        match self {
+            Self::Memory(raw) => Ok(Some(Arc::new(SharedBytes::from(Arc::clone(raw))))),
+            Self::Spooled(raw) => raw.source(),
+        }
+    }
+
+    /// The text of some parts, decoded and joined by newlines; `None` if it is lost.
+    pub fn text(&self, parts: &[TextPart]) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
+        Ok(match self {
+            Self::Memory(raw) => Some(Arc::new(decoded(raw, parts))),
+            Self::Spooled(raw) => match raw.source()? {
+                Some(source) => {
+                    let text = Decoded::new(source, parts, &mut |_| {});
+                    Some(Arc::new(text.map_err(|error| unreadable(&error))?))
+                }
+                None => None,
+            },
+        })
+    }
+}
+
+/// The text of parts of a result that is in memory.
+fn decoded(raw: &[u8], parts: &[TextPart]) -> Vec<u8> {
+    let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
+    let mut text = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        if number > 0 {
+            text.push(b'\n');
+        }
+        let quote = usize::from(part.is_string);
+        let json = &raw[at(part.start) - quote..at(part.end) + quote];
+        match part.is_string {
+            true => text.extend(decode_json_string(json).unwrap_or_default().into_bytes()),
+            false => text.extend_from_slice(json),
+        }
+    }
+    text
 }
 
 /// Takes in a result whose text is the parts `parts` of it.
-pub(crate) fn capture_spooled(
+pub(crate) fn capture_json(
     counter: &Arc<dyn TokenCounter>,
     origin: Origin,
     is_error: bool,
-    raw: SpooledRaw,
+    raw: JsonResult,
     parts: Vec<TextPart>,
 ) -> Captured {
-    let SpooledRaw {
+    let captured = match raw {
+        JsonResult::Memory(raw) => of_memory(origin, raw, parts),
+        JsonResult::Spooled(raw) => of_draft(counter, origin, raw, parts),
+    };
+    Captured {
+        is_error,
+        ..captured
+    }
+}
+
+fn of_memory(origin: Origin, raw: Arc<Vec<u8>>, parts: Vec<TextPart>) -> Captured {
+    let of_text = in_memory(origin, decoded(&raw, &parts), Hash::of(&raw));
+    let text = match of_text.raw {
+        Raw::Memory(bytes) => Some(Text::Memory(bytes)),
+        _ => None,
+    };
+    Captured {
+        form: RawForm::Parts(parts),
+        text,
+        raw_bytes: raw.len() as u64,
+        raw: Raw::Memory(raw),
+        ..of_text
+    }
+}
+
+fn of_draft(
+    counter: &Arc<dyn TokenCounter>,
+    origin: Origin,
+    raw: SpooledBytes,
+    parts: Vec<TextPart>,
+) -> Captured {
+    let SpooledBytes {
         kept,
         bytes,
         sha256,
@@ -61,7 +122,7 @@ pub(crate) fn capture_spooled(
     };
     Captured {
         origin,
-        is_error,
+        is_error: false,
         raw,
         form: RawForm::Parts(parts),
         text: looked.text.map(|text| Text::Decoded(Arc::new(text))),
@@ -141,7 +202,7 @@ impl Start {
 }
 
 /// What can still be read of a draft that failed.
-fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostRaw {
+fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostBytes {
     /// As much of either end as of any result that is lost.
     const END: u64 = 64 << 10;
     let read = |start, end| {
@@ -149,7 +210,7 @@ fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostRaw {
         let read = source.and_then(|source| source.bytes(start, end));
         read.unwrap_or_default()
     };
-    LostRaw {
+    LostBytes {
         head: read(0, END.min(bytes)),
         tail: read(bytes.saturating_sub(END), bytes),
         error,
@@ -158,7 +219,7 @@ fn lost_ends(draft: &dyn Draft, bytes: u64, error: StoreError) -> LostRaw {
 
 /// The two ends of the text of a result that is lost. How much lay between them
 /// is only known in raw bytes.
-fn ends(lost: LostRaw, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
+fn ends(lost: LostBytes, bytes: u64, parts: &[TextPart]) -> (Raw, Looked) {
     let first = parts.first().map(|part| stretch(&lost.head, 0, *part));
     let from = bytes.saturating_sub(lost.tail.len() as u64);
     let last = parts.last().map(|part| stretch(&lost.tail, from, *part));
