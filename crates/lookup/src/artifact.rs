@@ -1,6 +1,7 @@
 //! A stored artifact, opened for looking into.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spillgate_artifact::{
@@ -17,6 +18,7 @@ pub struct Artifact {
     manifest: Manifest,
     raw: Arc<dyn ByteSource>,
     view: View,
+    file: Option<PathBuf>,
 }
 
 impl Artifact {
@@ -27,6 +29,7 @@ impl Artifact {
         Ok(Self {
             view: View::new(stored.view, index, layout),
             raw: stored.raw,
+            file: stored.file,
             manifest: stored.manifest,
         })
     }
@@ -47,6 +50,12 @@ impl Artifact {
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// The file by which other programs can open its text, if there is one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// Its readable text.

@@ -62,6 +62,7 @@ fn stored(text: &[u8], source: &Arc<Watched>) -> Stored {
             .unwrap();
     let manifest = Manifest::new(handle, facts);
     Stored {
+        file: None,
         manifest,
         raw: Arc::clone(source) as _,
         view: Arc::clone(source) as _,

@@ -13,8 +13,7 @@ use crate::call_ids::CallIds;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::policy::{Policy, is_over};
-use crate::present::{Audience, ObservationSummary, Presenter};
-use spillgate_lookup::LookupError;
+use crate::present::{Audience, Presentation, Presenter};
 
 /// Bytes of a text looked at at a time.
 const BLOCK: u64 = 256 << 10;
@@ -112,6 +111,13 @@ impl Offloader {
         &self.presenter.counter
     }
 
+    /// A text for a model whose maker has bounded it in another unit than tokens, such as an
+    /// error of one line.
+    #[must_use]
+    pub fn presented(&self, text: String) -> Presentation {
+        Presentation::of_format(text, &**self.counter())
+    }
+
     /// Where each result is entered.
     #[must_use]
     pub fn ledger(&self) -> &Arc<dyn Ledger> {
@@ -154,12 +160,6 @@ impl Offloader {
         let counter = &**self.counter();
         let exceeds = |limit| source_exceeds(counter, text, limit).unwrap_or(true);
         !is_over(limits, &scan.finish(), exceeds)
-    }
-
-    /// The receipt of the `funnel` profile for a stored artifact.
-    pub fn summary(&self, artifact: &Artifact) -> Result<ObservationSummary, RetrieveError> {
-        let summary = ObservationSummary::of(artifact, &*self.store);
-        Ok(summary.map_err(LookupError::Io)?)
     }
 
     /// The same, whose look-ups end when `wait` is cancelled, or when they take longer than

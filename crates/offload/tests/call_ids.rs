@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -57,10 +56,6 @@ impl ArtifactStore for Busy {
 
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
         self.inner.pin(handle, pinned)
-    }
-
-    fn path(&self, manifest: &Manifest) -> Option<PathBuf> {
-        self.inner.path(manifest)
     }
 }
 

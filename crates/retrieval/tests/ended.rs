@@ -61,10 +61,6 @@ impl ArtifactStore for Cutting {
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
         self.store.pin(handle, pinned)
     }
-
-    fn path(&self, manifest: &Manifest) -> Option<PathBuf> {
-        self.store.path(manifest)
-    }
 }
 
 /// The files with raw bytes and views below a store's base.

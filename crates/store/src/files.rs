@@ -157,6 +157,13 @@ impl FileStore {
         Ok(entries(&self.base)?.into_iter().filter_map(named).collect())
     }
 
+    /// The file by which other programs can open an artifact's text.
+    fn named_file(&self, manifest: &Manifest) -> Option<PathBuf> {
+        let directory = self.directory(manifest.handle.session)?;
+        let name = manifest.facts.file_name.as_ref()?;
+        Some(directory.join(name.as_str()))
+    }
+
     /// The directory of a session, unless something else is in its place.
     pub(crate) fn directory(&self, session: SessionId) -> Option<PathBuf> {
         let path = self.base.join(session.to_string());
@@ -277,6 +284,7 @@ impl ArtifactStore for FileStore {
             .and_then(|file| file.set_modified(self.clock.now().system_time()));
         drop(touched);
         Ok(Stored {
+            file: self.named_file(&manifest),
             manifest,
             raw,
             view,
@@ -355,12 +363,6 @@ impl ArtifactStore for FileStore {
             return Err(Self::absent(handle, &paths));
         }
         Ok(())
-    }
-
-    fn path(&self, manifest: &Manifest) -> Option<PathBuf> {
-        let directory = self.directory(manifest.handle.session)?;
-        let name = manifest.facts.file_name.as_ref()?;
-        Some(directory.join(name.as_str()))
     }
 }
 

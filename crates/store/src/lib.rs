@@ -86,10 +86,6 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
 
     /// Exempts an artifact from quota and age, or ends the exemption.
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError>;
-
-    /// The file by which other programs can open the artifact's text, if its
-    /// manifest names one ([`Facts::file_name`]) and this store has files.
-    fn path(&self, manifest: &Manifest) -> Option<PathBuf>;
 }
 
 /// An artifact in the making. Dropped without a commit, it never was.
@@ -184,6 +180,9 @@ pub struct Stored {
     pub view: Arc<dyn ByteSource>,
     /// The view's line index, as it was given to the commit.
     pub index: Vec<u8>,
+    /// The file by which other programs can open the text, if the manifest names one
+    /// ([`Facts::file_name`]) and the store has files.
+    pub file: Option<PathBuf>,
 }
 
 /// One artifact of a store's list.

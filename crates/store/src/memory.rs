@@ -1,7 +1,6 @@
 //! The store that forgets: for tests and for hosts without a disk.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId, Timestamp};
@@ -109,10 +108,6 @@ impl ArtifactStore for MemoryStore {
         }
         Ok(())
     }
-
-    fn path(&self, _: &Manifest) -> Option<PathBuf> {
-        None
-    }
 }
 
 #[derive(Debug)]
@@ -148,6 +143,7 @@ impl Draft for MemoryDraft {
         let manifest = Manifest::new(self.handle, facts);
         let raw: Arc<dyn ByteSource> = Arc::new(self.raw);
         let stored = Stored {
+            file: None,
             manifest: manifest.clone(),
             view: self.view.map_or_else(|| Arc::clone(&raw), |v| Arc::new(v)),
             raw,

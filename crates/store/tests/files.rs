@@ -182,7 +182,7 @@ fn a_named_text_can_be_opened_by_its_path_until_it_is_removed() {
         draft.commit(facts, b"index").unwrap()
     };
     let first = named(b"one", None);
-    let path = store.path(first.manifest()).unwrap();
+    let path = store.open(first.handle()).unwrap().file.unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"one");
     // The newer artifact takes the name; the raw bytes are the text.
     let second = named(b"\x1b[1mtwo", Some(b"two"));

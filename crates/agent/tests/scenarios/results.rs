@@ -315,10 +315,6 @@ impl ArtifactStore for Full {
     fn pin(&self, _: Handle, _: bool) -> Result<(), StoreError> {
         Err(full())
     }
-
-    fn path(&self, _: &Manifest) -> Option<PathBuf> {
-        None
-    }
 }
 
 #[tokio::test]

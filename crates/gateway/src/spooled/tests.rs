@@ -1,7 +1,6 @@
 //! Tests that a streamed result becomes what it would become in memory.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -285,10 +284,6 @@ impl ArtifactStore for Full {
 
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
         self.0.pin(handle, pinned)
-    }
-
-    fn path(&self, _: &Manifest) -> Option<PathBuf> {
-        None
     }
 }
 

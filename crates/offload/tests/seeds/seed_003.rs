@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use spillgate_artifact::Handle;
-use spillgate_offload::{FUNNEL_PROMPT, Offloader, Outcome, Profile, Rule};
+use spillgate_offload::{FUNNEL_PROMPT, ObservationSummary, Offloader, Outcome, Profile, Rule};
 use spillgate_store::Lifetime;
 
 use super::{file_store, in_store, offer, offloader, shown, without_handles};
@@ -191,9 +191,7 @@ fn the_summary_has_the_seeds_fields() {
         panic!("61 lines are over 50");
     };
     let handle: Handle = stored.receipt.handle();
-    let summary = offloader
-        .summary(&offloader.artifact(handle).unwrap())
-        .unwrap();
+    let summary = ObservationSummary::of(&offloader.artifact(handle).unwrap()).unwrap();
     let json = serde_json::to_string_pretty(&summary).unwrap();
     assert_snapshot!(without_handles(&json), @r#"
     {

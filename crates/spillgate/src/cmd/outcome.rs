@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Stats};
-use spillgate_offload::{Outcome, Profile};
+use spillgate_offload::{ObservationSummary, Outcome, Profile, RetrieveError};
 use spillgate_store::Receipt;
 
 use crate::failure::Failure;
@@ -41,7 +41,7 @@ fn tool_result(app: &App, outcome: &Outcome, object: &mut Value) -> Result<(), F
         Outcome::Inline(fits) => (fits.origin(), None),
         Outcome::Offloaded(stored) => {
             let artifact = app.offloader.artifact(stored.receipt.handle())?;
-            let summary = app.offloader.summary(&artifact)?;
+            let summary = ObservationSummary::of(&artifact).map_err(RetrieveError::from)?;
             (&stored.receipt.manifest().facts.origin, Some(summary))
         }
         Outcome::NotStored(lost) => (&lost.origin, None),

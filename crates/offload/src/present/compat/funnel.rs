@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use spillgate_artifact::{ContentKind, Facts, FileName, ReadRange, Stats};
 use spillgate_lookup::Artifact;
-use spillgate_store::ArtifactStore;
 
 use crate::RetrieveError;
 use crate::limits::Limits;
@@ -96,7 +95,7 @@ impl Strategy for Funnel {
 
     fn message(&self, subject: &Subject<'_>) -> Result<Message, RetrieveError> {
         let artifact = subject.artifact()?;
-        let summary = ObservationSummary::of(artifact, subject.store)?;
+        let summary = ObservationSummary::of(artifact)?;
         Ok(Message::fixed(funnel(artifact, &summary)?))
     }
 }
@@ -122,9 +121,9 @@ pub struct ObservationSummary {
 
 impl ObservationSummary {
     /// The receipt of a stored artifact, with the path where its text can be opened.
-    pub(crate) fn of(artifact: &Artifact, store: &dyn ArtifactStore) -> io::Result<Self> {
+    pub fn of(artifact: &Artifact) -> io::Result<Self> {
         let manifest = artifact.manifest();
-        let saved_to = store.path(manifest).map_or_else(
+        let saved_to = artifact.file().map_or_else(
             || manifest.handle.to_string(),
             |path| path.display().to_string(),
         );
