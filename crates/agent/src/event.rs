@@ -6,6 +6,7 @@
 use spillgate_artifact::{Handle, Reason};
 use spillgate_extract::Decided;
 use spillgate_llm::{LlmError, Reply, Request, ToolCall};
+use spillgate_offload::Presentation;
 
 use crate::report::Finished;
 
@@ -54,24 +55,15 @@ pub struct Planned {
     pub call: ToolCall,
 }
 
-/// A text with its tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counted {
-    /// The text.
-    pub text: String,
-    /// Its tokens.
-    pub tokens: u64,
-}
-
 /// What a tool gave, before anything is decided about it. The rim holds the bytes
 /// until it is told to store them or to let them go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
     /// All of it; `None` if it is over the size cap, or too large for any conversation.
-    pub whole: Option<Counted>,
+    pub whole: Option<Presentation>,
     /// With its middle cut out to the size cap, where it is over the cap and may
     /// not be stored.
-    pub cut: Option<Counted>,
+    pub cut: Option<Presentation>,
     /// Whether it is over the size cap.
     pub is_over: bool,
     /// Whether the tool says that it failed.
@@ -89,12 +81,12 @@ pub enum Kept {
     /// It is stored.
     Stored {
         /// What is shown instead.
-        shown: Counted,
+        shown: Presentation,
         /// Where it is.
         handle: Handle,
     },
     /// It could not be; this is shown, and that the rest is lost.
-    Failed(Counted),
+    Failed(Presentation),
 }
 
 /// What happened.

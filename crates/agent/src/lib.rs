@@ -29,7 +29,7 @@ pub use cache::{
     CacheEntry, CacheKey, CacheLimits, CacheRules, Caching, DEFAULT_ENTRY_BYTES,
     DEFAULT_TOTAL_BYTES, DirectoryCache, ToolCache,
 };
-pub use event::{Abort, CallId, Counted, Effect, Event, Kept, Planned, Returned, Settled, Status};
+pub use event::{Abort, CallId, Effect, Event, Kept, Planned, Returned, Settled, Status};
 pub use guard::Window;
 pub use host::{Given, Host};
 pub use internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, RESERVED, TASK_STATUS, TOOL_OUTPUT};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use spillgate_artifact::Handle;
-use spillgate_offload::{Profile, RetrieveError};
+use spillgate_offload::{Presentation, Profile, RetrieveError};
 use spillgate_store::StoreError;
 
 use crate::{Asked, Extractor, Mode, Watch, envelope};
@@ -66,7 +66,7 @@ fn modes(has_search: bool) -> Vec<&'static str> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
     /// The envelope with its text.
-    pub text: String,
+    pub shown: Presentation,
     /// Whether the call failed; *not found* is no failure.
     pub is_error: bool,
 }
@@ -99,7 +99,7 @@ impl Extractor {
         let shown = given(handle).map_or("<missing>".to_owned(), |handle| shown(&handle));
         let (Some(handle), Some(extract)) = (given(handle), given(extract)) else {
             let what = "Invalid tool_output parameters: handle and extract are required.";
-            return failed(&shown, &spelled, what);
+            return self.failed(&shown, &spelled, what);
         };
         let mode: Mode = match mode.parse() {
             Ok(mode) => mode,
@@ -109,11 +109,11 @@ impl Extractor {
                     crate::mask::inline(&error.0, HANDLE),
                     self.listed_modes()
                 );
-                return failed(&shown, &spelled, &what);
+                return self.failed(&shown, &spelled, &what);
             }
         };
         let Ok(handle) = handle.parse::<Handle>() else {
-            return absent(&shown, NO_HANDLE);
+            return self.absent(&shown, NO_HANDLE);
         };
         let asked = Asked {
             handle,
@@ -122,16 +122,34 @@ impl Extractor {
         };
         match self.extract(&asked, watch).await {
             Ok(extraction) => ToolOutput {
-                text: extraction.text(),
+                shown: self.offloader().presented(extraction.text()),
                 is_error: false,
             },
             Err(RetrieveError::Store(StoreError::Absent { why, .. })) => {
-                absent(&shown, &why.to_string())
+                self.absent(&shown, &why.to_string())
             }
             Err(error) => {
                 tracing::warn!(%handle, %error, "an extraction failed");
-                failed(&shown, mode.name(), &error.to_string())
+                self.failed(&shown, mode.name(), &error.to_string())
             }
+        }
+    }
+
+    fn failed(&self, handle: &str, strategy: &str, what: &str) -> ToolOutput {
+        let strategy = crate::mask::inline(strategy, HANDLE);
+        let text = envelope::failure("unknown", handle, &strategy, what);
+        ToolOutput {
+            shown: self.offloader().presented(text),
+            is_error: true,
+        }
+    }
+
+    fn absent(&self, handle: &str, why: &str) -> ToolOutput {
+        let what = format!("No stored tool output found for handle {handle}. {why}");
+        let text = envelope::success("unknown", handle, "auto", &what);
+        ToolOutput {
+            shown: self.offloader().presented(text),
+            is_error: false,
         }
     }
 }
@@ -139,20 +157,4 @@ impl Extractor {
 /// A handle as an answer repeats it: one line, bounded.
 fn shown(handle: &str) -> String {
     crate::mask::inline(handle, HANDLE)
-}
-
-fn failed(handle: &str, strategy: &str, what: &str) -> ToolOutput {
-    let strategy = crate::mask::inline(strategy, HANDLE);
-    ToolOutput {
-        text: envelope::failure("unknown", handle, &strategy, what),
-        is_error: true,
-    }
-}
-
-fn absent(handle: &str, why: &str) -> ToolOutput {
-    let what = format!("No stored tool output found for handle {handle}. {why}");
-    ToolOutput {
-        text: envelope::success("unknown", handle, "auto", &what),
-        is_error: false,
-    }
 }

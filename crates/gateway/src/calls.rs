@@ -58,7 +58,10 @@ impl Session {
             }
             let tools = session.hub().gateway().tools();
             let result = match &*tool {
-                _ if turn.is_none() => Ok(retrieval::result_of("cancelled", true)),
+                _ if turn.is_none() => {
+                    let told = tools.offloader.presented("cancelled".to_owned());
+                    Ok(retrieval::result_of(&told, true))
+                }
                 TOOL_OUTPUT => {
                     let watched = (token, key.clone());
                     session.extract(tools, arguments, watched, cancelled).await

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use spillgate_artifact::{ByteRange, Handle, Interrupt, TokenBudget};
 use spillgate_extract::{Extractor, ToolOutput, Watch};
 use spillgate_lookup::{Case, GrepQuery, ReadQuery, Span};
-use spillgate_offload::{Offloader, RetrieveError};
+use spillgate_offload::{Offloader, Presentation, RetrieveError};
 use spillgate_query::{Engine, Query, QueryNext};
 use spillgate_search::SearchQuery;
 
@@ -61,19 +61,20 @@ impl Tools {
             _ => Err(unknown(tool)),
         };
         let is_error = answer.is_err();
-        result_of(&answer.unwrap_or_else(|wrong| wrong), is_error)
+        let shown = answer.unwrap_or_else(|wrong| tools.offloader.presented(wrong));
+        result_of(&shown, is_error)
     }
 
     /// The result of a call of `tool_output`, as JSON: what is wrong is said in
     /// the seed's envelopes.
     pub async fn tool_output(&self, arguments: Option<&RawValue>, watch: &dyn Watch) -> String {
         let Some(extractor) = &self.extractor else {
-            return result_of(&unknown(TOOL_OUTPUT), true);
+            return result_of(&self.offloader.presented(unknown(TOOL_OUTPUT)), true);
         };
         let arguments = Arguments::parse(arguments);
         let [handle, extract, mode] =
             ["handle", "extract", "mode"].map(|name| arguments.text(name));
-        let ToolOutput { text, is_error } = extractor
+        let ToolOutput { shown, is_error } = extractor
             .tool_output(
                 handle.as_deref(),
                 extract.as_deref(),
@@ -81,10 +82,10 @@ impl Tools {
                 watch,
             )
             .await;
-        result_of(&text, is_error)
+        result_of(&shown, is_error)
     }
 
-    fn read(&self, arguments: &Arguments) -> Result<String, String> {
+    fn read(&self, arguments: &Arguments) -> Result<Presentation, String> {
         let handle = arguments.handle()?;
         let lines = arguments.number("lines")?.filter(|&lines| lines > 0);
         let bytes = arguments
@@ -118,10 +119,10 @@ impl Tools {
             format!("{READ}(handle=\"{handle}\", {place}{budget})")
         };
         let shown = self.offloader.present_read(handle, query, &next);
-        shown.map(|shown| shown.text().to_owned()).map_err(told)
+        shown.map_err(told)
     }
 
-    fn grep(&self, arguments: &Arguments) -> Result<String, String> {
+    fn grep(&self, arguments: &Arguments) -> Result<Presentation, String> {
         let handle = arguments.handle()?;
         let pattern = arguments
             .text("pattern")
@@ -152,10 +153,10 @@ impl Tools {
             format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
         };
         let shown = self.offloader.present_grep(handle, &query, &next);
-        shown.map(|shown| shown.text().to_owned()).map_err(told)
+        shown.map_err(told)
     }
 
-    fn query(&self, arguments: &Arguments) -> Result<String, String> {
+    fn query(&self, arguments: &Arguments) -> Result<Presentation, String> {
         let handle = arguments.handle()?;
         let filter = arguments
             .text("filter")
@@ -180,18 +181,16 @@ impl Tools {
         let shown = self
             .offloader
             .present_query(handle, &asked, &self.engine, &next);
-        shown
-            .map(|shown| shown.text().to_owned())
-            .map_err(|error| match error {
-                RetrieveError::Query(error) => {
-                    let what = self.offloader.query_error(handle, &error, self.page);
-                    format!("{what}\nhint: {}", error.hint())
-                }
-                other => told(other),
-            })
+        shown.map_err(|error| match error {
+            RetrieveError::Query(error) => {
+                let what = self.offloader.query_error(handle, &error, self.page);
+                format!("{what}\nhint: {}", error.hint())
+            }
+            other => told(other),
+        })
     }
 
-    fn search(&self, arguments: &Arguments) -> Result<String, String> {
+    fn search(&self, arguments: &Arguments) -> Result<Presentation, String> {
         let handle = arguments.handle()?;
         let words = ["words", "query", "question"]
             .into_iter()
@@ -199,11 +198,11 @@ impl Tools {
             .ok_or("`words` are missing: give words or a question")?;
         let asked = SearchQuery::new(&words, arguments.budget(self.page)?);
         let shown = self.offloader.present_search(handle, &asked);
-        shown.map(|shown| shown.text().to_owned()).map_err(told)
+        shown.map_err(told)
     }
 
     /// Seed 002's tool: the next slice, or an error in its own JSON.
-    fn more(&self, arguments: &Arguments) -> Result<String, String> {
+    fn more(&self, arguments: &Arguments) -> Result<Presentation, String> {
         let id = arguments
             .text("tool_call_id")
             .or_else(|| arguments.text("id"));
@@ -211,17 +210,15 @@ impl Tools {
         let shown = self
             .offloader
             .continuation(&id.unwrap_or_default(), offset.as_deref());
-        shown
-            .map(|shown| shown.text().to_owned())
-            .map_err(|error| error.to_json())
+        shown.map_err(|error| error.to_json())
     }
 }
 
 /// An answer, or what is wrong, as a tool's result in JSON.
 #[must_use]
-pub fn result_of(text: &str, is_error: bool) -> String {
+pub fn result_of(shown: &Presentation, is_error: bool) -> String {
     let mut result = json!({
-        "content": [{"type": "text", "text": text}],
+        "content": [{"type": "text", "text": shown.text()}],
         "_meta": {RETRIEVAL_MARK: true},
     });
     if is_error {

@@ -22,7 +22,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::cache::{CacheEntry, Caching, Teeing};
-use crate::event::{CallId, Counted, Kept, Planned, Returned};
+use crate::event::{CallId, Kept, Planned, Returned};
 use crate::host::{Given, Host};
 use crate::internal::{GET_CONTINUATION, RESERVED, TOOL_OUTPUT};
 pub use retrieval::Retrieval;
@@ -207,7 +207,8 @@ impl Orchestrator {
     /// Stores what a call gave.
     pub async fn store(&self, id: &CallId, reason: Reason) -> Kept {
         let Some(pending) = locked(&self.held).remove(id) else {
-            return Kept::Failed(self.counted("(nothing is left of this result)".to_owned()));
+            let words = "(nothing is left of this result)".to_owned();
+            return Kept::Failed(self.offloader.presented(words));
         };
         let tool = pending.origin().tool.clone();
         let storing = spawn_blocking(move || pending.settle(Choice::Store(reason)));
@@ -225,13 +226,13 @@ impl Orchestrator {
                 paged.extend(facts.origin.call_id.clone());
                 paged.insert(handle.to_string());
                 Kept::Stored {
-                    shown: self.counted(stored.shown.text().to_owned()),
+                    shown: stored.shown,
                     handle,
                 }
             }
             Ok(Outcome::NotStored(lost)) => {
                 tracing::error!(tool, error = %lost.error, "tool_output store failed");
-                Kept::Failed(self.counted(lost.shown.text().to_owned()))
+                Kept::Failed(lost.shown)
             }
             Ok(Outcome::Inline(_)) => unreachable!("what is to be stored is never inline"),
             Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -248,11 +249,6 @@ impl Orchestrator {
     /// Lets go of all that is held: the session has ended. No draft is left behind.
     pub fn let_go(&self) {
         locked(&self.held).clear();
-    }
-
-    fn counted(&self, text: String) -> Counted {
-        let tokens = self.offloader.counter().count(&text);
-        Counted { text, tokens }
     }
 }
 
@@ -279,10 +275,6 @@ impl Taking {
     /// held until the session decides.
     fn submit(mut self) -> (Returned, Option<PendingResult>) {
         let offloader = &self.offloader;
-        let counted = |text: String| Counted {
-            tokens: offloader.counter().count(&text),
-            text,
-        };
         let (is_error, reader) = (self.is_error, &mut self.reader);
         let pending = match offloader.submit_stream(self.origin, is_error, reader, &mut |_| {}) {
             Ok(pending) => pending,
@@ -290,7 +282,7 @@ impl Taking {
                 let why = format!("The result could not be read: {error}.");
                 self.scope.note(|op| op.error = Some(why.clone()));
                 let returned = Returned {
-                    whole: Some(counted(why)),
+                    whole: Some(offloader.presented(why)),
                     cut: None,
                     is_over: false,
                     is_error: true,
@@ -323,8 +315,8 @@ impl Taking {
             op.response_preview = seen;
         });
         let returned = Returned {
-            whole: whole.map(counted),
-            cut: cut.map(counted),
+            whole: whole.map(|text| offloader.presented(text)),
+            cut: cut.map(|text| offloader.presented(text)),
             is_over,
             is_error: self.is_error,
             is_storable: self.is_storable,

@@ -85,7 +85,7 @@ impl Orchestrator {
                     .await;
                 Given {
                     is_error: answer.is_error,
-                    ..Given::text(answer.text)
+                    ..Given::text(answer.shown.text())
                 }
             }
             Retrieval::Continuation { .. } if call.name == GET_CONTINUATION => {

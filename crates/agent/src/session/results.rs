@@ -9,10 +9,11 @@
 use spillgate_artifact::Reason;
 use spillgate_extract::Decided;
 use spillgate_llm::Message;
+use spillgate_offload::Presentation;
 
 use super::Session;
 use super::round::{Round, Shown};
-use crate::event::{CallId, Counted, Effect, Kept, Returned, Settled};
+use crate::event::{CallId, Effect, Kept, Returned, Settled};
 use crate::internal::GET_CONTINUATION;
 use crate::settings::{CONCURRENCY, MAX_PAGING_TURNS};
 use crate::texts;
@@ -38,7 +39,7 @@ impl Session {
         // Decision 19 asks whether the message fits; it cannot where it is the larger.
         let stays = whole
             .as_ref()
-            .is_some_and(|whole| whole.tokens <= instead || self.guard.holds(whole.tokens));
+            .is_some_and(|whole| whole.tokens() <= instead || self.guard.holds(whole.tokens()));
         if is_storable && (is_over || !stays) {
             let reason = match is_over {
                 true => Reason::SizeCap,
@@ -86,14 +87,14 @@ impl Session {
         let shown = match kept {
             Kept::Stored { shown, handle } => {
                 self.stored += 1;
-                if !self.guard.reserve(shown.tokens) {
+                if !self.guard.reserve(shown.tokens()) {
                     // The handle stays visible: what is stored must not be lost.
-                    self.guard.add(shown.tokens);
+                    self.guard.add(shown.tokens());
                 }
                 let decided = Some(Decided::Stored { handle, reason });
                 Shown {
                     decided,
-                    ..self.counted(shown, is_error)
+                    ..self.counted(&shown, is_error)
                 }
             }
             Kept::Failed(ends) => {
@@ -109,22 +110,22 @@ impl Session {
 
     /// Takes room for what is to be shown; if there is none, it is dropped, unless the
     /// words for that take more.
-    fn taken(&mut self, shown: Option<Counted>, is_error: bool) -> Shown {
-        let shown = shown.map(|shown| match shown.text.is_empty() {
-            true => Counted {
-                text: texts::EMPTY.to_owned(),
+    fn taken(&mut self, shown: Option<Presentation>, is_error: bool) -> Shown {
+        let shown = shown.map(|shown| match shown.text().is_empty() {
+            true => Shown {
                 tokens: 1,
+                ..self.shown(texts::EMPTY, is_error)
             },
-            false => shown,
+            false => self.counted(&shown, is_error),
         });
         match shown {
-            Some(shown) if self.guard.reserve(shown.tokens) => self.counted(shown, is_error),
+            Some(shown) if self.guard.reserve(shown.tokens) => shown,
             shown => {
                 self.guard.close();
                 let dropped = self.error(texts::DROPPED);
                 if let Some(shown) = shown.filter(|shown| shown.tokens <= dropped.tokens) {
                     self.guard.add(shown.tokens);
-                    return self.counted(shown, is_error);
+                    return shown;
                 }
                 self.guard.add(dropped.tokens);
                 let decided = Some(Decided::Dropped);
@@ -133,10 +134,10 @@ impl Session {
         }
     }
 
-    fn counted(&self, Counted { text, tokens }: Counted, is_error: bool) -> Shown {
+    fn counted(&self, shown: &Presentation, is_error: bool) -> Shown {
         Shown {
-            tokens,
-            ..self.shown(&text, is_error)
+            tokens: shown.tokens(),
+            ..self.shown(shown.text(), is_error)
         }
     }
 

@@ -464,7 +464,7 @@ async fn calls_that_are_wrong_are_told() {
         all.push(format!(
             "{}: {}",
             given.is_error,
-            given.text.replace(unknown, "UNKNOWN")
+            given.shown.text().replace(unknown, "UNKNOWN")
         ));
     }
     insta::assert_snapshot!(all.join("\n---\n").replace(&handle, "HANDLE"));
@@ -479,8 +479,8 @@ async fn calls_that_are_wrong_are_told() {
     let start =
         format!("ABSTRACT FROM TOOL OUTPUT fetch_log WITH HANDLE {handle}, STRATEGY:search:\n\n");
     assert!(
-        good.text.starts_with(&start) && !good.is_error,
+        good.shown.text().starts_with(&start) && !good.is_error,
         "{}",
-        good.text
+        good.shown.text()
     );
 }

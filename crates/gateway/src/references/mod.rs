@@ -90,7 +90,10 @@ pub(crate) fn resolve(
             splice.replace(span_in(frame, arguments.get()), spliced);
             Resolved::Frame(splice.apply(frame))
         }
-        Err(wrong) => Resolved::Refused(result_of(&format!("nothing was sent: {wrong}"), true)),
+        Err(wrong) => {
+            let told = offloader.presented(format!("nothing was sent: {wrong}"));
+            Resolved::Refused(result_of(&told, true))
+        }
     }
 }
 

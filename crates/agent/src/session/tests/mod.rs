@@ -7,13 +7,14 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spillgate_artifact::Handle;
+use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_llm::{Message, Reply, Request, Scripted, Stop, ToolSpec};
 use spillgate_measure::{TokenCounter, Tokenizer};
+use spillgate_offload::{Bounds, Presentation};
 use spillgate_turns::{Nonce, Slot};
 
 use super::*;
-use crate::event::{Counted, Kept, Planned, Returned};
+use crate::event::{Kept, Planned, Returned};
 use crate::guard::Window;
 use crate::internal::{BATCH, FINAL_REPORT, GET_CONTINUATION, TASK_STATUS, TOOL_OUTPUT};
 use crate::settings::{Format, Offers};
@@ -41,6 +42,14 @@ fn spec(name: &str) -> ToolSpec {
 
 fn counter() -> Arc<dyn TokenCounter> {
     Tokenizer::Heuristic.counter()
+}
+
+fn presented(text: &str) -> Presentation {
+    let bounds = Bounds {
+        tokens: TokenBudget::new(u64::MAX),
+        json_bytes: u64::MAX,
+    };
+    Presentation::new(text.to_owned(), &bounds, &*counter()).unwrap()
 }
 
 fn handle() -> Handle {
@@ -89,15 +98,11 @@ impl Stage {
             Some(gives) => gives(&arguments),
             None => ("what was asked for".to_owned(), false),
         };
-        let counted = |text: &str| Counted {
-            tokens: counter().count(text),
-            text: text.to_owned(),
-        };
         let is_over = text.len() > self.cap;
         let cut = format!("{}[cut]", text.chars().take(40).collect::<String>());
         let returned = Returned {
-            whole: Some(counted(&text)),
-            cut: is_over.then(|| counted(&cut)),
+            whole: Some(presented(&text)),
+            cut: is_over.then(|| presented(&cut)),
             is_over,
             is_error,
             is_storable: self.stores && !is_retrieval,
@@ -134,12 +139,11 @@ impl Stage {
                         text.len()
                     ));
                     let text = format!("HANDLE {}", id.as_str());
-                    let tokens = counter().count(&text);
-                    let counted = Counted { text, tokens };
+                    let shown = presented(&text);
                     let kept = match self.fails_to_store {
-                        true => Kept::Failed(counted),
+                        true => Kept::Failed(shown),
                         false => Kept::Stored {
-                            shown: counted,
+                            shown,
                             handle: handle(),
                         },
                     };
