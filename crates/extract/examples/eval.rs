@@ -296,7 +296,7 @@ impl<'a> Shelf<'a> {
             Arc::new(MemoryStore::default()),
             Policy::default().under(everything),
             Tokenizer::O200kBase.counter(),
-            Audience::Library,
+            Audience::default(),
             Arc::new(SystemClock),
             Arc::new(NoLedger),
         );

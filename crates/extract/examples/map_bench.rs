@@ -100,7 +100,7 @@ fn offloader() -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::default().under(everything),
         Tokenizer::O200kBase.counter(),
-        Audience::Library,
+        Audience::default(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     )

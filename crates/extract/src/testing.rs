@@ -24,7 +24,7 @@ pub(crate) fn artifact(text: &str) -> Artifact {
         Arc::new(MemoryStore::default()),
         Policy::default().under(everything),
         Tokenizer::Heuristic.counter(),
-        Audience::Library,
+        Audience::default(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use spillgate_artifact::{Handle, Origin, Reason, SystemClock};
 use spillgate_lookup::Artifact;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, Choice, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{Choice, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
 
 /// An offloader that keeps in memory and shows oversized results by `profile`.
@@ -19,7 +20,7 @@ pub(crate) fn offloader(profile: Profile) -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::Heuristic.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     )

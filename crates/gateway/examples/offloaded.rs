@@ -28,9 +28,10 @@ use spillgate_artifact::{Layout, Stats, SystemClock, TokenBudget, Tokens, ViewFa
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Several};
 use spillgate_mcp::{RequestId, messages};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, Tokenizer, classify, count_source};
-use spillgate_offload::{Audience, NoLedger, Offloader, Policy};
+use spillgate_offload::{NoLedger, Offloader, Policy};
 use spillgate_outline::outline;
 use spillgate_query::{Child, Engine};
+use spillgate_retrieval::audience;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore, Part, SyncWhen};
 use spillgate_testkit::{log, records};
@@ -241,7 +242,7 @@ fn gateway(store: Arc<dyn ArtifactStore>, ways: Scripted) -> Gateway {
             store,
             Policy::default(),
             Tokenizer::O200kBase.counter(),
-            Audience::gateway(),
+            audience::usual_tools(),
             Arc::new(SystemClock),
             Arc::new(NoLedger),
         ),

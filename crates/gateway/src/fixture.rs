@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Origin};
 use spillgate_mcp::ByteEdits;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Rule};
+use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Rule};
+use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
 
@@ -28,7 +29,7 @@ pub(crate) fn offloader_by(rules: impl FnOnce(Policy) -> Policy) -> Offloader {
         Arc::new(MemoryStore::default()),
         rules(Policy::default()),
         Tokenizer::Heuristic.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

@@ -19,7 +19,7 @@
 //!     Arc::new(MemoryStore::default()),
 //!     Policy::default(),
 //!     Tokenizer::O200kBase.counter(),
-//!     Audience::Library,
+//!     Audience::default(),
 //!     Arc::new(SystemClock),
 //!     Arc::new(NoLedger),
 //! );
@@ -67,7 +67,8 @@ pub use policy::Policy;
 pub use present::{
     Audience, Bounds, ContinuationError, DEFAULT_MAX_BYTES, DEFAULT_MAX_TOKENS,
     DEFAULT_SLICE_CHARS, FUNNEL_CHARS, FUNNEL_LINES, FUNNEL_PROMPT, ObservationSummary,
-    Presentation, Profile, REJECT_TOKENS, TemplateError, TemplateName, Templates, middle_cut,
+    Presentation, Profile, Purpose, REJECT_TOKENS, TemplateError, TemplateName, Templates, Way,
+    middle_cut,
 };
 pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call, grouped};
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use spillgate_artifact::{Handle, Manifest, Origin, Timestamp};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, StoreError, Stored};
 use spillgate_testkit::{StoppedClock, log};
 
@@ -70,7 +71,7 @@ fn listing_for_a_name_keeps_nobody_waiting() {
         Arc::clone(&store) as _,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::Heuristic.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     );

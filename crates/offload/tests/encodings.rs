@@ -13,7 +13,8 @@ use insta::assert_snapshot;
 use spillgate_artifact::{ContentKind, Facts, Handle, Origin, RawForm, TokenBudget};
 use spillgate_lookup::{Artifact, GrepQuery};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Rule};
+use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Rule};
+use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
 use spillgate_testkit::{StoppedClock, noise};
 
@@ -26,7 +27,7 @@ fn offloader() -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

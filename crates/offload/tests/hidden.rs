@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use spillgate_artifact::{Handle, Origin, TokenBudget};
 use spillgate_lookup::{GrepQuery, ReadQuery, Span};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_retrieval::audience;
 use spillgate_search::SearchQuery;
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
@@ -25,7 +26,7 @@ fn offloader(profile: Profile) -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

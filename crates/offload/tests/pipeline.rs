@@ -10,9 +10,10 @@ use spillgate_artifact::{
 };
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{
-    Audience, Choice, JsonResult, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, PendingResult,
-    Policy, Profile, RECOVERY_TOKENS, Rule, Spent,
+    Choice, JsonResult, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, PendingResult, Policy,
+    Profile, RECOVERY_TOKENS, Rule, Spent,
 };
+use spillgate_retrieval::audience;
 use spillgate_store::{
     ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored, Survey,
 };
@@ -23,7 +24,7 @@ fn offloader(store: Arc<dyn ArtifactStore>, rule: Rule, ledger: Arc<dyn Ledger>)
         store,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         ledger,
     )

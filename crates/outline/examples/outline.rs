@@ -47,7 +47,7 @@ fn run(base: &Path, file: &str, budget: TokenBudget, runs: u64) -> Result<(), Bo
         Arc::new(store),
         Policy::default(),
         Tokenizer::O200kBase.counter(),
-        Audience::Library,
+        Audience::default(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{Handle, Origin};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy};
+use spillgate_offload::{NoLedger, Offloader, Outcome, Policy};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
 
@@ -14,7 +14,7 @@ pub(crate) fn offloader() -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::default(),
         Tokenizer::Heuristic.counter(),
-        Audience::gateway(),
+        crate::audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

@@ -5,6 +5,7 @@
 //! [`definitions`] is what clients are told of them, at most 500 tokens (SPEC 4.1).
 
 mod arguments;
+pub mod audience;
 mod definitions;
 #[cfg(test)]
 mod fixture;

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Interrupt, Manifest, Origin, Timestamp, TokenBudget};
 use spillgate_extract::{ExtractionSettings, Extractor, NoWatch};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy};
+use spillgate_offload::{NoLedger, Offloader, Outcome, Policy};
 use spillgate_query::{Child, Engine};
+use spillgate_retrieval::audience;
 use spillgate_retrieval::{CONTINUE, GREP, QUERY, READ, SEARCH, Tools};
 use spillgate_store::{
     ArtifactStore, Draft, FileStore, Gone, Lifetime, Listed, StoreError, Stored,
@@ -86,7 +87,7 @@ fn house(text: &str, left: Option<u64>) -> (TempDir, Tools, Handle) {
             Arc::new(Cutting { store, left }),
             Policy::default(),
             Tokenizer::Heuristic.counter(),
-            Audience::gateway(),
+            audience::usual_tools(),
             clock.clone(),
             Arc::new(NoLedger),
         )

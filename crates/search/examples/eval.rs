@@ -262,7 +262,7 @@ fn stored(path: &Path, counter: &Arc<dyn TokenCounter>) -> Result<Artifact, Box<
         Arc::new(MemoryStore::default()),
         Policy::default().under(everything),
         Arc::clone(counter),
-        Audience::Library,
+        Audience::default(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

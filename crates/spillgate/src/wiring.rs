@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use spillgate_artifact::{Clock, SystemClock, TokenBudget};
 use spillgate_llm::{ChatModel, Target};
-use spillgate_offload::{Audience, FileLedger, Ledger, Offloader, Policy};
+use spillgate_offload::{FileLedger, Ledger, Offloader, Policy};
+use spillgate_retrieval::audience;
 use spillgate_store::{FileStore, Lifetime, Receipt, Space, SyncWhen, Upkeep};
 
 use crate::args::{Common, LimitArgs};
@@ -83,9 +84,7 @@ impl App {
             store.check_base()?;
         }
         let ledger = Arc::new(FileLedger::new(base.join("ledger.ndjson")));
-        let door = Audience::CommandLine {
-            store_option: store_option(common),
-        };
+        let door = audience::command_line(&store_option(common));
         let offloader = Offloader::new(
             Arc::clone(&store) as _,
             policy,

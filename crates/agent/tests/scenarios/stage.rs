@@ -89,7 +89,7 @@ impl Row {
             Arc::clone(&self.store),
             Policy::new(rule, [], []).unwrap(),
             Tokenizer::Heuristic.counter(),
-            Audience::Library,
+            Audience::default(),
             Arc::new(StoppedClock::default()),
             Arc::new(NoLedger),
         )

@@ -8,7 +8,8 @@ use spillgate_artifact::SystemClock;
 use spillgate_extract::{ExtractionSettings, Extractor, Mode, NoWatch, Op, Status, Strategy};
 use spillgate_llm::Scripted;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
 use spillgate_testkit::{log, records};
 
@@ -40,7 +41,7 @@ fn in_files(lifetime: Lifetime) -> (tempfile::TempDir, Arc<FileStore>, Offloader
         Arc::clone(&store) as Arc<dyn ArtifactStore>,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );
@@ -430,7 +431,7 @@ fn decision_25_without_it_outputs_are_cut_to_the_cap() {
         Arc::new(spillgate_store::MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(SystemClock),
         Arc::new(NoLedger),
     );

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use spillgate_extract::{Asked as Question, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::{ChatModel, Recorder, Replayer, Secrets};
-use spillgate_offload::{Audience, FileLedger, Offloader, Policy, Profile, Rule};
+use spillgate_offload::{FileLedger, Offloader, Policy, Profile, Rule};
+use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
 use spillgate_testkit::{StoppedClock, log};
 use wiremock::ResponseTemplate;
@@ -93,7 +94,7 @@ fn offloader(ledger: &Path) -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         spillgate_measure::Tokenizer::O200kBase.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(FileLedger::new(ledger)),
     )

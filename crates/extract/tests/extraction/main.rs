@@ -18,7 +18,8 @@ use spillgate_artifact::{Handle, Origin};
 use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::{Reply, Request, Scripted};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_retrieval::audience;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{MemoryStore, Part};
 use spillgate_testkit::{StoppedClock, in_slot};
@@ -48,7 +49,7 @@ fn offloader() -> Offloader {
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

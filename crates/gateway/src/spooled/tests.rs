@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Origin, Timestamp};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Policy, Profile, Rule};
+use spillgate_offload::{NoLedger, Policy, Profile, Rule};
+use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, Receipt, Stored};
 use spillgate_testkit::{StoppedClock, log, records};
 use spillgate_wire::{Frame, FrameReader};
@@ -299,7 +300,7 @@ fn a_store_that_fails_midway_loses_the_middle_only() {
             Arc::new(Full(MemoryStore::default(), room)),
             Policy::new(Rule::default(), [], []).unwrap(),
             Tokenizer::Heuristic.counter(),
-            Audience::gateway(),
+            audience::usual_tools(),
             Arc::new(StoppedClock::default()),
             Arc::new(NoLedger),
         );

@@ -14,8 +14,9 @@ use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session, Several};
 use spillgate_mcp::RequestId;
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Policy};
+use spillgate_offload::{NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
+use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
 use spillgate_wire::{
@@ -318,7 +319,7 @@ impl Client {
                 Arc::clone(&servers.store) as Arc<dyn ArtifactStore>,
                 policy,
                 Tokenizer::Heuristic.counter(),
-                Audience::gateway(),
+                audience::usual_tools(),
                 Arc::new(StoppedClock::default()),
                 Arc::new(NoLedger),
             ),

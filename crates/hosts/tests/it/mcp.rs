@@ -119,7 +119,7 @@ impl Place {
                 store,
                 Policy::default(),
                 Tokenizer::Heuristic.counter(),
-                Audience::gateway(),
+                Audience::default(),
                 Arc::new(StoppedClock::default()),
                 Arc::new(NoLedger),
             ),

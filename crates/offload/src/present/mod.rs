@@ -23,7 +23,7 @@ use spillgate_view::clip;
 use crate::RetrieveError;
 use crate::limits::Limits;
 
-pub use audience::Audience;
+pub use audience::{Audience, Purpose, Way};
 pub(crate) use compat::continuation::later;
 pub use compat::continuation::{ContinuationError, DEFAULT_SLICE_CHARS};
 pub use compat::funnel::{FUNNEL_CHARS, FUNNEL_LINES, FUNNEL_PROMPT, ObservationSummary};

@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 use spillgate_artifact::{Origin, SystemClock};
 use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
+use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore};
 use spillgate_testkit::StoppedClock;
 
@@ -36,7 +37,7 @@ fn in_store(store: Arc<dyn ArtifactStore>, rule: Rule) -> Offloader {
         store,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::O200kBase.counter(),
-        Audience::gateway(),
+        audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
     )

@@ -404,7 +404,7 @@ fn library(tool: &Tool) -> Offloader {
         )),
         Policy::default(),
         Tokenizer::O200kBase.counter(),
-        Audience::Library,
+        Audience::default(),
         clock,
         Arc::new(NoLedger),
     )

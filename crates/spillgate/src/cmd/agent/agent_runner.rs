@@ -206,7 +206,7 @@ impl AgentRunner {
             Arc::new(store),
             policy(agent)?,
             Arc::clone(&self.counter),
-            Audience::Library,
+            Audience::default(),
             Arc::clone(&self.clock),
             Arc::new(NoLedger),
         );

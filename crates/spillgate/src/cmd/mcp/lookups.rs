@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use spillgate_clients::{Client, Lookups, explicit, lookups};
 use spillgate_gateway::ListTools;
 use spillgate_offload::Audience;
+use spillgate_retrieval::audience;
 use spillgate_tools::{Offloading, serve_lookups};
 use tokio::runtime::Builder;
 
@@ -70,9 +71,7 @@ pub(super) fn serve(app: &App) -> Result<u8, Failure> {
 /// When a gateway lists the tools itself, and where else they are reached: messages
 /// name no tool that the model cannot call.
 pub(super) fn listed(app: &App, mcp: &Mcp) -> (ListTools, Option<Audience>) {
-    let command_line = || Audience::CommandLine {
-        store_option: app.store_option(),
-    };
+    let command_line = || audience::command_line(&app.store_option());
     match (&mcp.lookups_in, app.settings.list_tools) {
         (Some(place), _) if is_offered(place) => (ListTools::Never, None),
         (Some(_), _) | (None, ListTools::Never) => (ListTools::Never, Some(command_line())),

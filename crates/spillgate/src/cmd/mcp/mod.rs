@@ -17,6 +17,7 @@ use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Hub, Server, own_tools};
 use spillgate_offload::{Audience, Offloader};
 use spillgate_retrieval::Tools;
+use spillgate_retrieval::audience;
 use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport};
 use tokio::runtime::{Builder, Runtime};
 
@@ -273,7 +274,7 @@ fn behind_the_gateway(
         offloader.store().clone(),
         policy,
         offloader.counter().clone(),
-        elsewhere.unwrap_or(Audience::Gateway { tools }),
+        elsewhere.unwrap_or_else(|| audience::tools(&tools)),
         offloader.clock().clone(),
         offloader.ledger().clone(),
     )
