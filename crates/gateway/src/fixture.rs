@@ -11,7 +11,7 @@ use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
 
-use crate::intercept::{Case, Incoming, intercept};
+use crate::results::intercept::{Case, Incoming, intercept};
 
 /// An offloader with the default limits that keeps in memory.
 pub(crate) fn offloader() -> Offloader {

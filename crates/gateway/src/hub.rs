@@ -9,19 +9,19 @@ use spillgate_offload::Ledger;
 use spillgate_wire::{ServerEvent, Sink};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::aggregate::index::Catalogue;
 use crate::aggregate::{Known, SessionKind};
 use crate::bridging::{Bridged, Eras};
-use crate::builtin_calls::Turns;
 use crate::builtin_tools::BuiltinTools;
-use crate::catalogue::Catalogue;
+use crate::builtin_tools::calls::Turns;
 use crate::gateway::{Gateway, Server};
 use crate::locked;
-use crate::metrics::{Metrics, ServerState};
-use crate::request_span::Traces;
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::upstream_set::Memory;
-use crate::watched::{Processes, WatchedLedger, WatchedWays};
+use crate::telemetry::metrics::{Metrics, ServerState};
+use crate::telemetry::request_span::Traces;
+use crate::upstream::instrumented::{Processes, WatchedLedger, WatchedWays};
+use crate::upstream::upstream_set::Memory;
 
 /// Oversized results that are worked on at once: each is in memory several times
 /// meanwhile.

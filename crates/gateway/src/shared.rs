@@ -25,9 +25,9 @@ use self::routes::{Params, Route, Routes};
 use crate::bridging::Live;
 use crate::gateway::Server;
 use crate::locked;
-use crate::malformed::as_failure;
-use crate::restart_backoff::RestartBackoff;
+use crate::session::malformed::as_failure;
 use crate::upstream::notice;
+use crate::upstream::restart_backoff::RestartBackoff;
 
 /// Opens ways that share their processes.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, messages, span_in};
 
 use super::{Kind, Question, lists};
-use crate::catalogue::Catalogue;
+use crate::aggregate::index::Catalogue;
 use crate::locked;
 use crate::session::Session;
 

@@ -6,6 +6,8 @@
 //! the server's place in front. A server that is slow or does not answer holds up
 //! nobody but who asks it.
 
+pub(crate) mod index;
+
 mod client;
 mod faults;
 mod fetch;
@@ -26,12 +28,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_wire::{Frame, Item, ServerEvent};
 
-use crate::attempts::Attempts;
 use crate::error::{invalid_params, no_message};
-use crate::in_flight::{CallParams, InFlightRequest, asked};
-use crate::incoming::Incoming;
 use crate::locked;
 use crate::session::Session;
+use crate::session::attempts::Attempts;
+use crate::session::in_flight::{CallParams, InFlightRequest, asked};
+use crate::session::incoming::Incoming;
 use crate::upstream::Upstream;
 use spillgate_mcp::{
     ByteEdits, Envelope, Generation, ObjectView, RequestId, frame, messages, object, span_in,

@@ -14,10 +14,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::error::not_sent;
-use crate::incoming::Incoming;
 use crate::locked;
-use crate::request_span::Outcome;
 use crate::session::Session;
+use crate::session::incoming::Incoming;
+use crate::telemetry::request_span::Outcome;
 use crate::upstream::{Slot, Upstream};
 use spillgate_mcp::{Envelope, messages};
 use spillgate_wire::ConnectionError;

@@ -19,7 +19,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep_until};
 
 use crate::locked;
-use crate::malformed::as_failure;
+use crate::session::malformed::as_failure;
 
 /// A bridge, its server and its clients.
 #[derive(Debug)]

@@ -29,8 +29,8 @@ use tokio::time::timeout;
 
 use self::way::{Verb, Way};
 use crate::gateway::Bridging;
-use crate::metrics::Metrics;
 use crate::shared::Shared;
+use crate::telemetry::metrics::Metrics;
 
 pub(crate) use eras::{Eras, Speaks};
 pub(crate) use live::Live;

@@ -10,12 +10,12 @@ use spillgate_query::{Child, Engine};
 use spillgate_testkit::log;
 
 use super::*;
-use crate::blocks::Form;
 use crate::fixture::replaced;
 use crate::fixture::{offloader, offloader_by, stored, without_handles};
-use crate::in_flight::CallParams;
-use crate::intercept::Case;
-use crate::shows::Shows;
+use crate::results::client_view::Shows;
+use crate::results::content_block::Form;
+use crate::results::intercept::Case;
+use crate::session::in_flight::CallParams;
 
 const SCHEMA: &str = r#"{
     "type": "object",

@@ -13,7 +13,7 @@ use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_wire::{ConnectionError, Frame, Item, ServerEvent, Sink, Spooled};
 
 use crate::locked;
-use crate::malformed::as_failure;
+use crate::session::malformed::as_failure;
 
 /// A request that waits for the process, and whose it is.
 #[derive(Debug, Clone)]

@@ -26,8 +26,8 @@ use self::probing::{no_discover, probe_key};
 use super::{Eras, Live, PATIENCE, Speaks};
 use crate::gateway::Bridging;
 use crate::locked;
-use crate::metrics::Metrics;
 use crate::shared::Shared;
+use crate::telemetry::metrics::Metrics;
 
 /// One client's way to one server.
 #[derive(Debug)]

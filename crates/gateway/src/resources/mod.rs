@@ -1,0 +1,445 @@
+//! Which resources does the gateway itself serve?
+//!
+//! What it made links of: `resources/read` of a [`Uri`] gives the bytes as the
+//! server sent them. They are not listed, for only who was given a link has a
+//! use for it. A server without resources gets empty lists, so that a client
+//! which looks for them finds no error.
+
+pub(crate) mod uri;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use spillgate_artifact::{Handle, TokenBudget};
+use spillgate_lookup::{Artifact, ReadQuery, Span};
+use spillgate_mcp::{Generation, error_code, object};
+use spillgate_offload::{Offloader, RetrieveError};
+use spillgate_store::{Absent, StoreError};
+
+use crate::resources::uri::{SCHEME, Uri};
+use crate::results::Found;
+use crate::results::content_block::{Block, Form, Kind};
+use crate::results::place::Place;
+use crate::rewrite::capabilities::Greeting;
+use spillgate_retrieval::{READ, RETRIEVAL_MARK};
+
+/// Bytes of a stored result from which a block is served: all of them are in
+/// memory meanwhile.
+const MOST_SERVED: u64 = 64 << 20;
+
+/// Bytes of a block without base64 that are served: more is text, of which our
+/// tools give pages.
+const MOST_TEXT: usize = 10_000;
+
+/// What is known of a server's resources and of what its client can read: from
+/// the answer to `initialize` or `server/discover`.
+#[derive(Debug)]
+pub(crate) struct Known {
+    lists: AtomicBool,
+    links: AtomicBool,
+}
+
+impl Default for Known {
+    /// Before a greeting nothing is answered in the server's place.
+    fn default() -> Self {
+        Self {
+            lists: AtomicBool::new(false),
+            links: AtomicBool::new(true),
+        }
+    }
+}
+
+impl Known {
+    /// Notes what a greeting says.
+    pub(crate) fn note(&self, greeting: &Greeting) {
+        self.lists.store(greeting.lists, Ordering::Relaxed);
+        self.links.store(greeting.links, Ordering::Relaxed);
+    }
+
+    /// Whether the client knows `resource_link` blocks.
+    pub(crate) fn links(&self) -> bool {
+        self.links.load(Ordering::Relaxed)
+    }
+
+    /// The answer to a list of resources that the server does not have.
+    pub(crate) fn listed(&self, method: &str, params: Option<&RawValue>) -> Option<String> {
+        let answers = self.lists.load(Ordering::Relaxed);
+        answers.then(|| empty_list(method, || Generation::of(params)))?
+    }
+}
+
+#[derive(Deserialize)]
+struct ReadParams {
+    uri: String,
+}
+
+/// The name of the resource that `resources/read` asks for.
+pub(crate) fn asked(params: Option<&RawValue>) -> Option<String> {
+    let params: ReadParams = params.and_then(object)?;
+    Some(params.uri)
+}
+
+/// Whether what it asks for is never stored: the pages of MCP Apps, which a
+/// client's program shows and no model reads, and what another Spillgate behind
+/// this one has stored.
+pub(crate) fn passes_whole(params: Option<&RawValue>) -> bool {
+    let whole = ["ui://", SCHEME];
+    asked(params).is_some_and(|uri| whole.iter().any(|scheme| uri.starts_with(scheme)))
+}
+
+/// Whether the gateway answers for that resource. `server_is_one`: the server is
+/// a Spillgate, too, and of two the one that has the result answers.
+pub(crate) fn is_ours(offloader: &Offloader, uri: &str, server_is_one: bool) -> bool {
+    let has = || Uri::parse(uri).is_some_and(|uri| offloader.store().manifest(uri.handle).is_ok());
+    uri.starts_with(SCHEME) && (!server_is_one || has())
+}
+
+/// The empty list that a server without resources would give; `None` for any
+/// other method.
+fn empty_list(method: &str, generation: impl FnOnce() -> Generation) -> Option<String> {
+    let name = match method {
+        "resources/list" => "resources",
+        "resources/templates/list" => "resourceTemplates",
+        _ => return None,
+    };
+    Some(generation().cached(json!({name: []}), 0).to_string())
+}
+
+/// The answer to `resources/read` of one of our names, as the members of a
+/// JSON-RPC response after its id: `"result":…` or `"error":…`.
+pub(crate) fn read(
+    offloader: &Offloader,
+    page: TokenBudget,
+    uri: &str,
+    generation: Generation,
+) -> String {
+    let contents = match Uri::parse(uri) {
+        None => Err(Refused::Unknown(
+            "it is no name that spillgate gave".to_owned(),
+        )),
+        Some(Uri {
+            handle,
+            block: None,
+        }) => text(offloader, page, uri, handle),
+        Some(Uri {
+            handle,
+            block: Some((form, at)),
+        }) => block(offloader, uri, handle, form, at),
+    };
+    match contents {
+        Ok(contents) => {
+            // What is stored never changes, but it may go.
+            const FRESH_MS: u64 = 60_000;
+            let rest = generation.cached(json!({"_meta": {RETRIEVAL_MARK: true}}), FRESH_MS);
+            let rest = rest.to_string();
+            format!("\"result\":{{\"contents\":[{contents}],{}", &rest[1..])
+        }
+        Err(refused) => format!("\"error\":{}", refused.error(uri, generation)),
+    }
+}
+
+/// Why there is nothing to serve.
+enum Refused {
+    /// There is no such resource (any more).
+    Unknown(String),
+    /// It could not be read.
+    Failed(String),
+}
+
+impl Refused {
+    fn error(&self, uri: &str, generation: Generation) -> Value {
+        const NONE: &str = "no such resource";
+        let (code, fault, what, why) = match self {
+            Self::Unknown(why) => match generation {
+                Generation::Legacy => (error_code::RESOURCE_NOT_FOUND, "client", NONE, why),
+                Generation::Modern => (error_code::INVALID_PARAMS, "client", NONE, why),
+            },
+            Self::Failed(why) => (
+                error_code::INTERNAL_ERROR,
+                "gateway",
+                "the resource was not read",
+                why,
+            ),
+        };
+        let uri: String = uri.chars().take(200).collect();
+        json!({
+            "code": code,
+            "message": format!("{what}: {why}"),
+            "data": {"uri": uri, "why": why, "fault": fault},
+        })
+    }
+}
+
+impl From<RetrieveError> for Refused {
+    fn from(error: RetrieveError) -> Self {
+        match error {
+            RetrieveError::Store(StoreError::Absent { why, .. }) => Self::absent(&why),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl Refused {
+    fn absent(why: &Absent) -> Self {
+        Self::Unknown(why.to_string())
+    }
+}
+
+/// The first page of the text.
+fn text(
+    offloader: &Offloader,
+    page: TokenBudget,
+    uri: &str,
+    handle: Handle,
+) -> Result<String, Refused> {
+    let query = ReadQuery {
+        span: Span::Lines {
+            start: 1,
+            lines: None,
+        },
+        budget: page,
+    };
+    let next = |span: Span| match span {
+        Span::Lines { start, .. } => format!("{READ}(handle=\"{handle}\", start={start})"),
+        Span::Bytes(range) => format!("{READ}(handle=\"{handle}\", bytes=\"{range}\")"),
+        Span::Tail { lines } => format!("{READ}(handle=\"{handle}\", tail=true, lines={lines})"),
+    };
+    let shown = offloader.present_read(handle, query, &next)?;
+    Ok(json!({"uri": uri, "mimeType": "text/plain", "text": shown.text()}).to_string())
+}
+
+/// One block, as it was sent.
+fn block(
+    offloader: &Offloader,
+    uri: &str,
+    handle: Handle,
+    form: Form,
+    at: usize,
+) -> Result<String, Refused> {
+    let artifact = offloader.artifact(handle)?;
+    let result = whole(&artifact)?;
+    let result: &RawValue = serde_json::from_slice(&result)
+        .map_err(|_| Refused::Unknown("what is stored has no blocks".to_owned()))?;
+    let place = Place::memory(result.get().as_bytes());
+    let found = Found::parse(form, result.get(), place);
+    let blocks = found.map(|found| found.blocks).unwrap_or_default();
+    let Some(block) = blocks.get(at) else {
+        let total = blocks.len();
+        let why = format!(
+            "there are {total} blocks in `{}`, counted from 0",
+            form.list()
+        );
+        return Err(Refused::Unknown(why));
+    };
+    Ok(contents(uri, handle, block))
+}
+
+fn whole(artifact: &Artifact) -> Result<Vec<u8>, Refused> {
+    let (bytes, handle) = (artifact.raw().len(), artifact.manifest().handle);
+    if bytes > MOST_SERVED {
+        return Err(Refused::Failed(format!(
+            "the result has {bytes} bytes, of which no block is served; \
+             `spillgate cat --raw {handle}` gives them all"
+        )));
+    }
+    let read = artifact.raw().bytes(0, u64::MAX);
+    read.map_err(|error| Refused::Failed(error.to_string()))
+}
+
+/// The block as an element of `contents`: base64 and MIME type are the JSON
+/// strings that the server sent.
+fn contents(uri: &str, handle: Handle, block: &Block<'_>) -> String {
+    let uri = json!(uri);
+    match &block.kind {
+        Kind::Binary(binary) => {
+            let mime = binary.mime.as_deref();
+            let mime = mime.map_or_else(String::new, |mime| format!("\"mimeType\":{mime},"));
+            format!("{{\"uri\":{uri},{mime}\"blob\":{}}}", binary.data)
+        }
+        _ if block.raw.get().len() <= MOST_TEXT => {
+            let text = json!(block.raw.get());
+            format!("{{\"uri\":{uri},\"mimeType\":\"application/json\",\"text\":{text}}}")
+        }
+        _ => {
+            let text = format!("[spillgate] this block is text: {READ}(handle=\"{handle}\")");
+            json!({"uri": uri, "mimeType": "text/plain", "text": text}).to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use spillgate_artifact::{Clock, Origin, SystemClock};
+    use spillgate_store::Gone;
+    use spillgate_testkit::log;
+
+    use super::*;
+    use crate::fixture::{offloader, replaced, stored, without_handles};
+    use crate::results::intercept::Case;
+    use spillgate_mcp::messages;
+
+    fn answer(offloader: &Offloader, uri: &str, generation: Generation) -> Value {
+        let members = read(offloader, TokenBudget::new(300), uri, generation);
+        serde_json::from_str(&format!("{{{members}}}")).unwrap()
+    }
+
+    /// The result as the client gets it.
+    fn passed_on(offloader: &Offloader, form: Form, result: &str) -> Value {
+        let frame = format!("{{\"id\":1,\"result\":{result}}}");
+        let case = Case {
+            form,
+            links: true,
+            shows: crate::results::client_view::Shows::default(),
+            limits: offloader.limits(&Origin::tool("shoot")),
+            origin: Origin::tool("shoot"),
+        };
+        let raw = messages(frame.as_bytes())[0].result.unwrap();
+        let (splice, _) = replaced(offloader, case, frame.as_bytes(), raw.get());
+        let frame = splice.apply(frame.as_bytes());
+        serde_json::from_slice::<Value>(&frame).unwrap()["result"].clone()
+    }
+
+    #[test]
+    fn what_was_linked_is_served_as_it_was() {
+        let offloader = offloader();
+        // As PHP spells it, not even base64, and without a type.
+        let blobs = [
+            format!("\"{}\"", "iVBO\\/w0=".repeat(1000)),
+            format!("\"{}\"", "no base64 at all! ".repeat(1000)),
+            format!("\"{}\"", "AAAA".repeat(2000)),
+        ];
+        let mimes = [Some("\"audio\\/x\""), Some("\"a b\""), None];
+        let blocks: Vec<String> = blobs
+            .iter()
+            .zip(mimes)
+            .map(|(blob, mime)| {
+                let mime = mime.map_or_else(String::new, |mime| format!(",\"mimeType\":{mime}"));
+                format!("{{\"type\":\"audio\",\"data\":{blob}{mime}}}")
+            })
+            .collect();
+        let result = format!("{{\"content\":[{}]}}", blocks.join(","));
+        let shown = passed_on(&offloader, Form::Call, &result);
+        for ((at, blob), mime) in blobs.iter().enumerate().zip(mimes) {
+            let link = &shown["content"][at];
+            assert_eq!(link["type"], "resource_link");
+            let uri = link["uri"].as_str().unwrap();
+            let served = read(&offloader, TokenBudget::new(300), uri, Generation::Legacy);
+            // The very bytes of the JSON strings.
+            assert!(served.contains(&format!("\"blob\":{blob}}}")), "{at}");
+            let says = mime.is_none_or(|mime| served.contains(&format!("\"mimeType\":{mime},")));
+            assert!(says, "{at}");
+        }
+    }
+
+    #[test]
+    fn what_is_served() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &log(600));
+        let uri = format!("spillgate://artifact/{handle}");
+        let page = answer(&offloader, &uri, Generation::Modern);
+        let text = page["result"]["contents"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("[lines 1-"), "{text}");
+        assert!(text.contains(&format!("\nnext: {READ}(handle=\"{handle}\", start=")));
+        let mut rest = page["result"].clone();
+        rest.as_object_mut().unwrap().remove("contents");
+        let lists = [
+            "resources/list",
+            "resources/templates/list",
+            "resources/read",
+        ];
+        let lists = lists.map(|method| format!("{:?}", empty_list(method, || Generation::Modern)));
+        assert_snapshot!(format!("{rest}\n{}", lists.join("\n")), @r#"
+        {"_meta":{"spillgate/retrieval":true},"cacheScope":"private","resultType":"complete","ttlMs":60000}
+        Some("{\"cacheScope\":\"private\",\"resources\":[],\"resultType\":\"complete\",\"ttlMs\":0}")
+        Some("{\"cacheScope\":\"private\",\"resourceTemplates\":[],\"resultType\":\"complete\",\"ttlMs\":0}")
+        None
+        "#);
+        assert_eq!(
+            empty_list("resources/list", || Generation::Legacy).unwrap(),
+            r#"{"resources":[]}"#
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let offloader = offloader();
+        let text = stored(&offloader, &log(600));
+        let gone = stored(&offloader, &log(700));
+        let store = offloader.store();
+        store
+            .remove(gone, Gone::Evicted, SystemClock.now())
+            .unwrap();
+        let never = text.to_string().replace(['a', 'b', 'c'], "0");
+        let image = "{\"content\":[{\"type\":\"image\",\"data\":\"";
+        let result = format!("{image}{}\"}}]}}", "A".repeat(3 << 20));
+        let shown = passed_on(&offloader, Form::Call, &result);
+        let link = shown["content"][0]["uri"].as_str().unwrap().to_owned();
+        let all = [
+            format!("spillgate://artifact/{never}"),
+            format!("spillgate://artifact/{gone}/content/0"),
+            format!("spillgate://artifact/{text}/content/0"),
+            link.replace("/content/0", "/content/1"),
+            link.replace("/content/0", "/messages/0"),
+            link.replace("/content/0", "#content/0"),
+            "spillgate://artifact/../../etc/passwd".to_owned(),
+            format!("spillgate://{}", "x".repeat(10_000)),
+        ];
+        let told = all.map(|uri| {
+            let legacy = answer(&offloader, &uri, Generation::Legacy)["error"].clone();
+            let modern = answer(&offloader, &uri, Generation::Modern)["error"].clone();
+            assert_eq!(legacy["message"], modern["message"]);
+            assert_eq!(
+                (&legacy["code"], &modern["code"]),
+                (&json!(-32002), &json!(-32602))
+            );
+            assert!(uri.starts_with(legacy["data"]["uri"].as_str().unwrap()));
+            legacy["message"].as_str().unwrap().to_owned()
+        });
+        assert_snapshot!(without_handles(&told.join("\n")), @"
+        no such resource: It was never stored here.
+        no such resource: It was evicted to stay under the storage quota; call cat again to recreate it.
+        no such resource: what is stored has no blocks
+        no such resource: there are 1 blocks in `content`, counted from 0
+        no such resource: there are 0 blocks in `messages`, counted from 0
+        no such resource: it is no name that spillgate gave
+        no such resource: it is no name that spillgate gave
+        no such resource: it is no name that spillgate gave
+        ");
+    }
+
+    #[test]
+    fn of_two_gateways_the_one_that_has_it_answers() {
+        let offloader = offloader();
+        let handle = stored(&offloader, &log(600));
+        let ours = format!("spillgate://artifact/{handle}");
+        for (uri, behind_us, want) in [
+            ("file:///x", false, false),
+            (&*ours, false, true),
+            (&*ours, true, true),
+            ("spillgate://artifact/x", false, true),
+            ("spillgate://artifact/x", true, false),
+        ] {
+            assert_eq!(is_ours(&offloader, uri, behind_us), want, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_request_says_its_era() {
+        for (params, generation) in [
+            (r#"{"uri":"x"}"#, Generation::Legacy),
+            (r#"{"_meta":{}}"#, Generation::Legacy),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
+                Generation::Modern,
+            ),
+            ("[]", Generation::Legacy),
+        ] {
+            let params: &RawValue = serde_json::from_str(params).unwrap();
+            assert_eq!(Generation::of(Some(params)), generation, "{params}");
+        }
+        assert_eq!(Generation::of(None), Generation::Legacy);
+    }
+}

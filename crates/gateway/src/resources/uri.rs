@@ -1,0 +1,114 @@
+//! How is a stored result, or a block of it, named as a resource?
+
+use std::fmt;
+
+use spillgate_artifact::Handle;
+
+use crate::results::content_block::Form;
+
+/// How the names of our resources begin.
+pub(crate) const SCHEME: &str = "spillgate://";
+
+const ARTIFACT: &str = "spillgate://artifact/";
+
+/// `spillgate://artifact/<handle>`, and `/content/2` after it for the third
+/// block of a tool's result (`/messages/…` of a prompt, `/contents/…` of a
+/// resource).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Uri {
+    pub(crate) handle: Handle,
+    /// Which block; `None` is the text.
+    pub(crate) block: Option<(Form, usize)>,
+}
+
+impl Uri {
+    /// The name in its one spelling; `None` for anything else.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.strip_prefix(ARTIFACT)?.split('/');
+        let (session, file) = (parts.next()?, parts.next()?);
+        let handle = format!("{session}/{file}").parse().ok()?;
+        let forms = [Form::Call, Form::Prompt, Form::Read];
+        let block = match (parts.next(), parts.next()) {
+            (None, _) => None,
+            (Some(list), Some(at)) => {
+                let form = forms.into_iter().find(|form| form.list() == list)?;
+                Some((form, at.parse().ok()?))
+            }
+            (Some(_), None) => return None,
+        };
+        let uri = Self { handle, block };
+        // Signs, leading zeros, quotes around a handle, what follows: not ours.
+        (uri.to_string() == text).then_some(uri)
+    }
+}
+
+impl fmt::Display for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{ARTIFACT}{}", self.handle)?;
+        match self.block {
+            Some((form, at)) => write!(f, "/{}/{at}", form.list()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HANDLE: &str =
+        "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
+
+    #[test]
+    fn one_name_one_spelling() {
+        let good = [
+            "",
+            "/content/0",
+            "/content/17",
+            "/messages/2",
+            "/contents/1",
+        ];
+        for rest in good {
+            let text = format!("{ARTIFACT}{HANDLE}{rest}");
+            assert_eq!(Uri::parse(&text).unwrap().to_string(), text);
+        }
+        let bad = [
+            "/",
+            "/content",
+            "/content/",
+            "/content/-1",
+            "/content/+1",
+            "/content/01",
+            "/content/1/",
+            "/content/1/2",
+            "/content/18446744073709551616",
+            "/other/1",
+            "#content/1",
+            "?x",
+            " ",
+            "/../x",
+        ];
+        for rest in bad {
+            assert_eq!(
+                Uri::parse(&format!("{ARTIFACT}{HANDLE}{rest}")),
+                None,
+                "{rest}"
+            );
+        }
+        for text in [
+            "",
+            "spillgate://",
+            "spillgate://artifact/",
+            "spillgate://artifact/../../etc/passwd",
+            "spillgate://artifact//etc/passwd",
+            "file:///etc/passwd",
+            &format!("SPILLGATE://artifact/{HANDLE}"),
+            &format!("spillgate://artifact/ {HANDLE}"),
+            &format!("spillgate://artifact/\"{HANDLE}\""),
+            &format!("spillgate://artifact/{}", HANDLE.to_uppercase()),
+            &format!("spillgate://artifact/{}", HANDLE.replace('/', "%2f")),
+        ] {
+            assert_eq!(Uri::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Which images, sounds and other bytes become links, and what do these say?
+//!
+//! A link names the block by its place in the stored result, so that the
+//! gateway can serve it as it was (`resources`).
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use spillgate_artifact::Handle;
+use spillgate_offload::Limits;
+use spillgate_untrusted::line;
+use spillgate_view::{clip, decode_json_string};
+
+use crate::resources::uri::Uri;
+use crate::results::content_block::{Binary, Block, Form};
+use spillgate_mcp::ObjectView;
+
+/// All images of a result may have so many times the bytes that one may have.
+const IMAGES_TOGETHER: u64 = 4;
+
+/// Images of a result that a model is shown. Anthropic's API takes images of full
+/// size up to this number in one request, and smaller ones beyond.
+const MOST_IMAGES: usize = 20;
+
+/// Characters of a name or a MIME type that a link repeats.
+const LONGEST_NAME: usize = 80;
+
+/// The places of the binary blocks that are over their limit, by themselves or
+/// together with those before them.
+pub(crate) fn bulky(blocks: &[Block<'_>], limits: &Limits) -> Vec<usize> {
+    let (mut images, mut image_bytes, mut other_bytes) = (0, 0, 0);
+    let is_over = |binary: &Binary<'_>| {
+        let bytes = binary.bytes;
+        let over = |limit: Option<u64>, size: u64| limit.is_some_and(|limit| size > limit);
+        if !binary.is_image {
+            let is_over = over(limits.binary_bytes, other_bytes + bytes);
+            other_bytes += if is_over { 0 } else { bytes };
+            return is_over;
+        }
+        let together = limits
+            .image_bytes
+            .map(|one| one.saturating_mul(IMAGES_TOGETHER));
+        let is_over = over(limits.image_bytes, bytes)
+            || over(together, image_bytes + bytes)
+            || limits.image_bytes.is_some() && images >= MOST_IMAGES;
+        if !is_over {
+            images += 1;
+            image_bytes += bytes;
+        }
+        is_over
+    };
+    let places = blocks.iter().enumerate();
+    let binaries = places.filter_map(|(at, block)| Some((at, block.binary()?)));
+    let mut is_over = is_over;
+    binaries
+        .filter(|(_, binary)| is_over(binary))
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// A binary block that does not stay.
+#[derive(Debug)]
+pub(crate) struct Moved<'a> {
+    pub(crate) form: Form,
+    pub(crate) tool: &'a str,
+    /// Its place in the list, from 0.
+    pub(crate) at: usize,
+    pub(crate) block: &'a Block<'a>,
+    pub(crate) binary: &'a Binary<'a>,
+    /// Where the result is stored; `None` if it could not be.
+    pub(crate) handle: Option<Handle>,
+    /// Whether the client knows links.
+    pub(crate) links: bool,
+}
+
+impl Moved<'_> {
+    /// What stands in the place of the block (of its inner part, in a message).
+    pub(crate) fn replacement(&self) -> String {
+        match (self.form, self.handle) {
+            (Form::Read, _) => self.contents(),
+            (_, Some(handle)) if self.links => self.link(handle),
+            _ => json!({"type": "text", "text": self.told()}).to_string(),
+        }
+    }
+
+    /// A link in the block's place, which keeps its other members.
+    fn link(&self, handle: Handle) -> String {
+        let members = ObjectView::of(self.block.inner);
+        let members = members.expect("invariant: only an object is a binary block");
+        let size = self.binary.bytes;
+        let was = self
+            .was()
+            .map_or_else(String::new, |uri| format!("; it was {uri}"));
+        let description = format!("{size} bytes, stored whole: resources/read gives them{was}");
+        let mut more = vec![
+            ("type", json!("resource_link").to_string()),
+            ("uri", json!(self.uri(handle).to_string()).to_string()),
+            ("name", json!(self.name()).to_string()),
+            ("size", size.to_string()),
+            ("description", json!(description).to_string()),
+        ];
+        if let Some(mime) = &self.binary.mime {
+            more.push(("mimeType", mime.get().to_owned()));
+        }
+        members.written(&["data", "resource"], &more)
+    }
+
+    /// What is read from a resource has no links in it: its text says where the
+    /// bytes are.
+    fn contents(&self) -> String {
+        let members = ObjectView::of(self.block.inner);
+        let members = members.expect("invariant: only an object is a binary block");
+        let more = [
+            ("mimeType", json!("text/plain").to_string()),
+            ("text", json!(self.told()).to_string()),
+        ];
+        members.written(&["blob"], &more)
+    }
+
+    /// The same in words.
+    fn told(&self) -> String {
+        let (mime, size) = (self.mime(), self.binary.bytes);
+        match self.handle {
+            Some(handle) => format!(
+                "[spillgate] {mime}, {size} bytes, stored whole: resources/read gives them as {}",
+                self.uri(handle)
+            ),
+            None => format!("[spillgate] {mime}, {size} bytes, left out: it could not be stored"),
+        }
+    }
+
+    fn uri(&self, handle: Handle) -> Uri {
+        Uri {
+            handle,
+            block: Some((self.form, self.at)),
+        }
+    }
+
+    /// By its old name if it had one.
+    fn name(&self) -> String {
+        self.was().unwrap_or_else(|| {
+            let what = if self.binary.is_image {
+                "image"
+            } else {
+                "data"
+            };
+            let tool = clip(&line(self.tool, 2 * LONGEST_NAME), LONGEST_NAME);
+            format!("{what} {} of {tool}", self.at + 1)
+        })
+    }
+
+    fn was(&self) -> Option<String> {
+        decoded(self.binary.uri.as_deref())
+    }
+
+    fn mime(&self) -> String {
+        decoded(self.binary.mime.as_deref()).unwrap_or_else(|| "binary data".to_owned())
+    }
+}
+
+fn decoded(string: Option<&RawValue>) -> Option<String> {
+    let text = decode_json_string(string?.get().as_bytes())?;
+    (!text.is_empty()).then(|| clip(&line(&text, 2 * LONGEST_NAME), LONGEST_NAME))
+}

@@ -1,0 +1,107 @@
+//! Which part of a result a client shows its model.
+
+use std::sync::OnceLock;
+
+use serde_json::value::RawValue;
+use spillgate_mcp::{Envelope, ObjectView, meta};
+
+/// What a client shows of a result that has both text and `structuredContent`
+/// (docs/clients-measured.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Shows {
+    /// `structuredContent`.
+    Structured,
+    /// Nobody knows: whichever is larger counts.
+    #[default]
+    Either,
+}
+
+impl Shows {
+    /// What the client of that name (`clientInfo.name`) was seen to show.
+    fn of_client(name: &str) -> Self {
+        match name {
+            "claude-code" | "codex-mcp-client" => Self::Structured,
+            _ => Self::Either,
+        }
+    }
+}
+
+/// The client of a session, once it has said who it is.
+#[derive(Debug, Default)]
+pub(crate) struct Client(OnceLock<Shows>);
+
+impl Client {
+    /// What it shows.
+    pub(crate) fn shows(&self) -> Shows {
+        self.0.get().copied().unwrap_or_default()
+    }
+
+    /// Looks for its name in a request: in `initialize`, and since 2026-07-28 in
+    /// the `_meta` of each; `meta` is that, where it was read already.
+    pub(crate) fn note(&self, envelope: &Envelope<'_>, meta: Option<&RawValue>) {
+        if self.0.get().is_some() {
+            return;
+        }
+        let in_meta = || {
+            let info = ObjectView::of(meta?)?;
+            info.get(meta::CLIENT_INFO)
+        };
+        let in_greeting = || {
+            let greets = envelope.method.as_deref() == Some("initialize");
+            ObjectView::of(envelope.params.filter(|_| greets)?)?.get("clientInfo")
+        };
+        let info = in_meta().or_else(in_greeting);
+        if let Some(name) = info
+            .and_then(ObjectView::of)
+            .and_then(|info| info.text("name"))
+        {
+            // Whoever was first is still there.
+            let _ = self.0.set(Shows::of_client(&name));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+    use crate::session::in_flight::CallParams;
+    use spillgate_mcp::messages;
+
+    #[test]
+    fn a_client_says_who_it_is() {
+        let info = r#"{"title":"x","name":"claude-code"}"#;
+        let meta = format!(r#"{{"io.modelcontextprotocol/clientInfo":{info}}}"#);
+        for (frame, shows) in [
+            (
+                format!(r#"{{"id":1,"method":"initialize","params":{{"clientInfo":{info}}}}}"#),
+                Shows::Structured,
+            ),
+            (
+                format!(
+                    r#"{{"id":1,"method":"tools/call","params":{{"name":"a","_meta":{meta}}}}}"#
+                ),
+                Shows::Structured,
+            ),
+            (
+                r#"{"id":1,"method":"initialize","params":{"clientInfo":{"name":"goose"}}}"#
+                    .to_owned(),
+                Shows::Either,
+            ),
+            (
+                format!(r#"{{"id":1,"method":"tools/list","params":{{"clientInfo":{info}}}}}"#),
+                Shows::Either,
+            ),
+            (
+                r#"{"id":1,"method":"initialize"}"#.to_owned(),
+                Shows::Either,
+            ),
+        ] {
+            let client = Client::default();
+            let envelope = &messages(frame.as_bytes())[0];
+            let call = CallParams::of(envelope);
+            client.note(envelope, call.and_then(|call| call.meta));
+            assert_eq!(client.shows(), shows, "{frame}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Finds out whether the `structuredContent` of a result only repeats its text.
+//!
+//! Both are read side by side and never as a whole: they may be in a draft of the store.
+
+use std::fmt;
+use std::io::{self, BufReader};
+use std::ops::Range;
+use std::sync::Arc;
+
+use memchr::memmem;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use spillgate_artifact::{ByteSource, ReadRange, TextPart};
+use spillgate_mcp::span_in;
+use spillgate_view::Decoded;
+use spillgate_wire::Skeleton;
+
+use crate::results::canonical::{Canonical, List};
+
+/// Bytes compared at a time.
+const BLOCK: u64 = 256 << 10;
+
+/// Places at which a text is looked for that begins like it. More would cost
+/// more than the text counted twice.
+const MOST_PLACES: usize = 64;
+
+/// Bytes of a list of blocks that is read block by block: one of them may be all of
+/// it, and is in memory meanwhile.
+const MOST_CROWD: u64 = 64 << 20;
+
+/// Whether `structuredContent` says what the text says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Twin {
+    /// It says something else.
+    No,
+    /// It says the same.
+    Text,
+    /// The texts are the elements of the list that lies there, one each.
+    List(Range<u64>),
+}
+
+/// Whether the JSON at `structured` repeats the texts. `strings` are those of the
+/// blocks, with their quotes; an error is one of reading.
+pub fn is_twin(
+    source: &Arc<dyn ByteSource>,
+    structured: &Range<u64>,
+    strings: &[Range<u64>],
+    texts: &[TextPart],
+) -> io::Result<bool> {
+    twin(source, structured, strings, texts).map(|twin| twin != Twin::No)
+}
+
+/// How it repeats them: as a string in it (server-filesystem), because the text is
+/// the same JSON (as the SDKs do) or that of its one member (`FastMCP`), or because
+/// the texts are the elements of the list that is its one member (Python SDK
+/// 1.30). Blocks too many to be known are one text that is no string.
+pub(crate) fn twin(
+    source: &Arc<dyn ByteSource>,
+    structured: &Range<u64>,
+    strings: &[Range<u64>],
+    texts: &[TextPart],
+) -> io::Result<Twin> {
+    let members = members(&**source, structured)?;
+    let only = match &*members {
+        [only] => Some(only.clone()),
+        _ => None,
+    };
+    match (texts, strings) {
+        ([], _) => return Ok(Twin::No),
+        ([text], [string, ..]) => {
+            if is_member(&**source, &members, string)? {
+                return Ok(Twin::Text);
+            }
+            for json in [Some(structured), only.as_ref()].into_iter().flatten() {
+                if is_same_json(source, json, text)? {
+                    return Ok(Twin::Text);
+                }
+            }
+        }
+        (_, []) => {}
+        _ if all_in_order(&**source, structured, strings)? => return Ok(Twin::Text),
+        _ => {}
+    }
+    let Some(only) = only.filter(|only| length(only) > 1) else {
+        return Ok(Twin::No);
+    };
+    if source.bytes(only.start, only.start + 1)? != b"[" {
+        return Ok(Twin::No);
+    }
+    let elements = match (texts, strings) {
+        ([crowd], []) if !crowd.is_string => elements_of(&**source, crowd),
+        (_, []) => return Ok(Twin::No),
+        _ => Some(elements(source, texts)?),
+    };
+    Ok(match elements {
+        Some(elements) if elements == canonical(&**source, only.clone())? => Twin::List(only),
+        _ => Twin::No,
+    })
+}
+
+/// Where the values of the object's members lie.
+fn members(source: &dyn ByteSource, object: &Range<u64>) -> io::Result<Vec<Range<u64>>> {
+    let Some(skeleton) = Skeleton::of(source, object.clone())? else {
+        return Ok(Vec::new());
+    };
+    let members: std::collections::HashMap<String, &RawValue> =
+        serde_json::from_slice(skeleton.json()).unwrap_or_default();
+    let span = |value: &&RawValue| {
+        let raw = skeleton.raw_span(span_in(skeleton.json(), value.get()));
+        object.start + raw.start..object.start + raw.end
+    };
+    Ok(members.values().map(span).collect())
+}
+
+/// Whether a member of the object is the string, and most of the object.
+fn is_member(
+    source: &dyn ByteSource,
+    members: &[Range<u64>],
+    string: &Range<u64>,
+) -> io::Result<bool> {
+    let of_all: u64 = members.iter().map(length).sum();
+    if of_all >= length(string) * 2 {
+        return Ok(false);
+    }
+    for span in members {
+        if length(span) == length(string) && is_same(source, span.start, string)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn length(span: &Range<u64>) -> u64 {
+    span.end - span.start
+}
+
+/// Whether the bytes from `at` on are those of `span`.
+fn is_same(source: &dyn ByteSource, at: u64, span: &Range<u64>) -> io::Result<bool> {
+    let mut done = 0;
+    while done < length(span) {
+        let step = BLOCK.min(length(span) - done);
+        let one = source.bytes(at + done, at + done + step)?;
+        if one != source.bytes(span.start + done, span.start + done + step)? {
+            return Ok(false);
+        }
+        done += step;
+    }
+    Ok(true)
+}
+
+/// Whether each string stands in `whole`, one behind the other.
+fn all_in_order(
+    source: &dyn ByteSource,
+    whole: &Range<u64>,
+    strings: &[Range<u64>],
+) -> io::Result<bool> {
+    let mut at = whole.start;
+    for string in strings {
+        match find(source, at..whole.end, string)? {
+            Some(found) => at = found + length(string),
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Where in `range` the bytes of `string` stand again first.
+fn find(
+    source: &dyn ByteSource,
+    range: Range<u64>,
+    string: &Range<u64>,
+) -> io::Result<Option<u64>> {
+    /// So much of the string is looked for before all of it is compared.
+    const START: u64 = 256;
+    let start = source.bytes(string.start, string.end.min(string.start + START))?;
+    let finder = memmem::Finder::new(&start);
+    let (mut at, mut places) = (range.start, 0);
+    while at + length(string) <= range.end {
+        let end = range.end.min(at + BLOCK);
+        let window = source.bytes(at, end)?;
+        let Some(found) = finder.find(&window) else {
+            if end == range.end {
+                break;
+            }
+            at = end - (start.len() as u64 - 1);
+            continue;
+        };
+        let place = at + found as u64;
+        if place + length(string) <= range.end && is_same(source, place, string)? {
+            return Ok(Some(place));
+        }
+        places += 1;
+        if places == MOST_PLACES {
+            break;
+        }
+        at = place + 1;
+    }
+    Ok(None)
+}
+
+/// Whether the text is the JSON that lies at `json`, but for the spelling.
+fn is_same_json(
+    source: &Arc<dyn ByteSource>,
+    json: &Range<u64>,
+    text: &TextPart,
+) -> io::Result<bool> {
+    // Each escape makes the text shorter; more than that can only differ.
+    if (text.end - text.start) > length(json) * 16 {
+        return Ok(false);
+    }
+    if !may_be_json(&**source, text)? {
+        return Ok(false);
+    }
+    let mut canonical_text = Canonical::default();
+    let part = std::slice::from_ref(text);
+    Decoded::new(Arc::clone(source), part, &mut |block| {
+        canonical_text.feed(block);
+    })?;
+    Ok(canonical_text.finish() == canonical(&**source, json.clone())?)
+}
+
+/// Whether the text begins like a JSON object or list: a look that decodes nothing.
+fn may_be_json(source: &dyn ByteSource, text: &TextPart) -> io::Result<bool> {
+    /// More white space than that stands before no JSON.
+    const LOOK: u64 = 4096;
+    let start = source.bytes(text.start, text.end.min(text.start + LOOK))?;
+    let mut rest = &*start;
+    loop {
+        rest = match rest {
+            [b'\\', b'n' | b'r' | b't', rest @ ..] if text.is_string => rest,
+            [b' ' | b'\n' | b'\r' | b'\t', rest @ ..] => rest,
+            // A character in another spelling may be any.
+            [b'{' | b'[', ..] | [b'\\', b'u', ..] => return Ok(true),
+            _ => return Ok(false),
+        };
+    }
+}
+
+/// The hash of the JSON there.
+fn canonical(source: &dyn ByteSource, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let mut canonical = Canonical::default();
+    let (mut at, mut buffer) = (range.start, Vec::new());
+    while at < range.end {
+        let block = source.window(at, range.end.min(at + BLOCK), &mut buffer)?;
+        if block.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        at += block.len() as u64;
+        canonical.feed(block);
+    }
+    Ok(canonical.finish())
+}
+
+/// The hash of the list of the texts.
+fn elements(source: &Arc<dyn ByteSource>, texts: &[TextPart]) -> io::Result<Vec<u8>> {
+    let mut list = List::default();
+    for text in texts {
+        let part = std::slice::from_ref(text);
+        list.element(|one| Decoded::new(Arc::clone(source), part, &mut |block| one.feed(block)))?;
+    }
+    Ok(list.finish())
+}
+
+/// The same of a list of blocks that was not read; `None` if they are not all texts.
+fn elements_of(source: &dyn ByteSource, blocks: &TextPart) -> Option<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct TextBlock {
+        r#type: String,
+        text: String,
+    }
+
+    struct Elements(List);
+
+    impl<'de> Visitor<'de> for Elements {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of texts")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Vec<u8>, A::Error> {
+            while let Some(block) = list.next_element::<TextBlock>()? {
+                if block.r#type != "text" {
+                    return Err(A::Error::custom("another block"));
+                }
+                self.0.element(|one| one.feed(block.text.as_bytes()));
+            }
+            Ok(self.0.finish())
+        }
+    }
+
+    if blocks.end - blocks.start > MOST_CROWD {
+        return None;
+    }
+    let reader =
+        BufReader::with_capacity(256 << 10, ReadRange::new(source, blocks.start, blocks.end));
+    let mut json = serde_json::Deserializer::from_reader(reader);
+    json.deserialize_seq(Elements(List::default())).ok()
+}

@@ -1,0 +1,97 @@
+//! Learns of the binary blocks of a large result what is not in its skeleton.
+
+use std::borrow::Cow;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use spillgate_artifact::{ByteSource, TextPart};
+use spillgate_store::StoreError;
+use spillgate_view::Decoded;
+
+use crate::results::content_block::{Base64, Binary, Kind, is_image};
+use crate::results::intercept::damaged;
+use crate::results::place::Place;
+use crate::results::{Found, MOST_OTHERS};
+
+/// Bytes read at a time.
+const BLOCK: u64 = 256 << 10;
+
+/// Reads how large binary blocks are and what they say of themselves, where the skeleton has
+/// only placeholders for it.
+pub(crate) fn complete(
+    found: &mut Found<'_>,
+    source: Option<&Arc<dyn ByteSource>>,
+) -> Result<(), StoreError> {
+    let place = found.place;
+    for block in &mut found.blocks {
+        if let Kind::Binary(binary) = &mut block.kind {
+            complete_one(binary, place, source).map_err(|error| damaged(&error))?;
+        }
+    }
+    Ok(())
+}
+
+fn complete_one(
+    binary: &mut Binary<'_>,
+    place: Place<'_>,
+    source: Option<&Arc<dyn ByteSource>>,
+) -> io::Result<()> {
+    if place.is_hole(binary.data.get()) {
+        let span = place.span(binary.data.get());
+        let inside = span.start + 1..span.end - 1;
+        binary.bytes = match source {
+            Some(source) => decoded_bytes(&**source, inside)?,
+            None => (inside.end - inside.start) * 3 / 4,
+        };
+    }
+    for word in [&mut binary.mime, &mut binary.uri] {
+        let json = word.as_ref().map(|json| json.get());
+        if let Some(json) = json.filter(|json| place.is_hole(json)) {
+            *word = match source {
+                Some(source) => Some(Cow::Owned(long_word(source, place.span(json))?)),
+                None => None,
+            };
+        }
+    }
+    if let (Some(Cow::Owned(mime)), true) = (&binary.mime, binary.is_told_by_mime) {
+        binary.is_image |= is_image(mime);
+    }
+    Ok(())
+}
+
+/// The bytes that base64 in the source stands for.
+fn decoded_bytes(source: &dyn ByteSource, range: Range<u64>) -> io::Result<u64> {
+    let (mut base64, mut at) = (Base64::default(), range.start);
+    while at < range.end {
+        let block = source.bytes(at, range.end.min(at + BLOCK))?;
+        if block.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        at += block.len() as u64;
+        base64.feed(&block);
+    }
+    Ok(base64.bytes())
+}
+
+/// A JSON string that is far too long for what it is; of the longest only so much
+/// that it does not fit in any place either.
+fn long_word(source: &Arc<dyn ByteSource>, span: Range<u64>) -> io::Result<Box<RawValue>> {
+    /// Each character takes up to 12 bytes, escaped.
+    const LONGEST: u64 = 12 * 2 * MOST_OTHERS;
+    if span.end - span.start <= LONGEST {
+        let json = String::from_utf8(source.bytes(span.start, span.end)?);
+        return Ok(RawValue::from_string(json.map_err(io::Error::other)?)?);
+    }
+    let inside = TextPart {
+        start: span.start + 1,
+        end: span.end - 1,
+        is_string: true,
+    };
+    let text = Decoded::new(Arc::clone(source), &[inside], &mut |_| {})?;
+    let start = text.bytes(0, 2 * MOST_OTHERS)?;
+    let start = String::from_utf8_lossy(&start);
+    Ok(RawValue::from_string(json!(start).to_string())?)
+}

@@ -1,0 +1,631 @@
+//! What happens to a result on its way back.
+//!
+//! A result that fits passes as it is. An oversized one is stored whole, as the
+//! bytes that the server sent; its text becomes a preview in `content` and, for
+//! clients that show the model `structuredContent` instead (Claude Code and
+//! Codex do), there too. Bytes over their limit become links; every other block
+//! stays where it is.
+
+use std::io;
+use std::sync::Arc;
+
+use serde_json::json;
+use spillgate_artifact::{Handle, Origin, TextPart};
+use spillgate_mcp::{ByteEdits, span_in};
+use spillgate_offload::{Choice, JsonResult, Limits, Offloader, Outcome, PendingResult};
+use spillgate_retrieval::RETRIEVAL_MARK;
+use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
+use spillgate_wire::StandIn;
+
+use crate::results::Found;
+use crate::results::client_view::Shows;
+use crate::results::content_block::Form;
+use crate::results::holes;
+use crate::results::place::Place;
+use crate::results::replacement::{self, Stored};
+use crate::rewrite::output_schema;
+
+/// The member of our `structuredContent` that holds the preview; `widening`
+/// widens each `outputSchema` by an object with just this member.
+pub(crate) const ENVELOPE_KEY: &str = "spillgate";
+
+/// A marked retrieval of another Spillgate behind this one is passed on up to
+/// this size; beyond, the mark is not believed.
+const MOST_RETRIEVED: u64 = 64 << 10;
+
+/// What a result is, and for whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    /// Which result.
+    pub(crate) form: Form,
+    /// Whether the client knows `resource_link` blocks (MCP 2025-06-18 on).
+    pub(crate) links: bool,
+    /// What of it the client shows its model.
+    pub(crate) shows: Shows,
+    /// What it was that was asked.
+    pub(crate) origin: Origin,
+    /// The limits for it.
+    pub(crate) limits: Limits,
+}
+
+impl Case {
+    /// What of the result its client shows. Whether clients show of a failed one
+    /// what they show of others nobody has seen.
+    pub(crate) fn shows_of(&self, found: &Found<'_>) -> Shows {
+        match found.is_error() {
+            true => Shows::Either,
+            false => self.shows,
+        }
+    }
+}
+
+/// A result in a frame.
+pub(crate) struct Incoming<'a> {
+    /// The frame, or the one in small.
+    pub(crate) frame: &'a [u8],
+    /// The result in it.
+    pub(crate) json: &'a str,
+    /// What is not in memory of it.
+    pub(crate) large: Option<(&'a StandIn, SpooledBytes)>,
+}
+
+/// What became of the large parts of a result.
+#[derive(Debug)]
+pub(crate) enum Left {
+    /// Nothing was done with them, if there are any.
+    Untouched(Option<SpooledBytes>),
+    /// They fit.
+    Draft(Box<dyn Draft>),
+    /// The result is stored.
+    Stored(Handle),
+    /// They are lost.
+    Lost,
+}
+
+impl Left {
+    pub(crate) fn is_stored(&self) -> bool {
+        matches!(self, Self::Stored(_))
+    }
+}
+
+/// The changes to a frame that replace an oversized result in it, none if it fits. An
+/// error is one of reading its large parts.
+pub(crate) fn intercept(
+    offloader: &Offloader,
+    case: Case,
+    incoming: Incoming<'_>,
+) -> Result<(ByteEdits, Left), StoreError> {
+    let Incoming { frame, json, large } = incoming;
+    let (place, spooled) = match large {
+        Some((stand_in, value)) => (Place::large(stand_in), Some(value)),
+        None => (Place::memory(json.as_bytes()), None),
+    };
+    let untouched = |spooled| Ok((ByteEdits::default(), Left::Untouched(spooled)));
+    let found = Found::parse(case.form, json, place).filter(|found| !found.asks());
+    let Some(mut found) = found else {
+        return untouched(spooled);
+    };
+    if let Some(spooled) = &spooled {
+        holes::complete(&mut found, spooled.source()?.as_ref())?;
+    }
+    let (shows, limits) = (case.shows_of(&found), case.limits);
+    let bulky = found.bulky(&limits);
+    let bytes = found.wire_bytes(shows);
+    if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
+        let server = case.origin.server.as_deref();
+        offloader.ledger().inline_of(server, bytes);
+        return untouched(spooled);
+    }
+    let _store = tracing::info_span!("store", bytes).entered();
+    let in_memory = || JsonResult::Memory(Arc::new(json.as_bytes().to_vec()));
+    let raw = spooled.map_or_else(in_memory, JsonResult::Spooled);
+    let tool = case.origin.tool.clone();
+    let (pending, choice) = submit(offloader, case.origin, &found, shows, &limits, raw)?;
+    let (stored, preview) = match pending.settle(choice) {
+        Outcome::Inline(fits) if bulky.is_empty() => {
+            let left = fits.into_draft().map_or(Left::Untouched(None), Left::Draft);
+            return Ok((ByteEdits::default(), left));
+        }
+        Outcome::Inline(fits) => (fits.store(), None),
+        Outcome::Offloaded(stored) => (Ok(stored.receipt), Some(stored.shown)),
+        Outcome::NotStored(lost) => (Err(lost.error), Some(lost.shown)),
+    };
+    log(&stored);
+    let handle = stored.as_ref().ok().map(Receipt::handle);
+    if handle.is_none() {
+        found.place = place.lost();
+    }
+    let shown = Stored {
+        tool: &tool,
+        handle,
+        preview: preview.as_ref(),
+        bulky: &bulky,
+        links: case.links,
+    };
+    let splice = match place.is_hole(json) {
+        true => instead(frame, json, &found, &shown),
+        false => changes(frame, json, &found, &shown, &limits),
+    };
+    Ok((splice, handle.map_or(Left::Lost, Left::Stored)))
+}
+
+/// Gives a result to the pipeline, with what decides about it.
+fn submit(
+    offloader: &Offloader,
+    origin: Origin,
+    found: &Found<'_>,
+    shows: Shows,
+    limits: &Limits,
+    raw: JsonResult,
+) -> Result<(PendingResult, Choice), StoreError> {
+    let source = raw.source()?;
+    let parts = found.parts(source.as_ref()).map_err(|e| damaged(&e))?;
+    let is_over = is_over(offloader, limits, &raw, parts.shown(shows))?;
+    let captured = offloader.capture_json(origin, found.is_error(), raw, parts.stored());
+    let pending = offloader.submit(captured, limits.clone());
+    let room = replacement::preview_room(found);
+    Ok((pending.shown_within(room), Choice::Limits { is_over }))
+}
+
+/// Whether one of the texts that a client may show is over the limits; `None` where there
+/// is only one.
+fn is_over(
+    offloader: &Offloader,
+    limits: &Limits,
+    raw: &JsonResult,
+    texts: Option<Vec<Vec<TextPart>>>,
+) -> Result<Option<bool>, StoreError> {
+    for parts in texts.iter().flatten() {
+        match raw.text(parts)? {
+            Some(text) if offloader.admits(limits, &*text) => {}
+            Some(_) => return Ok(Some(true)),
+            None => return Ok(None),
+        }
+    }
+    Ok(texts.map(|_| false))
+}
+
+/// What stands in the place of a result of which nothing is known but that it is an object.
+fn instead(frame: &[u8], json: &str, found: &Found<'_>, shown: &Stored<'_>) -> ByteEdits {
+    let mut splice = ByteEdits::default();
+    let (list, blocks) = (found.form.list(), replacement::blocks(found, shown));
+    let first = found.place.first();
+    let comma = if first.is_empty() { "" } else { "," };
+    let made = format!("{{{first}{comma}\"{list}\":{blocks}}}");
+    splice.replace(span_in(frame, json), made);
+    splice
+}
+
+/// What could not be read again.
+pub(crate) fn damaged(error: &io::Error) -> StoreError {
+    StoreError::Damaged {
+        path: "the draft".into(),
+        what: error.to_string(),
+    }
+}
+
+/// The seed's words, for whoever reads its logs.
+fn log(stored: &Result<Receipt, StoreError>) {
+    let receipt = match stored {
+        Ok(receipt) => receipt,
+        Err(error) => {
+            tracing::warn!(%error, "an oversized result could not be stored");
+            return;
+        }
+    };
+    let facts = &receipt.manifest().facts;
+    let tool = facts.origin.tool.escape_debug();
+    let (reason, bytes) = (json!(facts.reason), facts.raw_bytes);
+    let reason = reason.as_str().unwrap_or_default();
+    let handle = receipt.handle();
+    tracing::info!(%handle, "Tool '{tool}' output stored for tool_output ({reason}, {bytes} bytes).");
+}
+
+/// The list of blocks, `structuredContent` and, for a result that is refused,
+/// `isError`.
+fn changes(
+    frame: &[u8],
+    result: &str,
+    found: &Found<'_>,
+    stored: &Stored<'_>,
+    limits: &Limits,
+) -> ByteEdits {
+    let mut splice = ByteEdits::default();
+    let mut members = String::new();
+    let blocks = replacement::blocks(found, stored);
+    match found.list {
+        Some(list) => splice.replace(span_in(frame, list.get()), blocks),
+        // No content at all: clients that show nothing else get some.
+        None => members.push_str(&format!("\"{}\":{blocks},", found.form.list())),
+    }
+    if let (Some(structured), Some(preview)) = (found.structured, stored.preview) {
+        let instead = output_schema::instead(preview.text(), found.meta);
+        splice.replace(span_in(frame, structured.get()), instead);
+    }
+    let is_refused = limits.profile.is_refusal() && stored.preview.is_some();
+    if is_refused && found.form == Form::Call && !found.is_error() {
+        // An error is what seed 004 returns.
+        match found.is_error {
+            Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
+            None => members.push_str("\"isError\":true,"),
+        }
+    }
+    insert_members(&mut splice, frame, result, members);
+    splice
+}
+
+/// Puts members, each followed by a comma, at the front of an object.
+pub(crate) fn insert_members(
+    splice: &mut ByteEdits,
+    frame: &[u8],
+    object: &str,
+    mut members: String,
+) {
+    let Some(brace) = object.find('{').filter(|_| !members.is_empty()) else {
+        return;
+    };
+    if object[brace + 1..].trim_ascii_start().starts_with('}') {
+        members.pop(); // nothing follows
+    }
+    let at = span_in(frame, object).start + brace + 1;
+    splice.replace(at..at, members);
+}
+
+fn is_retrieval(found: &Found<'_>, bytes: u64) -> bool {
+    let marked = found
+        .meta
+        .is_some_and(|meta| meta.get().contains(RETRIEVAL_MARK));
+    marked && bytes <= MOST_RETRIEVED
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use spillgate_artifact::ContentKind;
+    use spillgate_offload::Rule;
+    use spillgate_testkit::{log, records};
+
+    use super::*;
+    use crate::fixture::{offloader, offloader_with, replaced, without_handles, without_previews};
+    use spillgate_mcp::messages;
+
+    /// The frame as it leaves, and the artifact that it names.
+    fn passed_on(frame: &str) -> (String, Option<String>) {
+        let offloader = offloader();
+        let mut splice = ByteEdits::default();
+        for envelope in messages(frame.as_bytes()) {
+            let Some(result) = envelope.result else {
+                continue;
+            };
+            let case = Case {
+                form: Form::Call,
+                links: true,
+                shows: Shows::default(),
+                limits: offloader.limits(&Origin::tool("dump")),
+                origin: Origin::tool("dump"),
+            };
+            splice.merge(replaced(&offloader, case, frame.as_bytes(), result.get()).0);
+        }
+        let stored = offloader.store().list().unwrap();
+        let raw = stored.first().map(|listed| {
+            let artifact = offloader.artifact(listed.manifest.handle).unwrap();
+            let raw = artifact.raw().bytes(0, u64::MAX).unwrap();
+            String::from_utf8(raw).unwrap()
+        });
+        (
+            String::from_utf8(splice.apply(frame.as_bytes())).unwrap(),
+            raw,
+        )
+    }
+
+    /// What becomes of a result, its previews masked. The result is stored as it
+    /// came, or not touched at all.
+    fn becomes(result: &str) -> String {
+        let frame = format!(r#"{{"id":1,"result":{result},"x":1.0}}"#);
+        let (left, raw) = passed_on(&frame);
+        match raw {
+            Some(raw) => assert_eq!(raw, result),
+            None => assert_eq!(left, frame),
+        }
+        without_previews(&left)
+    }
+
+    fn quoted(text: &str) -> String {
+        json!(text).to_string()
+    }
+
+    fn block(text: &str) -> String {
+        format!(r#"{{"type":"text","text":{}}}"#, quoted(text))
+    }
+
+    #[test]
+    fn a_large_text_becomes_a_preview() {
+        let result = format!(r#"{{"content":[{}]}}"#, block(&log(600)));
+        let (left, raw) = passed_on(&format!(r#"{{"id":1,"result":{result}}}"#));
+        assert_eq!(raw.as_deref(), Some(&*result));
+        let message: serde_json::Value = serde_json::from_str(&left).unwrap();
+        let text = message["result"]["content"][0]["text"].as_str().unwrap();
+        assert_snapshot!(without_handles(text), @r#"
+        [spillgate] dump returned 37992 bytes, 601 lines, 9498 tokens (log); stored whole as HANDLE
+        shape:
+          levels: ERROR 1, INFO 599
+          from 2026-11-21T10:00:00Z to 2026-11-21T10:09:59Z
+          599× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
+          1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
+        head:
+           1 2026-11-21T10:00:00Z INFO worker-0 processed batch id=0 ok
+           2 2026-11-21T10:00:01Z INFO worker-1 processed batch id=7919 ok
+           3 2026-11-21T10:00:02Z INFO worker-2 processed batch id=15838 ok
+           4 2026-11-21T10:00:03Z INFO worker-3 processed batch id=23757 ok
+           5 2026-11-21T10:00:04Z INFO worker-4 processed batch id=31676 ok
+           6 2026-11-21T10:00:05Z INFO worker-5 processed batch id=39595 ok
+           7 2026-11-21T10:00:06Z INFO worker-6 processed batch id=47514 ok
+           8 2026-11-21T10:00:07Z INFO worker-7 processed batch id=55433 ok
+           9 2026-11-21T10:00:08Z INFO worker-8 processed batch id=63352 ok
+          10 2026-11-21T10:00:09Z INFO worker-9 processed batch id=71271 ok
+          11 2026-11-21T10:00:10Z INFO worker-10 processed batch id=79190 ok
+          12 2026-11-21T10:00:11Z INFO worker-11 processed batch id=87109 ok
+        tail:
+         595 2026-11-21T10:09:54Z INFO worker-16 processed batch id=3745 ok
+         596 2026-11-21T10:09:55Z INFO worker-0 processed batch id=11664 ok
+         597 2026-11-21T10:09:56Z INFO worker-1 processed batch id=19583 ok
+         598 2026-11-21T10:09:57Z INFO worker-2 processed batch id=27502 ok
+         599 2026-11-21T10:09:58Z INFO worker-3 processed batch id=35421 ok
+         600 2026-11-21T10:09:59Z INFO worker-4 processed batch id=43340 ok
+        next: spillgate_search(handle="HANDLE", words=WORDS)
+        next: or, with the same handle: spillgate_grep(pattern=REGEX), spillgate_read(start=LINE, lines=N)
+        "#);
+    }
+
+    #[test]
+    fn a_small_result_is_not_touched() {
+        for result in [
+            "{}",
+            "[1]",
+            "null",
+            r#"{"content":[]}"#,
+            r#"{"content":"odd"}"#,
+            r#"{"content":[{"type":"text"}],"structuredContent":null}"#,
+            r#"{"content":[{"type":"text","text":"small"}]}"#,
+        ] {
+            assert_eq!(
+                becomes(result),
+                format!(r#"{{"id":1,"result":{result},"x":1.0}}"#)
+            );
+        }
+    }
+
+    #[test]
+    fn text_and_structured_content_become_the_same() {
+        let (log, records) = (log(600), records(400));
+        let twin = format!(
+            r#"{{"content":[{}],"structuredContent":{{"content":{}}}}}"#,
+            block(&log),
+            quoted(&log)
+        );
+        assert_snapshot!(becomes(&twin), @r#"{"id":1,"result":{"content":[{"type":"text","text":PREVIEW}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
+        let same = format!(
+            r#"{{"structuredContent":{records},"content":[{}]}}"#,
+            block(&records)
+        );
+        assert_snapshot!(becomes(&same), @r#"{"id":1,"result":{"structuredContent":{"spillgate":PREVIEW},"content":[{"type":"text","text":PREVIEW}]},"x":1.0}"#);
+        let only = format!(r#"{{"structuredContent":{records}}}"#);
+        assert_snapshot!(becomes(&only), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
+        let empty = format!(r#"{{"content":[], "structuredContent" : {records} }}"#);
+        assert_snapshot!(becomes(&empty), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}], "structuredContent" : {"spillgate":PREVIEW} },"x":1.0}"#);
+        let wrapped = format!(
+            r#"{{"structuredContent":{{"result":{records}}},"_meta":{{"fastmcp":{{"wrap_result":true}}}},"content":[]}}"#
+        );
+        assert_snapshot!(becomes(&wrapped), @r#"{"id":1,"result":{"structuredContent":{"result":{"spillgate":PREVIEW}},"_meta":{"fastmcp":{"wrap_result":true}},"content":[{"text":PREVIEW,"type":"text"}]},"x":1.0}"#);
+        let no_list = format!(r#"{{"content":null,"structuredContent":{records}}}"#);
+        assert_snapshot!(becomes(&no_list), @r#"{"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}],"structuredContent":{"spillgate":PREVIEW}},"x":1.0}"#);
+    }
+
+    #[test]
+    fn what_is_said_twice_is_counted_once() {
+        let lines: Vec<String> = log(200).lines().map(str::to_owned).collect();
+        let text = lines.join("\n");
+        let value = json!({"lines": lines, "n": 1});
+        let blocks: Vec<String> = lines.iter().map(|line| block(line)).collect();
+        let told = |result: String| {
+            let offloader = offloader();
+            let case = Case {
+                form: Form::Call,
+                links: true,
+                shows: Shows::default(),
+                limits: offloader.limits(&Origin::tool("dump")),
+                origin: Origin::tool("dump"),
+            };
+            assert!(replaced(&offloader, case, result.as_bytes(), &result).1);
+            offloader.store().list().unwrap()[0]
+                .manifest
+                .facts
+                .stats
+                .bytes
+        };
+        let once = text.len() as u64;
+        for result in [
+            format!(
+                r#"{{"content":[{}],"structuredContent":{{"result":{}}}}}"#,
+                block(&text),
+                quoted(&text)
+            ),
+            format!(
+                r#"{{"content":[{}],"structuredContent":{value}}}"#,
+                block(&serde_json::to_string_pretty(&value).unwrap())
+            ),
+            format!(
+                r#"{{"content":[{}],"structuredContent":{value}}}"#,
+                blocks.join(",")
+            ),
+        ] {
+            assert!(
+                (once..once * 3 / 2).contains(&told(result.clone())),
+                "{result}"
+            );
+        }
+        let another = format!(
+            r#"{{"content":[{}],"structuredContent":{{"result":{}}}}}"#,
+            block(&text),
+            quoted(&text.replace("batch", "bunch"))
+        );
+        assert!(told(another) > 2 * once);
+    }
+
+    /// Rows as `FastMCP` and the Python SDK 1.30 send them, and as JSON.
+    fn rows(n: usize) -> (String, String, String) {
+        let row = |id: usize| json!({"id": id, "state": "idle", "note": "Käse"});
+        let rows: Vec<_> = (0..n).map(row).collect();
+        let value = json!(rows).to_string();
+        let pretty = rows
+            .iter()
+            .map(|row| block(&serde_json::to_string_pretty(row).unwrap()));
+        let pretty: Vec<String> = pretty.collect();
+        let (one, each) = (block(&json!(rows).to_string()), pretty.join(","));
+        let result = |blocks: &str| {
+            format!(
+                r#"{{"content":[{blocks}],"structuredContent":{{"result":{value}}},"isError":false}}"#
+            )
+        };
+        (result(&one), result(&each), value)
+    }
+
+    #[test]
+    fn one_value_in_two_forms_is_one_value_at_every_size() {
+        for n in [100, 600, 1200, 5000] {
+            let (one, each, value) = rows(n);
+            for result in [one, each] {
+                let offloader = offloader_with(Rule {
+                    max_tokens: Some(700),
+                    ..Rule::default()
+                });
+                let frame = format!(r#"{{"id":1,"result":{result}}}"#);
+                let case = Case {
+                    form: Form::Call,
+                    links: true,
+                    shows: Shows::default(),
+                    limits: offloader.limits(&Origin::tool("dump")),
+                    origin: Origin::tool("dump"),
+                };
+                let (splice, is_stored) = replaced(
+                    &offloader,
+                    case,
+                    frame.as_bytes(),
+                    &frame[17..frame.len() - 1],
+                );
+                // Of 100 rows 4.3 KB, not 8.6.
+                let told = format!("dump returned {} bytes", value.len());
+                let shown = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
+                assert!(is_stored && shown.contains(&told), "{shown}");
+                let stored = &offloader.store().list().unwrap()[0].manifest;
+                let stats = &stored.facts.stats;
+                assert_eq!(
+                    (stats.bytes, stats.kind),
+                    (value.len() as u64, ContentKind::Json)
+                );
+                let artifact = offloader.artifact(stored.handle).unwrap();
+                assert_eq!(
+                    artifact.raw().bytes(0, u64::MAX).unwrap(),
+                    result.as_bytes()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_limit_counts_what_the_client_shows() {
+        // Of 2,500 tokens the one has some 1,700, the other some 4,000.
+        let (some, many) = (log(100), log(250));
+        let shown = |shows, text: &str, value: &str, is_error: bool| {
+            let frame = format!(
+                r#"{{"id":1,"result":{{"content":[{}],"structuredContent":{{"told":{},"n":1}},"isError":{is_error}}}}}"#,
+                block(text),
+                quoted(value)
+            );
+            let offloader = offloader();
+            let case = Case {
+                form: Form::Call,
+                links: true,
+                shows,
+                limits: offloader.limits(&Origin::tool("dump")),
+                origin: Origin::tool("dump"),
+            };
+            !replaced(
+                &offloader,
+                case,
+                frame.as_bytes(),
+                &frame[17..frame.len() - 1],
+            )
+            .1
+        };
+        let bunch = some.replace("batch", "bunch");
+        for (shows, text, value, is_error, fits) in [
+            // Either fits, but not both together.
+            (Shows::Either, &some, &bunch, false, true),
+            (Shows::Either, &some, &many, false, false),
+            (Shows::Either, &many, &some, false, false),
+            (Shows::Structured, &some, &bunch, false, true),
+            (Shows::Structured, &some, &many, false, false),
+            (Shows::Structured, &many, &some, false, true),
+            (Shows::Structured, &many, &some, true, false),
+        ] {
+            assert_eq!(
+                shown(shows, text, value, is_error),
+                fits,
+                "{shows:?} {is_error}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_blocks_and_members_stay() {
+        let log = log(600);
+        let (text, half) = (block(&log), block(&log[..log.len() / 2]));
+        let image = r#"{"data":"iVBORw0=","type":"image","mimeType":"image/png"}"#;
+        let noted = format!(
+            r#"{{"text":{}, "type":"text","annotations":{{"priority":1.0}}}}"#,
+            quoted(&log)
+        );
+        assert_snapshot!(becomes(&format!(r#"{{"content":[{image},{text},{image}]}}"#)), @r#"{"id":1,"result":{"content":[{"data":"iVBORw0=","type":"image","mimeType":"image/png"},{"type":"text","text":PREVIEW},{"data":"iVBORw0=","type":"image","mimeType":"image/png"}]},"x":1.0}"#);
+        assert_snapshot!(becomes(&format!(r#"{{"content":[{half}, {image},{half}]}}"#)), @r#"{"id":1,"result":{"content":[{"type":"text","text":PREVIEW},{"data":"iVBORw0=","type":"image","mimeType":"image/png"}]},"x":1.0}"#);
+        let failed = format!(r#"{{"_meta":{{"x/y":1.0}},"content":[{noted}],"isError":true}}"#);
+        assert_snapshot!(becomes(&failed), @r#"{"id":1,"result":{"_meta":{"x/y":1.0},"content":[{"text":PREVIEW, "type":"text","annotations":{"priority":1.0}}],"isError":true},"x":1.0}"#);
+        let sloppy = format!(r#"{{"content":[{text}],"isError":"no"}}"#);
+        assert_snapshot!(becomes(&sloppy), @r#"{"id":1,"result":{"content":[{"type":"text","text":PREVIEW}],"isError":"no"},"x":1.0}"#);
+    }
+
+    #[test]
+    fn a_lone_surrogate_is_stored_as_it_came() {
+        let result = format!(
+            r#"{{"content":[{{"type":"text","text":"half \ud83d.\n{}"}}]}}"#,
+            r"line with some words and a number 4711\n".repeat(600)
+        );
+        let (left, raw) = passed_on(&format!(r#"{{"result":{result},"id":"\u0061"}}"#));
+        assert_eq!(raw.unwrap(), result);
+        assert!(
+            left.contains("half \u{fffd}.") && left.ends_with(r#","id":"\u0061"}"#),
+            "{left}"
+        );
+    }
+
+    #[test]
+    fn each_result_of_a_batch_is_judged_by_itself() {
+        let (large, small) = (block(&log(600)), block("small"));
+        let frame = format!(
+            r#"[{{"id":1,"result":{{"content":[{large}]}}}}, {{"id":2,"result":{{"content":[{small}]}}}}]"#
+        );
+        assert_snapshot!(without_previews(&passed_on(&frame).0), @r#"[{"id":1,"result":{"content":[{"type":"text","text":PREVIEW}]}}, {"id":2,"result":{"content":[{"type":"text","text":"small"}]}}]"#);
+    }
+
+    #[test]
+    fn a_marked_retrieval_passes_up_to_a_size() {
+        let marked = |lines: usize| {
+            let text = block(&log(lines));
+            becomes(&format!(
+                r#"{{"content":[{text}],"_meta":{{"{RETRIEVAL_MARK}":true}}}}"#
+            ))
+        };
+        assert!(!marked(600).contains("PREVIEW"));
+        assert!(marked(2000).contains("PREVIEW"));
+    }
+}

@@ -1,0 +1,215 @@
+//! What is in a result, and where in its bytes.
+
+pub(crate) mod binary;
+pub(crate) mod canonical;
+pub(crate) mod client_view;
+pub(crate) mod content_block;
+pub(crate) mod duplicate_text;
+pub(crate) mod holes;
+pub(crate) mod intercept;
+pub(crate) mod place;
+pub(crate) mod replacement;
+pub(crate) mod spooled;
+pub(crate) mod tasks;
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use spillgate_artifact::{ByteSource, TextPart};
+use spillgate_mcp::ObjectView;
+use spillgate_offload::Limits;
+
+use crate::results::client_view::Shows;
+use crate::results::content_block::{Block, Form, Kind};
+use crate::results::duplicate_text::{Twin, twin};
+use crate::results::place::Place;
+
+/// Bytes of links and of blocks that nobody knows that stay beside a preview;
+/// more of them count as text. Some thirty links.
+pub(crate) const MOST_OTHERS: u64 = 4000;
+
+/// A result, its parts still as they were sent.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) form: Form,
+    /// What its parts are slices of.
+    pub(crate) place: Place<'a>,
+    /// `Some` even for `null`: whatever is there is in the place of a list.
+    pub(crate) list: Option<&'a RawValue>,
+    pub(crate) blocks: Vec<Block<'a>>,
+    pub(crate) structured: Option<&'a RawValue>,
+    // As it came, for a sloppy flag must not let a large result pass.
+    pub(crate) is_error: Option<&'a RawValue>,
+    pub(crate) meta: Option<&'a RawValue>,
+    /// Since 2026-07-28.
+    result_type: Option<&'a RawValue>,
+    /// Blocks, or other members, so many that not even a skeleton has them: they
+    /// are text as they stand.
+    crowd: Option<&'a str>,
+}
+
+/// Where in a result its text lies.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    /// The texts of its blocks.
+    texts: Vec<TextPart>,
+    structured: Option<TextPart>,
+    /// Links and unknown blocks, where they count.
+    others: Vec<TextPart>,
+    twin: Twin,
+}
+
+impl Parts {
+    /// What is stored as the text of the result: each value once.
+    pub(crate) fn stored(&self) -> Vec<TextPart> {
+        let mut parts = match &self.twin {
+            Twin::List(list) => vec![as_it_stands(list)],
+            Twin::No | Twin::Text => self.texts.clone(),
+        };
+        parts.extend(self.structured.filter(|_| self.twin == Twin::No));
+        parts.extend(&self.others);
+        parts
+    }
+
+    /// The texts of which a client shows one; `None` if there is only one.
+    pub(crate) fn shown(&self, shows: Shows) -> Option<Vec<Vec<TextPart>>> {
+        let structured = vec![self.structured.filter(|_| !self.texts.is_empty())?];
+        Some(match shows {
+            Shows::Structured => vec![structured],
+            Shows::Either => vec![[&*self.texts, &*self.others].concat(), structured],
+        })
+    }
+}
+
+fn as_it_stands(span: &Range<u64>) -> TextPart {
+    TextPart {
+        start: span.start,
+        end: span.end,
+        is_string: false,
+    }
+}
+
+impl<'a> Found<'a> {
+    /// What is in a result whose parts lie in `place`.
+    pub(crate) fn parse(form: Form, json: &'a str, place: Place<'a>) -> Option<Self> {
+        let members = ObjectView::of_text(json)?;
+        let list = members.get(form.list());
+        let lists = list.map(RawValue::get).filter(|list| list.starts_with('['));
+        let hole = Some(json).filter(|json| place.is_hole(json));
+        let crowd = hole.or(lists.filter(|list| place.is_hole(list)));
+        let elements: Vec<&RawValue> = list
+            .filter(|_| crowd.is_none())
+            .and_then(|list| serde_json::from_str(list.get()).ok())
+            .unwrap_or_default();
+        let of_call = |name| members.get(name).filter(|_| form == Form::Call);
+        Some(Self {
+            form,
+            place,
+            list,
+            blocks: elements
+                .into_iter()
+                .map(|raw| Block::new(form, raw))
+                .collect(),
+            structured: of_call("structuredContent"),
+            is_error: of_call("isError"),
+            meta: members.get("_meta"),
+            result_type: members.get("resultType"),
+            crowd,
+        })
+    }
+
+    pub(crate) fn is_error(&self) -> bool {
+        self.is_error.is_some_and(|flag| flag.get() == "true")
+    }
+
+    /// Whether it asks the client for more: nobody may touch that.
+    pub(crate) fn asks(&self) -> bool {
+        self.result_type
+            .is_some_and(|kind| kind.get() == "\"input_required\"")
+    }
+
+    /// The places in the list of the binary blocks that do not fit.
+    pub(crate) fn bulky(&self, limits: &Limits) -> Vec<usize> {
+        binary::bulky(&self.blocks, limits)
+    }
+
+    /// No text that a client shows is longer than so many bytes: what is on the
+    /// wire is never shorter than what it decodes to.
+    pub(crate) fn wire_bytes(&self, shows: Shows) -> u64 {
+        let texts = self.texts().map(|(json, _)| json);
+        let content: u64 = texts
+            .chain(self.counted_others())
+            .map(|json| self.place.bytes(json))
+            .sum();
+        let structured = self.structured.map(|json| self.place.bytes(json.get()));
+        match (shows, structured) {
+            (_, Some(structured)) if content == 0 => structured,
+            (Shows::Structured, Some(structured)) => structured,
+            (Shows::Either, Some(structured)) => content.max(structured),
+            (_, None) => content,
+        }
+    }
+
+    /// The texts of blocks, each as JSON, and whether that is a string. Of
+    /// documents the names count, too, where they are many or long.
+    fn texts(&self) -> impl Iterator<Item = (&'a str, bool)> {
+        let named = |block: &&Block<'a>| matches!(block.kind, Kind::Document(_));
+        let around = |block: &Block<'a>| {
+            let text = block.text().map_or(0, |text| self.place.bytes(text.get()));
+            self.place.bytes(block.raw.get()) - text
+        };
+        let names: u64 = self.blocks.iter().filter(named).map(around).sum();
+        let texts = self.blocks.iter().filter_map(move |block| {
+            let text = block.text()?;
+            Some(match block.kind {
+                Kind::Document(_) if names > MOST_OTHERS => (block.raw.get(), false),
+                _ => (text.get(), true),
+            })
+        });
+        texts.chain(self.crowd.map(|crowd| (crowd, false)))
+    }
+
+    /// Links and unknown blocks, where they are so many that they count.
+    fn counted_others(&self) -> impl Iterator<Item = &'a str> {
+        let others = || {
+            let of_kind = |block: &&Block<'a>| matches!(block.kind, Kind::Other);
+            let others = self.blocks.iter().filter(of_kind);
+            others.map(|block| block.raw.get())
+        };
+        let bytes: u64 = others().map(|raw| self.place.bytes(raw)).sum();
+        others().filter(move |_| bytes > MOST_OTHERS)
+    }
+
+    /// Where in the result its text lies. `source` are its bytes, unless they are lost.
+    pub(crate) fn parts(&self, source: Option<&Arc<dyn ByteSource>>) -> io::Result<Parts> {
+        let part = |(json, is_string): (&str, bool)| {
+            let Range { start, end } = self.place.span(json);
+            let quote = u64::from(is_string);
+            TextPart {
+                start: start + quote,
+                end: end - quote,
+                is_string,
+            }
+        };
+        let others = self.counted_others().map(|raw| part((raw, false)));
+        let mut parts = Parts {
+            texts: self.texts().map(part).collect(),
+            structured: None,
+            others: others.collect(),
+            twin: Twin::No,
+        };
+        if let Some(structured) = self.structured {
+            let strings = self.blocks.iter().filter_map(Block::text);
+            let strings: Vec<_> = strings.map(|text| self.place.span(text.get())).collect();
+            let span = self.place.span(structured.get());
+            parts.structured = Some(as_it_stands(&span));
+            parts.twin = match source {
+                Some(source) => twin(source, &span, &strings, &parts.texts)?,
+                None => Twin::Text, // whose ends would not be known
+            };
+        }
+        Ok(parts)
+    }
+}

@@ -1,0 +1,199 @@
+//! What does a client get in the place of an oversized result?
+//!
+//! All that a model may see of it, whichever part its client hands over, stays
+//! below [`MOST_SHOWN`] bytes.
+
+use serde_json::json;
+use spillgate_artifact::Handle;
+use spillgate_mcp::{ByteEdits, span_in};
+use spillgate_offload::Presentation;
+
+use crate::resources::uri::Uri;
+use crate::results::binary::Moved;
+use crate::results::content_block::{Block, Form, Kind};
+use crate::results::place::Place;
+use crate::results::{Found, MOST_OTHERS};
+
+/// Codex cuts the middle of results beyond this (deps.md).
+const MOST_SHOWN: u64 = 10_000;
+
+/// Of that, for names and braces around what is shown.
+const FRAME: u64 = 600;
+
+/// Stands for a text that is neither shown nor stored.
+const LOST: &str = "[spillgate] left out: it could not be stored";
+
+/// What is known of a result once it is stored, or could not be.
+#[derive(Debug)]
+pub(crate) struct Stored<'a> {
+    pub(crate) tool: &'a str,
+    /// `None` if it could not be.
+    pub(crate) handle: Option<Handle>,
+    /// The preview of its text; `None` if that fits.
+    pub(crate) preview: Option<&'a Presentation>,
+    /// The places of the binary blocks that do not stay.
+    pub(crate) bulky: &'a [usize],
+    /// Whether the client knows links.
+    pub(crate) links: bool,
+}
+
+/// The list of blocks, rewritten.
+struct Rewritten<'a> {
+    place: Place<'a>,
+    /// What stands in it now.
+    elements: Vec<String>,
+    /// Bytes that links and others may still take.
+    room: u64,
+    /// Blocks that found no room.
+    dropped: usize,
+}
+
+/// The blocks as the client gets them.
+pub(crate) fn blocks(found: &Found<'_>, stored: &Stored<'_>) -> String {
+    let mut list = Rewritten {
+        place: found.place,
+        elements: Vec::new(),
+        room: MOST_OTHERS,
+        dropped: 0,
+    };
+    let place = preview_place(found);
+    if let (Some(preview), None) = (stored.preview, place) {
+        list.elements
+            .extend(new_text(found.form, stored, preview.text()));
+    }
+    for (at, block) in found.blocks.iter().enumerate() {
+        let is_lost = found.place.is_lost(block.raw.get());
+        match &block.kind {
+            Kind::Text(_) | Kind::Document(_) => match stored.preview {
+                Some(preview) if place == Some(at) => {
+                    list.elements.push(with_text(block, preview.text()));
+                }
+                Some(_) => list.other_text(found.form, block),
+                None if is_lost => list.elements.push(with_text(block, LOST)),
+                None => list.elements.push(block.raw.get().to_owned()),
+            },
+            Kind::Binary(binary) if is_lost || stored.bulky.contains(&at) => {
+                let moved = Moved {
+                    form: found.form,
+                    tool: stored.tool,
+                    at,
+                    block,
+                    binary,
+                    handle: stored.handle,
+                    links: stored.links,
+                };
+                list.add(in_place(block, &moved.replacement()));
+            }
+            Kind::Binary(_) => list.elements.push(block.raw.get().to_owned()),
+            Kind::Other if is_lost => list.dropped += 1,
+            Kind::Other => list.add(block.raw.get().to_owned()),
+        }
+    }
+    list.finish(found.form, stored)
+}
+
+impl Rewritten<'_> {
+    /// Adds an element if there is room.
+    fn add(&mut self, element: String) {
+        // With its comma.
+        match self.room.checked_sub(self.place.bytes(&element) + 1) {
+            Some(room) => {
+                self.room = room;
+                self.elements.push(element);
+            }
+            None => self.dropped += 1,
+        }
+    }
+
+    /// A text that the preview is of, too. A tool's is gone; what has a name or
+    /// is a message stays, with its text if there is room.
+    fn other_text(&mut self, form: Form, block: &Block<'_>) {
+        const ELSEWHERE: &str = "[spillgate] stored with the rest";
+        match (form, &block.kind) {
+            (Form::Call, Kind::Text(_)) => {}
+            (Form::Call, _) => self.add(with_text(block, ELSEWHERE)),
+            _ if self.place.bytes(block.raw.get()) <= self.room => {
+                self.add(block.raw.get().to_owned());
+            }
+            _ => self.add(with_text(block, ELSEWHERE)),
+        }
+    }
+
+    fn finish(mut self, form: Form, stored: &Stored<'_>) -> String {
+        if self.dropped > 0 {
+            let n = self.dropped;
+            let text = match stored.handle {
+                Some(handle) => {
+                    let block = Some((form, 0));
+                    let first = Uri { handle, block };
+                    format!(
+                        "[spillgate] {n} more blocks are stored with this result; \
+                         resources/read gives each by its place, the first as {first}"
+                    )
+                }
+                None => format!("[spillgate] {n} more blocks left out: they could not be stored"),
+            };
+            self.elements.extend(new_text(form, stored, &text));
+        }
+        format!("[{}]", self.elements.join(","))
+    }
+}
+
+/// Which block the preview stands in: a tool's first text; of messages and
+/// contents the largest, for the others may stay.
+fn preview_place(found: &Found<'_>) -> Option<usize> {
+    let texts = found.blocks.iter().enumerate();
+    let mut texts =
+        texts.filter_map(|(at, block)| Some((at, found.place.bytes(block.text()?.get()))));
+    match found.form {
+        Form::Call => texts.next(),
+        Form::Prompt | Form::Read => {
+            texts.max_by_key(|&(at, bytes)| (bytes, std::cmp::Reverse(at)))
+        }
+    }
+    .map(|(at, _)| at)
+}
+
+/// The element with another text; its other members, such as annotations, stay.
+fn with_text(block: &Block<'_>, text: &str) -> String {
+    let raw = block.raw.get();
+    let mut edit = ByteEdits::default();
+    if let Some(old) = block.text() {
+        let span = span_in(raw.as_bytes(), old.get());
+        edit.replace(span, json!(text).to_string());
+    }
+    String::from_utf8_lossy(&edit.apply(raw.as_bytes())).into_owned()
+}
+
+/// The element with another inner part.
+fn in_place(block: &Block<'_>, inner: &str) -> String {
+    let raw = block.raw.get();
+    let mut edit = ByteEdits::default();
+    edit.replace(span_in(raw.as_bytes(), block.inner.get()), inner);
+    String::from_utf8_lossy(&edit.apply(raw.as_bytes())).into_owned()
+}
+
+/// An element of our own. What is read from a resource needs a name, which there
+/// is only for what is stored.
+fn new_text(form: Form, stored: &Stored<'_>, text: &str) -> Option<String> {
+    let block = json!({"type": "text", "text": text});
+    Some(match form {
+        Form::Call => block.to_string(),
+        Form::Prompt => json!({"role": "user", "content": block}).to_string(),
+        Form::Read => {
+            let block = None;
+            let uri = stored.handle.map(|handle| Uri { handle, block })?;
+            json!({"uri": uri.to_string(), "mimeType": "text/plain", "text": text}).to_string()
+        }
+    })
+}
+
+/// Bytes that the preview may have as a JSON string: it stands in `content` and again in
+/// `structuredContent`, and clients hand on only so much.
+pub(crate) fn preview_room(found: &Found<'_>) -> u64 {
+    let copies = if found.structured.is_some() { 2 } else { 1 };
+    (MOST_SHOWN - MOST_OTHERS - FRAME) / copies
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Frames that are too large for the memory, with oversized results replaced.
+//!
+//! What happens to a result is the same as to any other ([`intercept`]): its skeleton is looked
+//! at instead of its bytes; its text and its large parts stay in a draft of the store and are
+//! read from there.
+
+use bytes::Bytes;
+use spillgate_mcp::{ByteEdits, Envelope, messages, span_in};
+use spillgate_offload::Offloader;
+use spillgate_store::{Part, StoreError};
+use spillgate_wire::{Filled, Pieces, Spooled, StandIn};
+
+use crate::results::intercept::{Case, Incoming, Left, intercept};
+
+/// The frame as the client gets it, and whether one of its results was stored.
+/// `case` says what result an envelope brings, for those that may be replaced;
+/// `links` what changes in the small parts of the frame after that. An error means
+/// that the frame can only be said to be lost.
+pub(crate) fn intercept_spooled(
+    offloader: &Offloader,
+    spooled: Spooled,
+    case: &dyn Fn(&Envelope<'_>) -> Option<Case>,
+    links: &dyn Fn(&[u8]) -> ByteEdits,
+) -> Result<(Pieces, bool), StoreError> {
+    if !spooled.is_sound() {
+        return Ok((spooled.into_pieces()?, false));
+    }
+    let (value, stand_in) = spooled.into_value();
+    let mut left = Left::Untouched(Some(value));
+    let mut splice = ByteEdits::default();
+    let mut stored = false;
+    for envelope in messages(&stand_in.frame) {
+        let (Some(result), Some(case)) = (envelope.result, case(&envelope)) else {
+            continue;
+        };
+        let is_large = span_in(&stand_in.frame, result.get()) == stand_in.span;
+        let (large, others) = match left {
+            Left::Untouched(Some(value)) if is_large => (Some((&stand_in, value)), None),
+            left => (None, Some(left)),
+        };
+        let incoming = Incoming {
+            frame: &stand_in.frame,
+            json: result.get(),
+            large,
+        };
+        let (edits, became) = intercept(offloader, case, incoming)?;
+        splice.merge(edits);
+        stored |= became.is_stored();
+        left = others.unwrap_or(became);
+    }
+    let is_answer = messages(&stand_in.frame).iter().any(Envelope::is_response);
+    let made = with_first(&stand_in, splice).apply(&stand_in.frame);
+    let made = links(&made).apply(&made);
+    let pieces = fill(offloader, left, &stand_in, made)?;
+    Ok(match is_answer {
+        true => (pieces, stored),
+        false => (pieces.aside(), stored),
+    })
+}
+
+/// The changes with the members that a bridge puts before those of the value,
+/// unless it is no longer there, or all of it is a placeholder.
+fn with_first(stand_in: &StandIn, splice: ByteEdits) -> ByteEdits {
+    let span = &stand_in.span;
+    let is_gone = splice.covers(span);
+    if stand_in.first.is_empty() || is_gone || is_whole_hole(stand_in) {
+        return splice;
+    }
+    let mut whole = ByteEdits::default();
+    let at = span.start + 1;
+    whole.replace(at..at, format!("{},", stand_in.first));
+    whole.merge(splice);
+    whole
+}
+
+/// Whether nothing is known of the value.
+fn is_whole_hole(stand_in: &StandIn) -> bool {
+    let json = std::str::from_utf8(stand_in.skeleton.json());
+    json.is_ok_and(|json| stand_in.skeleton.is_hole(json))
+}
+
+/// The frame with the large parts that are still in it.
+fn fill(
+    offloader: &Offloader,
+    left: Left,
+    stand_in: &StandIn,
+    made: Vec<u8>,
+) -> Result<Pieces, StoreError> {
+    let (source, draft) = match left {
+        Left::Untouched(Some(value)) => {
+            let draft = value.kept.map_err(|lost| lost.error)?;
+            (Some(draft.read(Part::Raw)?), Some(draft))
+        }
+        Left::Draft(draft) => (Some(draft.read(Part::Raw)?), Some(draft)),
+        Left::Stored(handle) => (Some(offloader.store().open(handle)?.raw), None),
+        Left::Untouched(None) | Left::Lost => (None, None),
+    };
+    let made = Bytes::from(made);
+    let mut pieces = Pieces::default();
+    for part in stand_in.skeleton.fill(&made) {
+        match (part, &source) {
+            (Filled::Raw(range), Some(source))
+                if range.start == 0 && !stand_in.first.is_empty() =>
+            {
+                pieces.push(format!("{{{},", stand_in.first));
+                pieces.push_source(source, 1..range.end);
+            }
+            (Filled::Bytes(range), _) => pieces.push(made.slice(range)),
+            (Filled::Raw(range), Some(source)) => pieces.push_source(source, range),
+            // No block is left that has one; another member may.
+            (Filled::Raw(_), None) => pieces.push(Bytes::from_static(b"null")),
+        }
+    }
+    Ok(match draft {
+        Some(draft) => pieces.holding(draft),
+        None => pieces,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,450 @@
+//! What changes in the answers of a server, and which calls change on their way
+//! to it?
+
+pub(crate) mod capabilities;
+pub(crate) mod output_schema;
+pub(crate) mod tool_annotations;
+pub(crate) mod tool_list;
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use spillgate_artifact::Origin;
+use spillgate_offload::Offloader;
+
+use crate::builtin_tools::BuiltinTools;
+use crate::gateway::ToolFilter;
+use crate::references::{self, Schemas};
+use crate::resources::Known;
+use crate::results::client_view::Shows;
+use crate::results::content_block::Form;
+use crate::results::intercept::{Case, Incoming, intercept};
+use crate::results::spooled::intercept_spooled;
+use crate::results::tasks::{self, Tasks};
+use crate::rewrite::capabilities::Announced;
+use crate::session::answers::Due;
+use crate::session::in_flight::{CallParams, InFlightRequest, RequestKind};
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
+use spillgate_store::StoreError;
+use spillgate_wire::{Frame, Spooled};
+
+/// What was learnt from a server's answers.
+#[derive(Debug, Default)]
+pub(crate) struct Learnt {
+    pub(crate) known: Known,
+    pub(crate) tasks: Tasks,
+    pub(crate) schemas: Schemas,
+}
+
+/// What answers are changed by: one server's, for one client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rewriting<'a> {
+    pub(crate) offloader: &'a Offloader,
+    /// The server's name.
+    pub(crate) server: &'a str,
+    /// Which of its tools are listed; `None` where that is settled already, and
+    /// what else is to be said of each: in a list of several servers.
+    pub(crate) filter: Option<&'a ToolFilter>,
+    pub(crate) own: &'a BuiltinTools,
+    pub(crate) learnt: &'a Learnt,
+    /// What the client shows its model.
+    pub(crate) shows: Shows,
+}
+
+#[derive(Deserialize)]
+struct Definition<'a> {
+    #[serde(borrow, default, rename = "inputSchema")]
+    input_schema: Option<&'a RawValue>,
+}
+
+impl Rewriting<'_> {
+    /// Whether the answer in a frame may have to be changed: a look that costs
+    /// little.
+    pub(crate) fn may_change(&self, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
+        // No rule looks at arguments, which may be large.
+        let origin = match &waiting.asked {
+            RequestKind::ToolsCall { tool, .. } => self.named(tool, None),
+            RequestKind::ResourcesRead { .. } => self.named("resources/read", None),
+            RequestKind::PromptsGet { .. } => self.named("prompts/get", None),
+            RequestKind::TasksResult { task } | RequestKind::TasksGet { task } => {
+                self.of_task(task)
+            }
+            RequestKind::ToolsList | RequestKind::Capabilities => return true,
+            RequestKind::Whole | RequestKind::Other => return false,
+        };
+        let limits = self.offloader.limits(&origin);
+        let may_change = !limits.admit_message(frame.len() as u64) || tasks::may_be(frame);
+        waiting.limits = may_change.then_some(limits);
+        may_change
+    }
+
+    /// What the answer to a request is, if it may be oversized.
+    pub(crate) fn case(&self, waiting: &InFlightRequest) -> Option<Case> {
+        let (form, origin) = match &waiting.asked {
+            RequestKind::ToolsCall { tool, arguments } => {
+                (Form::Call, self.named(tool, arguments.clone()))
+            }
+            RequestKind::TasksResult { task } | RequestKind::TasksGet { task } => {
+                (Form::Call, self.of_task(task))
+            }
+            RequestKind::ResourcesRead { params } => {
+                (Form::Read, self.named("resources/read", params.clone()))
+            }
+            RequestKind::PromptsGet { params } => {
+                (Form::Prompt, self.named("prompts/get", params.clone()))
+            }
+            RequestKind::Capabilities
+            | RequestKind::ToolsList
+            | RequestKind::Whole
+            | RequestKind::Other => return None,
+        };
+        let limits = waiting.limits.clone();
+        Some(Case {
+            form,
+            links: self.learnt.known.links(),
+            shows: self.shows,
+            limits: limits.unwrap_or_else(|| self.offloader.limits(&origin)),
+            origin,
+        })
+    }
+
+    fn of_task(&self, task: &str) -> Origin {
+        let origin = self.learnt.tasks.origin(task);
+        origin.unwrap_or_else(|| {
+            let arguments = json!({"taskId": task}).to_string();
+            self.named("tasks/result", Some(arguments))
+        })
+    }
+
+    fn named(&self, tool: &str, arguments: Option<String>) -> Origin {
+        Origin {
+            server: Some(self.server.to_owned()),
+            tool: tool.to_owned(),
+            arguments,
+            call_id: None,
+        }
+    }
+
+    /// The frame as the client gets it, unless that is how it came.
+    pub(crate) fn rewrite(&self, frame: &[u8], answers: &Due) -> Option<Vec<u8>> {
+        let mut whole = ByteEdits::default();
+        if let Some((waiting, case, result)) = self.only_result(frame, answers) {
+            let _entered = waiting.seen.as_ref().map(|seen| seen.span().enter());
+            whole = self.replaced(frame, result, case, &waiting.asked);
+            return (!whole.is_empty()).then(|| whole.apply(frame));
+        }
+        for envelope in messages(frame) {
+            let asked = envelope.key().and_then(|key| answers.get(&key));
+            let (Some(waiting), Some(result)) = (asked, envelope.result) else {
+                continue;
+            };
+            let _entered = waiting.seen.as_ref().map(|seen| seen.span().enter());
+            whole.merge(match (self.case(waiting), &waiting.asked) {
+                (Some(case), asked) => self.replaced(frame, result.get(), case, asked),
+                (None, RequestKind::Capabilities) => {
+                    let announced = Announced {
+                        links: self.offloader.makes_links(self.server),
+                        list_changes: self.own.is_announced(),
+                    };
+                    let greeting = capabilities::announce(frame, result, announced);
+                    self.learnt.known.note(&greeting);
+                    greeting.splice
+                }
+                (None, RequestKind::Whole) => ByteEdits::default(),
+                (None, _) => self.list(frame, result),
+            });
+        }
+        (!whole.is_empty()).then(|| whole.apply(frame))
+    }
+
+    /// The frame of which one value is too large for the memory, as the client gets it. `links`
+    /// says what changes in its small parts after that.
+    pub(crate) fn rewrite_large(
+        &self,
+        spooled: Spooled,
+        answers: &Due,
+        links: &dyn Fn(&[u8]) -> ByteEdits,
+    ) -> Result<Frame, StoreError> {
+        let seen = answers.values().find_map(|waiting| waiting.seen.as_ref());
+        let _entered = seen.map(|seen| seen.span().enter());
+        let case = |envelope: &Envelope<'_>| self.case(answers.get(&envelope.key()?)?);
+        let (pieces, stored) = intercept_spooled(self.offloader, spooled, &case, links)?;
+        if stored {
+            self.own.note_stored();
+        }
+        // In memory where it is small, as a preview is.
+        Ok(match pieces.in_memory() {
+            Ok(bytes) => Frame::Memory(bytes),
+            Err(pieces) => Frame::Pieces(pieces),
+        })
+    }
+
+    /// The one result in a frame, where that is known already: a large frame is
+    /// not read again to find it.
+    fn only_result<'f, 'd>(
+        &self,
+        frame: &'f [u8],
+        answers: &'d Due,
+    ) -> Option<(&'d InFlightRequest, Case, &'f str)> {
+        // In a batch another message may have the same id.
+        let is_alone = answers.len() == 1 && frame.trim_ascii_start().starts_with(b"{");
+        let waiting = answers.values().next().filter(|_| is_alone)?;
+        let result = frame.get(waiting.result.clone()?)?;
+        let result = std::str::from_utf8(result).ok()?;
+        Some((waiting, self.case(waiting)?, result))
+    }
+
+    /// The changes to an oversized result.
+    fn replaced(&self, frame: &[u8], result: &str, case: Case, asked: &RequestKind) -> ByteEdits {
+        let result = match asked {
+            RequestKind::TasksGet { .. } => tasks::finished(result).map(RawValue::get),
+            RequestKind::ToolsCall { .. } => {
+                self.learnt.tasks.note(result, &case.origin);
+                Some(result)
+            }
+            _ => Some(result),
+        };
+        let Some(result) = result else {
+            return ByteEdits::default();
+        };
+        let incoming = Incoming {
+            frame,
+            json: result,
+            large: None,
+        };
+        match intercept(self.offloader, case, incoming) {
+            Ok((splice, left)) => {
+                if left.is_stored() {
+                    self.own.note_stored();
+                }
+                splice
+            }
+            Err(error) => {
+                // Of what is in memory nothing has to be read.
+                tracing::error!(%error, "a result could not be looked at, and is passed on");
+                ByteEdits::default()
+            }
+        }
+    }
+
+    /// The changes to a list of tools, whose cost is entered.
+    fn list(&self, frame: &[u8], result: &RawValue) -> ByteEdits {
+        let noted = |name: &str, tool: &RawValue| match self.filter {
+            Some(_) => self.noted(frame, name, tool),
+            None => ByteEdits::default(),
+        };
+        let (splice, ours) = tool_list::extend(frame, result, self.own, self.filter, &noted);
+        if let Some(ours) = ours {
+            let server = Some(self.server.to_owned());
+            self.offloader.listed(server, &ours);
+        }
+        splice
+    }
+
+    /// The changes to the definition of a server's tool, whose schema is noted
+    /// where arguments are checked by it.
+    pub(crate) fn noted(&self, frame: &[u8], name: &str, tool: &RawValue) -> ByteEdits {
+        let (offloader, origin) = (self.offloader, self.named(name, None));
+        let mut splice = tool_annotations::size_mark(frame, tool, &offloader.limits(&origin));
+        if offloader.policy().by_reference(&origin).is_some() {
+            let schema = object::<Definition<'_>>(tool).and_then(|tool| tool.input_schema);
+            if let Some(schema) = schema {
+                self.learnt
+                    .schemas
+                    .note(origin.server.as_deref(), name, schema.get());
+            }
+            splice.merge(tool_annotations::reference_hint(frame, tool));
+        }
+        splice
+    }
+
+    /// The call that a frame is, if references may be in it: its id twice, who
+    /// is called, and where its arguments are.
+    pub(crate) fn may_refer(
+        &self,
+        frame: &[u8],
+    ) -> Option<(RequestId, String, Origin, Range<usize>)> {
+        if !self.offloader.policy().allows_references() {
+            return None;
+        }
+        let envelopes = messages(frame);
+        let [only] = &*envelopes else {
+            return None;
+        };
+        let is_call = only.method.as_deref() == Some("tools/call");
+        let params = only
+            .params
+            .filter(|_| is_call)
+            .and_then(object::<CallParams<'_>>)?;
+        let arguments = params.arguments?;
+        let origin = self.named(&params.name, None);
+        references::may_have(self.offloader, &origin, arguments).then_some(())?;
+        let span = span_in(frame, arguments.get());
+        Some((only.key()?, only.id?.get().to_owned(), origin, span))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::Value;
+    use spillgate_offload::{ByReference, Rule};
+    use spillgate_testkit::log;
+
+    use super::*;
+    use crate::builtin_tools::ListTools;
+    use crate::fixture::{offloader, offloader_by, without_previews};
+    use crate::references::HINT;
+    use crate::session::in_flight::asked;
+
+    /// The answers to requests as the client gets them, one after the other.
+    fn answers(offloader: &Offloader, all: &[(&str, Value, String)]) -> Vec<String> {
+        let own = BuiltinTools::new(offloader, None, ListTools::WhenStored);
+        let learnt = Learnt::default();
+        let filter = ToolFilter::default();
+        let rewriting = Rewriting {
+            offloader,
+            server: "s",
+            filter: Some(&filter),
+            own: &own,
+            learnt: &learnt,
+            shows: Shows::default(),
+        };
+        let answer = |(method, params, result): &(&str, Value, String)| {
+            let params = serde_json::value::to_raw_value(params).unwrap();
+            let call: Option<CallParams<'_>> = object(&params);
+            let asked = asked(method, Some(&params), call.as_ref());
+            let frame = format!("{{\"id\":1,\"result\":{result}}}");
+            let mut waiting = InFlightRequest {
+                asked,
+                ..InFlightRequest::of_client("1", method)
+            };
+            if !rewriting.may_change(&mut waiting, frame.as_bytes()) {
+                return frame;
+            }
+            let answers = Due::from([(RequestId::number(1), waiting)]);
+            let rewritten = rewriting.rewrite(frame.as_bytes(), &answers);
+            let frame = rewritten.map_or(frame, |bytes| String::from_utf8(bytes).unwrap());
+            without_previews(&frame)
+        };
+        all.iter().map(answer).collect()
+    }
+
+    fn content() -> String {
+        json!({"content": [{"type": "text", "text": log(600)}]}).to_string()
+    }
+
+    #[test]
+    fn a_tasks_result_is_the_calls() {
+        let offloader = offloader();
+        let task = json!({"taskId": "t"});
+        let left = answers(
+            &offloader,
+            &[
+                (
+                    "tools/call",
+                    json!({"name": "slow", "arguments": {"a": 1}}),
+                    r#"{"task":{"taskId":"t","status":"working"}}"#.to_owned(),
+                ),
+                ("tasks/result", task.clone(), content()),
+                (
+                    "tasks/get",
+                    task.clone(),
+                    r#"{"taskId":"t","status":"working"}"#.to_owned(),
+                ),
+                (
+                    "tasks/get",
+                    task,
+                    format!(
+                        r#"{{"taskId":"t","result":{},"status":"completed"}}"#,
+                        content()
+                    ),
+                ),
+                ("tasks/result", json!({"taskId": "unknown"}), content()),
+            ],
+        );
+        assert_snapshot!(left.join("\n"), @r#"
+        {"id":1,"result":{"task":{"taskId":"t","status":"working"}}}
+        {"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}]}}
+        {"id":1,"result":{"taskId":"t","status":"working"}}
+        {"id":1,"result":{"taskId":"t","result":{"content":[{"text":PREVIEW,"type":"text"}]},"status":"completed"}}
+        {"id":1,"result":{"content":[{"text":PREVIEW,"type":"text"}]}}
+        "#);
+        let stored = offloader.store().list().unwrap();
+        let origins = stored.iter().map(|listed| {
+            let origin = &listed.manifest.facts.origin;
+            format!("{} {:?}", origin.tool, origin.arguments)
+        });
+        let mut origins: Vec<String> = origins.collect();
+        origins.sort(); // the clock stands still
+        assert_snapshot!(origins.join("\n"), @r#"
+        slow Some("{\"a\":1}")
+        slow Some("{\"a\":1}")
+        tasks/result Some("{\"taskId\":\"unknown\"}")
+        "#);
+    }
+
+    #[test]
+    fn other_answers_pass() {
+        let large = json!({"values": log(600), "contents": [{"uri": "x:1", "text": log(600)}]});
+        for (method, params) in [
+            ("completion/complete", json!({})),
+            ("resources/list", json!({})),
+            ("resources/read", json!({"uri": "ui://page"})),
+            ("resources/read", json!({"uri": "spillgate://artifact/x"})),
+            ("tools/call", json!([])),
+            ("tasks/get", json!({})),
+            ("unknown", json!(null)),
+        ] {
+            let left = answers(&offloader(), &[(method, params, large.to_string())]);
+            assert_eq!(
+                left,
+                [format!("{{\"id\":1,\"result\":{large}}}")],
+                "{method}"
+            );
+        }
+        let read = ("resources/read", json!({"uri": "x:1"}), large.to_string());
+        assert!(answers(&offloader(), &[read])[0].contains("PREVIEW"));
+    }
+
+    #[test]
+    fn a_client_without_links_gets_none() {
+        let result = format!(
+            r#"{{"content":[{{"type":"audio","data":"{}"}}]}}"#,
+            "AAAA".repeat(2000)
+        );
+        let kinds = ["2025-03-26", "2025-11-25"].map(|version| {
+            let greeting = json!({"protocolVersion": version, "capabilities": {"tools": {}}});
+            let all = [
+                ("initialize", json!({}), greeting.to_string()),
+                ("tools/call", json!({"name": "speak"}), result.clone()),
+            ];
+            let left = answers(&offloader(), &all);
+            left[1].contains("\"resource_link\"")
+        });
+        assert_eq!(kinds, [false, true]);
+    }
+
+    #[test]
+    fn tools_say_that_they_take_references() {
+        let tools = ["write_*".to_owned()];
+        let rules = ByReference::new(Some(&tools), None).unwrap();
+        let offloader = offloader_by(|policy| policy.with_references(rules));
+        let list =
+            r#"{"tools":[{"name":"write_file","description":"Writes."},{"name":"read_file"}]}"#;
+        let left = answers(&offloader, &[("tools/list", json!({}), list.to_owned())]);
+        let hint = json!(HINT).to_string();
+        assert_snapshot!(left[0].replace(&hint[1..hint.len() - 1], "HINT"), @r#"{"id":1,"result":{"tools":[{"name":"write_file","description":"Writes.\nHINT"},{"name":"read_file"}]}}"#);
+        // Without a limit Claude Code is to show what passes.
+        let rule = Rule {
+            max_tokens: Some(0),
+            ..Rule::default()
+        };
+        let offloader = crate::fixture::offloader_with(rule);
+        let list = r#"{"tools":[{"name":"read_file"}]}"#;
+        let left = answers(&offloader, &[("tools/list", json!({}), list.to_owned())]);
+        assert_snapshot!(left[0], @r#"{"id":1,"result":{"tools":[{"_meta":{"anthropic/maxResultSizeChars":500000},"name":"read_file"}]}}"#);
+    }
+}

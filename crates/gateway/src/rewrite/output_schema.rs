@@ -1,0 +1,333 @@
+//! Output schemas that also allow what stands in for an oversized result.
+//!
+//! `{"spillgate": <preview>}`, and for `FastMCP`'s wrapped results
+//! `{"result": {"spillgate": <preview>}}` (ADR 4, 9 and 19).
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use spillgate_mcp::{ObjectView, object_in};
+
+use crate::results::intercept::ENVELOPE_KEY;
+
+/// The mark of `FastMCP` that the value is the member `result` of the object. Its
+/// client then hands over only that member.
+const WRAPS: &str = "x-fastmcp-wrap-result";
+
+/// What a root may say that the envelope would break. All else stays where it
+/// is: annotations, definitions, members that nobody knows.
+const RESTRICTING: [&str; 18] = [
+    "required",
+    "anyOf",
+    "allOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "const",
+    "enum",
+    "minProperties",
+    "maxProperties",
+    "propertyNames",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "patternProperties",
+    "unevaluatedProperties",
+];
+
+/// These may speak of any property, and look at their neighbours to know of which.
+const LOOKING_AROUND: [&str; 2] = ["patternProperties", "unevaluatedProperties"];
+
+/// A schema that allows what `schema` allows, and our envelope.
+pub(crate) fn widened(tool: &str, schema: &str) -> String {
+    let original: Value = serde_json::from_str(schema).unwrap_or_default();
+    in_place(schema, &original).unwrap_or_else(|| beside_the_envelope(tool, schema, &original))
+}
+
+/// The schema with one more property. Clients that make types of schemas
+/// (`FastMCP` does) find the server's properties where they expect them: every
+/// schema with `properties` at its root is widened so, if it can be.
+fn in_place(schema: &str, original: &Value) -> Option<String> {
+    let members: ObjectView<'_> = object_in(schema)?;
+    let properties = ObjectView::of(members.get("properties")?)?;
+    let is_moved = |name: &str| moves(name, &members);
+    let wraps = members.get(WRAPS).is_some_and(|flag| flag.get() == "true");
+    let is_within = |path: &str| is_within_a_choice(path, wraps);
+    // A key that is no proper text could not be written again.
+    let mut names = members.names().chain(properties.names());
+    if names.any(|name| name.is_empty()) {
+        return None;
+    }
+    if !allows_objects(original) || refers_into(original, &is_moved, &is_within) {
+        return None;
+    }
+    let widened = widened_properties(&properties, wraps);
+    let (mut root, mut strict, mut written) = (Vec::new(), Vec::new(), false);
+    for (name, value) in members.iter() {
+        let value = match &*name {
+            "properties" => widened.as_str(),
+            _ => value.get(),
+        };
+        let member = format!("{}:{value}", json!(name));
+        if !is_moved(&name) {
+            root.push(member);
+            continue;
+        }
+        strict.push(member);
+        if !written {
+            root.push(String::new()); // here stands the choice
+            written = true;
+        }
+    }
+    if LOOKING_AROUND
+        .iter()
+        .any(|name| members.get(name).is_some())
+    {
+        let known = properties
+            .names()
+            .map(|name| format!("{}:true", json!(name)));
+        let known: Vec<String> = known.collect();
+        strict.push(format!("\"properties\":{{{}}}", known.join(",")));
+    }
+    let choice = format!(
+        r#""anyOf":[{{{}}},{{"required":["{ENVELOPE_KEY}"]}}]"#,
+        strict.join(",")
+    );
+    for member in &mut root {
+        if member.is_empty() {
+            member.clone_from(&choice);
+        }
+    }
+    Some(format!("{{{}}}", root.join(",")))
+}
+
+/// Whether a member of the root stands beside the envelope, not over it.
+fn moves(name: &str, root: &ObjectView<'_>) -> bool {
+    let looks_around = || LOOKING_AROUND.iter().any(|name| root.get(name).is_some());
+    RESTRICTING.contains(&name) || (name == "additionalProperties" && looks_around())
+}
+
+/// The server's properties and ours. A property of that name may be either.
+fn widened_properties(properties: &ObjectView<'_>, wraps: bool) -> String {
+    const OURS: &str = r#"{"type":"string"}"#;
+    let mut all: Vec<String> = Vec::new();
+    for (name, schema) in properties.iter() {
+        let schema: Cow<'_, str> = match &*name {
+            ENVELOPE_KEY if schema.get() != OURS => {
+                format!(r#"{{"anyOf":[{schema},{OURS}]}}"#).into()
+            }
+            "result" if wraps => format!(r#"{{"anyOf":[{schema},{}]}}"#, envelope()).into(),
+            _ => schema.get().into(),
+        };
+        all.push(format!("{}:{schema}", json!(name)));
+    }
+    if properties.get(ENVELOPE_KEY).is_none() {
+        all.push(format!(r#""{ENVELOPE_KEY}":{OURS}"#));
+    }
+    format!("{{{}}}", all.join(","))
+}
+
+fn envelope() -> Value {
+    json!({
+        "type": "object",
+        "properties": {ENVELOPE_KEY: {"type": "string"}},
+        "required": [ENVELOPE_KEY],
+        "additionalProperties": false,
+    })
+}
+
+/// Whether an object may be of the root's `type`.
+fn allows_objects(root: &Value) -> bool {
+    match root.get("type") {
+        None => true,
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        Some(_) => false,
+    }
+}
+
+/// Whether a path leads below a property that becomes a choice, where it would find nothing.
+fn is_within_a_choice(path: &str, wraps: bool) -> bool {
+    let below = path
+        .strip_prefix("properties/")
+        .and_then(|rest| rest.split_once('/'));
+    below.is_some_and(|(name, _)| name == ENVELOPE_KEY || (wraps && name == "result"))
+}
+
+/// Whether the root is another schema's, or a reference leads to what is moved.
+fn refers_into(
+    root: &Value,
+    is_moved: &dyn Fn(&str) -> bool,
+    is_within: &dyn Fn(&str) -> bool,
+) -> bool {
+    const OF_ROOT: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+    let leads_into = |reference: &&str| {
+        let path = reference.strip_prefix("#/").unwrap_or_default();
+        is_moved(path.split('/').next().unwrap_or_default()) || is_within(path)
+    };
+    OF_ROOT.iter().any(|key| root.get(key).is_some()) || references(root).iter().any(leads_into)
+}
+
+/// Any other schema, as one of two.
+fn beside_the_envelope(tool: &str, schema: &str, original: &Value) -> String {
+    let envelope = envelope();
+    // The dialect is said at the root: under the newest, an older schema with
+    // tuples, say, is no schema at all.
+    let dialect = original.get("$schema");
+    let dialect = dialect.map_or_else(String::new, |uri| format!("\"$schema\":{uri},"));
+    // Clients older than 2026-07-28 demand an object at the root.
+    let is_object = original.get("type").is_some_and(|kind| kind == "object");
+    let kind = if is_object {
+        "\"type\":\"object\","
+    } else {
+        ""
+    };
+    let (schema, shared) = rooted(tool, schema, original);
+    format!("{{{dialect}{kind}\"anyOf\":[{schema},{envelope}]{shared}}}")
+}
+
+/// References such as `#/$defs/x` start from the root, which is another one
+/// now: definitions are repeated there; a schema that refers to itself in other
+/// ways becomes a root of its own.
+fn rooted<'s>(tool: &str, schema: &'s str, original: &Value) -> (Cow<'s, str>, String) {
+    let refers = schema.contains("\"$ref\"");
+    if !refers {
+        return (schema.into(), String::new());
+    }
+    let to_definitions = |reference: &&str| {
+        ["#/$defs/", "#/definitions/"]
+            .iter()
+            .any(|root| reference.starts_with(root))
+    };
+    if references(original).iter().all(to_definitions) {
+        let shared = ["$defs", "definitions"].iter().filter_map(|key| {
+            let definitions = original.get(key)?;
+            Some(format!(",\"{key}\":{definitions}"))
+        });
+        return (schema.into(), shared.collect());
+    }
+    let mut own = original.clone();
+    if let Some(object) = own.as_object_mut() {
+        let id = || json!(format!("urn:spillgate:output-schema:{tool}"));
+        object.entry("$id").or_insert_with(id);
+    }
+    (own.to_string().into(), String::new())
+}
+
+fn references(schema: &Value) -> Vec<&str> {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .flat_map(|(key, value)| match value.as_str() {
+                Some(reference) if key == "$ref" => vec![reference],
+                _ => references(value),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a result says of itself that its value is the member `result`.
+pub(crate) fn is_wrapped(meta: Option<&RawValue>) -> bool {
+    let ours = meta
+        .and_then(ObjectView::of)
+        .and_then(|meta| meta.get("fastmcp"));
+    let flag = ours
+        .and_then(ObjectView::of)
+        .and_then(|ours| ours.get("wrap_result"));
+    flag.is_some_and(|flag| flag.get() == "true")
+}
+
+/// What stands in the place of `structuredContent`.
+pub(crate) fn instead(preview: &str, meta: Option<&RawValue>) -> String {
+    let envelope = json!({ENVELOPE_KEY: preview});
+    match is_wrapped(meta) {
+        true => json!({"result": envelope}).to_string(),
+        false => envelope.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn schemas_are_widened() {
+        let schemas = [
+            r#"{"type":"object","properties":{"a":{"type":"number","maximum":1.0}}}"#,
+            r#"{"required" : ["a"],"additionalProperties":false,"properties":{"a":true },"type":"object"}"#,
+            r#"{"type":"object","properties":{},"required":[]}"#,
+            r#"{"type":"object","properties":{"a":true},"maxProperties":1}"#,
+            r#"{"type":"object","properties":{"spillgate":{"type":"number"}}}"#,
+            r#"{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}"#,
+            r##"{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"x":1}}}"##,
+            r##"{"properties":{"a":{"$ref":"#/definitions/n"}},"definitions":{"n":true}}"##,
+            r##"{"type":"object","properties":{"a":{"$ref":"#"}}}"##,
+            r##"{"$id":"urn:x","anyOf":[{"$ref":"#/properties/a"}],"properties":{"a":true}}"##,
+            "true",
+            // Members that nobody knows, and every other rule for an object.
+            r#"{"type":"object","properties":{"a":true},"required":["a"],"x-a":{"b":1},"examples":[{}]}"#,
+            r#"{"properties":{"result":{"type":"string"}},"required":["result"],"type":"object","x-fastmcp-wrap-result":true}"#,
+            r#"{"type":["object","null"],"properties":{"a":true},"minProperties":2,"oneOf":[{"required":["a"]},{"required":["b"]}]}"#,
+            r#"{"type":"object","properties":{"a":true},"patternProperties":{".":{"type":"number"}},"additionalProperties":false}"#,
+            r#"{"properties":{"spillgate":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["spillgate"]}]}"#,
+            r##"{"properties":{"a":{"$ref":"#/allOf/0"}},"allOf":[{"type":"object"}]}"##,
+            r#"{"type":"array","properties":{"a":true}}"#,
+            // A reference below a property that becomes a choice would find nothing.
+            r##"{"type":"object","properties":{"result":{"items":{"x":1}},"a":{"$ref":"#/properties/result/items"}},"x-fastmcp-wrap-result":true}"##,
+        ];
+        let all: Vec<String> = schemas.map(|schema| widened("get it", schema)).into();
+        assert_snapshot!(all.join("\n"), @r##"
+        {"type":"object","properties":{"a":{"type":"number","maximum":1.0},"spillgate":{"type":"string"}}}
+        {"anyOf":[{"required":["a"]},{"required":["spillgate"]}],"additionalProperties":false,"properties":{"a":true,"spillgate":{"type":"string"}},"type":"object"}
+        {"type":"object","properties":{"spillgate":{"type":"string"}},"anyOf":[{"required":[]},{"required":["spillgate"]}]}
+        {"type":"object","properties":{"a":true,"spillgate":{"type":"string"}},"anyOf":[{"maxProperties":1},{"required":["spillgate"]}]}
+        {"type":"object","properties":{"spillgate":{"anyOf":[{"type":"number"},{"type":"string"}]}}}
+        {"$schema":"http://json-schema.org/draft-07/schema#","type":"object","anyOf":[{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"type":"object","properties":{"a":{"$ref":"#/$defs/n"},"spillgate":{"type":"string"}},"$defs":{"n":{"x":1}}}
+        {"properties":{"a":{"$ref":"#/definitions/n"},"spillgate":{"type":"string"}},"definitions":{"n":true}}
+        {"type":"object","properties":{"a":{"$ref":"#"},"spillgate":{"type":"string"}}}
+        {"$id":"urn:x","anyOf":[{"anyOf":[{"$ref":"#/properties/a"}]},{"required":["spillgate"]}],"properties":{"a":true,"spillgate":{"type":"string"}}}
+        {"anyOf":[true,{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"type":"object","properties":{"a":true,"spillgate":{"type":"string"}},"anyOf":[{"required":["a"]},{"required":["spillgate"]}],"x-a":{"b":1},"examples":[{}]}
+        {"properties":{"result":{"anyOf":[{"type":"string"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]},"spillgate":{"type":"string"}},"anyOf":[{"required":["result"]},{"required":["spillgate"]}],"type":"object","x-fastmcp-wrap-result":true}
+        {"type":["object","null"],"properties":{"a":true,"spillgate":{"type":"string"}},"anyOf":[{"minProperties":2,"oneOf":[{"required":["a"]},{"required":["b"]}]},{"required":["spillgate"]}]}
+        {"type":"object","properties":{"a":true,"spillgate":{"type":"string"}},"anyOf":[{"patternProperties":{".":{"type":"number"}},"additionalProperties":false,"properties":{"a":true}},{"required":["spillgate"]}]}
+        {"properties":{"spillgate":{"type":"string"}},"anyOf":[{"anyOf":[{"required":["a"]},{"required":["spillgate"]}]},{"required":["spillgate"]}]}
+        {"anyOf":[{"$id":"urn:spillgate:output-schema:get it","allOf":[{"type":"object"}],"properties":{"a":{"$ref":"#/allOf/0"}}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"anyOf":[{"type":"array","properties":{"a":true}},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        {"type":"object","anyOf":[{"$id":"urn:spillgate:output-schema:get it","properties":{"a":{"$ref":"#/properties/result/items"},"result":{"items":{"x":1}}},"type":"object","x-fastmcp-wrap-result":true},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]}
+        "##);
+    }
+
+    #[test]
+    fn what_a_widened_schema_allows() {
+        let wraps = r#"{"type":"object","properties":{"result":{"type":"array"}},"required":["result"],"x-fastmcp-wrap-result":true}"#;
+        let odd = r#"{"type":"object","properties":{"a":{"type":"number"}},"required":["a"],"maxProperties":1,
+            "patternProperties":{"^s":{"type":"number"}},"additionalProperties":false}"#;
+        for (schema, value, fits) in [
+            (wraps, json!({"result": [1]}), true),
+            (wraps, json!({"result": {"spillgate": "p"}}), true),
+            (wraps, json!({"spillgate": "p"}), true),
+            (wraps, json!({"result": "x"}), false),
+            (wraps, json!({"result": {"spillgate": "p", "x": 1}}), false),
+            (wraps, json!({}), false),
+            (odd, json!({"a": 1}), true),
+            (odd, json!({"spillgate": "p"}), true),
+            (odd, json!({"a": 1, "s": 1}), false),
+            (odd, json!({"a": 1, "b": 1}), false),
+            (odd, json!({"s": 1}), false),
+            (odd, json!({"a": "x"}), false),
+        ] {
+            let widened: Value = serde_json::from_str(&widened("t", schema)).unwrap();
+            let validator = jsonschema::validator_for(&widened).unwrap();
+            assert_eq!(validator.is_valid(&value), fits, "{value} {widened}");
+        }
+    }
+}

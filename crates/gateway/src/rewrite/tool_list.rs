@@ -1,0 +1,261 @@
+//! What does `tools/list` gain?
+//!
+//! The gateway's own tools, after the server's and always in the same order
+//! (prompt caches stay warm); and, for each tool with an `outputSchema`, the
+//! small object that stands in for an oversized result, so that clients which
+//! validate accept it (ADR 4). What else a tool gains is the caller's to say
+//! (`notes`).
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::builtin_tools::BuiltinTools;
+use crate::gateway::ToolFilter;
+use crate::rewrite::output_schema::widened;
+use spillgate_mcp::{ByteEdits, object, span_in};
+
+#[derive(Deserialize)]
+struct ToolsList<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    #[serde(borrow, default, rename = "nextCursor")]
+    next_cursor: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Tool<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default, rename = "outputSchema")]
+    output_schema: Option<&'a RawValue>,
+}
+
+/// The changes to `frame` for the tools list `result` in it, and our
+/// definitions if they are among them. A server that has tools of our names is a
+/// Spillgate itself: ours are then left out, here and on later pages. `noted`
+/// gives the changes to each of the server's tools, by its name.
+pub(crate) fn extend(
+    frame: &[u8],
+    result: &RawValue,
+    own: &BuiltinTools,
+    filter: Option<&ToolFilter>,
+    noted: &dyn Fn(&str, &RawValue) -> ByteEdits,
+) -> (ByteEdits, Option<String>) {
+    let mut splice = ByteEdits::default();
+    let Some(list) = object::<ToolsList<'_>>(result) else {
+        return (splice, None);
+    };
+    let mut kept = 0;
+    for (at, raw) in list.tools.iter().enumerate() {
+        let Some(tool) = object::<Tool<'_>>(raw) else {
+            kept += 1;
+            continue;
+        };
+        if filter.is_some_and(|filter| !filter.admits(&tool.name)) {
+            splice.replace(without(frame, &list.tools, at, kept > 0), "");
+            continue;
+        }
+        kept += 1;
+        own.note_servers(&tool.name);
+        splice.merge(noted(&tool.name, raw));
+        if let Some(schema) = tool.output_schema {
+            splice.replace(
+                span_in(frame, schema.get()),
+                widened(&tool.name, schema.get()),
+            );
+        }
+    }
+    // Ours come last, so after the last page.
+    let is_last = list.next_cursor.is_none_or(|cursor| cursor.get() == "null");
+    let ours = own.listed();
+    if !is_last || ours.is_empty() {
+        return (splice, None);
+    }
+    match list.tools.last() {
+        Some(final_tool) => {
+            let end = span_in(frame, final_tool.get()).end;
+            let comma = if kept > 0 { "," } else { "" };
+            splice.replace(end..end, format!("{comma}{ours}"));
+        }
+        None => {
+            if let Some(end) = end_of_empty_tools(frame, result) {
+                splice.replace(end..end, ours.clone());
+            }
+        }
+    }
+    (splice, Some(ours))
+}
+
+/// The bytes to leave out for an element to go, with the comma that goes with
+/// it.
+fn without(frame: &[u8], all: &[&RawValue], at: usize, is_any_before: bool) -> Range<usize> {
+    let span = |at: usize| Some(span_in(frame, all.get(at)?.get()));
+    let own = span(at).unwrap_or_default();
+    match (at.checked_sub(1).and_then(span), span(at + 1)) {
+        (Some(before), _) if is_any_before => before.end..own.end,
+        (_, Some(after)) => own.start..after.start,
+        _ => own,
+    }
+}
+
+/// Where the first element of an empty `tools` array would stand.
+fn end_of_empty_tools(frame: &[u8], result: &RawValue) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct Tools<'a> {
+        #[serde(borrow)]
+        tools: &'a RawValue,
+    }
+    let list: Tools<'_> = object(result)?;
+    Some(span_in(frame, list.tools.get()).start + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::Value;
+
+    use spillgate_offload::{Profile, Rule};
+
+    use super::*;
+    use crate::builtin_tools::ListTools;
+    use crate::fixture::{offloader, offloader_with};
+    use spillgate_mcp::messages;
+    use spillgate_retrieval::{Extraction, definitions, listed};
+
+    fn own() -> BuiltinTools {
+        BuiltinTools::new(&offloader(), None, ListTools::Always)
+    }
+
+    /// A list as the client gets it, our tools cut down to their names.
+    fn extended(result: &str, own: &BuiltinTools) -> String {
+        let frame = format!(r#"{{"id":1,"result":{result}}}"#);
+        let envelope = &messages(frame.as_bytes())[0];
+        let (splice, _) = extend(
+            frame.as_bytes(),
+            envelope.result.unwrap(),
+            own,
+            None,
+            &|_, _| ByteEdits::default(),
+        );
+        let mut text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap();
+        for tool in definitions(&listed(true, false), Extraction::Ours) {
+            let name = format!("<{}>", tool["name"].as_str().unwrap());
+            text = text.replace(&tool.to_string(), &name);
+        }
+        text
+    }
+
+    #[test]
+    fn tools_that_are_not_allowed_go() {
+        let list = r#"{"tools":[{"name":"a"}, {"name":"b"} ,{"name":"c"},{"name":"d"}],"x":1.0}"#;
+        let frame = format!(r#"{{"id":1,"result":{list}}}"#);
+        let result = messages(frame.as_bytes())[0].result.unwrap();
+        let mut told = Vec::new();
+        for (allow, deny) in [
+            (vec![], vec!["a"]),
+            (vec![], vec!["b", "c"]),
+            (vec![], vec!["a", "b"]),
+            (vec!["[bc]"], vec![]),
+            (vec!["*"], vec!["d"]),
+            (vec!["x"], vec![]),
+        ] {
+            let [allow, deny] =
+                [allow, deny].map(|globs| globs.into_iter().map(str::to_owned).collect::<Vec<_>>());
+            let filter = ToolFilter::new(&allow, &deny).unwrap();
+            let own = own();
+            let (splice, ours) = extend(frame.as_bytes(), result, &own, Some(&filter), &|_, _| {
+                ByteEdits::default()
+            });
+            let text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
+            serde_json::from_str::<Value>(&text).unwrap();
+            told.push(text.replace(&ours.unwrap(), "OURS"));
+        }
+        assert_snapshot!(told.join("\n"), @r#"
+        {"id":1,"result":{"tools":[{"name":"b"} ,{"name":"c"},{"name":"d"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[{"name":"a"},{"name":"d"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[{"name":"c"},{"name":"d"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[{"name":"b"} ,{"name":"c"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[{"name":"a"}, {"name":"b"} ,{"name":"c"},OURS],"x":1.0}}
+        {"id":1,"result":{"tools":[OURS],"x":1.0}}
+        "#);
+    }
+
+    #[test]
+    fn our_tools_come_last() {
+        let lists = [
+            r#"{"tools":[]}"#,
+            r#"{"tools": [ ],"nextCursor":null}"#,
+            r#"{"tools":[{"name":"a","x":1.0} ],"_meta":{"y":1e2}}"#,
+            r#"{"tools":[{"name":"a"}],"nextCursor":"2"}"#,
+            r#"{"tools":[{"name":"spillgate_read"}]}"#,
+            r#"{"tools":[17,{"name":"b"}]}"#,
+            r#"{"tools":"odd"}"#,
+            r#"{"task":{}}"#,
+        ];
+        assert_snapshot!(lists.map(|list| extended(list, &own())).join("\n"), @r#"
+        {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
+        {"id":1,"result":{"tools": [<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search> ],"nextCursor":null}}
+        {"id":1,"result":{"tools":[{"name":"a","x":1.0},<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search> ],"_meta":{"y":1e2}}}
+        {"id":1,"result":{"tools":[{"name":"a"}],"nextCursor":"2"}}
+        {"id":1,"result":{"tools":[{"name":"spillgate_read"}]}}
+        {"id":1,"result":{"tools":[17,{"name":"b"},<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
+        {"id":1,"result":{"tools":"odd"}}
+        {"id":1,"result":{"task":{}}}
+        "#);
+    }
+
+    #[test]
+    fn our_names_on_an_earlier_page_count() {
+        let own = own();
+        extended(
+            r#"{"tools":[{"name":"spillgate_grep"}],"nextCursor":"2"}"#,
+            &own,
+        );
+        let text = extended(r#"{"tools":[{"name":"a"}]}"#, &own);
+        assert_eq!(text, r#"{"id":1,"result":{"tools":[{"name":"a"}]}}"#);
+    }
+
+    #[test]
+    fn they_may_wait_until_something_is_stored() {
+        let own = BuiltinTools::new(&offloader(), None, ListTools::WhenStored);
+        let list = r#"{"tools":[]}"#;
+        let before = extended(list, &own);
+        own.note_stored();
+        assert!(own.take_announcement() && !own.take_announcement());
+        own.note_stored();
+        assert!(!own.take_announcement(), "announced once");
+        assert_snapshot!(format!("{before}\n{}", extended(list, &own)), @r#"
+        {"id":1,"result":{"tools":[]}}
+        {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
+        "#);
+    }
+
+    #[test]
+    fn get_continuation_is_listed_where_its_profile_is_used() {
+        let rule = Rule {
+            profile: Some(Profile::Continuation),
+            ..Rule::default()
+        };
+        let own = || BuiltinTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
+        let ours = extended(r#"{"tools":[]}"#, &own());
+        // A server's own tool of that name keeps it.
+        let theirs = extended(r#"{"tools":[{"name":"get_continuation"}]}"#, &own());
+        assert_snapshot!(format!("{ours}\n{theirs}"), @r#"
+        {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>,<get_continuation>]}}
+        {"id":1,"result":{"tools":[{"name":"get_continuation"},<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
+        "#);
+    }
+
+    #[test]
+    fn a_widened_schema_stands_in_its_place() {
+        let tool = r#"{"name":"a","outputSchema":{"type":"object"},"x":1.0}"#;
+        let own = own();
+        own.note_servers("spillgate_read");
+        let text = extended(&format!(r#"{{"tools":[{tool}]}}"#), &own);
+        assert_snapshot!(text, @r#"{"id":1,"result":{"tools":[{"name":"a","outputSchema":{"type":"object","anyOf":[{"type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]},"x":1.0}]}}"#);
+    }
+}

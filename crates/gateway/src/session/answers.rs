@@ -1,0 +1,464 @@
+//! The way of what comes from a server to the client.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
+use spillgate_store::StoreError;
+use spillgate_wire::{ConnectionError, Frame, Item, Refusal, ServerEvent, Spooled};
+use tokio::task::{JoinError, spawn_blocking};
+use tokio::time::Instant;
+
+use crate::aggregate::{self, Heard};
+use crate::builtin_tools::list_changed;
+use crate::error::internal;
+use crate::gateway::Gateway;
+use crate::rewrite::Rewriting;
+use crate::session::Session;
+use crate::session::in_flight::{InFlightRequest, RequestKind};
+use crate::telemetry::request_span::Outcome;
+use crate::upstream::{Slot, Upstream};
+
+/// The requests that a frame answers and whose answers may change.
+pub(crate) type Due = HashMap<RequestId, InFlightRequest>;
+
+impl Session {
+    /// Takes what a server sent in one of its lives.
+    pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, life: u64, parcel: ServerEvent) {
+        let Some(upstream) = self.roster.get(slot) else {
+            return;
+        };
+        if !upstream.lives(life) {
+            return; // its end was noted, and what waited was told
+        }
+        let parcel = match self.is_solo() {
+            true => parcel,
+            // The ids of events are one server's.
+            false => ServerEvent {
+                event: None,
+                ..parcel
+            },
+        };
+        match parcel.item {
+            Item::Message(Frame::Memory(frame)) => {
+                self.message(&upstream, parcel.of, parcel.event, frame)
+                    .await;
+            }
+            Item::Message(Frame::Spooled(spooled)) if !spooled.is_sound() => {
+                let item = Item::Message(Frame::Spooled(spooled));
+                self.unreadable(&upstream, ServerEvent { item, ..parcel })
+                    .await;
+            }
+            Item::Message(Frame::Spooled(spooled)) => {
+                self.large(&upstream, parcel.of, parcel.event, spooled)
+                    .await;
+            }
+            Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
+            Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
+            Item::Gone(how) => {
+                if !self.is_closing() {
+                    tracing::warn!(server = upstream.name(), how, "the server ended");
+                }
+                // First, for another life has other requests.
+                let lost = self.pending.drain(|waiting| waiting.slot == slot);
+                drop(upstream.note_end(&how));
+                self.fail_these(&upstream, lost, &how).await;
+            }
+            // A large notification, which nobody asked for.
+            Item::Message(Frame::Pieces(_)) | Item::Mark { .. } | Item::Ended => {
+                self.to.take(parcel).await;
+            }
+        }
+    }
+
+    async fn failed(&self, upstream: &Upstream, of: Option<RequestId>, error: &ConnectionError) {
+        let Some(waiting) = of.and_then(|key| self.pending.take(&key)) else {
+            tracing::warn!(server = upstream.name(), %error, "failed");
+            return;
+        };
+        self.not_answered(upstream, waiting, error).await;
+    }
+
+    /// Tells whoever waits that no answer will come.
+    pub(crate) async fn not_answered(
+        &self,
+        upstream: &Upstream,
+        mut waiting: InFlightRequest,
+        error: &ConnectionError,
+    ) {
+        waiting.end(Outcome::UpstreamGone);
+        if self.tries_another(&mut waiting, None) {
+            return;
+        }
+        match waiting.for_us {
+            Some(for_us) => drop(for_us.send(Err(error.to_string()))),
+            None => self.fail(upstream, &waiting.id, error).await,
+        }
+    }
+
+    async fn refused(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        of: Option<RequestId>,
+        refusal: Refusal,
+    ) {
+        let mut waiting = of.as_ref().and_then(|key| self.pending.take(key));
+        if !refusal.session_lost {
+            return self
+                .tell_refusal(upstream, of, waiting.as_mut(), refusal)
+                .await;
+        }
+        // The next message begins another session.
+        let how = "does not know our session any more";
+        tracing::warn!(server = upstream.name(), how, "the session is begun again");
+        let slot = upstream.slot;
+        let lost = self.pending.drain(|waiting| waiting.slot == slot);
+        let link = upstream.note_end(how);
+        self.tell_refusal(upstream, of, waiting.as_mut(), refusal)
+            .await;
+        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        // Aside: this is a task of the link, and ends with it.
+        self.work(async move {
+            session.fail_these(&upstream, lost, how).await;
+            drop(link);
+        });
+    }
+
+    async fn tell_refusal(
+        &self,
+        upstream: &Upstream,
+        of: Option<RequestId>,
+        mut waiting: Option<&mut InFlightRequest>,
+        refusal: Refusal,
+    ) {
+        if let Some(waiting) = &mut waiting {
+            waiting.end(Outcome::Refused);
+            if self.tries_another(waiting, None) {
+                return;
+            }
+        }
+        if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us.take()) {
+            // The body may be the protocol's own error.
+            let how = format!("refused it with HTTP status {}", refusal.status);
+            let is_answer = messages(&refusal.body)
+                .first()
+                .is_some_and(Envelope::is_response);
+            drop(for_us.send(if is_answer {
+                Ok(refusal.body)
+            } else {
+                Err(how)
+            }));
+            return;
+        }
+        tracing::debug!(server = upstream.name(), status = refusal.status, "refused");
+        let server = Some(upstream.name().to_owned());
+        let parcel = ServerEvent {
+            of,
+            event: None,
+            item: Item::Refused(Refusal { server, ..refusal }),
+        };
+        self.to.take(parcel).await;
+    }
+
+    async fn message(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        mut of: Option<RequestId>,
+        event: Option<String>,
+        frame: Bytes,
+    ) {
+        let (mut due, mut mapped) = (Due::new(), ByteEdits::default());
+        let envelopes = messages(&frame);
+        if envelopes.is_empty() {
+            let item = Item::Message(Frame::Memory(frame.clone()));
+            let parcel = ServerEvent { of, event, item };
+            return self.unreadable(upstream, parcel).await;
+        }
+        for envelope in &envelopes {
+            if !envelope.is_response() {
+                let changes = self.notified(upstream, &frame, envelope, &mut of);
+                let Some(changes) = changes.await else { return };
+                mapped.merge(changes);
+                of = of.or_else(|| self.reported(envelope));
+                continue;
+            }
+            let is_only = envelopes.len() == 1;
+            match self.noted(upstream, &frame, envelope, is_only, &mut due) {
+                ControlFlow::Break(()) => return,
+                ControlFlow::Continue(key) => of = of.or(key),
+            }
+        }
+        let frame = if mapped.is_empty() {
+            frame
+        } else {
+            for waiting in due.values_mut() {
+                waiting.result = None;
+            }
+            mapped.apply(&frame).into()
+        };
+        self.answered(
+            upstream,
+            ServerEvent {
+                of,
+                event,
+                item: Item::Message(Frame::Memory(frame)),
+            },
+            due,
+        )
+        .await;
+    }
+
+    /// Takes note of an answer: the request of the client's that it belongs to. A
+    /// break means that the client does not get this frame. `is_only`: nothing
+    /// else is in it.
+    fn noted(
+        &self,
+        upstream: &Upstream,
+        frame: &Bytes,
+        envelope: &Envelope<'_>,
+        is_only: bool,
+        due: &mut Due,
+    ) -> ControlFlow<(), Option<RequestId>> {
+        let Some(key) = envelope.key() else {
+            return ControlFlow::Continue(None);
+        };
+        let Some(mut waiting) = self.pending.take(&key) else {
+            if is_only && self.pending.is_given_up(&key) {
+                tracing::debug!(server = upstream.name(), "answers too late");
+                return ControlFlow::Break(());
+            }
+            return ControlFlow::Continue(None);
+        };
+        if let Some(seen) = &mut waiting.seen {
+            seen.answered(envelope, frame.len() as u64);
+        }
+        if let Some(for_us) = waiting.for_us {
+            // Whoever asked may have given up.
+            drop(for_us.send(Ok(frame.clone())));
+            return ControlFlow::Break(());
+        }
+        if envelope.result.is_none() && self.tries_another(&mut waiting, Some(frame.clone())) {
+            return ControlFlow::Break(());
+        }
+        if self.may_change(upstream, &mut waiting, frame) {
+            let result = envelope.result.map(RawValue::get);
+            waiting.result = result.map(|result| span_in(frame, result));
+            due.insert(key.clone(), waiting);
+        } else if let Some(seen) = &waiting.seen {
+            seen.passed(&waiting.asked);
+        }
+        ControlFlow::Continue(Some(key))
+    }
+
+    /// The changes to a message that answers nothing; `None` if it was for the
+    /// gateway.
+    async fn notified(
+        &self,
+        upstream: &Upstream,
+        frame: &Bytes,
+        envelope: &Envelope<'_>,
+        of: &mut Option<RequestId>,
+    ) -> Option<ByteEdits> {
+        if self.only().is_some() {
+            return Some(ByteEdits::default());
+        }
+        aggregate::note_change(self, upstream, envelope);
+        match aggregate::heard(self, frame, envelope) {
+            Heard::Other => {
+                let mut splice = aggregate::mark_request(upstream.slot, frame, envelope);
+                splice.merge(aggregate::told(self, upstream.name(), frame, envelope));
+                Some(splice)
+            }
+            Heard::Of(stream, splice) => {
+                *of = Some(stream);
+                Some(splice)
+            }
+            Heard::Ours(told) => {
+                if let Some(parcel) = told {
+                    self.to.take(parcel).await;
+                }
+                None
+            }
+        }
+    }
+
+    /// The client's request whose progress a notification reports.
+    fn reported(&self, envelope: &Envelope<'_>) -> Option<RequestId> {
+        #[derive(Deserialize)]
+        struct Reported<'a> {
+            #[serde(borrow, rename = "progressToken")]
+            token: &'a RawValue,
+        }
+        if envelope.method.as_deref() != Some("notifications/progress") {
+            return None;
+        }
+        let reported: Reported<'_> = object(envelope.params?)?;
+        self.pending
+            .progressed(reported.token.get(), Instant::now())
+    }
+
+    /// Passes on a message of which one value is too large for the memory.
+    async fn large(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        mut of: Option<RequestId>,
+        event: Option<String>,
+        spooled: Box<Spooled>,
+    ) {
+        let mut due = Due::new();
+        let mut is_ours = false;
+        for envelope in spooled.messages().iter().filter(|one| one.is_response()) {
+            let Some(key) = envelope.key() else { continue };
+            let Some(mut waiting) = self.pending.take(&key) else {
+                is_ours |= self.pending.is_given_up(&key);
+                continue;
+            };
+            if let Some(seen) = &mut waiting.seen {
+                seen.answered(envelope, spooled.len());
+            }
+            if let Some(for_us) = waiting.for_us.take() {
+                // Lists and greetings are never so large.
+                drop(for_us.send(Err("answered with too much".to_owned())));
+                is_ours = true;
+            }
+            of.get_or_insert_with(|| key.clone());
+            if !self.hub().is_relay() {
+                due.insert(key, waiting);
+            }
+        }
+        if !is_ours {
+            let item = Item::Message(Frame::Spooled(spooled));
+            self.answered(upstream, ServerEvent { of, event, item }, due)
+                .await;
+        }
+    }
+
+    /// Gives the client what a server sent, changed as the answers in it demand.
+    pub(crate) async fn answered(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        event: ServerEvent,
+        due: Due,
+    ) {
+        let ServerEvent { of, event, item } = event;
+        let to_client = |item| ServerEvent { of, event, item };
+        let frame = match item {
+            Item::Message(frame) if !matches!(frame, Frame::Pieces(_)) => frame,
+            item => return self.to.take(to_client(item)).await,
+        };
+        let has_links = !self.is_solo() && aggregate::may_have_any(frame.in_small());
+        if due.is_empty() && (frame.in_memory().is_some() || !has_links) {
+            return self.to.take(to_client(Item::Message(frame))).await;
+        }
+        let room = self.hub().room(frame.in_small().len()).await;
+        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        let to_client = |frame| to_client(Item::Message(frame));
+        let work = async move {
+            if has_links {
+                aggregate::learn_links(&session).await;
+            }
+            let turn = session.hub().turn().await;
+            let ids: Vec<String> = due.values().map(|waiting| waiting.id.clone()).collect();
+            let (rewriter, original) = (Arc::clone(&session), frame.in_memory().cloned());
+            let rewrite = move || rewriter.rewrite(&upstream, frame, &due, has_links);
+            let rewritten = spawn_blocking(rewrite).await;
+            if session.own.take_announcement() {
+                session.to_client(list_changed()).await;
+            }
+            match (rewritten, original) {
+                (Ok(Ok(frame)), _) => session.to.take(to_client(frame)).await,
+                // The client gets what the server sent.
+                (_, Some(original)) => session.to.take(to_client(Frame::Memory(original))).await,
+                (lost, None) => session.is_lost(ids, lost).await,
+            }
+            drop((turn, room));
+        };
+        self.work(work);
+    }
+
+    /// Tells the client that there are no answers to these requests.
+    async fn is_lost(&self, ids: Vec<String>, how: Result<Result<Frame, StoreError>, JoinError>) {
+        if let Ok(Err(error)) = how {
+            tracing::warn!(%error, "a large message could not be kept and is lost");
+        }
+        for id in ids {
+            self.to_client(internal(&id)).await;
+        }
+    }
+
+    /// The answer to a request of the client that is about to be given, if it may
+    /// change.
+    pub(crate) fn due(
+        &self,
+        upstream: &Upstream,
+        key: RequestId,
+        mut waiting: InFlightRequest,
+    ) -> Due {
+        let may_change = self.may_change(upstream, &mut waiting, &[]);
+        may_change.then_some((key, waiting)).into_iter().collect()
+    }
+
+    fn may_change(&self, upstream: &Upstream, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
+        let asked = &waiting.asked;
+        if self.hub().is_relay() {
+            // A server's list is cut to what may be used.
+            return *asked == RequestKind::ToolsList && !upstream.server.tools.admits_all();
+        }
+        // Of one of several servers URIs may have to be mapped.
+        let has_links = *asked != RequestKind::Other && aggregate::may_have_any(frame);
+        if has_links && !self.is_solo() {
+            return true;
+        }
+        let gateway = self.hub().gateway();
+        self.rewriting(&gateway, upstream)
+            .may_change(waiting, frame)
+    }
+
+    /// The frame as the client gets it; an error is one of reading its large value.
+    fn rewrite(
+        &self,
+        upstream: &Upstream,
+        frame: Frame,
+        due: &Due,
+        has_links: bool,
+    ) -> Result<Frame, StoreError> {
+        let gateway = self.hub().gateway();
+        let rewriting = self.rewriting(&gateway, upstream);
+        let links = |frame: &[u8]| match has_links {
+            true => aggregate::in_results(self, upstream.name(), frame),
+            false => ByteEdits::default(),
+        };
+        Ok(match frame {
+            Frame::Memory(frame) => {
+                let frame = rewriting.rewrite(&frame, due).map_or(frame, Bytes::from);
+                let links = links(&frame);
+                Frame::Memory(match links.is_empty() {
+                    true => frame,
+                    false => links.apply(&frame).into(),
+                })
+            }
+            Frame::Spooled(spooled) => rewriting.rewrite_large(*spooled, due, &links)?,
+            frame @ Frame::Pieces(_) => frame,
+        })
+    }
+
+    /// What a server's answers are changed by.
+    pub(crate) fn rewriting<'a>(
+        &'a self,
+        gateway: &'a Gateway,
+        upstream: &'a Upstream,
+    ) -> Rewriting<'a> {
+        Rewriting {
+            offloader: &gateway.offloader,
+            server: upstream.name(),
+            filter: self.is_solo().then_some(&upstream.server.tools),
+            own: &self.own,
+            learnt: &upstream.learnt,
+            shows: self.client.shows(),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The way of a call to its server: by way of what its arguments refer to; and
+//! what the gateway answers in a server's place.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use serde_json::value::RawValue;
+use spillgate_mcp::{Envelope, Generation, frame, messages, meta};
+use spillgate_wire::ServerEvent;
+use tokio::task::spawn_blocking;
+
+use crate::error::internal;
+use crate::references::{self, Resolved};
+use crate::resources;
+use crate::session::Session;
+use crate::session::in_flight::CallParams;
+use crate::session::incoming::Incoming;
+use crate::session::tool_access;
+use crate::telemetry::metrics::Reference;
+use crate::telemetry::request_span::Outcome;
+use crate::upstream::Upstream;
+use spillgate_retrieval::{QUERY, READ};
+
+impl Session {
+    /// Passes a request on to its server.
+    pub(crate) async fn forward(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        incoming: &Incoming,
+        envelope: &Envelope<'_>,
+        call: Option<&CallParams<'_>>,
+    ) {
+        self.expect(upstream, envelope, call);
+        let gateway = self.hub().gateway();
+        if self.hub().is_relay()
+            || self
+                .rewriting(&gateway, upstream)
+                .may_refer(&incoming.frame)
+                .is_none()
+        {
+            return self.carry(upstream, incoming, Some(envelope)).await;
+        }
+        // Aside: the client may take it back while it is looked up.
+        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
+        let incoming = incoming.clone();
+        let mut carried = async move {
+            let envelopes = messages(&incoming.frame);
+            session.carry(&upstream, &incoming, envelopes.first()).await;
+        }
+        .boxed();
+        // At once as far as it goes, so that what is said of it next finds it.
+        if (&mut carried).now_or_never().is_none() {
+            self.work(carried);
+        }
+    }
+
+    /// Passes a message on to its server, a call with what its arguments refer to. Who
+    /// waits for its answer is noted already.
+    pub(crate) async fn carry(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        incoming: &Incoming,
+        envelope: Option<&Envelope<'_>>,
+    ) {
+        let is_call = |one: &&Envelope<'_>| one.method.as_deref() == Some("tools/call");
+        let Some(envelope) = envelope.filter(is_call) else {
+            return self.pass(upstream, incoming, envelope).await;
+        };
+        let resolved = match self.hub().gateway().offloader.policy().allows_references() {
+            true => {
+                let generation = Generation::of(envelope.params);
+                self.resolved(upstream, &incoming.frame, generation).await
+            }
+            false => Some(incoming.frame.clone()),
+        };
+        let Some(frame) = resolved else { return };
+        let mut headers = incoming.headers.clone();
+        if frame != incoming.frame {
+            // They say what the arguments were; the link says what they are.
+            headers.retain(|(name, _)| !name.starts_with("mcp-") || name == meta::VERSION_HEADER);
+        }
+        let incoming = Incoming { frame, headers };
+        self.pass(upstream, &incoming, Some(envelope)).await;
+    }
+
+    /// The frame with the references in a call's arguments resolved; `None` if
+    /// one was wrong, which the client has been told.
+    async fn resolved(
+        self: &Arc<Self>,
+        upstream: &Arc<Upstream>,
+        frame: &Bytes,
+        generation: Generation,
+    ) -> Option<Bytes> {
+        if self.hub().is_relay() {
+            return Some(frame.clone());
+        }
+        let gateway = self.hub().gateway();
+        let refers = self.rewriting(&gateway, upstream).may_refer(frame);
+        let Some((key, id, origin, arguments)) = refers else {
+            return Some(frame.clone());
+        };
+        if !self.pending.has(&key) {
+            return None; // taken back before it was its turn
+        }
+        let (cancelled, interrupt) = self.own_calls.begin(&key);
+        let (original, learnt) = (frame.clone(), Arc::clone(&upstream.learnt));
+        let filter = memchr::memmem::find(&frame[arguments.clone()], b"query");
+        let tool = filter.map_or(READ, |_| QUERY);
+        let turn = self.own_calls.turn_while(tool, &cancelled).await;
+        let work = move || {
+            let text = std::str::from_utf8(&original[arguments]).ok();
+            let arguments: Option<&RawValue> =
+                text.and_then(|text| serde_json::from_str(text).ok());
+            arguments.map_or(Resolved::AsIs, |arguments| {
+                let offloader = gateway.offloader.within(&interrupt);
+                let (engine, schemas) = (&gateway.engine, &learnt.schemas);
+                references::resolve(&offloader, engine, schemas, &origin, &original, arguments)
+            })
+        };
+        let resolved = spawn_blocking(work).await;
+        drop(turn);
+        if !self.own_calls.end(&key) {
+            // The client took it back meanwhile.
+            drop(self.pending.take(&key));
+            return None;
+        }
+        let answer = match resolved {
+            Ok(Resolved::AsIs) => return Some(frame.clone()),
+            Ok(Resolved::Frame(frame)) => {
+                self.hub().metrics().reference(Reference::Resolved);
+                return Some(frame.into());
+            }
+            Ok(Resolved::Refused(result)) => {
+                frame::line(frame::response(&id, generation.complete(&result)))
+            }
+            Err(_) => internal(&id),
+        };
+        self.hub().metrics().reference(Reference::Refused);
+        if let Some(mut waiting) = self.pending.take(&key) {
+            waiting.end(Outcome::Invalid);
+        }
+        self.to_client(answer).await;
+        None
+    }
+
+    /// Whether a message of a batch is more than passed on by this gateway.
+    pub(crate) fn has_to_do_with(&self, upstream: &Upstream, frame: &Bytes) -> bool {
+        let envelopes = messages(frame);
+        let [one] = &*envelopes else { return false };
+        let gateway = self.hub().gateway();
+        match one.method.as_deref() {
+            Some("tools/call") => {
+                CallParams::of(one).is_some_and(|call| self.is_own_call(&call))
+                    || tool_access::of_one(upstream, one).is_some()
+                    || self
+                        .rewriting(&gateway, upstream)
+                        .may_refer(frame)
+                        .is_some()
+            }
+            Some("resources/read") => {
+                let is_one = self.own.server_is_one();
+                let uri = resources::asked(one.params);
+                uri.is_some_and(|uri| resources::is_ours(&gateway.offloader, &uri, is_one))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a request is answered here: for a resource of ours, or a list of
+    /// resources that no server has.
+    pub(crate) fn answers_itself(self: &Arc<Self>, envelope: &Envelope<'_>) -> bool {
+        let (Some(method), Some(id)) = (envelope.method.as_deref(), envelope.id) else {
+            return false;
+        };
+        if method == "resources/read" {
+            let gateway = self.hub().gateway();
+            let is_one = self.own.server_is_one();
+            let uri = resources::asked(envelope.params);
+            let Some(uri) = uri.filter(|uri| resources::is_ours(&gateway.offloader, uri, is_one))
+            else {
+                return false;
+            };
+            self.read_own(envelope, id.get(), uri);
+            return true;
+        }
+        let first = self.roster.first();
+        let listed = first.and_then(|first| first.learnt.known.listed(method, envelope.params));
+        let Some(result) = listed else { return false };
+        let of = envelope.key();
+        let frame = frame::line(frame::response(id.get(), &result));
+        let session = Arc::clone(self);
+        self.work(async move { session.to.take(ServerEvent::message(frame).of(of)).await });
+        true
+    }
+
+    /// Answers a request to read a resource of ours: a look-up as those of our tools.
+    fn read_own(self: &Arc<Self>, envelope: &Envelope<'_>, id: &str, uri: String) {
+        let Some(key) = envelope.key() else { return };
+        let (generation, id) = (Generation::of(envelope.params), id.to_owned());
+        let (cancelled, interrupt) = self.own_calls.begin(&key);
+        let session = Arc::clone(self);
+        self.own_calls.work(async move {
+            let turn = session.own_calls.turn_while(READ, &cancelled).await;
+            if !session.own_calls.is_awaited(&key) {
+                return; // cancelled while it waited for its turn
+            }
+            let gateway = session.hub().gateway();
+            let read = move || {
+                let offloader = gateway.offloader.within(&interrupt);
+                resources::read(&offloader, gateway.page, &uri, generation)
+            };
+            let frame = match spawn_blocking(read).await {
+                Ok(member) => frame::line(frame::answer(&id, &member)),
+                Err(_) => internal(&id),
+            };
+            drop(turn);
+            // Unless it was cancelled meanwhile.
+            if session.own_calls.end(&key) {
+                session
+                    .to
+                    .take(ServerEvent::message(frame).of(Some(key)))
+                    .await;
+            }
+        });
+    }
+}

@@ -1,0 +1,90 @@
+//! One server after the other: what is asked of several until one has it.
+//!
+//! The request keeps the client's id, so that its progress, its cancellation and
+//! an answer of any size are those of every other request. Only when a server
+//! refuses it, the next one is asked.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_mcp::{Envelope, messages};
+
+use crate::error::method_not_found;
+use crate::session::Session;
+use crate::session::in_flight::InFlightRequest;
+use crate::session::incoming::Incoming;
+use crate::upstream::Slot;
+
+/// What is still to be tried for a request.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    /// The request.
+    pub(crate) incoming: Incoming,
+    /// The servers that were not asked yet.
+    pub(crate) left: VecDeque<Slot>,
+    /// What the first said that refused it.
+    pub(crate) refused: Option<Bytes>,
+}
+
+impl Session {
+    /// Asks the next server; without one, the client gets the first refusal.
+    pub(crate) fn attempt(self: Arc<Self>, mut attempts: Attempts) -> BoxFuture<'static, ()> {
+        async move {
+            let frame = attempts.incoming.frame.clone();
+            let Some(envelope) = messages(&frame).into_iter().next() else {
+                return;
+            };
+            let upstream = loop {
+                let Some(slot) = attempts.left.pop_front() else {
+                    return self.refuse(&envelope, attempts.refused).await;
+                };
+                if let Some(upstream) = self.roster.get(slot) {
+                    break upstream;
+                }
+            };
+            let incoming = attempts.incoming.clone();
+            self.expect(&upstream, &envelope, None);
+            if let Some(key) = envelope.key() {
+                self.pending
+                    .look(&key, |waiting| waiting.attempts = Some(Box::new(attempts)));
+            }
+            self.pass(&upstream, &incoming, Some(&envelope)).await;
+        }
+        .boxed()
+    }
+
+    async fn refuse(&self, envelope: &Envelope<'_>, refused: Option<Bytes>) {
+        let Some(id) = envelope.id else { return };
+        let method = envelope.method.as_deref().unwrap_or_default();
+        let frame = match refused {
+            Some(refused) => refused.to_vec(),
+            None => method_not_found(id.get(), method),
+        };
+        self.to_client(frame).await;
+    }
+
+    /// Whether another server is asked for a request that one did not answer, or
+    /// refused with `refused`.
+    pub(crate) fn tries_another(
+        &self,
+        waiting: &mut InFlightRequest,
+        refused: Option<Bytes>,
+    ) -> bool {
+        let attempts = waiting.attempts.take().filter(|_| !self.is_closing());
+        let Some(mut attempts) = attempts else {
+            return false;
+        };
+        if attempts.refused.is_none() {
+            attempts.refused = refused;
+        }
+        if attempts.left.is_empty() && attempts.refused.is_none() {
+            return false; // how this one failed is all that can be said
+        }
+        let attempt = self.arc().attempt(*attempts);
+        self.work(attempt);
+        true
+    }
+}

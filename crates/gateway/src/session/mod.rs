@@ -1,0 +1,500 @@
+//! A client, as the gateway sees it: the way of a frame from it to a server.
+
+pub(crate) mod answers;
+pub(crate) mod arguments;
+pub(crate) mod attempts;
+pub(crate) mod in_flight;
+pub(crate) mod incoming;
+pub(crate) mod malformed;
+pub(crate) mod own_calls;
+pub(crate) mod questions;
+pub(crate) mod standard;
+pub(crate) mod tool_access;
+
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
+use spillgate_wire::{ConnectionError, Connector, Message, ServerEvent, Sink};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use crate::aggregate::listening::{self, Listening};
+use crate::aggregate::{Kind, Lane, Outbox, SessionKind, Told};
+use crate::builtin_tools::BuiltinTools;
+use crate::builtin_tools::calls::BuiltinCalls;
+use crate::error::{invalid_params, not_sent, upstream_gone};
+use crate::gateway::Server;
+use crate::hub::Hub;
+use crate::results::client_view::Client;
+use crate::session::in_flight::{CallParams, InFlight, InFlightRequest};
+use crate::session::incoming::{Incoming, message_of};
+use crate::telemetry::request_span::Outcome;
+use crate::upstream::upstream_set::{Memory, UpstreamSet};
+use crate::upstream::{Slot, Upstream, watchdog};
+use crate::{GatewayError, aggregate, locked};
+
+/// A client and its servers.
+#[derive(Debug)]
+pub struct Session {
+    hub: Arc<Hub>,
+    /// What opens the ways to the servers.
+    pub(crate) ways: Arc<dyn Connector>,
+    pub(crate) to: Arc<dyn Sink>,
+    pub(crate) own: Arc<BuiltinTools>,
+    pub(crate) own_calls: BuiltinCalls,
+    pub(crate) pending: InFlight,
+    pub(crate) roster: UpstreamSet,
+    /// Who the client is.
+    pub(crate) client: Client,
+    /// There has been one server only: nothing is renamed, merged or mapped.
+    is_solo: AtomicBool,
+    /// It was so at the beginning: what the server asked then has no mark.
+    began_solo: bool,
+    /// Told when a request is sent: somebody has to see that it is answered.
+    pub(crate) asked: Arc<Notify>,
+    /// The client's streams of changes, where there are several servers.
+    pub(crate) listening: Listening,
+    /// The client is gone, so that servers are to end.
+    closing: AtomicBool,
+    /// Work aside from the relaying.
+    work: Mutex<JoinSet<()>>,
+    /// Numbers the gateway's own requests.
+    pub(crate) questions: AtomicU64,
+    pub(crate) kind: SessionKind,
+    /// What waits to be sent to each of several servers.
+    pub(crate) outbox: Arc<Outbox>,
+    /// What the client said of itself, where there are several servers.
+    pub(crate) said: Mutex<Told>,
+    me: Weak<Session>,
+}
+
+#[derive(Deserialize)]
+struct CancelParams<'a> {
+    #[serde(borrow, rename = "requestId")]
+    request: &'a RawValue,
+}
+
+impl Session {
+    pub(crate) fn new(
+        hub: Arc<Hub>,
+        ways: Arc<dyn Connector>,
+        to: Arc<dyn Sink>,
+        own: Arc<BuiltinTools>,
+        memory: Memory,
+        kind: SessionKind,
+    ) -> Arc<Self> {
+        let servers = hub.servers();
+        let turns = Arc::clone(&hub.turns);
+        let session = Arc::new_cyclic(|me| Self {
+            hub,
+            ways,
+            to,
+            own,
+            own_calls: BuiltinCalls::new(turns, kind),
+            pending: InFlight::default(),
+            roster: UpstreamSet::new(&servers, memory),
+            client: Client::default(),
+            is_solo: AtomicBool::new(servers.len() == 1),
+            began_solo: servers.len() == 1,
+            asked: Arc::default(),
+            listening: Listening::default(),
+            closing: AtomicBool::new(false),
+            work: Mutex::default(),
+            questions: AtomicU64::default(),
+            kind,
+            outbox: Arc::default(),
+            said: Mutex::default(),
+            me: Weak::clone(me),
+        });
+        if !session.is_scout() {
+            session.hub.metrics().session_opened();
+        }
+        watchdog::watch(&session);
+        session
+    }
+
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    /// This session, for work aside.
+    pub(crate) fn arc(&self) -> Arc<Self> {
+        self.me
+            .upgrade()
+            .expect("invariant: a session lives in an `Arc`")
+    }
+
+    /// Whether there is only one server: nothing is renamed, merged or mapped
+    /// then.
+    pub(crate) fn is_solo(&self) -> bool {
+        self.is_solo.load(Ordering::Acquire)
+    }
+
+    /// The server, where there is only one.
+    pub(crate) fn only(&self) -> Option<Arc<Upstream>> {
+        self.is_solo().then(|| self.roster.first())?
+    }
+
+    /// The server that was the only one, if it is still there.
+    pub(crate) fn began_with(&self) -> Option<Arc<Upstream>> {
+        self.roster.get(0).filter(|_| self.began_solo)
+    }
+
+    /// Opens all servers that are processes, so that they start while the client
+    /// is still greeting. An error is that of the only server.
+    pub async fn start(self: &Arc<Self>) -> Result<(), GatewayError> {
+        let all = self.roster.all();
+        let opened = all.iter().map(|upstream| upstream.open(self, false));
+        for (upstream, opened) in all.iter().zip(join_all(opened).await) {
+            let Err(error) = opened else { continue };
+            if self.is_solo() {
+                let server = upstream.name().to_owned();
+                return Err(GatewayError::Open { server, error });
+            }
+            tracing::warn!(server = upstream.name(), %error, "not opened");
+        }
+        Ok(())
+    }
+
+    /// Takes one frame from the client: a request, a notification, a response or
+    /// a batch. What comes back goes to the session's sink.
+    pub async fn take(self: &Arc<Self>, incoming: Incoming) {
+        let envelopes = messages(&incoming.frame);
+        let only = self.only();
+        let refusals = only
+            .as_ref()
+            .and_then(|only| tool_access::of_many(only, &incoming.frame, &envelopes));
+        if let Some(refusals) = refusals {
+            for refusal in refusals {
+                self.to_client(refusal).await;
+            }
+            return;
+        }
+        match (&*envelopes, only) {
+            ([one], _) if !is_batch(&incoming.frame) => self.one(one, &incoming).await,
+            ([], None) => self.to_client(aggregate::refuse()).await,
+            (many, Some(only)) => {
+                let parts = parts(&incoming.frame);
+                if parts.iter().any(|part| self.has_to_do_with(&only, part)) {
+                    return self.each(parts, &incoming).await;
+                }
+                for envelope in many {
+                    self.expect(&only, envelope, CallParams::of(envelope).as_ref());
+                }
+                self.pass(&only, &incoming, None).await;
+            }
+            (_, None) => self.each(parts(&incoming.frame), &incoming).await,
+        }
+    }
+
+    /// Takes the messages of a batch one by one: their answers come one by one.
+    async fn each(self: &Arc<Self>, parts: Vec<Bytes>, incoming: &Incoming) {
+        for frame in parts {
+            if let [one] = &*messages(&frame) {
+                let headers = incoming.headers.clone();
+                let frame = frame.clone();
+                self.one(one, &Incoming { frame, headers }).await;
+            }
+        }
+    }
+
+    async fn one(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
+        let call = CallParams::of(envelope);
+        let meta = call.as_ref().and_then(|call| call.meta);
+        self.client.note(envelope, meta);
+        match &call {
+            Some(call) if self.is_own_call(call) => {
+                // A call without an id wants no answer.
+                if let (Some(key), Some(id)) = (envelope.key(), envelope.id) {
+                    self.call_own(key, id.get(), call, &incoming.headers);
+                }
+                return;
+            }
+            // With an id it is a request of that name, and gets the server's answer.
+            None if envelope.method.as_deref() == Some("notifications/cancelled")
+                && envelope.id.is_none() =>
+            {
+                return self.cancelled(envelope, incoming).await;
+            }
+            None if self.answers_itself(envelope) => return,
+            _ => {}
+        }
+        let Some(only) = self.only() else {
+            return aggregate::route(self, envelope, incoming).await;
+        };
+        match (tool_access::of_one(&only, envelope), envelope.id) {
+            (Some(what), Some(id)) => self.to_client(invalid_params(id.get(), &what)).await,
+            (Some(_), None) => {} // wants no answer
+            (None, _) => self.forward(&only, incoming, envelope, call.as_ref()).await,
+        }
+    }
+
+    /// Works on something aside from the relaying.
+    pub(crate) fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut work = locked(&self.work);
+        while work.try_join_next().is_some() {}
+        work.spawn(task);
+    }
+
+    /// Passes a frame on as it is; the requests in it are answered with an error
+    /// should that fail.
+    pub(crate) async fn pass(
+        self: &Arc<Self>,
+        upstream: &Upstream,
+        incoming: &Incoming,
+        envelope: Option<&Envelope<'_>>,
+    ) {
+        let mut message = message_of(incoming, envelope);
+        let is_over = |message: &Message| {
+            let key = message.id.as_ref();
+            key.is_some_and(|key| !self.pending.has(key))
+        };
+        if is_over(&message) {
+            return; // taken back or failed before it was sent
+        }
+        let greets = message.method.as_deref() != Some("initialize");
+        let ready = match message.id {
+            Some(_) => upstream.ready(self, greets).await.map(drop),
+            None => Ok(()),
+        };
+        if is_over(&message) {
+            return; // the same while it waited for the server
+        }
+        self.trace(upstream, envelope, &mut message);
+        let sent = match ready {
+            Ok(()) => upstream.send(self, message).await,
+            Err(error) => Err(error),
+        };
+        let Err(error) = sent else {
+            return;
+        };
+        let keys = messages(&incoming.frame)
+            .iter()
+            .filter_map(Envelope::key)
+            .collect::<Vec<_>>();
+        for key in keys {
+            if let Some(mut waiting) = self.pending.take(&key) {
+                waiting.end(Outcome::UpstreamGone);
+                if self.tries_another(&mut waiting, None) {
+                    continue;
+                }
+                self.fail(upstream, &waiting.id, &error).await;
+            }
+        }
+    }
+
+    /// Tells what is known of a request that is sent now.
+    fn trace(&self, upstream: &Upstream, envelope: Option<&Envelope<'_>>, message: &mut Message) {
+        let (Some(envelope), Some(key)) = (envelope, message.id.take()) else {
+            return; // no request: there was no id to take
+        };
+        let (server, traces) = (&upstream.server, self.hub.traces());
+        self.pending.look(&key, |waiting| {
+            if let Some(seen) = &mut waiting.seen {
+                seen.sent(traces, server, envelope.params, message);
+            }
+        });
+        message.id = Some(key);
+    }
+
+    pub(crate) async fn fail(&self, upstream: &Upstream, id: &str, error: &ConnectionError) {
+        let frame = match error {
+            ConnectionError::Gone(how) => upstream_gone(id, upstream.name(), how),
+            other => not_sent(id, upstream.name(), other),
+        };
+        self.to_client(frame).await;
+    }
+
+    async fn cancelled(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
+        let params: Option<CancelParams<'_>> = envelope.params.and_then(object);
+        let key = params.and_then(|params| RequestId::of(params.request));
+        if key.as_ref().is_some_and(|key| self.own_calls.end(key)) {
+            return;
+        }
+        if let Some(key) = &key
+            && listening::withdraw(self, key).await
+        {
+            return;
+        }
+        // Nobody waits for its answer, and mostly none comes.
+        let asked = key.and_then(|key| self.pending.take(&key));
+        let upstream = match (self.only(), asked) {
+            (Some(only), _) => Some(only),
+            (None, asked) => asked.and_then(|waiting| self.roster.get(waiting.slot)),
+        };
+        match upstream {
+            Some(upstream) if self.is_solo() => {
+                self.pass(&upstream, incoming, Some(envelope)).await;
+            }
+            Some(upstream) => self.post(&upstream, Lane::Messages, incoming),
+            None => {}
+        }
+    }
+
+    /// Opens the stream for what belongs to no request, or takes up a broken one
+    /// after the event `after`.
+    pub async fn listen(self: &Arc<Self>, after: Option<String>) {
+        // Links to several servers look after their streams themselves.
+        if let Some(upstream) = self.only()
+            && let Some(link) = upstream.link()
+            && let Err(error) = link.listen(after.clone()).await
+        {
+            tracing::warn!(server = upstream.name(), %error, "does not let itself be listened to");
+        }
+    }
+
+    /// The client closed the response stream of a request: in MCP 2026-07-28, a
+    /// cancellation.
+    pub async fn abandon(self: &Arc<Self>, of: &RequestId) {
+        if self.own_calls.end(of) || listening::withdraw(self, of).await {
+            return;
+        }
+        let Some(waiting) = self.pending.take(of) else {
+            return;
+        };
+        let upstream = self.roster.get(waiting.slot);
+        let link = upstream.and_then(|upstream| upstream.link());
+        if let Some(link) = link {
+            link.abandon(of).await;
+        }
+    }
+
+    /// Nobody reads the response stream of a request any more, and its answer could not be
+    /// fetched later. That cancels no server's work (MCP 2025-11-25), but ours is in vain.
+    pub fn unread(&self, of: &RequestId) {
+        self.own_calls.interrupt(of);
+    }
+
+    /// The client is gone. What is under way may still be answered, unless
+    /// `hurried`; then what is still unanswered is answered with an error.
+    pub async fn close(self: &Arc<Self>, hurried: bool) {
+        self.outbox.close(hurried).await;
+        self.closing.store(true, Ordering::Relaxed);
+        let all = self.roster.all();
+        let links: Vec<_> = all.iter().filter_map(|upstream| upstream.link()).collect();
+        join_all(links.iter().map(|link| link.close(hurried))).await;
+        if hurried {
+            self.own_calls.interrupt_all();
+            return;
+        }
+        let mut work = mem::take(&mut *locked(&self.work));
+        while work.join_next().await.is_some() {}
+        self.own_calls.finish().await;
+        for upstream in self.roster.all().iter() {
+            self.fail_all(upstream, "ended").await;
+        }
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Whether all servers have ended and were not opened again: of several one
+    /// that is down leaves the others.
+    #[must_use]
+    pub fn has_lost_its_servers(&self) -> bool {
+        let all = self.roster.all();
+        let mut all = all.iter();
+        all.all(|upstream| upstream.how_it_ended().is_some())
+    }
+
+    /// How the only server ended, unless it is up or was never opened.
+    #[must_use]
+    pub fn how_it_ended(&self) -> Option<String> {
+        self.only()?.how_it_ended()
+    }
+
+    /// Takes over the servers of a new configuration. A client of a single server
+    /// gets several then, and is told that the lists have changed. It never goes
+    /// back: what was renamed stays so.
+    pub(crate) async fn adopt(self: &Arc<Self>, servers: &[Arc<Server>]) {
+        if servers.len() != 1 {
+            self.is_solo.store(false, Ordering::Release);
+        }
+        let change = self.roster.adopt(servers);
+        for upstream in &change.gone {
+            let how = "was taken out of the configuration";
+            if let Some(link) = upstream.note_end(how) {
+                self.work(async move { link.close(false).await });
+            }
+            self.fail_all(upstream, how).await;
+        }
+        if change.has_new || !change.gone.is_empty() {
+            for kind in [Kind::Tools, Kind::Prompts, Kind::Resources] {
+                self.tell_changed(kind).await;
+            }
+        }
+    }
+
+    /// Answers every request that a server will not answer any more.
+    pub(crate) async fn fail_all(&self, upstream: &Upstream, how: &str) {
+        let slot: Slot = upstream.slot;
+        let lost = self.pending.drain(|waiting| waiting.slot == slot);
+        self.fail_these(upstream, lost, how).await;
+    }
+
+    /// Answers these requests of a server.
+    pub(crate) async fn fail_these(
+        &self,
+        upstream: &Upstream,
+        lost: Vec<(RequestId, InFlightRequest)>,
+        how: &str,
+    ) {
+        for (_, mut waiting) in lost {
+            waiting.end(Outcome::UpstreamGone);
+            if let Some(for_us) = waiting.for_us {
+                // Whoever asked may have given up.
+                drop(for_us.send(Err(how.to_owned())));
+                continue;
+            }
+            if self.tries_another(&mut waiting, None) {
+                continue;
+            }
+            let error = upstream_gone(&waiting.id, upstream.name(), how);
+            self.to_client(error).await;
+        }
+    }
+
+    /// Gives the client a frame of our own; one that answers a request goes on
+    /// its stream.
+    pub(crate) async fn to_client(&self, frame: Vec<u8>) {
+        let of = match &*messages(&frame) {
+            [one] if one.is_response() => one.key(),
+            _ => None,
+        };
+        self.to.take(ServerEvent::message(frame).of(of)).await;
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Whoever looks after it can stop.
+        self.asked.notify_one();
+        if !self.is_scout() {
+            self.hub.metrics().session_closed();
+        }
+        for upstream in self.roster.all().iter() {
+            self.note_recovery(upstream); // nobody is served without it any more
+        }
+    }
+}
+
+fn is_batch(frame: &[u8]) -> bool {
+    frame.trim_ascii_start().starts_with(b"[")
+}
+
+/// The messages of a batch, each as a frame.
+fn parts(frame: &Bytes) -> Vec<Bytes> {
+    if !is_batch(frame) {
+        return Vec::new();
+    }
+    let batch: Vec<&RawValue> = serde_json::from_slice(frame).unwrap_or_default();
+    let part = |raw: &RawValue| frame.slice(span_in(frame, raw.get()));
+    batch.into_iter().map(part).collect()
+}

@@ -1,0 +1,120 @@
+//! A call of one of our own tools: answered aside from the relaying.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use spillgate_wire::ServerEvent;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::{JoinError, spawn_blocking};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::builtin_tools::progress::{self, Progress};
+use crate::error::internal;
+use crate::session::Session;
+use crate::session::in_flight::CallParams;
+use crate::telemetry::request_span::own_call_span;
+use spillgate_mcp::{Generation, RequestId, frame};
+use spillgate_retrieval::{self as retrieval, TOOL_OUTPUT, Tools};
+
+impl Session {
+    /// Whether a call is for a tool of ours.
+    pub(crate) fn is_own_call(&self, call: &CallParams<'_>) -> bool {
+        self.own.has(&call.name) && !self.is_upstreams(call.arguments)
+    }
+
+    /// Whether a call of our tool is for another Spillgate behind this one.
+    fn is_upstreams(&self, arguments: Option<&RawValue>) -> bool {
+        let gateway = self.hub().gateway();
+        let store = gateway.offloader.store();
+        self.own.server_is_one()
+            && retrieval::handle_of(arguments).is_none_or(|handle| store.manifest(handle).is_err())
+    }
+
+    /// Answers a call of one of our tools.
+    pub(crate) fn call_own(
+        self: &Arc<Self>,
+        key: RequestId,
+        id: &str,
+        params: &CallParams<'_>,
+        headers: &[(String, String)],
+    ) {
+        self.hub()
+            .metrics()
+            .own_call(&params.name, &retrieval::NAMES);
+        let span = own_call_span(&key, &params.name, params, self.hub().traces(), headers);
+        let (cancelled, interrupt) = self.own_calls.begin(&key);
+        let session = Arc::clone(self);
+        let (tool, id) = (params.name.clone(), id.to_owned());
+        let arguments = params.arguments.map(ToOwned::to_owned);
+        let token = progress::token(params.meta);
+        let generation = Generation::of_meta(params.meta);
+        let work = async move {
+            let turn = session.own_calls.turn_while(&tool, &cancelled).await;
+            if !session.own_calls.is_awaited(&key) {
+                return; // cancelled while it waited for its turn
+            }
+            let tools = session.hub().gateway().tools();
+            let result = match &*tool {
+                _ if turn.is_none() => {
+                    let told = tools.offloader.presented("cancelled".to_owned());
+                    Ok(retrieval::result_of(&told, true))
+                }
+                TOOL_OUTPUT => {
+                    let watched = (token, key.clone());
+                    session.extract(tools, arguments, watched, cancelled).await
+                }
+                _ => {
+                    let look = move || tools.call(&tool, arguments.as_deref(), &interrupt);
+                    spawn_blocking(look).await
+                }
+            };
+            let frame = match result {
+                Ok(result) => frame::line(frame::response(&id, generation.complete(&result))),
+                Err(_) => internal(&id),
+            };
+            drop(turn);
+            // Unless it was cancelled meanwhile.
+            if session.own_calls.end(&key) {
+                session
+                    .to
+                    .take(ServerEvent::message(frame).of(Some(key)))
+                    .await;
+            }
+        };
+        self.own_calls.work(work.instrument(span));
+    }
+
+    /// The result of `tool_output`. It looks into files as well as waiting for a
+    /// model, so it has a thread of its own; cancelled, it is dropped at the next
+    /// place where it waits.
+    async fn extract(
+        &self,
+        tools: Tools,
+        arguments: Option<Box<RawValue>>,
+        (token, key): (Option<Value>, RequestId),
+        cancelled: CancellationToken,
+    ) -> Result<String, JoinError> {
+        let (frames, mut told) = unbounded_channel();
+        let progress = Progress::new(token, frames);
+        let runtime = Handle::current();
+        let span = tracing::info_span!("extract");
+        let call = spawn_blocking(move || {
+            let extraction = async {
+                tokio::select! {
+                    result = tools.tool_output(arguments.as_deref(), &progress) => result,
+                    () = cancelled.cancelled() => String::new(), // nobody reads it
+                }
+            };
+            runtime.block_on(extraction.instrument(span))
+        });
+        // Ends with the call, which holds the other end: before its answer.
+        while let Some(frame) = told.recv().await {
+            let parcel = ServerEvent::message(frame).of(Some(key.clone()));
+            self.to.take(parcel).await;
+        }
+        call.await
+    }
+}

@@ -1,0 +1,399 @@
+//! What does the gateway count, for those who watch it from outside?
+//!
+//! Labels are servers of the configuration and words of fixed lists, so that no
+//! client can make the list of series grow. The handles of a server are made
+//! once; a request costs a look-up of its server and some atomic additions.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Metric, Registry, Unit};
+
+use crate::telemetry::server_metrics::Meter;
+
+/// The methods that have series of their own: those of MCP that clients send.
+pub(crate) const METHODS: [&str; 22] = [
+    "other",
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "subscriptions/listen",
+    "tasks/get",
+    "tasks/list",
+    "tasks/result",
+    "tasks/update",
+    "tasks/cancel",
+    "roots/list",
+];
+
+/// How extractions are made; the first stands for those without an answer.
+pub(crate) const STRATEGIES: [&str; 5] =
+    ["none", "full-chunked", "read-grep", "truncate", "search"];
+
+/// What became of a reference in a call's arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reference {
+    Resolved,
+    Refused,
+}
+
+/// How a result left, beside those that passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Offloaded,
+    Inline,
+    NotStored,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfServer {
+    pub(crate) server: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfMethod {
+    pub(crate) server: String,
+    pub(crate) method: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfRequest {
+    pub(crate) server: String,
+    pub(crate) method: &'static str,
+    pub(crate) outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfResult {
+    pub(crate) server: String,
+    pub(crate) exit: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub(crate) struct OfExtraction {
+    pub(crate) server: String,
+    pub(crate) strategy: &'static str,
+    pub(crate) fell_back: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfTool {
+    tool: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfOutcome {
+    outcome: &'static str,
+}
+
+/// A histogram of seconds by labels.
+pub(crate) type Times<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// The families of which each server has its own series.
+#[derive(Debug, Clone)]
+pub(crate) struct Families {
+    pub(crate) requests: Family<OfRequest, Counter>,
+    pub(crate) in_flight: Family<OfServer, Gauge>,
+    pub(crate) upstream: Times<OfMethod>,
+    pub(crate) added: Times<OfServer>,
+    pub(crate) request_bytes: Family<OfServer, Counter>,
+    pub(crate) response_bytes: Family<OfServer, Counter>,
+    pub(crate) results: Family<OfResult, Counter>,
+    pub(crate) extractions: Family<OfExtraction, Counter>,
+    pub(crate) stored_bytes: Family<OfServer, Counter>,
+    pub(crate) tokens_kept_out: Family<OfServer, Counter>,
+    pub(crate) tokens_given_back: Family<OfServer, Counter>,
+    pub(crate) up: Family<OfServer, Gauge>,
+    pub(crate) starts: Family<OfServer, Counter>,
+    pub(crate) failed_starts: Family<OfServer, Counter>,
+    pub(crate) ends: Family<OfServer, Counter>,
+}
+
+impl Default for Families {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            in_flight: Family::default(),
+            upstream: Family::new_with_constructor(upstream_times),
+            added: Family::new_with_constructor(added_times),
+            request_bytes: Family::default(),
+            response_bytes: Family::default(),
+            results: Family::default(),
+            extractions: Family::default(),
+            stored_bytes: Family::default(),
+            tokens_kept_out: Family::default(),
+            tokens_given_back: Family::default(),
+            up: Family::default(),
+            starts: Family::default(),
+            failed_starts: Family::default(),
+            ends: Family::default(),
+        }
+    }
+}
+
+/// From 1 ms to over a minute.
+fn upstream_times() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 4.0, 9))
+}
+
+/// From 10 µs to over two seconds.
+fn added_times() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_01, 4.0, 10))
+}
+
+/// The figures of a gateway.
+pub struct Metrics {
+    registry: Registry,
+    families: Families,
+    meters: RwLock<HashMap<String, Arc<Meter>>>,
+    sessions: Gauge,
+    bridged: Family<OfServer, Counter>,
+    unreadable: Family<OfServer, Counter>,
+    unavailable: Family<OfServer, Gauge>,
+    own_calls: Family<OfTool, Counter>,
+    references: Family<OfOutcome, Counter>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("spillgate"),
+            families: Families::default(),
+            meters: RwLock::default(),
+            sessions: Gauge::default(),
+            bridged: Family::default(),
+            unreadable: Family::default(),
+            unavailable: Family::default(),
+            own_calls: Family::default(),
+            references: Family::default(),
+        };
+        metrics.register_requests();
+        metrics.register_results();
+        metrics.register_servers();
+        metrics
+    }
+}
+
+impl Metrics {
+    /// All figures, in the text format of OpenMetrics 1.0.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        if encode(&mut text, &self.registry).is_err() {
+            text.clear(); // cannot be: a string takes any text
+        }
+        text
+    }
+
+    /// Counts a session whose client and whose server `server` speak different
+    /// generations of the protocol.
+    pub(crate) fn bridged(&self, server: &str) {
+        let server = server.to_owned();
+        self.bridged.get_or_create(&OfServer { server }).inc();
+    }
+
+    /// Counts a message of `server` that is no JSON.
+    pub(crate) fn unreadable(&self, server: &str) {
+        let server = server.to_owned();
+        self.unreadable.get_or_create(&OfServer { server }).inc();
+    }
+
+    /// Counts a client that is served without `server`, or is so no more.
+    pub(crate) fn unavailable(&self, server: &str, is_so: bool) {
+        let server = server.to_owned();
+        let clients = self.unavailable.get_or_create(&OfServer { server });
+        let _ = if is_so { clients.inc() } else { clients.dec() };
+    }
+
+    /// The handles of a server.
+    pub(crate) fn server(&self, name: &str) -> Arc<Meter> {
+        let known = self.meters.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(meter) = known.get(name) {
+            return Arc::clone(meter);
+        }
+        drop(known);
+        let mut known = self.meters.write().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Meter::new(name, &self.families));
+        Arc::clone(known.entry(name.to_owned()).or_insert_with(new))
+    }
+
+    pub(crate) fn session_opened(&self) {
+        self.sessions.inc();
+    }
+
+    pub(crate) fn session_closed(&self) {
+        self.sessions.dec();
+    }
+
+    /// Counts a call of one of our own tools.
+    pub(crate) fn own_call(&self, tool: &str, known: &[&'static str]) {
+        let found = known.iter().find(|one| **one == tool);
+        let tool = found.copied().unwrap_or("other");
+        self.own_calls.get_or_create(&OfTool { tool }).inc();
+    }
+
+    pub(crate) fn reference(&self, reference: Reference) {
+        let outcome = match reference {
+            Reference::Resolved => "resolved",
+            Reference::Refused => "refused",
+        };
+        self.references.get_or_create(&OfOutcome { outcome }).inc();
+    }
+
+    fn register_requests(&mut self) {
+        let all = self.families.clone();
+        self.add(
+            "requests",
+            "Requests to a server that are over",
+            all.requests,
+        );
+        self.add(
+            "requests_in_flight",
+            "Requests that wait for a server",
+            all.in_flight,
+        );
+        self.timed(
+            "upstream",
+            "Time from a request to the server's answer",
+            all.upstream,
+        );
+        self.timed(
+            "added",
+            "Time that we took for an answer after it came",
+            all.added,
+        );
+        self.bytes(
+            "request",
+            "Frames of requests to a server",
+            all.request_bytes,
+        );
+        self.bytes(
+            "response",
+            "Frames of a server's answers",
+            all.response_bytes,
+        );
+        self.add("sessions", "Clients connected", self.sessions.clone());
+        self.add(
+            "bridged_sessions",
+            "Sessions between different generations of MCP",
+            self.bridged.clone(),
+        );
+        self.add(
+            "unreadable_messages",
+            "Messages of a server that are no JSON",
+            self.unreadable.clone(),
+        );
+    }
+
+    fn register_results(&mut self) {
+        let all = self.families.clone();
+        self.add("results", "Results by how they left", all.results);
+        self.add(
+            "extractions",
+            "Extractions from stored results by the strategy that made the answer",
+            all.extractions,
+        );
+        self.bytes("stored", "Results that were stored", all.stored_bytes);
+        self.add(
+            "tokens_kept_out",
+            "Tokens of stored results less those shown in their place",
+            all.tokens_kept_out,
+        );
+        self.add(
+            "tokens_given_back",
+            "Tokens of what was read of stored results, and of our tools' definitions",
+            all.tokens_given_back,
+        );
+        self.add(
+            "own_tool_calls",
+            "Calls of the gateway's own tools",
+            self.own_calls.clone(),
+        );
+        self.add(
+            "references",
+            "Calls with arguments by reference",
+            self.references.clone(),
+        );
+    }
+
+    fn register_servers(&mut self) {
+        let all = self.families.clone();
+        self.add("server_links", "Open ways to a server", all.up);
+        self.add(
+            "server_unavailable",
+            "Clients that are served without a server, for it does not answer",
+            self.unavailable.clone(),
+        );
+        self.add(
+            "server_starts",
+            "Times that a server was opened",
+            all.starts,
+        );
+        self.add(
+            "server_failed_starts",
+            "Times that a server could not be opened",
+            all.failed_starts,
+        );
+        self.add(
+            "server_ends",
+            "Times that a server ended by itself",
+            all.ends,
+        );
+    }
+
+    fn add(&mut self, name: &str, help: &str, metric: impl Metric) {
+        self.registry.register(name, help, metric);
+    }
+
+    fn bytes(&mut self, name: &str, help: &str, metric: impl Metric) {
+        self.registry
+            .register_with_unit(name, help, Unit::Bytes, metric);
+    }
+
+    fn timed(&mut self, name: &str, help: &str, metric: impl Metric) {
+        self.registry
+            .register_with_unit(name, help, Unit::Seconds, metric);
+    }
+
+    /// Which servers are up, by their names.
+    pub(crate) fn states(&self, servers: &[String]) -> BTreeMap<String, ServerState> {
+        let state = |name: &String| (name.clone(), self.server(name).state());
+        servers.iter().map(state).collect()
+    }
+}
+
+/// How a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerState {
+    /// It is open for somebody.
+    Up,
+    /// The next request opens it.
+    Idle,
+    /// It ended, or could not be opened, several times in a row and is left alone
+    /// for a while.
+    Resting,
+}

@@ -1,0 +1,253 @@
+//! Servers and the account, with what they do counted on the way.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_mcp::RequestId;
+use spillgate_offload::{Exit, Ledger, LedgerEntry};
+use spillgate_wire::{
+    Connection, ConnectionError, Connector, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
+};
+
+use crate::locked;
+use crate::telemetry::metrics::{self, Metrics};
+use crate::telemetry::server_metrics::Meter;
+
+/// Opens ways, and counts them.
+#[derive(Debug)]
+pub(crate) struct WatchedWays {
+    pub(crate) ways: Arc<dyn Connector>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) processes: Arc<Processes>,
+}
+
+/// The processes of servers that run, of all clients together.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    running: AtomicUsize,
+    most: OnceLock<usize>,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+struct Process(Arc<Processes>);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Processes {
+    /// So many at most from now on.
+    pub(crate) fn bound(&self, most: usize) {
+        // It is said once, at the start.
+        let _ = self.most.set(most);
+    }
+
+    /// Room for the process of a server that is one.
+    fn begin(self: &Arc<Self>, transport: &Transport) -> Result<Option<Process>, ConnectionError> {
+        if !matches!(transport, Transport::Command(_)) {
+            return Ok(None);
+        }
+        let process = Process(Arc::clone(self));
+        let before = self.running.fetch_add(1, Ordering::Relaxed);
+        match self.most.get() {
+            Some(most) if before >= *most => Err(ConnectionError::Start(format!(
+                "{most} processes of servers run already, as many as `http.max_processes` allows"
+            ))),
+            _ => Ok(Some(process)),
+        }
+    }
+}
+
+impl Connector for WatchedWays {
+    fn open<'a>(
+        &'a self,
+        server: &'a ServerSpec,
+        sink: Arc<dyn Sink>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
+        let up = Arc::new(Up {
+            meter: self.metrics.server(&server.name),
+            is_open: AtomicBool::new(false),
+        });
+        let inbox = Arc::new(WatchedSink {
+            sink,
+            up: Arc::clone(&up),
+        });
+        async move {
+            let process = self.processes.begin(&server.transport)?;
+            up.meter.opening();
+            // Before it is open, for it may end while it is being opened.
+            up.begin();
+            match self.ways.open(server, inbox).await {
+                Ok(link) => Ok(Arc::new(WatchedConnection {
+                    link,
+                    up,
+                    process: Mutex::new(process),
+                }) as Arc<dyn Connection>),
+                Err(error) => {
+                    up.end();
+                    up.meter.not_opened(&error.to_string());
+                    Err(error)
+                }
+            }
+        }
+        .boxed()
+    }
+}
+
+/// A way that is open until it ends or is let go, whatever comes first.
+#[derive(Debug)]
+struct Up {
+    meter: Arc<Meter>,
+    is_open: AtomicBool,
+}
+
+impl Up {
+    fn begin(&self) {
+        self.is_open.store(true, Ordering::Relaxed);
+        self.meter.opened();
+    }
+
+    /// Whether it was open until now.
+    fn end(&self) -> bool {
+        let was_open = self.is_open.swap(false, Ordering::Relaxed);
+        if was_open {
+            self.meter.let_go();
+        }
+        was_open
+    }
+}
+
+#[derive(Debug)]
+struct WatchedSink {
+    sink: Arc<dyn Sink>,
+    up: Arc<Up>,
+}
+
+impl Sink for WatchedSink {
+    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
+        if let Item::Gone(how) = &parcel.item
+            && self.up.end()
+        {
+            self.up.meter.ended(how);
+        }
+        self.sink.take(parcel)
+    }
+}
+
+#[derive(Debug)]
+struct WatchedConnection {
+    link: Arc<dyn Connection>,
+    up: Arc<Up>,
+    process: Mutex<Option<Process>>,
+}
+
+impl Connection for WatchedConnection {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
+        self.link.send(message)
+    }
+
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
+        self.link.listen(after)
+    }
+
+    fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()> {
+        self.link.abandon(of)
+    }
+
+    fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
+        // What ends now was told to.
+        self.up.end();
+        async move {
+            self.link.close(hurried).await;
+            drop(locked(&self.process).take());
+        }
+        .boxed()
+    }
+}
+
+impl Drop for WatchedConnection {
+    fn drop(&mut self) {
+        self.up.end();
+    }
+}
+
+/// Enters results into the account, and counts them.
+#[derive(Debug)]
+pub(crate) struct WatchedLedger {
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Ledger for WatchedLedger {
+    fn record(&self, entry: LedgerEntry) {
+        let meter = self.metrics.server(entry.server.as_deref().unwrap_or(""));
+        let (came, shown) = (entry.tokens_in.count, entry.tokens_shown.count);
+        match entry.exit {
+            Exit::Offloaded => {
+                meter.result(metrics::Exit::Offloaded);
+                meter.stored(entry.bytes_in);
+                meter.tokens(came.saturating_sub(shown), 0);
+            }
+            Exit::NotStored => meter.result(metrics::Exit::NotStored),
+            Exit::Retrieved | Exit::Extracted | Exit::Listed => meter.tokens(0, shown),
+            Exit::Inline => {}
+        }
+        if let Some(spent) = &entry.extraction {
+            meter.extraction(&spent.strategy, spent.fell_back);
+        }
+        self.ledger.record(entry);
+    }
+
+    fn inline(&self, bytes: u64) {
+        self.ledger.inline(bytes);
+    }
+
+    fn inline_of(&self, server: Option<&str>, bytes: u64) {
+        let meter = self.metrics.server(server.unwrap_or(""));
+        meter.result(metrics::Exit::Inline);
+        self.ledger.inline(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+    use spillgate_offload::NoLedger;
+
+    use super::*;
+
+    #[test]
+    fn extractions_are_counted_by_strategy_and_fallback() {
+        let metrics = Arc::new(Metrics::default());
+        let ledger = WatchedLedger {
+            ledger: Arc::new(NoLedger),
+            metrics: Arc::clone(&metrics),
+        };
+        for (strategy, fell_back) in [("truncate", true), ("search", false), ("danced", false)] {
+            let tokens = json!({"count": 0, "exact": true});
+            let spent = json!({"strategy": strategy, "fell_back": fell_back, "calls": 1,
+                "input_tokens": 0, "output_tokens": 0});
+            let entry = json!({"at": "2026-11-21T10:00:00Z", "server": "s", "tool": "t",
+                "exit": "extracted", "tokens_in": tokens, "tokens_shown": tokens,
+                "bytes_in": 0, "results": 1, "extraction": spent});
+            ledger.record(serde_json::from_value(entry).unwrap());
+        }
+        let text = metrics.text();
+        let told = text
+            .lines()
+            .filter(|line| line.starts_with("spillgate_extractions_total"));
+        let mut told: Vec<&str> = told.collect();
+        told.sort_unstable(); // they come in any order
+        assert_snapshot!(told.join("\n"), @r#"
+        spillgate_extractions_total{server="s",strategy="none",fell_back="no"} 1
+        spillgate_extractions_total{server="s",strategy="search",fell_back="no"} 1
+        spillgate_extractions_total{server="s",strategy="truncate",fell_back="yes"} 1
+        "#);
+    }
+}
