@@ -5,9 +5,10 @@
 //! up, sub-agents end, extractions fall back, and the first agent has one last turn for
 //! its report.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
+use parking_lot::{Mutex, MutexGuard};
 use spillgate_llm::{
     ChatModel, Dollars, ErrorKind, LlmError, ModelLimits, OnDelta, ReplyFuture, Request, Target,
     Usage,
@@ -91,7 +92,7 @@ impl Allowance {
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.lock()
     }
 }
 

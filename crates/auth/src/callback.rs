@@ -2,12 +2,13 @@
 
 use std::future::IntoFuture;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -74,7 +75,7 @@ fn came(
     if !query.contains("state=") {
         return axum::http::StatusCode::BAD_REQUEST.into_response();
     }
-    let waiting = tell.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let waiting = tell.lock().take();
     if let Some(waiting) = waiting {
         // Nobody may wait for it any more.
         let _ = waiting.send(answer);

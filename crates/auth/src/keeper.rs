@@ -1,10 +1,11 @@
 //! How does a gateway get a valid token without a person?
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use reqwest::Client;
 use reqwest::header::HeaderValue;
 use rmcp::transport::auth::{AuthError, CredentialStore, OAuthClientConfig, OAuthTokenResponse};
@@ -132,7 +133,7 @@ impl Keeper {
 
 impl Authority for Keeper {
     fn credential(&self) -> BoxFuture<'_, Option<HeaderValue>> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let token = match &*last {
             Some((read, token)) if read.elapsed() < REMEMBERED => token.clone(),
             _ => {
@@ -153,7 +154,7 @@ impl Authority for Keeper {
             let renewed = renewing
                 .await
                 .map_err(|error| NoCredential(error.to_string()))?;
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *self.last.lock() = None;
             renewed.map_err(|error| {
                 tracing::info!(%error, server = origin_of(&self.server), "no token");
                 NoCredential(format!("{error}; to log in, run `{}`", self.command))

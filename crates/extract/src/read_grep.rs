@@ -3,9 +3,10 @@
 //! The child sees one file, the output itself (the shipped system's saw every
 //! session's), has no other tool and no memory of the conversation.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use spillgate_artifact::{Interrupt, LOOKUP_TIMEOUT, TokenBudget};
 use spillgate_files::{FileTools, Pinned};
 use spillgate_llm::{
@@ -57,14 +58,8 @@ impl Asking {
             asked: AtomicU64::new(0),
         };
         let finished = run(turns, &model, &child, &child).await;
-        let seen = child
-            .seen
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let looked = child
-            .looked_for
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let seen = child.seen.into_inner();
+        let looked = child.looked_for.into_inner();
         let text = match finished.ending {
             Ending::Answered(text) => case.bounded(text),
             Ending::Refused => return Err(StrategyError::Refused),
@@ -183,8 +178,7 @@ impl Child<'_> {
         let pattern = arguments.as_ref().and_then(|given| given["regex"].as_str());
         if let Some(pattern) = pattern.filter(|_| call.name == "Grep" && !is_error) {
             let shown = format!("/{}/", inline(pattern, PATTERN));
-            let looked_for = self.looked_for.lock();
-            let mut looked_for = looked_for.unwrap_or_else(PoisonError::into_inner);
+            let mut looked_for = self.looked_for.lock();
             if !looked_for.contains(&shown) {
                 looked_for.push(shown);
             }
@@ -199,7 +193,7 @@ impl Child<'_> {
             Ok::<_, std::io::Error>((view.offset_of_line(lines.first)?, end))
         });
         if let Ok(range) = range.await {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = self.seen.lock();
             seen.add(range);
         }
     }

@@ -1,8 +1,9 @@
 //! What is known already of a file that has not changed?
 
+use parking_lot::Mutex;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Files of which something stays known: a model reads on in the same few.
 const KNOWN: usize = 8;
@@ -43,7 +44,7 @@ impl<T> Default for Known<T> {
 impl<T> Known<T> {
     /// What is known of this file.
     pub fn get(&self, identity: &Identity) -> Option<Arc<T>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let at = known.iter().position(|(known, _)| known == identity)?;
         // The longest unused goes first.
         known[at..].rotate_left(1);
@@ -53,7 +54,7 @@ impl<T> Known<T> {
     /// Keeps what was found out about a file, in place of what was known of it.
     pub fn keep(&self, identity: Identity, found: T) -> Arc<T> {
         let found = Arc::new(found);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|(known, _)| known.file != identity.file);
         if known.len() >= KNOWN {
             known.remove(0);

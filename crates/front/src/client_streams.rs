@@ -4,12 +4,13 @@
 //! goes to the session's GET stream; while there is none, to the stream of the
 //! only request that is under way, else it is kept for a while.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use spillgate_wire::{ServerEvent, Sink};
 
 use crate::inlet::{Inlet, Outlet};
@@ -36,7 +37,7 @@ impl ClientStreams {
 
     /// Each change is one call, so a panic elsewhere leaves it whole.
     fn routes(&self) -> MutexGuard<'_, Routes> {
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.routes.lock()
     }
 
     fn channel(&self) -> (Outlet, Inlet) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::extract::{Request, State};
@@ -13,6 +13,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing;
 use axum::{Router, http::StatusCode};
+use parking_lot::Mutex;
 use serde_json::json;
 use spillgate_artifact::Clock;
 use spillgate_gateway::Hub;
@@ -209,7 +210,7 @@ impl Inner {
 
     /// Remembers a stateless request that shutdown must end.
     pub(crate) fn note_lasting(&self, desk: &Arc<ClientStreams>) {
-        let mut lasting = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lasting = self.lasting.lock();
         lasting.retain(|desk| desk.strong_count() > 0);
         lasting.push(Arc::downgrade(desk));
     }
@@ -219,7 +220,7 @@ impl Inner {
         for client in self.sessions.all() {
             client.desk.end_lasting();
         }
-        let lasting = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
+        let lasting = self.lasting.lock();
         for desk in lasting.iter().filter_map(Weak::upgrade) {
             desk.end_lasting();
         }

@@ -5,9 +5,10 @@
 //! patience is cut off, so that it holds up nobody else.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use spillgate_mcp::RequestId;
 use spillgate_wire::ServerEvent;
 use tokio::sync::mpsc;
@@ -107,7 +108,7 @@ impl Outlet {
             Err(TrySendError::Closed(_)) => return false,
             Err(TrySendError::Full(letter)) => letter,
         };
-        let patience = *self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = *self.patience.lock();
         let since = Instant::now();
         let is_sent = timeout(patience, self.to.send(letter)).await;
         self.set_patience(patience.saturating_sub(since.elapsed()));
@@ -118,7 +119,7 @@ impl Outlet {
     }
 
     fn set_patience(&self, to: Duration) {
-        *self.patience.lock().unwrap_or_else(PoisonError::into_inner) = to;
+        *self.patience.lock() = to;
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
+use parking_lot::Mutex;
 
 use crate::problem::Problem;
 use crate::settings::{Rate, RateBy};
@@ -69,7 +70,7 @@ impl Seats {
         who: String,
         most: usize,
     ) -> Result<ConcurrencyPermit, Problem> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let own = taken.entry(who.clone()).or_default();
         if *own >= most {
             let what = format!("{most} requests of this client are under way");
@@ -84,7 +85,7 @@ impl Seats {
 
 impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
-        let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.of.taken.lock();
         if let Some(own) = taken.get_mut(&self.who) {
             *own -= 1;
             if *own == 0 {

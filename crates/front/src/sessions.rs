@@ -1,12 +1,13 @@
 //! Which clients have a session, and since when is one quiet?
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::auth::Principal;
@@ -57,7 +58,7 @@ pub(crate) struct Sessions {
 }
 
 fn guarded<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Sessions {

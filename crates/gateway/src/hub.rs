@@ -1,10 +1,11 @@
 //! What do all clients of a gateway share?
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use spillgate_offload::Ledger;
 use spillgate_wire::{ServerEvent, Sink};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,7 +16,6 @@ use crate::bridging::{Bridged, Eras};
 use crate::builtin_tools::BuiltinTools;
 use crate::builtin_tools::calls::Turns;
 use crate::gateway::{Gateway, Server};
-use crate::locked;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::telemetry::metrics::{Metrics, ServerState};
@@ -146,7 +146,7 @@ impl Hub {
 
     /// Who asks several servers for their lists for all stateless requests.
     pub(crate) fn scout(self: &Arc<Self>) -> Arc<Session> {
-        let mut scout = locked(&self.scout);
+        let mut scout = self.scout.lock();
         let new = || {
             let session = self.stateless(Arc::new(Nobody), SessionKind::Scout);
             keep_weak(&self.sessions, &session);
@@ -174,7 +174,7 @@ impl Hub {
     }
 
     pub(crate) fn listeners(&self) -> Vec<Arc<Session>> {
-        let listeners = locked(&self.listeners);
+        let listeners = self.listeners.lock();
         listeners.iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -194,14 +194,14 @@ impl Hub {
             all.map(|one| same(one).unwrap_or_else(|| Arc::new(one.clone())))
                 .collect()
         };
-        locked(&self.servers).clone_from(&servers);
-        *locked(&self.gateway) = Arc::new(gateway);
+        self.servers.lock().clone_from(&servers);
+        *self.gateway.lock() = Arc::new(gateway);
         self.eras.adopt(&servers);
         self.known.adopt(&servers);
         self.catalogue.forget_all();
         self.shared.keep_only(&servers).await;
         let sessions: Vec<Arc<Session>> = {
-            let mut sessions = locked(&self.sessions);
+            let mut sessions = self.sessions.lock();
             sessions.retain(|session| session.strong_count() > 0);
             sessions.iter().filter_map(Weak::upgrade).collect()
         };
@@ -212,7 +212,7 @@ impl Hub {
 
     /// Ends what stateless requests share. Sessions are closed by themselves.
     pub async fn close(&self, hurried: bool) {
-        let scout = locked(&self.scout).take();
+        let scout = self.scout.lock().take();
         if let Some(scout) = scout {
             scout.close(hurried).await;
         }
@@ -269,17 +269,17 @@ impl Hub {
 
     /// The settings in force.
     pub(crate) fn gateway(&self) -> Arc<Gateway> {
-        Arc::clone(&locked(&self.gateway))
+        Arc::clone(&self.gateway.lock())
     }
 
     /// The servers for a new client.
     pub(crate) fn servers(&self) -> Vec<Arc<Server>> {
-        locked(&self.servers).clone()
+        self.servers.lock().clone()
     }
 }
 
 fn keep_weak(all: &Mutex<Vec<Weak<Session>>>, session: &Arc<Session>) {
-    let mut all = locked(all);
+    let mut all = all.lock();
     all.retain(|session| session.strong_count() > 0);
     all.push(Arc::downgrade(session));
 }

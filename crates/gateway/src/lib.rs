@@ -28,8 +28,6 @@ mod shared;
 mod telemetry;
 mod upstream;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use builtin_tools::{ListTools, own_tools};
 pub use error::GatewayError;
 pub use gateway::{Bridging, DEFAULT_TIMEOUT, Gateway, Prefix, Server, Several, ToolFilter};
@@ -42,9 +40,3 @@ pub use session::incoming::Incoming;
 pub use session::standard::{Signals, run};
 pub use telemetry::metrics::{Metrics, ServerState};
 pub use telemetry::request_span::Traces;
-
-/// Each change under these locks is one call, so a panic elsewhere leaves what
-/// they guard whole.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -24,7 +24,6 @@ use tokio::time::Instant;
 use self::routes::{Params, Route, Routes};
 use crate::bridging::Live;
 use crate::gateway::Server;
-use crate::locked;
 use crate::session::malformed::as_failure;
 use crate::upstream::notice;
 use crate::upstream::restart_backoff::RestartBackoff;
@@ -104,7 +103,7 @@ impl Shared {
         let process = processes.entry(server.name.clone()).or_default();
         let Running { link, switch } = self.running(process, server, None).await?;
         let routes = Arc::clone(&switch.routes);
-        locked(&routes.clients).push(Arc::downgrade(&sink));
+        routes.clients.lock().push(Arc::downgrade(&sink));
         Ok(Handle { link, routes, sink })
     }
 
@@ -217,7 +216,7 @@ impl Handle {
 
     /// The number under which the process knows a request of this client.
     fn number_of(&self, key: &RequestId) -> Option<RequestId> {
-        let waiting = locked(&self.routes.waiting);
+        let waiting = self.routes.waiting.lock();
         let mut all = waiting.iter();
         let found = all.find(|(_, route)| self.is_ours(route) && route.key == *key);
         found.map(|(number, _)| number.clone())
@@ -254,7 +253,7 @@ impl Handle {
                     id: theirs.get().to_owned(),
                     token: token.map(|token| token.get().to_owned()),
                 };
-                locked(&self.routes.waiting).insert(number.clone(), route);
+                self.routes.waiting.lock().insert(number.clone(), route);
                 id = Some(number);
             }
             _ => {}
@@ -269,7 +268,7 @@ impl Handle {
 
     /// Lets go of a request that nobody waits for.
     async fn let_go(&self, number: &RequestId) {
-        if locked(&self.routes.waiting).remove(number).is_none() {
+        if self.routes.waiting.lock().remove(number).is_none() {
             return;
         }
         let frame = frame::line(frame::cancelled(number.as_json(), None));
@@ -311,7 +310,7 @@ impl Connection for Handle {
     fn close(&self, _: bool) -> BoxFuture<'_, ()> {
         async move {
             let numbers: Vec<RequestId> = {
-                let waiting = locked(&self.routes.waiting);
+                let waiting = self.routes.waiting.lock();
                 let ours = waiting.iter().filter(|(_, route)| self.is_ours(route));
                 ours.map(|(number, _)| number.clone()).collect()
             };
@@ -326,11 +325,13 @@ impl Connection for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let waiting = &self.routes.waiting;
-        locked(waiting).retain(|_, route| !Arc::ptr_eq(&route.sink, &self.sink));
+        waiting
+            .lock()
+            .retain(|_, route| !Arc::ptr_eq(&route.sink, &self.sink));
         let is_other = |client: &Weak<dyn Sink>| {
             let client = client.upgrade();
             client.is_some_and(|client| !Arc::ptr_eq(&client, &self.sink))
         };
-        locked(&self.routes.clients).retain(is_other);
+        self.routes.clients.lock().retain(is_other);
     }
 }

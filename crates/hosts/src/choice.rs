@@ -5,15 +5,15 @@
 //! an MCP server are hosts of the names that the configuration gives them.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use globset::{Glob, GlobMatcher, escape};
+use parking_lot::Mutex;
 use spillgate_agent::{Given, Host, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
 
-use crate::locked;
 use crate::names::Names;
 
 /// What `tools:` says.
@@ -161,7 +161,7 @@ impl Host for Known {
         let host = self.host.name();
         let mut tools = self.host.tools();
         tools.retain(|tool| self.choice.has(host, &tool.name));
-        let mut names = locked(&self.names);
+        let mut names = self.names.lock();
         for tool in &mut tools {
             tool.name = names.of(self.place, host, &tool.name);
         }
@@ -169,7 +169,7 @@ impl Host for Known {
     }
 
     fn own_name(&self, name: &str) -> String {
-        let own = locked(&self.names).own(self.place, name).map(str::to_owned);
+        let own = self.names.lock().own(self.place, name).map(str::to_owned);
         own.map_or_else(|| name.to_owned(), |own| self.host.own_name(&own))
     }
 
@@ -178,7 +178,9 @@ impl Host for Known {
     }
 
     fn call<'a>(&'a self, call: &'a ToolCall, scope: &'a Scope) -> BoxFuture<'a, Given> {
-        let own = locked(&self.names)
+        let own = self
+            .names
+            .lock()
             .own(self.place, &call.name)
             .map(str::to_owned);
         async move {

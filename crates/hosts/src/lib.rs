@@ -24,11 +24,3 @@ pub use guarded::GuardedTools;
 pub use mcp::{Leftovers, McpError, McpTools, OPENING, open_all};
 pub use openapi::{OpenApi, OpenApiError};
 pub use rest::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, RestError, RestTool, RestTools, Verb};
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Each change under these locks is one call, so a panic elsewhere leaves what
-/// they guard whole.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
@@ -41,7 +42,7 @@ impl Gate {
         let Some(limit) = self.per_minute else {
             return now;
         };
-        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut starts = self.starts.lock();
         let start = match starts.len() < limit {
             true => now,
             false => starts

@@ -1,13 +1,13 @@
 //! A model that says what it is told to say.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::{
     ChatModel, LlmError, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Stop, Target, ToolCall,
     Usage,
 };
+use parking_lot::Mutex;
 
 /// A request as a scripted model saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Scripted {
     #[must_use]
     pub fn seen(&self) -> Vec<Request> {
         let seen = self.seen.lock();
-        seen.unwrap_or_else(PoisonError::into_inner).clone()
+        seen.clone()
     }
 
     /// The name that scripted models go by.
@@ -114,7 +114,7 @@ impl fmt::Debug for Scripted {
 impl ChatModel for Scripted {
     fn chat<'a>(&'a self, request: &'a Request, deltas: &'a dyn OnDelta) -> ReplyFuture<'a> {
         let number = {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = self.seen.lock();
             seen.push(request.clone());
             seen.len() - 1
         };

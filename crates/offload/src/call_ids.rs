@@ -6,8 +6,8 @@
 //! process.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{Handle, Origin};
 use spillgate_store::{ArtifactStore, Listed};
 
@@ -65,7 +65,7 @@ impl CallIds {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use opentelemetry::propagation::TextMapPropagator;
@@ -16,6 +15,7 @@ use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfi
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use parking_lot::Mutex;
 use spillgate_gateway::Traces;
 use tracing::{Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
@@ -180,7 +180,7 @@ impl HttpClient for Poster {
             .headers(head.headers)
             .body(body)
             .timeout(TIMEOUT);
-        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        let runtime = self.runtime.lock();
         runtime.block_on(async {
             let response = request.send().await.map_err(reqwest::Error::without_url)?;
             let mut answer = Response::new(Bytes::new());

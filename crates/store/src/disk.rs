@@ -9,11 +9,12 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::Handle;
 
@@ -170,7 +171,7 @@ impl Later {
         directory: PathBuf,
         files: Vec<Due>,
     ) -> Result<(), StoreError> {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.waiting.lock();
         let waiting = waiting.clone();
         let placed = Placed {
             handle,
@@ -188,11 +189,8 @@ impl Later {
 /// What was taken over is brought to the disk first.
 impl Drop for Later {
     fn drop(&mut self) {
-        let waiting = self.waiting.get_mut();
-        drop(waiting.unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.get_mut();
-        let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
+        drop(self.waiting.get_mut().take());
+        if let Some(thread) = self.thread.get_mut().take() {
             drop(thread.join());
         }
     }
@@ -257,7 +255,7 @@ mod tests {
                     .map(|e| e.unwrap().path());
                 let is_manifest = |name: &PathBuf| role(name) == "manifest";
                 let is_there = names.any(|name| is_manifest(&name));
-                seen.lock().unwrap().push((name.to_owned(), is_there));
+                seen.lock().push((name.to_owned(), is_there));
                 sync(name)
             });
             FileStore::new(self.base.path(), Lifetime::Durable, Arc::new(SystemClock))
@@ -266,7 +264,7 @@ mod tests {
         }
 
         fn seen(&self) -> Vec<(String, bool)> {
-            let mut seen = std::mem::take(&mut *self.seen.lock().unwrap());
+            let mut seen = std::mem::take(&mut *self.seen.lock());
             seen.sort();
             seen
         }
@@ -348,9 +346,9 @@ mod tests {
     fn a_receipt_that_does_not_wait_can_be_used_at_once() {
         let bench = Bench::new();
         let gate = Arc::new(Mutex::new(()));
-        let (closed, held) = (Arc::clone(&gate), gate.lock().unwrap());
+        let (closed, held) = (Arc::clone(&gate), gate.lock());
         let store = bench.store(SyncWhen::After, move |_| {
-            drop(closed.lock().unwrap());
+            drop(closed.lock());
             Ok(())
         });
         let receipt = commit(&store).unwrap();

@@ -1,8 +1,9 @@
 //! The store that forgets: for tests and for hosts without a disk.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest, SessionId, Timestamp};
 
 use crate::tombstone::Tombstone;
@@ -32,13 +33,8 @@ impl Default for MemoryStore {
 
 impl MemoryStore {
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        locked(&self.shelf)
+        self.shelf.lock()
     }
-}
-
-/// Every change to the shelf is one call, so a panic elsewhere leaves it whole.
-fn locked(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shelf {
@@ -149,7 +145,7 @@ impl Draft for MemoryDraft {
             raw,
             index: index.to_vec(),
         };
-        locked(&self.shelf).stored.insert(self.handle, stored);
+        self.shelf.lock().stored.insert(self.handle, stored);
         Ok(Receipt { manifest })
     }
 }

@@ -6,11 +6,12 @@
 //! over the quota waits until there is room or nothing is left that may go.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use spillgate_artifact::{Clock, Handle, Timestamp};
 
 use crate::books::Books;
@@ -186,8 +187,7 @@ impl Room {
             if !passes.is_running {
                 self.begin(&mut passes);
             }
-            let waited = self.ended.wait_timeout(passes, LOOK);
-            passes = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.ended.wait_for(&mut passes, LOOK);
         }
     }
 
@@ -237,7 +237,7 @@ impl Room {
         let Some(missing) = self.missing() else {
             return Ok(());
         };
-        let freeing = self.freeing.lock().unwrap_or_else(PoisonError::into_inner);
+        let freeing = self.freeing.lock();
         // Somebody else may have made room meanwhile.
         if self.missing().is_some() {
             let bytes = self.store().usage()?;
@@ -276,7 +276,7 @@ impl Room {
     }
 
     fn passes(&self) -> MutexGuard<'_, Passes> {
-        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.passes.lock()
     }
 
     /// The same store, to remove from.

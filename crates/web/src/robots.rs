@@ -1,9 +1,10 @@
 //! May a page be fetched, as its server's `robots.txt` has it? (RFC 9309)
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::Url;
 use texting_robots::Robot;
 use tokio::task::spawn_blocking;
@@ -57,7 +58,7 @@ impl Robots {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, Text)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

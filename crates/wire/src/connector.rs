@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use reqwest::Client;
 
 use crate::{
@@ -73,7 +74,7 @@ impl StandardConnector {
         server: &HttpServer,
     ) -> Result<(Access, ParamHeaders), ConnectionError> {
         // Each change is one call on the map, so a panic elsewhere leaves it whole.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some((same, access, params)) = known.get(name)
             && same == server
         {

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use spillgate_artifact::ByteSource;
 use spillgate_store::Draft;
 use tokio::task::spawn_blocking;

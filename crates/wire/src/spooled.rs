@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::de::IgnoredAny;
 use spillgate_artifact::ByteSource;
 use spillgate_store::{Draft, LostBytes, Part, SpooledBytes, StoreError};

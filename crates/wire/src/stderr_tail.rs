@@ -1,9 +1,10 @@
 //! What did a server write last, beside its messages?
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
 use tokio::task::JoinHandle;
@@ -33,7 +34,7 @@ impl StderrTail {
         let reading = tokio::spawn(async move {
             let mut block = vec![0; BLOCK];
             while let Ok(read @ 1..) = stderr.read(&mut block).await {
-                let mut kept = keeps.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = keeps.lock();
                 kept.extend(&block[..read]);
                 let surplus = kept.len().saturating_sub(MOST);
                 kept.drain(..surplus);
@@ -49,7 +50,7 @@ impl StderrTail {
             self.reading.abort();
         }
         let kept: Vec<u8> = {
-            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let kept = self.kept.lock();
             kept.iter().copied().collect()
         };
         let text = String::from_utf8_lossy(&kept);

@@ -11,9 +11,10 @@
 mod retrieval;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use spillgate_artifact::{Interrupt, Origin, Reason};
 use spillgate_extract::{PREVIEW_BYTES, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
@@ -147,7 +148,7 @@ impl Orchestrator {
         match spawn_blocking(move || taking.submit()).await {
             Ok((returned, pending)) => {
                 if let Some(pending) = pending {
-                    locked(&self.held).insert(planned.id.clone(), pending);
+                    self.held.lock().insert(planned.id.clone(), pending);
                 }
                 returned
             }
@@ -206,7 +207,7 @@ impl Orchestrator {
 
     /// Stores what a call gave.
     pub async fn store(&self, id: &CallId, reason: Reason) -> Kept {
-        let Some(pending) = locked(&self.held).remove(id) else {
+        let Some(pending) = self.held.lock().remove(id) else {
             let words = "(nothing is left of this result)".to_owned();
             return Kept::Failed(self.offloader.presented(words));
         };
@@ -222,7 +223,7 @@ impl Orchestrator {
                     %handle,
                     "Tool '{tool}' output stored for tool_output ({reason}, {bytes} bytes)."
                 );
-                let mut paged = locked(&self.paged);
+                let mut paged = self.paged.lock();
                 paged.extend(facts.origin.call_id.clone());
                 paged.insert(handle.to_string());
                 Kept::Stored {
@@ -241,20 +242,15 @@ impl Orchestrator {
 
     /// Lets go of what a call gave: it is shown.
     pub fn release(&self, id: &CallId) {
-        if let Some(pending) = locked(&self.held).remove(id) {
+        if let Some(pending) = self.held.lock().remove(id) {
             pending.pass();
         }
     }
 
     /// Lets go of all that is held: the session has ended. No draft is left behind.
     pub fn let_go(&self) {
-        locked(&self.held).clear();
+        self.held.lock().clear();
     }
-}
-
-/// Each change is one call, so a panic elsewhere leaves it whole.
-fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A result that is about to be taken in.

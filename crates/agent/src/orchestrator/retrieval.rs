@@ -12,7 +12,7 @@ use spillgate_offload::{
 };
 use tokio::task::spawn_blocking;
 
-use super::{Orchestrator, locked};
+use super::Orchestrator;
 use crate::event::CallId;
 use crate::host::Given;
 use crate::internal::{GET_CONTINUATION, TOOL_OUTPUT};
@@ -69,7 +69,7 @@ impl Orchestrator {
     /// result would lead to the wrong one.
     pub(super) fn call_id(&self, id: &CallId) -> Option<String> {
         let is_short = matches!(self.retrieval, Retrieval::Continuation { short_ids: true });
-        let is_taken = locked(&self.paged).contains(id.as_str());
+        let is_taken = self.paged.lock().contains(id.as_str());
         (!is_short && !is_taken).then(|| id.as_str().to_owned())
     }
 
@@ -99,7 +99,7 @@ impl Orchestrator {
     async fn continuation(&self, arguments: &Value) -> Given {
         let id = spelled(arguments, "tool_call_id").or_else(|| spelled(arguments, "id"));
         let (id, offset) = (id.unwrap_or_default(), spelled(arguments, "offset"));
-        if !locked(&self.paged).contains(&id) {
+        if !self.paged.lock().contains(&id) {
             let id = id.chars().take(ID_CHARS).collect();
             return Given::error(ContinuationError::UnknownId { id }.to_json());
         }

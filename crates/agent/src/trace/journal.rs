@@ -1,8 +1,9 @@
 //! Who writes down what a session does, while it does it?
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{Clock, Timestamp};
 use spillgate_extract::{Decided, Op, OpKind, PREVIEW_BYTES, Scope, Span};
 use spillgate_llm::{Request, Target};
@@ -257,6 +258,6 @@ impl Journal {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }

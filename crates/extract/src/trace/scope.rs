@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use spillgate_llm::{LlmError, Reply, Request, ToolCall};
 use tokio::time::Instant;
 
@@ -115,7 +116,7 @@ impl Scope {
 
     /// Each change is one call, so a panic elsewhere leaves the tree whole.
     fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
-        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tree.lock()
     }
 }
 

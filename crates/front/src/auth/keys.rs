@@ -1,12 +1,13 @@
 //! What are the issuer's keys?
 
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
+use parking_lot::RwLock;
 use reqwest::Url;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -87,7 +88,7 @@ impl Keys {
     }
 
     fn known(&self) -> Known {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         known.clone()
     }
 
@@ -109,7 +110,7 @@ impl Keys {
             *tried = Some(Instant::now());
             match self.fetch().await {
                 Ok(keys) => {
-                    let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+                    let mut known = self.known.write();
                     known.keys = Some(Arc::new(keys));
                     known.since = Some(Instant::now());
                 }

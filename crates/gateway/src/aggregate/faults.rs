@@ -9,7 +9,6 @@ use spillgate_mcp::meta::LOG_LEVEL;
 use spillgate_wire::{ConnectionError, ServerEvent};
 
 use super::Question;
-use crate::locked;
 use crate::session::Session;
 use crate::upstream::Upstream;
 
@@ -129,7 +128,7 @@ impl Session {
 
     async fn tell_fault(&self, upstream: &Upstream) {
         let (is_told, level) = {
-            let client = locked(&self.said);
+            let client = self.said.lock();
             (client.is_initialized, client.level.clone())
         };
         if !is_told || !level.is_none_or(|level| is_wanted(&level)) {
@@ -142,7 +141,7 @@ impl Session {
 
     /// The client has greeted: from now on it may be told.
     pub(super) async fn is_ready_to_hear(self: &Arc<Self>) {
-        locked(&self.said).is_initialized = true;
+        self.said.lock().is_initialized = true;
         for upstream in self.roster.all().iter() {
             self.tell_fault(upstream).await;
         }

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use spillgate_mcp::{error_code, frame, messages};
@@ -22,7 +23,6 @@ use super::faults::why;
 use super::known::List;
 use super::standing::{Awaited, Missed};
 use super::{Kind, listening};
-use crate::locked;
 use crate::session::Session;
 use crate::upstream::{Slot, Upstream};
 
@@ -64,15 +64,12 @@ impl fmt::Debug for Fetches {
 impl Fetches {
     /// The list has changed: what is under way may be the old one.
     pub(crate) fn forget(&self, kind: Kind) {
-        *locked(&self.changes).entry(kind).or_default() += 1;
-        locked(&self.under_way).remove(&kind);
+        *self.changes.lock().entry(kind).or_default() += 1;
+        self.under_way.lock().remove(&kind);
     }
 
     fn changes(&self, kind: Kind) -> u64 {
-        locked(&self.changes)
-            .get(&kind)
-            .copied()
-            .unwrap_or_default()
+        self.changes.lock().get(&kind).copied().unwrap_or_default()
     }
 }
 
@@ -130,7 +127,7 @@ pub(super) async fn list(
 
 /// Asks for a list, unless that is under way.
 fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &str) -> Fetch {
-    let mut fetches = locked(&upstream.fetches.under_way);
+    let mut fetches = upstream.fetches.under_way.lock();
     if let Some(fetch) = fetches.get(&kind) {
         return fetch.clone();
     }
@@ -143,7 +140,7 @@ fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &
     let (going_on, of) = (fetch.clone(), Arc::clone(upstream));
     tokio::spawn(async move {
         drop(going_on.clone().await);
-        let mut fetches = locked(&of.fetches.under_way);
+        let mut fetches = of.fetches.under_way.lock();
         if fetches
             .get(&kind)
             .is_some_and(|known| known.ptr_eq(&going_on))

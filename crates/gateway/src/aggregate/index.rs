@@ -1,10 +1,9 @@
 //! Whose is a tool, a prompt or a resource?
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
 
 use crate::aggregate::{Kind, prefixed};
-use crate::locked;
+use parking_lot::Mutex;
 
 /// By the name that clients use: the server, and its own name for it.
 type Owners = HashMap<String, (String, String)>;
@@ -27,14 +26,14 @@ impl Catalogue {
         for (shown, owner) in owners {
             listed.entry(shown).or_insert(owner);
         }
-        locked(&self.kinds).insert(kind, listed);
+        self.kinds.lock().insert(kind, listed);
     }
 
     /// The names under which something of this name is known now: with the server's
     /// name in front, or without. In their order, a few at most.
     pub(crate) fn similar(&self, kind: Kind, old: &str) -> Vec<String> {
         const MOST: usize = 5;
-        let kinds = locked(&self.kinds);
+        let kinds = self.kinds.lock();
         let Some(known) = kinds.get(&kind) else {
             return Vec::new();
         };
@@ -48,16 +47,16 @@ impl Catalogue {
     }
 
     pub(crate) fn knows(&self, kind: Kind) -> bool {
-        locked(&self.kinds).contains_key(&kind)
+        self.kinds.lock().contains_key(&kind)
     }
 
     pub(crate) fn find(&self, kind: Kind, shown: &str) -> Option<(String, String)> {
-        locked(&self.kinds).get(&kind)?.get(shown).cloned()
+        self.kinds.lock().get(&kind)?.get(shown).cloned()
     }
 
     /// The name under which clients know what a server calls so.
     pub(crate) fn shown(&self, kind: Kind, server: &str, own: &str) -> Option<String> {
-        let kinds = locked(&self.kinds);
+        let kinds = self.kinds.lock();
         let mut all = kinds.get(&kind)?.iter();
         let of = all.find(|(_, (owner, name))| owner == server && name == own)?;
         Some(of.0.clone())
@@ -66,7 +65,7 @@ impl Catalogue {
     /// The server of the template that a URI looks most like: the one with the
     /// longest beginning in common.
     pub(crate) fn find_template(&self, uri: &str) -> Option<(String, String)> {
-        let kinds = locked(&self.kinds);
+        let kinds = self.kinds.lock();
         let templates = kinds.get(&Kind::Templates)?;
         let beginning = |template: &str| template.find('{').unwrap_or(template.len());
         let fitting = templates
@@ -78,11 +77,11 @@ impl Catalogue {
 
     /// Forgets a list, or all that a server may have changed.
     pub(crate) fn forget(&self, kind: Kind) {
-        locked(&self.kinds).remove(&kind);
+        self.kinds.lock().remove(&kind);
     }
 
     /// Forgets everything.
     pub(crate) fn forget_all(&self) {
-        locked(&self.kinds).clear();
+        self.kinds.lock().clear();
     }
 }

@@ -10,9 +10,10 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -20,7 +21,6 @@ use spillgate_wire::{ServerSpec, Transport};
 
 use super::Kind;
 use crate::gateway::Server;
-use crate::locked;
 
 /// Bytes of a file. The largest list of a real server that was measured has 82 KB.
 const MOST_BYTES: u64 = 4 << 20;
@@ -87,7 +87,7 @@ impl Known {
     /// Takes over the servers of a configuration. What is known of one that is
     /// reached as before stays known; of a new one the disk may know something.
     pub(crate) fn adopt(&self, servers: &[Arc<Server>]) {
-        let mut known = locked(&self.servers);
+        let mut known = self.servers.lock();
         let adopted = servers.iter().map(|server| {
             let spec = &server.spec;
             let same = known.remove(&spec.name).filter(|(old, _)| old == spec);
@@ -99,13 +99,13 @@ impl Known {
     }
 
     pub(crate) fn list(&self, server: &str, kind: Kind) -> Option<Arc<List>> {
-        let known = locked(&self.servers);
+        let known = self.servers.lock();
         known.get(server)?.1.lists.get(kind.list().0).cloned()
     }
 
     /// Its answer to `method`, which greets.
     pub(crate) fn greeting(&self, server: &str, method: &str) -> Option<Map<String, Value>> {
-        let known = locked(&self.servers);
+        let known = self.servers.lock();
         known.get(server)?.1.greetings.get(method).cloned()
     }
 
@@ -140,7 +140,7 @@ impl Known {
     /// How long a client may wait for a server's answer to `method` that is not known:
     /// `most`, and a moment where it waited in vain the last time.
     pub(crate) fn patience(&self, server: &str, method: &str, most: Duration) -> Duration {
-        let known = locked(&self.servers);
+        let known = self.servers.lock();
         match known
             .get(server)
             .is_some_and(|(_, said)| said.is_silent(method))
@@ -156,7 +156,7 @@ impl Known {
     }
 
     fn learn(self: &Arc<Self>, server: &str, change: impl FnOnce(&mut Said) -> bool) {
-        let mut known = locked(&self.servers);
+        let mut known = self.servers.lock();
         let has_changed = known.get_mut(server).is_some_and(|(_, said)| change(said));
         drop(known);
         if has_changed && self.directory.is_some() {
@@ -192,8 +192,8 @@ impl Known {
 
     /// Writes what is known of a server. Without it the next start only waits longer.
     fn write(&self, server: &str) {
-        let _one_at_a_time = locked(&self.writing);
-        let (spec, said) = match locked(&self.servers).get(server) {
+        let _one_at_a_time = self.writing.lock();
+        let (spec, said) = match self.servers.lock().get(server) {
             Some(known) => known.clone(),
             None => return,
         };

@@ -15,7 +15,6 @@ use spillgate_mcp::{ByteEdits, Envelope, ObjectView, messages, span_in};
 
 use super::{Kind, Question, lists};
 use crate::aggregate::index::Catalogue;
-use crate::locked;
 use crate::session::Session;
 
 /// The URI with its server in front.
@@ -258,7 +257,7 @@ pub(super) fn readdressed(frame: &Bytes, own: &str) -> Bytes {
 /// Learns whose resources are whose, before a link is given to a client that has not
 /// asked for the lists.
 pub(crate) async fn learn(session: &Arc<Session>) {
-    let meta = locked(&session.said).meta.clone();
+    let meta = session.said.lock().meta.clone();
     let question = meta.map(|meta| Question::of_ours(&format!("{{\"_meta\":{meta}}}")));
     let question = question.unwrap_or_else(|| Question::of_ours("{}"));
     for kind in [Kind::Resources, Kind::Templates] {

@@ -5,10 +5,11 @@
 //! them does, or when the client closes its own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -19,7 +20,6 @@ use tokio::time::sleep;
 
 use super::{Kind, Question, links, lists, with_id};
 use crate::error::nobody_answered;
-use crate::locked;
 use crate::session::Session;
 use crate::upstream::{Upstream, notice};
 
@@ -87,7 +87,7 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
     };
     // Where no server has any of it, there is nothing to wait for.
     let told = stream.acknowledgement();
-    locked(&session.listening.0).push(stream);
+    session.listening.0.lock().push(stream);
     if let Some(parcel) = told {
         session.to.take(parcel).await;
     }
@@ -137,7 +137,7 @@ pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
         _ => "resourcesListChanged",
     };
     let (told, is_any) = {
-        let streams = locked(&session.listening.0);
+        let streams = session.listening.0.lock();
         let wants = |stream: &&Stream| stream.honoured.get(member) == Some(&Value::Bool(true));
         let frame = |stream: &Stream| {
             let id = &stream.id;
@@ -161,7 +161,7 @@ async fn wait_no_longer(session: Weak<Session>, key: RequestId) {
         return;
     };
     let told = {
-        let mut streams = locked(&session.listening.0);
+        let mut streams = session.listening.0.lock();
         let stream = streams.iter_mut().find(|stream| stream.key == key);
         stream.and_then(|stream| {
             stream.waiting.clear();
@@ -208,7 +208,7 @@ impl Stream {
 
 /// What a notification of a server means to who listens.
 pub(crate) fn heard(session: &Session, frame: &[u8], envelope: &Envelope<'_>) -> Heard {
-    let mut streams = locked(&session.listening.0);
+    let mut streams = session.listening.0.lock();
     if streams.is_empty() || envelope.id.is_some() {
         return Heard::Other;
     }
@@ -260,7 +260,7 @@ fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> 
 /// A server ended its part of a stream. With the last part the stream ends.
 async fn ended(session: &Arc<Session>, part: &RequestId, how: Result<Bytes, String>) {
     let told = {
-        let mut streams = locked(&session.listening.0);
+        let mut streams = session.listening.0.lock();
         let at = streams
             .iter()
             .position(|stream| stream.parts.contains_key(part));
@@ -289,7 +289,7 @@ async fn ended(session: &Arc<Session>, part: &RequestId, how: Result<Bytes, Stri
 /// Ends a stream that the client closed. Whether there was one.
 pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
     let stream = {
-        let mut streams = locked(&session.listening.0);
+        let mut streams = session.listening.0.lock();
         let at = streams.iter().position(|stream| stream.key == *key);
         at.map(|at| streams.remove(at))
     };

@@ -29,7 +29,6 @@ use serde_json::value::RawValue;
 use spillgate_wire::{Frame, Item, ServerEvent};
 
 use crate::error::{invalid_params, no_message};
-use crate::locked;
 use crate::session::Session;
 use crate::session::attempts::Attempts;
 use crate::session::in_flight::{CallParams, InFlightRequest, asked};
@@ -125,13 +124,12 @@ pub(crate) async fn route(session: &Arc<Session>, envelope: &Envelope<'_>, incom
 /// Notes what requests of the modern generation say of themselves: the gateway's own
 /// questions need it, too.
 fn note_meta(session: &Session, envelope: &Envelope<'_>) {
-    if locked(&session.said).meta.is_none() && Generation::of(envelope.params) == Generation::Modern
-    {
+    if session.said.lock().meta.is_none() && Generation::of(envelope.params) == Generation::Modern {
         let meta = envelope.params.and_then(ObjectView::of);
         let meta = meta.and_then(|params| params.get("_meta"));
         let meta = meta.and_then(ObjectView::of);
         let meta = meta.map(|meta| meta.written(&["progressToken"], &[]));
-        locked(&session.said).meta = meta;
+        session.said.lock().meta = meta;
     }
 }
 
@@ -307,7 +305,7 @@ fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     let Some(level) = level else {
         return invalid_params(&question.id, "there is no such `level` of log messages");
     };
-    locked(&session.said).level = Some(level.to_owned());
+    session.said.lock().level = Some(level.to_owned());
     for upstream in session.roster.all().iter() {
         let (asks, of, told) = (Arc::clone(session), Arc::clone(upstream), question.clone());
         let mut told = async move {

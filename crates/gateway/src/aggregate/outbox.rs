@@ -5,16 +5,15 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::error::not_sent;
-use crate::locked;
 use crate::session::Session;
 use crate::session::incoming::Incoming;
 use crate::telemetry::request_span::Outcome;
@@ -113,7 +112,7 @@ impl Queue {
 impl Outbox {
     /// Does it at once where nothing waits, else in its turn; whether there was room.
     fn queue(self: &Arc<Self>, to: (Slot, Lane), mut job: Job, bytes: usize) -> bool {
-        match locked(&self.queues).entry(to) {
+        match self.queues.lock().entry(to) {
             Entry::Occupied(mut queue) => return queue.get_mut().push(job, bytes),
             // What comes meanwhile waits here: two that are both begun could wait for each
             // other.
@@ -138,13 +137,13 @@ impl Outbox {
                 next = outbox.next(to);
             }
         };
-        let mut senders = locked(&self.senders);
+        let mut senders = self.senders.lock();
         while senders.try_join_next().is_some() {}
         senders.spawn(sender);
     }
 
     fn next(&self, to: (Slot, Lane)) -> Option<Job> {
-        let mut queues = locked(&self.queues);
+        let mut queues = self.queues.lock();
         let queue = queues.get_mut(&to)?;
         let Some((job, bytes)) = queue.jobs.pop_front() else {
             queues.remove(&to);
@@ -157,13 +156,13 @@ impl Outbox {
     /// The client is gone: what it said last is still sent, unless `hurried` or a
     /// server does not take it.
     pub(crate) async fn close(&self, hurried: bool) {
-        let mut senders = std::mem::take(&mut *locked(&self.senders));
+        let mut senders = std::mem::take(&mut *self.senders.lock());
         if !hurried {
             let all = async { while senders.join_next().await.is_some() {} };
             drop(timeout(LAST, all).await);
         }
         drop(senders); // which ends them
-        locked(&self.queues).clear();
+        self.queues.lock().clear();
     }
 }
 
@@ -178,7 +177,7 @@ mod tests {
         let order = Arc::new(Mutex::new(Vec::new()));
         let say = |text: &'static str| {
             let order = Arc::clone(&order);
-            move || locked(&order).push(text)
+            move || order.lock().push(text)
         };
         let (second, after_second) = (say("second"), say("first"));
         let meanwhile = Arc::clone(&outbox);
@@ -189,9 +188,9 @@ mod tests {
         };
         assert!(outbox.queue(to, first.boxed(), 1));
         outbox.close(false).await;
-        assert_eq!(*locked(&order), ["first", "second"]);
+        assert_eq!(*order.lock(), ["first", "second"]);
         // And at once where the first is done when the second is told.
         assert!(outbox.queue(to, std::future::ready(()).boxed(), 1));
-        assert!(locked(&outbox.queues).is_empty());
+        assert!(outbox.queues.lock().is_empty());
     }
 }

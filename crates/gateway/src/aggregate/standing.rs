@@ -2,14 +2,14 @@
 //! is missing because of it, and what the client was told.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Kind;
 use super::known::List;
-use crate::locked;
 
 /// What a server is waited for to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,32 +45,32 @@ impl Standing {
     /// nothing came of, so that no client waits for the same twice.
     pub(crate) fn patience(&self, what: Awaited, most: Duration) -> Duration {
         let now = Instant::now();
-        let mut state = locked(&self.0);
+        let mut state = self.0.lock();
         let since = *state.since.entry(what).or_insert(now);
         (since + most).saturating_duration_since(now)
     }
 
     /// It did what it was waited for to do.
     pub(crate) fn came(&self, what: Awaited) {
-        locked(&self.0).since.remove(&what);
+        self.0.lock().since.remove(&what);
     }
 
     pub(crate) fn miss(&self, kind: Kind, missed: Missed) {
-        locked(&self.0).missed.insert(kind, missed);
+        self.0.lock().missed.insert(kind, missed);
     }
 
     /// The list is missed no more: what the client has instead, if it was missed.
     pub(crate) fn take_missed(&self, kind: Kind) -> Option<Missed> {
-        locked(&self.0).missed.remove(&kind)
+        self.0.lock().missed.remove(&kind)
     }
 
     pub(crate) fn missed(&self) -> BTreeMap<Kind, Missed> {
-        locked(&self.0).missed.clone()
+        self.0.lock().missed.clone()
     }
 
     /// Notes what is wrong with it: what was noted before.
     pub(crate) fn fail(&self, why: &str) -> Option<String> {
-        let mut state = locked(&self.0);
+        let mut state = self.0.lock();
         if state.fault.as_deref() != Some(why) {
             state.is_told = false;
         }
@@ -79,18 +79,18 @@ impl Standing {
 
     /// Nothing is wrong with it any more; what was.
     pub(crate) fn recover(&self) -> Option<String> {
-        let mut state = locked(&self.0);
+        let mut state = self.0.lock();
         state.is_told = false;
         state.fault.take()
     }
 
     pub(crate) fn fault(&self) -> Option<String> {
-        locked(&self.0).fault.clone()
+        self.0.lock().fault.clone()
     }
 
     /// What the client is still to be told, once.
     pub(crate) fn take_untold(&self) -> Option<String> {
-        let mut state = locked(&self.0);
+        let mut state = self.0.lock();
         if std::mem::replace(&mut state.is_told, true) {
             return None;
         }

@@ -1,12 +1,12 @@
 //! Which generation does each server speak, as far as anybody found out?
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use spillgate_wire::ServerSpec;
 
 use crate::gateway::{Bridging, Server};
-use crate::locked;
 
 /// What all clients of a gateway found out about its servers.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Eras {
     /// Takes over the servers of a configuration. What is known of a server that
     /// is reached as before stays known.
     pub(crate) fn adopt(&self, servers: &[Arc<Server>]) {
-        let mut all = locked(&self.0);
+        let mut all = self.0.lock();
         let adopted = servers.iter().map(|server| {
             let name = server.spec.name.clone();
             let before = all.get(&name).filter(|known| known.spec == server.spec);
@@ -48,13 +48,13 @@ impl Eras {
 
     /// When a bridge stands before this server.
     pub(crate) fn rule(&self, server: &str) -> Bridging {
-        let all = locked(&self.0);
+        let all = self.0.lock();
         all.get(server).map(|known| known.rule).unwrap_or_default()
     }
 
     /// What this server speaks.
     pub(crate) fn of(&self, server: &str) -> Speaks {
-        let all = locked(&self.0);
+        let all = self.0.lock();
         all.get(server)
             .map(|known| known.speaks)
             .unwrap_or_default()
@@ -62,7 +62,7 @@ impl Eras {
 
     /// Notes what was found out.
     pub(crate) fn note(&self, server: &str, found: Speaks) {
-        if let Some(known) = locked(&self.0).get_mut(server) {
+        if let Some(known) = self.0.lock().get_mut(server) {
             known.speaks.legacy = found.legacy.or(known.speaks.legacy);
             known.speaks.modern = found.modern.or(known.speaks.modern);
         }
@@ -71,7 +71,7 @@ impl Eras {
     /// Whether the gateway as a whole is modern for a reason other than this
     /// server: another of its servers is.
     pub(crate) fn another_is_modern(&self, server: &str) -> bool {
-        let all = locked(&self.0);
+        let all = self.0.lock();
         let mut others = all.iter().filter(|(name, _)| *name != server);
         others.any(|(_, known)| known.speaks.modern == Some(true))
     }

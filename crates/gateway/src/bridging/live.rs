@@ -6,10 +6,11 @@
 //! so that reading from it never waits for writing to it.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
 use spillgate_mcp::{Envelope, RequestId, messages};
 use spillgate_wire::{
@@ -18,7 +19,6 @@ use spillgate_wire::{
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep_until};
 
-use crate::locked;
 use crate::session::malformed::as_failure;
 
 /// A bridge, its server and its clients.
@@ -114,12 +114,12 @@ impl Live {
 
     /// How the server ended, if it did.
     pub(crate) fn ended(&self) -> Option<String> {
-        locked(&self.state).ended.clone()
+        self.state.lock().ended.clone()
     }
 
     /// A client that is served from now on.
     pub(super) fn join(&self, to: Arc<dyn Sink>) -> Caller {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         let caller = Caller(state.callers);
         state.callers += 1;
         state.clients.insert(caller, to);
@@ -129,7 +129,7 @@ impl Live {
     /// A client is gone: what it waits for is cancelled.
     pub(super) fn leave(&self, caller: Caller) {
         let is_told = {
-            let mut state = locked(&self.state);
+            let mut state = self.state.lock();
             state.clients.remove(&caller);
             let steps = state.bridge.left(caller);
             state.queue(steps);
@@ -150,7 +150,7 @@ impl Live {
         message: &Message,
     ) -> Result<(), ConnectionError> {
         {
-            let mut state = locked(&self.state);
+            let mut state = self.state.lock();
             if let Some(how) = &state.ended {
                 return Err(ConnectionError::Gone(how.clone()));
             }
@@ -169,7 +169,7 @@ impl Live {
     /// A client closed the response to its request.
     pub(super) async fn abandon(&self, by: Caller, of: &RequestId) {
         {
-            let mut state = locked(&self.state);
+            let mut state = self.state.lock();
             let steps = state.bridge.abandoned(by, of);
             state.queue(steps);
         }
@@ -182,7 +182,7 @@ impl Live {
         loop {
             let greeted = self.greeted.notified();
             let is_settled = {
-                let state = locked(&self.state);
+                let state = self.state.lock();
                 state.greeting.is_none() || state.ended.is_some()
             };
             if is_settled {
@@ -203,7 +203,7 @@ impl Live {
     async fn tell_server(&self) {
         let _turn = self.to_server.lock().await;
         loop {
-            let Some(next) = locked(&self.state).for_server.pop_front() else {
+            let Some(next) = self.state.lock().for_server.pop_front() else {
                 return;
             };
             let link = self.link.get().and_then(Weak::upgrade);
@@ -246,7 +246,7 @@ impl Live {
     async fn give_clients(&self) {
         let _turn = self.to_clients.lock().await;
         loop {
-            let Some((to, parcel)) = locked(&self.state).for_clients.pop_front() else {
+            let Some((to, parcel)) = self.state.lock().for_clients.pop_front() else {
                 return;
             };
             to.take(parcel).await;
@@ -255,7 +255,7 @@ impl Live {
 
     /// Tells the bridge what came. Whether there is something for the server.
     fn absorb(&self, parcel: ServerEvent) -> bool {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         if state.ended.is_some() {
             return false;
         }
@@ -298,7 +298,7 @@ impl Live {
     }
 
     fn tick(&self) -> Option<std::time::Instant> {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         let now = now();
         if state.bridge.deadline().is_some_and(|at| at <= now) {
             let steps = state.bridge.tick(now);

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -15,7 +16,6 @@ use spillgate_artifact::Interrupt;
 use spillgate_mcp::RequestId;
 
 use crate::aggregate::SessionKind;
-use crate::locked;
 use spillgate_retrieval::{QUERY, TOOL_OUTPUT};
 
 /// jq filters that run at once; each may take 2 GiB and a processor for ten
@@ -138,26 +138,26 @@ impl BuiltinCalls {
             cancelled: cancelled.clone(),
             interrupt: interrupt.clone(),
         };
-        locked(&self.under_way).insert(key.clone(), call);
+        self.under_way.lock().insert(key.clone(), call);
         (cancelled, interrupt)
     }
 
     /// Ends the work on a call whose answer nobody would read. The call still gets an answer,
     /// so that no waiter hangs.
     pub(crate) fn interrupt(&self, key: &RequestId) {
-        if let Some(call) = locked(&self.under_way).get(key) {
+        if let Some(call) = self.under_way.lock().get(key) {
             call.interrupt();
         }
     }
 
     /// Ends a call, answered or cancelled; true if it was under way.
     pub(crate) fn end(&self, key: &RequestId) -> bool {
-        locked(&self.under_way).remove(key).is_some()
+        self.under_way.lock().remove(key).is_some()
     }
 
     /// Whether somebody waits for the answer.
     pub(crate) fn is_awaited(&self, key: &RequestId) -> bool {
-        locked(&self.under_way).contains_key(key)
+        self.under_way.lock().contains_key(key)
     }
 
     /// Waits until a call of `tool` may use the machine: first among the calls of this
@@ -189,7 +189,7 @@ impl BuiltinCalls {
 
     /// Works on a call aside from the relaying.
     pub(crate) fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut work = locked(&self.work);
+        let mut work = self.work.lock();
         while work.try_join_next().is_some() {}
         work.spawn(task);
     }
@@ -197,7 +197,7 @@ impl BuiltinCalls {
     /// Waits until all calls are answered, but no longer than [`GRACE`]: nobody may
     /// be there any more, and a model costs money for each further question.
     pub(crate) async fn finish(&self) {
-        let mut work = mem::take(&mut *locked(&self.work));
+        let mut work = mem::take(&mut *self.work.lock());
         let answered = async { while work.join_next().await.is_some() {} };
         // Dropped, the rest is cancelled.
         drop(timeout(GRACE, answered).await);
@@ -206,7 +206,7 @@ impl BuiltinCalls {
 
     /// Ends all work: nobody is there any more.
     pub(crate) fn interrupt_all(&self) {
-        for call in locked(&self.under_way).values() {
+        for call in self.under_way.lock().values() {
             call.interrupt();
         }
     }

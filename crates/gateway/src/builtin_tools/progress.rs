@@ -1,14 +1,12 @@
 //! How does a client hear how far an extraction has come?
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_extract::Watch;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::locked;
 use spillgate_mcp::{frame, object};
 
 /// The token by which the client asked to be told, if it did.
@@ -65,7 +63,7 @@ impl Watch for Progress {
         let Some(token) = &self.token else {
             return;
         };
-        let mut told = locked(&self.told);
+        let mut told = self.told.lock();
         *told += 1;
         let params = json!({
             "progressToken": token,

@@ -10,15 +10,15 @@ mod find;
 mod resolve;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
 use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_offload::Offloader;
 use spillgate_query::Engine;
 
-use crate::locked;
 use check::{Given, fitted};
 use find::{KEY, Place, places};
 use spillgate_retrieval::result_of;
@@ -41,7 +41,7 @@ type Named = (Option<String>, String);
 impl Schemas {
     /// Notes what `tools/list` says of a tool, as the server spells it.
     pub(crate) fn note(&self, server: Option<&str>, tool: &str, schema: &str) {
-        let mut schemas = locked(&self.0);
+        let mut schemas = self.0.lock();
         let key = (server.map(str::to_owned), tool.to_owned());
         if schemas.len() < MOST_SCHEMAS || schemas.contains_key(&key) {
             schemas.insert(key, schema.into());
@@ -50,7 +50,7 @@ impl Schemas {
 
     fn of(&self, origin: &Origin) -> Option<Arc<str>> {
         let key = (origin.server.clone(), origin.tool.clone());
-        locked(&self.0).get(&key).cloned()
+        self.0.lock().get(&key).cloned()
     }
 }
 

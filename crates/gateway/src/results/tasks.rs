@@ -4,12 +4,11 @@
 //! `tasks/result` or within `tasks/get`. It is treated as the call's.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use spillgate_artifact::Origin;
 
-use crate::locked;
 use spillgate_mcp::ObjectView;
 
 /// Tasks that are remembered, the last ones: of an older one only the task is
@@ -26,7 +25,7 @@ impl Tasks {
         let Some(id) = created(result) else {
             return;
         };
-        let mut tasks = locked(&self.0);
+        let mut tasks = self.0.lock();
         if tasks.len() == MOST {
             tasks.pop_front();
         }
@@ -35,7 +34,7 @@ impl Tasks {
 
     /// The call that became this task.
     pub(crate) fn origin(&self, id: &str) -> Option<Origin> {
-        let tasks = locked(&self.0);
+        let tasks = self.0.lock();
         let mut last = tasks.iter().rev();
         last.find(|(task, _)| task == id)
             .map(|(_, origin)| origin.clone())

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
-use std::sync::Mutex;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, RequestId, object};
@@ -12,11 +12,11 @@ use spillgate_offload::Limits;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::resources;
 use crate::results::tasks;
 use crate::session::attempts::Attempts;
 use crate::telemetry::request_span::{Outcome, RequestSpan};
 use crate::upstream::Slot;
-use crate::{locked, resources};
 
 /// What a request asked for, as far as its answer may have to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,23 +127,23 @@ pub(crate) struct InFlight {
 impl InFlight {
     /// Notes a request that is about to be passed on.
     pub(crate) fn add(&self, key: RequestId, waiting: InFlightRequest) {
-        locked(&self.given_up).retain(|other| *other != key);
-        locked(&self.requests).insert(key, waiting);
+        self.given_up.lock().retain(|other| *other != key);
+        self.requests.lock().insert(key, waiting);
     }
 
     /// The request that is answered now.
     pub(crate) fn take(&self, key: &RequestId) -> Option<InFlightRequest> {
-        locked(&self.requests).remove(key)
+        self.requests.lock().remove(key)
     }
 
     /// Whether it waits still.
     pub(crate) fn has(&self, key: &RequestId) -> bool {
-        locked(&self.requests).contains_key(key)
+        self.requests.lock().contains_key(key)
     }
 
     /// Notes a request that is answered in the server's place.
     pub(crate) fn give_up(&self, key: RequestId) {
-        let mut given_up = locked(&self.given_up);
+        let mut given_up = self.given_up.lock();
         if given_up.len() == MOST_GIVEN_UP {
             given_up.pop_front();
         }
@@ -152,18 +152,18 @@ impl InFlight {
 
     /// Whether an answer that nobody waits for would be the second one.
     pub(crate) fn is_given_up(&self, key: &RequestId) -> bool {
-        locked(&self.given_up).contains(key)
+        self.given_up.lock().contains(key)
     }
 
     /// Looks at a request that waits.
     pub(crate) fn look(&self, key: &RequestId, look: impl FnOnce(&mut InFlightRequest)) {
-        locked(&self.requests).get_mut(key).map(look);
+        self.requests.lock().get_mut(key).map(look);
     }
 
     /// The client's request with this progress token, whose server was just
     /// heard of.
     pub(crate) fn progressed(&self, token: &str, now: Instant) -> Option<RequestId> {
-        let mut requests = locked(&self.requests);
+        let mut requests = self.requests.lock();
         let (key, waiting) = requests
             .iter_mut()
             .find(|(_, waiting)| waiting.progress.as_deref() == Some(token))?;
@@ -176,7 +176,9 @@ impl InFlight {
         &self,
         over: impl Fn(&InFlightRequest) -> bool,
     ) -> Vec<(RequestId, InFlightRequest)> {
-        let mut drained: Vec<_> = locked(&self.requests)
+        let mut drained: Vec<_> = self
+            .requests
+            .lock()
             .extract_if(|_, waiting| over(waiting))
             .collect();
         drained.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -184,7 +186,7 @@ impl InFlight {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        locked(&self.requests).is_empty()
+        self.requests.lock().is_empty()
     }
 }
 

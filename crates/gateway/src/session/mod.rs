@@ -13,10 +13,11 @@ pub(crate) mod tool_access;
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
@@ -26,8 +27,7 @@ use tokio::task::JoinSet;
 
 use crate::aggregate::listening::{self, Listening};
 use crate::aggregate::{Kind, Lane, Outbox, SessionKind, Told};
-use crate::builtin_tools::BuiltinTools;
-use crate::builtin_tools::calls::BuiltinCalls;
+use crate::builtin_tools::{BuiltinTools, calls::BuiltinCalls};
 use crate::error::{invalid_params, not_sent, upstream_gone};
 use crate::gateway::Server;
 use crate::hub::Hub;
@@ -37,7 +37,7 @@ use crate::session::incoming::{Incoming, message_of};
 use crate::telemetry::request_span::Outcome;
 use crate::upstream::upstream_set::{Memory, UpstreamSet};
 use crate::upstream::{Slot, Upstream, watchdog};
-use crate::{GatewayError, aggregate, locked};
+use crate::{GatewayError, aggregate};
 
 /// A client and its servers.
 #[derive(Debug)]
@@ -237,7 +237,7 @@ impl Session {
 
     /// Works on something aside from the relaying.
     pub(crate) fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut work = locked(&self.work);
+        let mut work = self.work.lock();
         while work.try_join_next().is_some() {}
         work.spawn(task);
     }
@@ -383,7 +383,7 @@ impl Session {
             self.own_calls.interrupt_all();
             return;
         }
-        let mut work = mem::take(&mut *locked(&self.work));
+        let mut work = mem::take(&mut *self.work.lock());
         while work.join_next().await.is_some() {}
         self.own_calls.finish().await;
         for upstream in self.roster.all().iter() {

@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_wire::{ConnectionError, Frame, Item, ServerEvent, Sink, Spooled};
 
-use crate::locked;
 use crate::session::malformed::as_failure;
 
 /// A request that waits for the process, and whose it is.
@@ -63,7 +63,7 @@ pub(super) struct Params<'a> {
 
 impl Routes {
     pub(super) fn ended(&self) -> Option<String> {
-        locked(&self.ended).clone()
+        self.ended.lock().clone()
     }
 
     /// The route that a message belongs to, and the changes to it as its client
@@ -77,12 +77,12 @@ impl Routes {
         if envelope.method.is_none() {
             // One without an id answers whoever sent what could not be read.
             let ours = envelope.id?;
-            let route = locked(&self.waiting).remove(&RequestId::of(ours)?)?;
+            let route = self.waiting.lock().remove(&RequestId::of(ours)?)?;
             let splice = back(ours, &route.id);
             return Some((route, splice));
         }
         let params = envelope.params.and_then(object::<Params<'_>>);
-        let waiting = locked(&self.waiting);
+        let waiting = self.waiting.lock();
         let of = |ours: &RawValue| Some(waiting.get(&RequestId::of(ours)?)?.clone());
         if let Some(params) = params {
             if let Some(ours) = params.token
@@ -109,7 +109,7 @@ impl Routes {
 
     /// The request that a failure is about: it waits no longer.
     fn fails(&self, of: Option<&RequestId>) -> Option<Route> {
-        locked(&self.waiting).remove(of?)
+        self.waiting.lock().remove(of?)
     }
 
     /// Brings a message that is too large for the memory to its client.
@@ -192,7 +192,7 @@ impl Sink for Routes {
 impl Routes {
     /// Whether it answers what a client asked past the bridge.
     pub(super) fn waits_for(&self, parcel: &ServerEvent) -> bool {
-        let waiting = locked(&self.waiting);
+        let waiting = self.waiting.lock();
         let all = match &parcel.item {
             Item::Message(Frame::Memory(frame)) => messages(frame),
             Item::Message(Frame::Spooled(spooled)) => spooled.messages(),
@@ -210,9 +210,9 @@ impl Routes {
 
     pub(super) async fn ends(&self, item: Item) {
         let Item::Gone(how) = item else { return };
-        *locked(&self.ended) = Some(how.clone());
-        locked(&self.waiting).clear();
-        let clients = std::mem::take(&mut *locked(&self.clients));
+        *self.ended.lock() = Some(how.clone());
+        self.waiting.lock().clear();
+        let clients = std::mem::take(&mut *self.clients.lock());
         for client in clients.iter().filter_map(Weak::upgrade) {
             let gone = ServerEvent {
                 of: None,

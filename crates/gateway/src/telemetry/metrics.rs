@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -231,12 +232,12 @@ impl Metrics {
 
     /// The handles of a server.
     pub(crate) fn server(&self, name: &str) -> Arc<Meter> {
-        let known = self.meters.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.meters.read();
         if let Some(meter) = known.get(name) {
             return Arc::clone(meter);
         }
         drop(known);
-        let mut known = self.meters.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.meters.write();
         let new = || Arc::new(Meter::new(name, &self.families));
         Arc::clone(known.entry(name.to_owned()).or_insert_with(new))
     }

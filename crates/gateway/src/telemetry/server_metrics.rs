@@ -1,14 +1,14 @@
 //! What is counted of one server?
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
-use crate::locked;
 use crate::telemetry::metrics::{
     Exit, Families, METHODS, OfExtraction, OfMethod, OfRequest, OfResult, OfServer, STRATEGIES,
     ServerState,
@@ -158,7 +158,7 @@ impl Meter {
     /// Notes that it is about to be opened.
     pub(crate) fn opening(&self) {
         // Whether it may be is decided elsewhere.
-        drop(locked(&self.rest).open(Instant::now()));
+        drop(self.rest.lock().open(Instant::now()));
     }
 
     pub(crate) fn opened(&self) {
@@ -168,12 +168,12 @@ impl Meter {
 
     pub(crate) fn not_opened(&self, how: &str) {
         self.failed_starts.inc();
-        locked(&self.rest).end(how, Instant::now());
+        self.rest.lock().end(how, Instant::now());
     }
 
     pub(crate) fn ended(&self, how: &str) {
         self.ends.inc();
-        locked(&self.rest).end(how, Instant::now());
+        self.rest.lock().end(how, Instant::now());
     }
 
     pub(crate) fn let_go(&self) {
@@ -184,7 +184,7 @@ impl Meter {
         if self.up.get() > 0 {
             return ServerState::Up;
         }
-        match locked(&self.rest).is_resting(Instant::now()) {
+        match self.rest.lock().is_resting(Instant::now()) {
             true => ServerState::Resting,
             false => ServerState::Idle,
         }

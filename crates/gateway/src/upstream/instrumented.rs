@@ -1,17 +1,17 @@
 //! Servers and the account, with what they do counted on the way.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use spillgate_mcp::RequestId;
 use spillgate_offload::{Exit, Ledger, LedgerEntry};
 use spillgate_wire::{
     Connection, ConnectionError, Connector, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
 };
 
-use crate::locked;
 use crate::telemetry::metrics::{self, Metrics};
 use crate::telemetry::server_metrics::Meter;
 
@@ -164,7 +164,7 @@ impl Connection for WatchedConnection {
         self.up.end();
         async move {
             self.link.close(hurried).await;
-            drop(locked(&self.process).take());
+            drop(self.process.lock().take());
         }
         .boxed()
     }

@@ -7,12 +7,13 @@ pub(crate) mod upstream_set;
 pub(crate) mod watchdog;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use spillgate_mcp::{messages, object};
 use spillgate_wire::{Connection, ConnectionError, Message, ServerEvent, Sink};
@@ -21,7 +22,6 @@ use tokio::time::{Instant, timeout};
 
 use crate::aggregate::{Fetches, Standing, why};
 use crate::gateway::{DEFAULT_TIMEOUT, Server};
-use crate::locked;
 use crate::rewrite::Learnt;
 use crate::session::Session;
 use crate::upstream::restart_backoff::RestartBackoff;
@@ -100,20 +100,20 @@ impl Upstream {
     /// The client greets all servers with this: it is said as soon as the server is
     /// open, and nobody talks to it before it has answered.
     pub(crate) fn be_greeted(&self, initialize: Message) {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         state.is_greeting = state.link.is_some();
         state.initialize = Some(initialize);
     }
 
     /// Whether it has to be opened or greeted before it can be talked to.
     pub(crate) fn is_starting(&self) -> bool {
-        let state = locked(&self.state);
+        let state = self.state.lock();
         state.is_greeting || state.link.is_none() && state.initialize.is_some()
     }
 
     /// Whether it cannot be expected to answer soon.
     pub(crate) fn is_out(&self) -> bool {
-        let is_resting = locked(&self.state).rest.is_resting(Instant::now());
+        let is_resting = self.state.lock().rest.is_resting(Instant::now());
         is_resting || self.standing.fault().is_some()
     }
 
@@ -172,7 +172,7 @@ impl Upstream {
     /// Notes what a server that is opened again has to be told. Whether this is told
     /// when the greeting is over, which is not so yet.
     fn remember(&self, message: &Message) -> bool {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         match message.method.as_deref() {
             Some("initialize") => state.initialize = Some(message.clone()),
             Some("notifications/initialized") => {
@@ -187,30 +187,30 @@ impl Upstream {
 
     /// It is to be told what another server was told when the client greeted.
     pub(crate) fn greet_like(&self, other: &Self) {
-        let other = locked(&other.state);
-        let mut state = locked(&self.state);
+        let other = other.state.lock();
+        let mut state = self.state.lock();
         state.initialize.clone_from(&other.initialize);
         state.initialized.clone_from(&other.initialized);
     }
 
     pub(crate) fn link(&self) -> Option<Arc<dyn Connection>> {
-        locked(&self.state).link.clone()
+        self.state.lock().link.clone()
     }
 
     /// Its link, once it may be talked to.
     fn greeted(&self) -> Option<Arc<dyn Connection>> {
-        let state = locked(&self.state);
+        let state = self.state.lock();
         state.link.clone().filter(|_| !state.is_greeting)
     }
 
     /// Whether this is its present life.
     pub(crate) fn lives(&self, life: u64) -> bool {
-        locked(&self.state).life == life
+        self.state.lock().life == life
     }
 
     /// How it ended, unless it is up or was never opened.
     pub(crate) fn how_it_ended(&self) -> Option<String> {
-        let state = locked(&self.state);
+        let state = self.state.lock();
         let how = state.rest.how_it_ended().filter(|_| state.link.is_none())?;
         Some(how.to_owned())
     }
@@ -238,7 +238,7 @@ impl Upstream {
         greets: bool,
     ) -> Result<Arc<dyn Connection>, ConnectionError> {
         let present = {
-            let state = locked(&self.state);
+            let state = self.state.lock();
             state.link.clone().map(|link| (link, state.life))
         };
         let (link, life) = match present {
@@ -264,7 +264,7 @@ impl Upstream {
         greets: bool,
     ) -> Result<(Arc<dyn Connection>, u64), ConnectionError> {
         let (life, is_greeting) = {
-            let mut state = locked(&self.state);
+            let mut state = self.state.lock();
             state.rest.open(Instant::now())?;
             state.life += 1;
             (state.life, greets && state.initialize.is_some())
@@ -290,7 +290,7 @@ impl Upstream {
         link: &Arc<dyn Connection>,
         is_greeting: bool,
     ) -> Result<(), ConnectionError> {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         if state.life != life {
             let how = state.rest.how_it_ended().unwrap_or("has ended");
             return Err(ConnectionError::Gone(how.to_owned()));
@@ -306,7 +306,7 @@ impl Upstream {
         session: &Arc<Session>,
         link: &Arc<dyn Connection>,
     ) -> Result<(), ConnectionError> {
-        let initialize = locked(&self.state).initialize.clone();
+        let initialize = self.state.lock().initialize.clone();
         let Some(initialize) = initialize else {
             return Ok(());
         };
@@ -352,7 +352,7 @@ impl Upstream {
         let mut is_told = false;
         loop {
             let told = {
-                let mut state = locked(&self.state);
+                let mut state = self.state.lock();
                 let initialized = state.initialized.clone().filter(|_| !is_told);
                 state.is_greeting = initialized.is_some();
                 initialized
@@ -367,7 +367,7 @@ impl Upstream {
 
     /// Notes that it has ended, and gives the link that it had.
     pub(crate) fn note_end(&self, how: &str) -> Option<Arc<dyn Connection>> {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         state.rest.end(how, Instant::now());
         state.life += 1;
         state.is_greeting = false;

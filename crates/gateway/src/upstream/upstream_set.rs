@@ -1,12 +1,12 @@
 //! Which servers has a session, now?
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::gateway::Server;
-use crate::locked;
 use crate::rewrite::Learnt;
 use crate::upstream::{Slot, Upstream};
+use parking_lot::Mutex;
 
 /// The servers of a session, in the order of the configuration.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Memory(Arc<Mutex<HashMap<String, Arc<Learnt>>>>);
 
 impl Memory {
     fn of(&self, server: &Server) -> Arc<Learnt> {
-        let mut known = locked(&self.0);
+        let mut known = self.0.lock();
         Arc::clone(known.entry(server.spec.name.clone()).or_default())
     }
 }
@@ -60,15 +60,15 @@ impl UpstreamSet {
     }
 
     pub(crate) fn all(&self) -> Arc<[Arc<Upstream>]> {
-        Arc::clone(&locked(&self.members).all)
+        Arc::clone(&self.members.lock().all)
     }
 
     pub(crate) fn first(&self) -> Option<Arc<Upstream>> {
-        locked(&self.members).all.first().cloned()
+        self.members.lock().all.first().cloned()
     }
 
     pub(crate) fn get(&self, slot: Slot) -> Option<Arc<Upstream>> {
-        let members = locked(&self.members);
+        let members = self.members.lock();
         // The slots of a configuration that never changed are its places.
         let fits = |upstream: &&Arc<Upstream>| upstream.slot == slot;
         let at_its_place = members.all.get(slot).filter(fits);
@@ -78,7 +78,7 @@ impl UpstreamSet {
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<Arc<Upstream>> {
-        let members = locked(&self.members);
+        let members = self.members.lock();
         let mut all = members.all.iter();
         all.find(|upstream| upstream.name() == name).cloned()
     }
@@ -86,7 +86,7 @@ impl UpstreamSet {
     /// Takes over a new configuration. Servers that stay as they are keep their
     /// links; new ones are told what the client told the others.
     pub(crate) fn adopt(&self, servers: &[Arc<Server>]) -> Change {
-        let mut members = locked(&self.members);
+        let mut members = self.members.lock();
         let mut change = Change::default();
         let mut all = Vec::new();
         for server in servers {

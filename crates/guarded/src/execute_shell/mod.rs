@@ -18,9 +18,10 @@ mod sandbox;
 mod supervisor;
 mod words;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use spillgate_files::Arguments;
 use tokio::io::AsyncReadExt;
@@ -237,7 +238,7 @@ fn output(rules: &Rules, shell: &ShellRules) -> Output {
 }
 
 fn finished(output: &Counted) -> Finished {
-    let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut output = output.lock();
     let output = output.take().expect("invariant: taken once, at the end");
     output.finish()
 }
@@ -281,7 +282,7 @@ async fn watch(
 async fn count(output: &Counted, block: Vec<u8>, read: usize) -> Result<(Vec<u8>, u64), Refused> {
     let output = Arc::clone(output);
     let counted = spawn_blocking(move || {
-        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = output.lock();
         let printed = output.as_mut().map_or(0, |output| {
             output.feed(&block[..read]);
             output.printed()

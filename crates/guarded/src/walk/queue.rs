@@ -1,7 +1,7 @@
 //! What is left to do, and is anyone still at it?
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A pile of work for several threads. It ends when it is empty and nobody is at
 /// work who may add to it.
@@ -55,9 +55,8 @@ impl<T> Queue<T> {
                 return None;
             }
             self.waiting.fetch_add(1, Ordering::Relaxed);
-            let woken = self.changed.wait(state);
+            self.changed.wait(&mut state);
             self.waiting.fetch_sub(1, Ordering::Relaxed);
-            state = woken.unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -81,6 +80,6 @@ impl<T> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -20,7 +21,6 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 use super::leftovers::Leftovers;
-use crate::locked;
 
 /// How often is looked whether a server has ended, and how many times.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -125,7 +125,7 @@ impl Peer {
     async fn request(&self, number: u64, method: &str, params: &str) -> Answer {
         let key = RequestId::number(number);
         let (tell, told) = oneshot::channel();
-        locked(&self.inbox.waiting).insert(key.clone(), tell);
+        self.inbox.waiting.lock().insert(key.clone(), tell);
         let mut awaited = Awaited {
             inbox: &self.inbox,
             key,
@@ -161,14 +161,14 @@ impl Peer {
         self.session.close(hurried).await;
         self.inbox.is_closed.store(true, Ordering::SeqCst);
         self.writer.abort();
-        locked(&self.inbox.waiting).clear();
+        self.inbox.waiting.lock().clear();
     }
 
     /// Nobody uses it any more: it is ended aside, unless it is closed.
     pub(crate) fn abandon(&self) {
         self.writer.abort();
         if !self.inbox.is_closed.swap(true, Ordering::SeqCst) {
-            locked(&self.inbox.waiting).clear();
+            self.inbox.waiting.lock().clear();
             self.leftovers.end(Arc::clone(&self.session));
         }
     }
@@ -195,7 +195,7 @@ struct Awaited<'a> {
 
 impl Drop for Awaited<'_> {
     fn drop(&mut self) {
-        locked(&self.inbox.waiting).remove(&self.key);
+        self.inbox.waiting.lock().remove(&self.key);
         if !self.is_over {
             let id = self.key.as_json();
             let reason = Some("nobody waits for it any more");
@@ -211,7 +211,7 @@ impl Inbox {
     }
 
     fn tell(&self, key: Option<&RequestId>, answer: Answer) {
-        let waiting = key.and_then(|key| locked(&self.waiting).remove(key));
+        let waiting = key.and_then(|key| self.waiting.lock().remove(key));
         if let Some(waiting) = waiting {
             drop(waiting.send(answer)); // or it has just given up
         }

@@ -5,14 +5,13 @@
 //! programs that a launcher has started live on.
 
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use spillgate_gateway::Session;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-
-use crate::locked;
 
 /// Servers that are being ended because whoever opened or used them was dropped. Its
 /// clones share them.
@@ -24,7 +23,7 @@ impl Leftovers {
     /// are dropped meanwhile are waited for, too.
     pub async fn ended(&self) {
         loop {
-            let ending = mem::take(&mut *locked(&self.0));
+            let ending = mem::take(&mut *self.0.lock());
             if ending.is_empty() {
                 return;
             }
@@ -37,7 +36,7 @@ impl Leftovers {
     pub(crate) fn end(&self, session: Arc<Session>) {
         if let Ok(runtime) = Handle::try_current() {
             let ending = runtime.spawn(async move { session.close(true).await });
-            let mut all = locked(&self.0);
+            let mut all = self.0.lock();
             all.retain(|one| !one.is_finished());
             all.push(ending);
         }

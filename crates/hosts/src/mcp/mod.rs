@@ -12,11 +12,12 @@ mod leftovers;
 mod listing;
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -28,7 +29,6 @@ use spillgate_wire::{ServerLog, Transport};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use crate::locked;
 use client::Peer;
 pub use leftovers::Leftovers;
 
@@ -63,7 +63,7 @@ impl fmt::Debug for McpTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpTools")
             .field("name", &self.name)
-            .field("tools", &locked(&self.tools).len())
+            .field("tools", &self.tools.lock().len())
             .finish_non_exhaustive()
     }
 }
@@ -174,7 +174,7 @@ impl Host for McpTools {
     }
 
     fn tools(&self) -> Vec<ToolSpec> {
-        locked(&self.tools).clone()
+        self.tools.lock().clone()
     }
 
     fn call<'a>(&'a self, call: &'a ToolCall, _: &'a Scope) -> BoxFuture<'a, Given> {
@@ -249,7 +249,7 @@ async fn refresh(server: String, peer: Arc<Peer>, tools: Arc<Mutex<Vec<ToolSpec>
     loop {
         peer.changed().await;
         match listing::tools(&peer).await {
-            Ok(listed) => *locked(&tools) = listed,
+            Ok(listed) => *tools.lock() = listed,
             Err(how) => tracing::warn!(server, how, "the changed tools could not be listed"),
         }
     }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::{Exchange, Head, Outcome, VERSION};
@@ -62,7 +62,7 @@ impl<M: ChatModel> Recorder<M> {
     }
 
     fn write(&self, exchange: &Exchange) -> io::Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock();
         write_line(&mut file, exchange)
     }
 }

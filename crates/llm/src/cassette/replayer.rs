@@ -3,13 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use super::varying::{Blanked, Varying, nonces};
 use super::{Exchange, Head, Outcome, VERSION};
 use crate::{
     ChatModel, ErrorKind, LlmError, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Target,
 };
+use parking_lot::Mutex;
 
 /// A cassette cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -97,13 +97,13 @@ impl Replayer {
     /// How many recorded exchanges were not played.
     #[must_use]
     pub fn left(&self) -> usize {
-        let takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
+        let takes = self.takes.lock();
         takes.values().map(|same| same.left.len()).sum()
     }
 
     fn play(&self, request: &Request) -> Result<Reply, LlmError> {
         let now = Blanked::new(request, self.varying.as_ref());
-        let mut takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut takes = self.takes.lock();
         let missing = |why: String| LlmError::new(ErrorKind::BadRequest, self.target(), why);
         let Some(same) = takes.get_mut(&now.text) else {
             return Err(missing(format!(

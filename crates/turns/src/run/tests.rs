@@ -1,10 +1,10 @@
 //! What does a loop do, whatever the model does?
 
 use std::fmt::Write;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use insta::assert_snapshot;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::json;
 use spillgate_llm::{ErrorKind, LlmError, Message, Reply, Request, Scripted, Stop, ToolSpec};
@@ -60,12 +60,12 @@ impl Observer for Notes {
             "asked: {said} messages, {tools} tools, ok {}",
             reply.is_ok()
         );
-        self.0.lock().unwrap().push(note);
+        self.0.lock().push(note);
     }
 
     fn called(&self, call: &ToolCall, reply: &ToolReply) {
         let note = format!("called {}: error {}", call.id, reply.is_error);
-        self.0.lock().unwrap().push(note);
+        self.0.lock().push(note);
     }
 }
 
@@ -120,7 +120,7 @@ fn told(limits: TurnLimits, replies: Replies) -> String {
             }
         }
     }
-    let notes = notes.0.into_inner().unwrap().join("\n");
+    let notes = notes.0.into_inner().join("\n");
     let (ending, turns) = (&finished.ending, finished.turns);
     text + &format!("=> {ending:?} after {turns} turns\n{notes}")
 }

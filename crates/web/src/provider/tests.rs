@@ -1,6 +1,6 @@
 //! Are services asked as they want it, and are their answers understood?
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -28,7 +29,7 @@ async fn service(answer: impl Fn() -> Response + Clone + Send + Sync + 'static) 
         let (seen, answer) = (Arc::clone(&seen), answer.clone());
         async move {
             let told = told(request).await;
-            seen.lock().unwrap().push(told);
+            seen.lock().push(told);
             answer()
         }
     });
@@ -86,7 +87,7 @@ async fn each_service_is_asked_its_way() {
             .search("rust & \"go\"", 3)
             .await;
         let found = found.unwrap();
-        told.push(asked.requests.lock().unwrap().join("\n"));
+        told.push(asked.requests.lock().join("\n"));
         let lines = found.iter().map(|found| {
             let title: String = found.title.chars().take(60).collect();
             let snippet: String = found.snippet.chars().take(60).collect();

@@ -6,10 +6,11 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use parking_lot::Mutex;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::Value;
@@ -72,7 +73,7 @@ impl ParamHeaders {
             for tool in listed.map(|listed| listed.tools).unwrap_or_default() {
                 if let Some(tool) = object::<Tool>(tool) {
                     let found = annotations(&tool.schema);
-                    let mut known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut known = self.tools.lock();
                     known.insert(tool.name, found);
                 }
             }
@@ -81,7 +82,7 @@ impl ParamHeaders {
 
     /// The headers of a call; `None` for a tool that is not known.
     fn of(&self, tool: &str, arguments: Option<&RawValue>) -> Option<Vec<(String, String)>> {
-        let known = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.tools.lock();
         let annotations = known.get(tool)?;
         if annotations.is_empty() {
             return Some(Vec::new());

@@ -1,8 +1,8 @@
 //! A cache on a real disk: what is kept, what is not trusted, what goes.
 
-use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
+use parking_lot::Mutex;
 use spillgate_llm::ToolCall;
 
 use super::*;
@@ -13,7 +13,7 @@ struct SetClock(Mutex<u64>);
 
 impl Clock for SetClock {
     fn now(&self) -> Timestamp {
-        Timestamp::new(UNIX_EPOCH + Duration::from_secs(*self.0.lock().unwrap()))
+        Timestamp::new(UNIX_EPOCH + Duration::from_secs(*self.0.lock()))
     }
 }
 
@@ -59,7 +59,7 @@ impl Stage {
     }
 
     fn at(&self, later: u64) {
-        *self.clock.0.lock().unwrap() = NOW + later;
+        *self.clock.0.lock() = NOW + later;
     }
 
     fn files(&self) -> usize {
@@ -117,7 +117,7 @@ fn what_an_earlier_build_kept_is_found() {
     let stored = stored.split('"').nth(9).unwrap();
     let stored: Timestamp = serde_json::from_value(stored.into()).unwrap();
     let since = stored.system_time().duration_since(UNIX_EPOCH).unwrap();
-    *stage.clock.0.lock().unwrap() = since.as_secs() + 1;
+    *stage.clock.0.lock() = since.as_secs() + 1;
     let key = CacheKey(KEY.to_owned());
     let mut found = stage.cache.get(&key, TTL).unwrap().unwrap();
     let mut bytes = String::new();

@@ -11,7 +11,6 @@ use spillgate_wire::{ConnectionError, Sink};
 use super::super::Live;
 use super::super::live::config;
 use super::{Act, State, Way, failed, probe, probe_key};
-use crate::locked;
 
 impl Way {
     pub(super) fn act(self: &Arc<Self>, act: Act) {
@@ -39,7 +38,7 @@ impl Way {
     pub(super) async fn let_go(self: Arc<Self>) {
         loop {
             let next = {
-                let mut state = locked(&self.state);
+                let mut state = self.state.lock();
                 let State::Releasing { held, pass } = &mut *state else {
                     break;
                 };
@@ -70,7 +69,7 @@ impl Way {
         };
         loop {
             let next = {
-                let mut state = locked(&self.state);
+                let mut state = self.state.lock();
                 let State::Turning { held, .. } = &mut *state else {
                     break;
                 };
@@ -93,7 +92,7 @@ impl Way {
 
     /// Opens the bridge that the first message wants.
     pub(super) async fn cross(&self) -> Result<(Arc<Live>, Caller), ConnectionError> {
-        let is_legacy_client = match &*locked(&self.state) {
+        let is_legacy_client = match &*self.state.lock() {
             State::Turning { held, .. } => held
                 .front()
                 .is_some_and(|first| first.method.as_deref() == Some("initialize")),
@@ -125,14 +124,14 @@ impl Way {
             client = if is_legacy_client { "legacy" } else { "modern" },
             "bridged: client and server speak different generations of MCP"
         );
-        if let State::Turning { bridge, .. } = &mut *locked(&self.state) {
+        if let State::Turning { bridge, .. } = &mut *self.state.lock() {
             *bridge = Some((Arc::clone(&live), caller));
         }
         Ok((live, caller))
     }
 
     pub(super) async fn fail_held(&self, error: &ConnectionError) {
-        let held = match mem::replace(&mut *locked(&self.state), State::Watching) {
+        let held = match mem::replace(&mut *self.state.lock(), State::Watching) {
             State::Turning { held, .. } => held,
             _ => VecDeque::new(),
         };

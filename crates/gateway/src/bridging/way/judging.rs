@@ -10,12 +10,11 @@ use spillgate_wire::{Item, Message, ServerEvent};
 use super::super::verdict::{Verdict, verdict};
 use super::super::{Speaks, for_request};
 use super::{Act, State, Tried, Turn, Way, probe_key};
-use crate::locked;
 
 impl Way {
     /// What becomes of a parcel of the server.
     pub(super) fn judge(&self, parcel: ServerEvent) -> Turn {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         match &mut *state {
             State::Watching | State::Releasing { .. } => Turn::Give(parcel),
             State::Bridged(live, _)

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_bridge::Caller;
@@ -25,7 +26,6 @@ pub(super) use self::probing::probe;
 use self::probing::{no_discover, probe_key};
 use super::{Eras, Live, PATIENCE, Speaks};
 use crate::gateway::Bridging;
-use crate::locked;
 use crate::shared::Shared;
 use crate::telemetry::metrics::Metrics;
 
@@ -160,7 +160,7 @@ impl Way {
 
     /// The bridge, where there is one.
     pub(super) fn bridge(&self) -> Option<(Arc<Live>, Caller)> {
-        match &*locked(&self.state) {
+        match &*self.state.lock() {
             State::Bridged(live, caller) => Some((Arc::clone(live), *caller)),
             State::Turning { bridge, .. } => bridge.clone(),
             _ => None,
@@ -182,7 +182,7 @@ impl Way {
     /// What becomes of a message of the client.
     pub(super) fn decide(&self, message: Message) -> Verb {
         let generation = generation_of(&message);
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         match &mut *state {
             State::Bridged(live, caller) => {
                 return Verb::Hear(Arc::clone(live), *caller, message);
@@ -295,7 +295,7 @@ impl Way {
 
     /// The probe could not be sent, which whoever sent it is told.
     pub(super) fn forget_probe(&self) {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         if matches!(&*state, State::Probing { .. }) {
             *state = State::Watching;
         }
@@ -305,7 +305,7 @@ impl Way {
 
     /// The client closed the response to a request that was held.
     pub(super) fn withdraw(&self, of: &RequestId) -> bool {
-        !self.is_passing() && locked(&self.state).withdraw(of)
+        !self.is_passing() && self.state.lock().withdraw(of)
     }
 
     /// A server that does not answer is taken for a legacy one, for now.
@@ -315,7 +315,7 @@ impl Way {
             sleep(PATIENCE).await;
             let Some(way) = way.upgrade() else { return };
             let act = {
-                let mut state = locked(&way.state);
+                let mut state = way.state.lock();
                 match &mut *state {
                     State::Greeting { held, .. } if !held.is_empty() => {
                         let held = mem::take(held);
@@ -342,7 +342,7 @@ impl Way {
         loop {
             let settled = self.settled.notified();
             let bridge = {
-                let state = locked(&self.state);
+                let state = self.state.lock();
                 match &*state {
                     State::Greeting { held, .. } if held.is_empty() => return,
                     State::Bridged(live, _) if self.shared.is_none() => Some(Arc::clone(live)),

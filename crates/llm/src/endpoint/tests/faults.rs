@@ -288,7 +288,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -324,7 +324,7 @@ async fn no_key_is_in_any_error_log_or_debug_output() {
             writeln!(shown, "{config:?} {:?} {model:?}", model.endpoint).unwrap();
         }
     }
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = String::from_utf8(log.0.lock().clone()).unwrap();
     assert!(log.contains("a model gave no reply"), "{log}");
     assert!(shown.contains("[key]"), "{shown}");
     for secret in [KEY, TOKEN, &KEY[..12], &TOKEN[..8]] {

@@ -4,9 +4,10 @@ mod bodies;
 mod faults;
 mod replies;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -159,13 +160,13 @@ pub(super) struct Heard(Arc<Mutex<Vec<String>>>);
 
 impl Heard {
     pub(super) fn parts(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().clone()
     }
 }
 
 impl OnDelta for Heard {
     fn text(&self, more: &str) {
-        self.0.lock().unwrap().push(more.to_owned());
+        self.0.lock().push(more.to_owned());
     }
 }
 

@@ -3,12 +3,13 @@
 //! Its tools are opened, its session is run, and what was opened is closed; an agent
 //! below another goes the same way, within the call that it answers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use spillgate_agent::{
     About, Allowance, Ending, Finished, Format, Host, Journal, Launch, Metered, NotLaunched,
     Offers, Orchestrator, Retrieval, RunLimits, Scope, Session, Settings as SessionSettings, Share,
@@ -155,8 +156,8 @@ impl AgentRunner {
         })
     }
 
-    fn closing(&self) -> std::sync::MutexGuard<'_, JoinSet<()>> {
-        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn closing(&self) -> parking_lot::MutexGuard<'_, JoinSet<()>> {
+        self.closing.lock()
     }
 
     /// Waits until all servers have ended.

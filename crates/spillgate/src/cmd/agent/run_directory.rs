@@ -14,9 +14,10 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use spillgate_artifact::FileId;
@@ -90,7 +91,7 @@ impl RunDirectory {
 
     /// Removes it now, unless it is to be kept. A second time does nothing.
     pub(super) fn remove(&self) {
-        let _one = self.removing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.removing.lock();
         if self.is_kept.load(Ordering::SeqCst) {
             return;
         }
@@ -302,11 +303,11 @@ mod tests {
         let room = RunDirectory::open(parent.path()).unwrap();
         // As a task that is still under way has it.
         let elsewhere = Arc::clone(&room);
-        let panicked = std::panic::catch_unwind(|| {
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let stay = Stay::in_room(room);
             fs::write(stay.room().path().join("text"), "x").unwrap();
             panic!("something is not as it has to be");
-        });
+        }));
         assert!(panicked.is_err());
         assert!(!elsewhere.path().exists());
     }

@@ -12,9 +12,10 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use indicatif::ProgressBar;
+use parking_lot::{Mutex, MutexGuard};
 use spillgate_agent::{CallId, Event, Journal, Op, OpKind, Planned, Settled, Status, Watcher};
 use spillgate_llm::{Request, Usage};
 
@@ -134,7 +135,7 @@ impl Shared {
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<Vec<usize>, Seeing>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 }
 
@@ -241,7 +242,7 @@ impl Live {
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 }
 
