@@ -18,26 +18,14 @@ const USUAL_LINES: usize = 400;
 /// A function, from its signature to its closing brace.
 const MOST_FUNCTION_LINES: usize = 60;
 
-/// Licences that what we ship with may have.
-const LICENCES: [&str; 14] = [
-    "MIT",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "CC0-1.0",
-    "CDLA-Permissive-2.0",
-    "ISC",
-    "MIT-0",
-    "Unicode-3.0",
-    "Unlicense",
-    "Zlib",
-    "0BSD",
-];
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What dependencies are held to.
+fn deny() -> toml_edit::DocumentMut {
+    let text = std::fs::read_to_string(root().join("deny.toml")).unwrap();
+    text.parse().unwrap()
 }
 
 fn metadata(arguments: &[&str]) -> Value {
@@ -117,7 +105,9 @@ fn crates_keep_to_their_floors() {
 #[test]
 fn dependencies_have_licences_that_ours_allow() {
     let platform = "x86_64-unknown-linux-gnu";
-    let allowed: BTreeSet<&str> = LICENCES.into_iter().collect();
+    let deny = deny();
+    let allowed = deny["licenses"]["allow"].as_array().unwrap();
+    let allowed: BTreeSet<&str> = allowed.iter().filter_map(|one| one.as_str()).collect();
     let mut wrong = Vec::new();
     for package in metadata(&["--filter-platform", platform])["packages"]
         .as_array()
@@ -135,6 +125,36 @@ fn dependencies_have_licences_that_ours_allow() {
         }
     }
     assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn a_second_version_of_a_package_has_its_reason() {
+    let deny = deny();
+    let skipped = deny["bans"]["skip"].as_array().unwrap().iter();
+    let skipped = skipped.map(|one| one.as_inline_table().unwrap()["crate"].as_str().unwrap());
+    let skipped: BTreeSet<String> = skipped.map(str::to_owned).collect();
+    let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for target in deny["graph"]["targets"].as_array().unwrap() {
+        let metadata = metadata(&["--filter-platform", target.as_str().unwrap()]);
+        for package in metadata["packages"].as_array().unwrap() {
+            let [name, version] = ["name", "version"].map(|key| package[key].as_str().unwrap());
+            let known = versions.entry(name.to_owned()).or_default();
+            if !known.iter().any(|one| one == version) {
+                known.push(version.to_owned());
+            }
+        }
+    }
+    let number = |version: &str| -> Vec<u64> {
+        let numbers = version.split(|c: char| !c.is_ascii_digit());
+        numbers.filter_map(|part| part.parse().ok()).collect()
+    };
+    let older = versions.into_iter().flat_map(|(name, mut versions)| {
+        versions.sort_by_key(|version| number(version));
+        versions.pop();
+        versions.into_iter().map(move |one| format!("{name}@{one}"))
+    });
+    // An entry that nothing needs any more goes.
+    assert_eq!(older.collect::<BTreeSet<_>>(), skipped);
 }
 
 #[test]
