@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use reqwest::{Client, Url};
-use rustls::ClientConfig;
-use rustls_platform_verifier::BuilderVerifierExt;
 use spillgate_auth::{Keeper, Vault};
+use spillgate_http::{Certificates, is_loopback};
 use spillgate_wire::{Access, AccessTo, HttpServer, http_client};
 
 use crate::failure::{Failure, Fault};
@@ -14,42 +13,17 @@ use crate::settings::login_directory;
 /// A client for the server at `url`: with the proxy that the environment names,
 /// but for servers on this machine, and the machine's certificates.
 pub(crate) fn client(url: &Url) -> Result<Client, Failure> {
-    let mut builder = http_client(Client::builder()).tls_backend_preconfigured(tls(url)?);
+    // Its authorization server may have an https URL all the same.
+    let certificates = match url.scheme() {
+        "http" => Certificates::MachineOrNone,
+        _ => Certificates::Machine,
+    };
+    let builder = spillgate_http::builder(certificates);
+    let mut builder = http_client(builder.map_err(|error| failure(&error.to_string()))?);
     if is_loopback(url) {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| failure(&error.to_string()))
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
-/// The provider is named here so that nothing global has to be installed.
-fn tls(url: &Url) -> Result<ClientConfig, Failure> {
-    let versions = || {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider);
-        let versions = builder.with_safe_default_protocol_versions();
-        versions.map_err(|error| failure(&error.to_string()))
-    };
-    let verified = match versions()?.with_platform_verifier() {
-        Ok(verified) => verified,
-        // Not needed, where no certificates are.
-        Err(_) if url.scheme() == "http" => {
-            versions()?.with_root_certificates(rustls::RootCertStore::empty())
-        }
-        Err(error) => {
-            return Err(failure(&format!(
-                "no certificates to check servers by: {error}"
-            )));
-        }
-    };
-    let mut config = verified.with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
 }
 
 fn failure(what: &str) -> Failure {

@@ -86,7 +86,8 @@ impl Clients {
         let client = |is_open| {
             let names = Arc::clone(&names);
             let resolver = Arc::new(Resolver { names, is_open });
-            builder(settings.connect_timeout)?
+            builder(settings.connect_timeout)
+                .map_err(|error| error.to_string())?
                 .dns_resolver(resolver)
                 .build()
                 .map_err(|error| cause(&error))

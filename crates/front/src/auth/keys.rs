@@ -1,6 +1,5 @@
 //! What are the issuer's keys?
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use spillgate_http::is_loopback;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
@@ -61,12 +61,9 @@ struct Known {
 /// An address that only the right server can answer for.
 pub(crate) fn checked(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("`{text}` is no address: {error}"))?;
-    let host = url.host_str().unwrap_or_default();
-    let bare = host.trim_matches(['[', ']']);
-    let is_local = host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
     match url.scheme() {
         "https" => Ok(url),
-        "http" if is_local => Ok(url),
+        "http" if is_loopback(&url) => Ok(url),
         _ => Err(format!("`{text}` must begin with https://")),
     }
 }

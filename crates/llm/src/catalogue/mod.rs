@@ -13,11 +13,11 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::is_loopback;
 use crate::{
     ChatModel, Endpoint, EndpointConfig, EndpointError, Fallback, Gate, Key, MaxTokensField,
     ModelLimits, Paced, Priced, Prices, RetryPolicy, Retrying, Target, Timeouts,
 };
+use spillgate_http::is_loopback;
 
 pub use config::{ModelConfig, ProviderConfig};
 pub use key_file::read_key_file;

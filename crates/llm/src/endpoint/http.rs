@@ -1,12 +1,10 @@
 //! How is a request sent, and its answer read in time and within bounds?
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
 use reqwest::{Client, Response, Url};
-use rustls::ClientConfig;
-use rustls_platform_verifier::BuilderVerifierExt;
+use spillgate_http::{Certificates, is_loopback};
 use tokio::time::{Instant, timeout_at};
 
 use super::fault::Fault;
@@ -49,45 +47,16 @@ impl Default for Timeouts {
 /// A client for the server of `url`. A server on this machine is never asked
 /// through a proxy, and only an https one needs the machine's certificates.
 pub(super) fn client(url: &Url, timeouts: &Timeouts) -> Result<Client, String> {
-    let mut builder = Client::builder()
-        .connect_timeout(timeouts.connect)
-        // A key must not go where a server points to.
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("spillgate/", env!("CARGO_PKG_VERSION")))
-        .tls_backend_preconfigured(tls(url)?);
+    let certificates = match url.scheme() {
+        "https" => Certificates::Machine,
+        _ => Certificates::None,
+    };
+    let builder = spillgate_http::builder(certificates).map_err(|error| error.to_string())?;
+    let mut builder = builder.connect_timeout(timeouts.connect);
     if is_loopback(url) {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| chain(&error))
-}
-
-/// Whether a URL leads to this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => host
-            .trim_matches(['[', ']'])
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback()),
-        None => false,
-    }
-}
-
-/// The provider is named here so that nothing global has to be installed.
-fn tls(url: &Url) -> Result<ClientConfig, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let versions = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    let verified = match url.scheme() {
-        "https" => versions
-            .with_platform_verifier()
-            .map_err(|error| format!("no certificates to check servers by: {error}"))?,
-        _ => versions.with_root_certificates(rustls::RootCertStore::empty()),
-    };
-    let mut config = verified.with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
 }
 
 /// An answer whose head has come.

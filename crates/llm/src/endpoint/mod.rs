@@ -33,7 +33,6 @@ use crate::{
 };
 
 pub use http::Timeouts;
-pub(crate) use http::is_loopback;
 
 /// How long to wait for a stream to close after its last event, so that the
 /// connection can be used again.

@@ -193,7 +193,9 @@ impl Provider {
 
     async fn answer(&self, query: &str, most: usize) -> Result<Vec<u8>, SearchError> {
         let client = self.client.get_or_init(|| {
-            let built = builder(CONNECT_TIMEOUT)?.build();
+            let built = builder(CONNECT_TIMEOUT)
+                .map_err(|error| error.to_string())?
+                .build();
             built.map_err(|error| cause(&error))
         });
         let client = client

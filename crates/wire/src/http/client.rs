@@ -38,5 +38,4 @@ pub fn http_client(builder: ClientBuilder) -> ClientBuilder {
         .http2_keep_alive_timeout(KEEPALIVE)
         .pool_idle_timeout(IDLE)
         .redirect(Policy::none())
-        .user_agent(concat!("spillgate/", env!("CARGO_PKG_VERSION")))
 }
