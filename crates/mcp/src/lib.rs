@@ -9,6 +9,7 @@ mod envelope;
 pub mod error_code;
 pub mod frame;
 pub mod meta;
+mod method;
 mod object_view;
 mod request_id;
 mod version;
@@ -17,6 +18,7 @@ pub use byte_edits::ByteEdits;
 pub use envelope::{
     Envelope, broken_answer, is_answer, is_message, messages, object, object_in, span_in,
 };
+pub use method::CLIENT_METHODS;
 pub use object_view::ObjectView;
 pub use request_id::RequestId;
 pub use version::{Generation, ProtocolVersion, generation_of_client, generation_of_server};

@@ -27,6 +27,8 @@ impl ProtocolVersion {
     pub const MODERN: &str = "2026-07-28";
     /// The legacy version that bridges offer to a server.
     pub const LEGACY: &str = "2025-11-25";
+    /// The first version with `resource_link` blocks.
+    pub const RESOURCE_LINKS: &str = "2025-06-18";
     /// The versions that have an `initialize`.
     pub const HANDSHAKES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 

@@ -9,10 +9,7 @@
 use serde_json::value::RawValue;
 
 use crate::results::intercept::insert_members;
-use spillgate_mcp::{ByteEdits, ObjectView, span_in};
-
-/// The first protocol with `resource_link` blocks.
-const LINKS_SINCE: &str = "2025-06-18";
+use spillgate_mcp::{ByteEdits, ObjectView, ProtocolVersion, span_in};
 
 /// What a greeting says, and the changes to it.
 #[derive(Debug)]
@@ -80,7 +77,7 @@ pub(crate) fn announce(frame: &[u8], result: &RawValue, announced: Announced) ->
     Greeting {
         splice,
         lists,
-        links: version.is_none_or(|version| *version >= *LINKS_SINCE),
+        links: version.is_none_or(|version| *version >= *ProtocolVersion::RESOURCE_LINKS),
     }
 }
 

@@ -19,32 +19,6 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::telemetry::server_metrics::Meter;
 
-/// The methods that have series of their own: those of MCP that clients send.
-pub(crate) const METHODS: [&str; 22] = [
-    "other",
-    "initialize",
-    "ping",
-    "server/discover",
-    "tools/list",
-    "tools/call",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "prompts/list",
-    "prompts/get",
-    "completion/complete",
-    "logging/setLevel",
-    "subscriptions/listen",
-    "tasks/get",
-    "tasks/list",
-    "tasks/result",
-    "tasks/update",
-    "tasks/cancel",
-    "roots/list",
-];
-
 /// How extractions are made; the first stands for those without an answer.
 pub(crate) const STRATEGIES: [&str; 5] =
     ["none", "full-chunked", "read-grep", "truncate", "search"];

@@ -7,30 +7,33 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use spillgate_mcp::CLIENT_METHODS;
 use tokio::time::Instant;
 
 use crate::telemetry::metrics::{
-    Exit, Families, METHODS, OfExtraction, OfMethod, OfRequest, OfResult, OfServer, STRATEGIES,
-    ServerState,
+    Exit, Families, OfExtraction, OfMethod, OfRequest, OfResult, OfServer, STRATEGIES, ServerState,
 };
 use crate::telemetry::request_span::Outcome;
 use crate::upstream::restart_backoff::RestartBackoff;
 
 const OUTCOMES: usize = Outcome::ALL.len();
 
-/// A method of [`METHODS`].
+/// A method that has series of its own, those of [`CLIENT_METHODS`]; the last stands for all
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Method(usize);
 
 impl Method {
+    const COUNT: usize = CLIENT_METHODS.len() + 1;
+
     /// `other`, if it is none of them.
     pub(crate) fn of(name: &str) -> Self {
-        let known = METHODS.iter().position(|method| *method == name);
-        Self(known.unwrap_or_default())
+        let known = CLIENT_METHODS.iter().position(|method| *method == name);
+        Self(known.unwrap_or(CLIENT_METHODS.len()))
     }
 
     pub(crate) fn word(self) -> &'static str {
-        METHODS[self.0]
+        CLIENT_METHODS.get(self.0).unwrap_or(&"other")
     }
 }
 
@@ -39,8 +42,8 @@ impl Method {
 pub(crate) struct Meter {
     pub(crate) server: String,
     families: Families,
-    requests: [[OnceLock<Counter>; OUTCOMES]; METHODS.len()],
-    upstream: [OnceLock<Histogram>; METHODS.len()],
+    requests: [[OnceLock<Counter>; OUTCOMES]; Method::COUNT],
+    upstream: [OnceLock<Histogram>; Method::COUNT],
     results: [OnceLock<Counter>; 3],
     added: Histogram,
     request_bytes: Counter,
