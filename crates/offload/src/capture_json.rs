@@ -51,19 +51,19 @@ impl JsonResult {
 /// The text of parts of a result that is in memory.
 fn decoded(raw: &[u8], parts: &[TextPart]) -> Vec<u8> {
     let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
-    let mut text = Vec::new();
-    for (number, part) in parts.iter().enumerate() {
-        if number > 0 {
-            text.push(b'\n');
-        }
+    let text = |part: &TextPart| {
         let quote = usize::from(part.is_string);
         let json = &raw[at(part.start) - quote..at(part.end) + quote];
         match part.is_string {
-            true => text.extend(decode_json_string(json).unwrap_or_default().into_bytes()),
-            false => text.extend_from_slice(json),
+            true => decode_json_string(json).unwrap_or_default().into_bytes(),
+            false => json.to_vec(),
         }
+    };
+    match parts {
+        // Most results; megabytes are not copied once more.
+        [only] => text(only),
+        parts => parts.iter().map(text).collect::<Vec<_>>().join(&b'\n'),
     }
-    text
 }
 
 /// Takes in a result whose text is the parts `parts` of it.
