@@ -74,16 +74,25 @@ pub(crate) struct LimitArgs {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N")]
     pub(crate) max_bytes: Option<u64>,
-    /// How an oversized result is shown: preview, handle, continuation, funnel, reject, truncate or
-    /// the name of a template of yours [env: `SPILLGATE_PROFILE`]
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = profile_help())]
     pub(crate) profile: Option<Profile>,
     /// End the errors of the reject profile with what is there and with calls that go on [env:
     /// `SPILLGATE_DETAILED_RECOVERY`]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[arg(long)]
     pub(crate) detailed_recovery: bool,
+}
+
+/// Names the profiles that are built in.
+fn profile_help() -> String {
+    let names = Profile::BUILT_IN
+        .map(|profile| profile.to_string())
+        .join(", ");
+    format!(
+        "How an oversized result is shown: {names} or the name of a template of yours [env: \
+         `SPILLGATE_PROFILE`]"
+    )
 }
 
 impl LimitArgs {
