@@ -81,8 +81,8 @@ fn relay(
         for step in steps {
             match step {
                 Step::ToServer(message) => line(server_in, &message.frame)?,
-                Step::ToClient { parcel, .. } => {
-                    if let Item::Message(Frame::Memory(frame)) = parcel.item {
+                Step::ToClient { event, .. } => {
+                    if let Item::Message(Frame::Memory(frame)) = event.item {
                         line(&mut client_out, &frame)?;
                     }
                 }

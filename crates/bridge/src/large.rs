@@ -118,7 +118,7 @@ pub(crate) fn notice(
     }
     for step in &mut steps.0[before..] {
         let Step::ToClient {
-            parcel: ServerEvent { item, .. },
+            event: ServerEvent { item, .. },
             ..
         } = step
         else {

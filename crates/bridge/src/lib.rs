@@ -44,7 +44,7 @@ pub enum Step {
         /// To which.
         to: Caller,
         /// What, with the client's request on whose stream it belongs.
-        parcel: ServerEvent,
+        event: ServerEvent,
     },
     /// Nobody waits for this request to the server any more: close its response
     /// stream (`Connection::abandon`).
@@ -82,9 +82,9 @@ impl Bridge {
 
     /// Takes what came from the server.
     #[must_use]
-    pub fn from_server(&mut self, parcel: ServerEvent, now: Instant) -> Vec<Step> {
+    pub fn from_server(&mut self, event: ServerEvent, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();
-        way::server_said(&mut *self.0, parcel, now, &mut steps);
+        way::server_said(&mut *self.0, event, now, &mut steps);
         steps.0
     }
 

@@ -14,8 +14,8 @@ pub(crate) struct Steps(pub(crate) Vec<Step>);
 impl Steps {
     /// A message for a client, on the stream of its request `of`.
     pub(crate) fn client(&mut self, to: Caller, of: Option<RequestId>, frame: impl Into<Bytes>) {
-        let parcel = ServerEvent::message(frame).of(of);
-        self.0.push(Step::ToClient { to, parcel });
+        let event = ServerEvent::message(frame).of(of);
+        self.0.push(Step::ToClient { to, event });
     }
 
     /// An error for a client's request with this id (JSON).

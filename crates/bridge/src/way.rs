@@ -61,12 +61,12 @@ pub(crate) fn client_said(way: &mut (dyn Way + Send), heard: Heard<'_>, steps: &
 /// Takes what came from the server.
 pub(crate) fn server_said(
     way: &mut (dyn Way + Send),
-    parcel: ServerEvent,
+    event: ServerEvent,
     now: Instant,
     steps: &mut Steps,
 ) {
-    let of = parcel.of;
-    match (parcel.item, of) {
+    let of = event.of;
+    match (event.item, of) {
         (Item::Message(Frame::Spooled(spooled)), of) => way.large(*spooled, of.as_ref(), steps),
         (Item::Message(frame), of) => {
             for part in parts(frame.in_memory().unwrap_or(&Bytes::new())) {

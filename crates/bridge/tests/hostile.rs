@@ -19,10 +19,10 @@ use spillgate_wire::{Frame, Item, ServerEvent};
 use common::{META, config};
 
 fn text(step: &Step) -> Option<String> {
-    let Step::ToClient { parcel, .. } = step else {
+    let Step::ToClient { event, .. } = step else {
         return None;
     };
-    let Item::Message(Frame::Memory(frame)) = &parcel.item else {
+    let Item::Message(Frame::Memory(frame)) = &event.item else {
         return None;
     };
     Some(String::from_utf8_lossy(frame).into_owned())

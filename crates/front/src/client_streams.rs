@@ -1,4 +1,4 @@
-//! Which stream does a parcel belong on?
+//! Which stream does a server event belong on?
 //!
 //! A request's stream is the response to its POST. What belongs to no request
 //! goes to the session's GET stream; while there is none, to the stream of the
@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::routes::{Routes, Waiting};
 use spillgate_mcp::{Generation, RequestId, error_code};
 
-/// Where the parcels for one client arrive.
+/// Where the server events for one client arrive.
 #[derive(Debug)]
 pub(crate) struct ClientStreams {
     routes: Mutex<Routes>,
@@ -134,8 +134,8 @@ impl ClientStreams {
         self.end_lasting();
     }
 
-    async fn deliver(&self, parcel: ServerEvent) {
-        let deliveries = self.routes().route(parcel);
+    async fn deliver(&self, server_event: ServerEvent) {
+        let deliveries = self.routes().route(server_event);
         for delivery in deliveries {
             let stream = delivery.outlet.stream;
             if !delivery.hand_over().await {
@@ -146,7 +146,7 @@ impl ClientStreams {
 }
 
 impl Sink for ClientStreams {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
-        self.deliver(parcel).boxed()
+    fn take(&self, server_event: ServerEvent) -> BoxFuture<'_, ()> {
+        self.deliver(server_event).boxed()
     }
 }

@@ -1,4 +1,4 @@
-//! How does a parcel get from the desk to the response that carries it?
+//! How does a server event get from the desk to the response that carries it?
 //!
 //! Through a channel with few places. A reader that does not keep up makes its
 //! sender wait, so that bursts are smoothed; but one that has used up the
@@ -22,17 +22,17 @@ const PLACES: usize = 64;
 /// once.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A parcel on its way to a response.
+/// A server event on its way to a response.
 #[derive(Debug)]
 pub(crate) struct Letter {
-    pub(crate) parcel: ServerEvent,
+    pub(crate) server_event: ServerEvent,
     /// The stream ends with it.
     pub(crate) is_last: bool,
     /// Requests that it leaves without an answer.
     pub(crate) unanswered: Vec<RequestId>,
 }
 
-/// The end of a stream that parcels are put into.
+/// The end of a stream that server events are put into.
 #[derive(Debug, Clone)]
 pub(crate) struct Outlet {
     /// Which stream of its desk.
@@ -74,16 +74,16 @@ impl Inlet {
     }
 
     /// Parcels that come before all others.
-    pub(crate) fn begin_with(&mut self, parcels: impl Iterator<Item = ServerEvent>) {
-        let letter = |parcel| Letter {
-            parcel,
+    pub(crate) fn begin_with(&mut self, server_events: impl Iterator<Item = ServerEvent>) {
+        let letter = |server_event| Letter {
+            server_event,
             is_last: false,
             unanswered: Vec::new(),
         };
-        self.first.extend(parcels.map(letter));
+        self.first.extend(server_events.map(letter));
     }
 
-    /// The next parcel; `None` when the stream has ended. Nothing is lost when
+    /// The next server event; `None` when the stream has ended. Nothing is lost when
     /// the future is dropped.
     pub(crate) async fn next(&mut self) -> Option<Letter> {
         match self.first.pop_front() {

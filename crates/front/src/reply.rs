@@ -1,4 +1,4 @@
-//! How does a stream of parcels become an HTTP response?
+//! How does a stream of server events become an HTTP response?
 
 use spillgate_mcp::error_code;
 use std::collections::VecDeque;
@@ -97,7 +97,7 @@ impl Reading {
                 what,
             ));
         };
-        match letter.parcel.item {
+        match letter.server_event.item {
             Item::Message(frame) if letter.is_last => match frame::whole(frame) {
                 Chunk::Bytes(frame) => {
                     let status = self.status(&frame);
@@ -190,11 +190,11 @@ impl Reading {
     }
 }
 
-/// A parcel as events.
+/// A server event as events.
 fn events(letter: Letter) -> VecDeque<Chunk> {
-    let event = letter.parcel.event.as_deref();
+    let event = letter.server_event.event.as_deref();
     let in_memory = |bytes: [Bytes; 3]| bytes.map(Chunk::Bytes);
-    match letter.parcel.item {
+    match letter.server_event.item {
         Item::Message(frame) => match frame::whole(frame) {
             Chunk::Bytes(frame) => in_memory(sse::message(event, frame)).into(),
             Chunk::Pieces(pieces) => {

@@ -1,4 +1,4 @@
-//! The rules by which a desk finds the stream of a parcel.
+//! The rules by which a desk finds the stream of a server event.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -124,9 +124,9 @@ impl Routes {
         keys
     }
 
-    /// Where a parcel goes.
-    pub(crate) fn route(&mut self, parcel: ServerEvent) -> Vec<Delivery> {
-        match (&parcel.item, &parcel.of) {
+    /// Where a server event goes.
+    pub(crate) fn route(&mut self, server_event: ServerEvent) -> Vec<Delivery> {
+        match (&server_event.item, &server_event.of) {
             (Item::Gone(how), None) => self.fail_all(how),
             (Item::Gone(how), Some(key)) => self.fail(&key.clone(), how),
             (Item::Failed(error), Some(key)) => self.fail(&key.clone(), &error.to_string()),
@@ -135,34 +135,34 @@ impl Routes {
                 Vec::new()
             }
             (Item::Ended, of) => self.ended(of.clone()),
-            (Item::Refused(_), Some(key)) => self.refused(&key.clone(), parcel),
+            (Item::Refused(_), Some(key)) => self.refused(&key.clone(), server_event),
             (Item::Refused(refusal), None) => {
                 tracing::warn!(status = refusal.status, "a server refused a stream");
                 Vec::new()
             }
-            (Item::Message(_) | Item::Mark { .. }, _) => self.message(parcel),
+            (Item::Message(_) | Item::Mark { .. }, _) => self.message(server_event),
         }
     }
 
-    fn message(&mut self, parcel: ServerEvent) -> Vec<Delivery> {
+    fn message(&mut self, server_event: ServerEvent) -> Vec<Delivery> {
         let mut answered = Vec::new();
-        if let Item::Message(frame) = &parcel.item {
+        if let Item::Message(frame) = &server_event.item {
             for message in messages(frame::head(frame)) {
-                self.look_at(&message, parcel.of.as_ref(), &mut answered);
+                self.look_at(&message, server_event.of.as_ref(), &mut answered);
             }
             // Nothing of it is read: only its stream says whose answer it is.
             let is_opaque = frame::head(frame).is_empty() && frame.is_answer();
-            let key = parcel.of.iter().filter(|_| is_opaque);
+            let key = server_event.of.iter().filter(|_| is_opaque);
             answered.extend(key.filter(|key| self.waiting.contains_key(key)).cloned());
         }
-        let own = parcel
+        let own = server_event
             .of
             .as_ref()
             .filter(|key| self.waiting.contains_key(key));
         let Some(key) = own.or(answered.first()).cloned() else {
-            return self.unasked(parcel);
+            return self.unasked(server_event);
         };
-        self.remember(&parcel, Some(&key));
+        self.remember(&server_event, Some(&key));
         let outlet = self
             .waiting
             .get(&key)
@@ -170,7 +170,7 @@ impl Routes {
         for key in &answered {
             self.waiting.remove(key);
         }
-        self.letter(outlet, parcel)
+        self.letter(outlet, server_event)
     }
 
     /// Notes which request a message answers.
@@ -200,29 +200,29 @@ impl Routes {
         answered.push(key);
     }
 
-    /// A parcel that is for no request that waits.
-    fn unasked(&mut self, parcel: ServerEvent) -> Vec<Delivery> {
-        let is_message = matches!(parcel.item, Item::Message(_));
+    /// A server event that is for no request that waits.
+    fn unasked(&mut self, server_event: ServerEvent) -> Vec<Delivery> {
+        let is_message = matches!(server_event.item, Item::Message(_));
         let general = self.general.clone().filter(Outlet::is_read);
-        let is_answer = is_message && is_answer(&parcel);
-        if is_answer && (parcel.event.is_none() || general.is_none()) {
+        let is_answer = is_message && is_answer(&server_event);
+        if is_answer && (server_event.event.is_none() || general.is_none()) {
             tracing::debug!("an answer that nobody waits for");
             return Vec::new();
         }
         if general.is_some() {
-            self.remember(&parcel, None);
-            return self.letter(general, parcel);
+            self.remember(&server_event, None);
+            return self.letter(general, server_event);
         }
         if let Some(key) = self.only_one() {
-            self.remember(&parcel, Some(&key));
+            self.remember(&server_event, Some(&key));
             let outlet = self
                 .waiting
                 .get(&key)
                 .and_then(|waiting| waiting.outlet.clone());
-            return self.letter(outlet, parcel);
+            return self.letter(outlet, server_event);
         }
         if is_message && self.generation == Generation::Legacy {
-            self.kept.push_back(parcel);
+            self.kept.push_back(server_event);
             if self.kept.len() > self.most_kept {
                 tracing::warn!("a message is dropped: the client has no stream open for it");
                 self.kept.pop_front();
@@ -240,8 +240,8 @@ impl Routes {
         (is_only && only.outlet.is_some()).then(|| key.clone())
     }
 
-    fn remember(&mut self, parcel: &ServerEvent, of: Option<&RequestId>) {
-        let Some(event) = &parcel.event else {
+    fn remember(&mut self, server_event: &ServerEvent, of: Option<&RequestId>) {
+        let Some(event) = &server_event.event else {
             return;
         };
         if let Some(waiting) = of.and_then(|key| self.waiting.get_mut(key)) {
@@ -257,7 +257,7 @@ impl Routes {
         }
     }
 
-    fn letter(&self, outlet: Option<Outlet>, parcel: ServerEvent) -> Vec<Delivery> {
+    fn letter(&self, outlet: Option<Outlet>, server_event: ServerEvent) -> Vec<Delivery> {
         let Some(outlet) = outlet else {
             tracing::debug!("a message for a client that is gone");
             return Vec::new();
@@ -269,7 +269,7 @@ impl Routes {
         let mut others = self.waiting.values();
         let is_last = !is_general && !others.any(|waiting| waiting.stream == outlet.stream);
         let letter = Letter {
-            parcel,
+            server_event,
             is_last,
             unanswered: Vec::new(),
         };
@@ -291,13 +291,13 @@ impl Routes {
         Some((keys, outlet?))
     }
 
-    fn refused(&mut self, key: &RequestId, parcel: ServerEvent) -> Vec<Delivery> {
+    fn refused(&mut self, key: &RequestId, server_event: ServerEvent) -> Vec<Delivery> {
         self.is_refused |= self.initialize.as_ref() == Some(key);
         let Some((unanswered, outlet)) = self.stream_of(key) else {
             return Vec::new();
         };
         let letter = Letter {
-            parcel,
+            server_event,
             is_last: true,
             unanswered,
         };
@@ -340,8 +340,8 @@ struct Agreed {
     version: String,
 }
 
-fn is_answer(parcel: &ServerEvent) -> bool {
-    let Item::Message(frame) = &parcel.item else {
+fn is_answer(server_event: &ServerEvent) -> bool {
+    let Item::Message(frame) = &server_event.item else {
         return false;
     };
     messages(frame::head(frame))

@@ -1,4 +1,4 @@
-//! Targets for what comes over the wire: frames, their intake, events, headers, the bridge.
+//! Targets for what comes over the wire: frames, their frame reader, events, headers, the bridge.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,13 +54,13 @@ pub fn frames(bytes: &[u8]) {
     assert!(envelopes.is_empty() || messages(&line).len() == envelopes.len());
 }
 
-/// The intake: a message of any size comes out as it came in, and is known by what it was in memory.
-pub fn intake(bytes: &[u8]) {
+/// The frame reader: a message of any size comes out as it came in, and is known by what it was in memory.
+pub fn frame_reader(bytes: &[u8]) {
     let in_memory = messages(bytes);
     for (spool_at, block) in [(0, 1), (16, 7), (64, usize::MAX)] {
-        let intake = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(spool_at);
+        let frame_reader = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(spool_at);
         let frame = block_on(async {
-            let mut taking = intake.begin();
+            let mut taking = frame_reader.begin();
             for part in bytes.chunks(block.min(bytes.len()).max(1)) {
                 taking.feed(part).await.unwrap();
             }
@@ -191,7 +191,7 @@ fn said(steps: &[Step]) {
         let frame = match step {
             Step::ToServer(message) => &message.frame,
             Step::ToClient {
-                parcel:
+                event:
                     ServerEvent {
                         item: Item::Message(Frame::Memory(frame)),
                         ..

@@ -320,8 +320,8 @@ impl Connection for Answering {
 struct Client(UnboundedSender<(Instant, Bytes)>);
 
 impl Sink for Client {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
-        if let Item::Message(Frame::Memory(frame)) = parcel.item
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
+        if let Item::Message(Frame::Memory(frame)) = event.item
             && !frame.windows(8).any(|bytes| bytes == b"\"method\"")
         {
             drop(self.0.send((Instant::now(), frame)));

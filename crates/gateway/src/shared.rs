@@ -66,21 +66,21 @@ impl Switch {
 }
 
 impl Sink for Switch {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
             let Some(bridge) = self.bridge.get() else {
-                return self.routes.take(parcel).await;
+                return self.routes.take(event).await;
             };
-            let Some(parcel) = as_failure(&self.routes.server, parcel) else {
+            let Some(event) = as_failure(&self.routes.server, event) else {
                 return;
             };
-            if let Item::Gone(how) = &parcel.item {
+            if let Item::Gone(how) = &event.item {
                 let gone = Item::Gone(how.clone());
                 self.routes.ends(gone).await;
-            } else if self.routes.waits_for(&parcel) {
-                return self.routes.take(parcel).await;
+            } else if self.routes.waits_for(&event) {
+                return self.routes.take(event).await;
             }
-            bridge.take(parcel).await;
+            bridge.take(event).await;
         }
         .boxed()
     }

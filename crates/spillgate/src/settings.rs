@@ -202,7 +202,7 @@ impl Settings {
     }
 
     /// Takes in messages of servers, the large ones by way of `store`.
-    pub(crate) fn intake(&self, store: &Arc<dyn ArtifactStore>) -> FrameReader {
+    pub(crate) fn frame_reader(&self, store: &Arc<dyn ArtifactStore>) -> FrameReader {
         let most = self.max_message.bytes.unwrap_or(u64::MAX);
         FrameReader::new(Arc::clone(store)).at_most(most)
     }

@@ -20,14 +20,14 @@ mod lab;
 #[path = "llm/servers.rs"]
 mod servers;
 
-use lab::{Audience, Lab, Text};
+use lab::{Lab, ReplyForm, Text};
 
 /// What is asked; a word of it is in one line of the text.
 const QUESTION: &str = "Which error code does the ERROR line have?";
 
 #[test]
 fn auto_reads_what_fits_whole() {
-    let lab = Lab::new(Audience::Held, "max_chunks = 1");
+    let lab = Lab::new(ReplyForm::Held, "max_chunks = 1");
     let answer = lab.extract(&Text::log(15), &[QUESTION]);
     answer.is("full-chunked");
     answer.read_everything();
@@ -37,7 +37,7 @@ fn auto_reads_what_fits_whole() {
 
 #[test]
 fn auto_greps_in_what_does_not() {
-    let lab = Lab::new(Audience::Held, "max_chunks = 1\nchunk_tokens = 400");
+    let lab = Lab::new(ReplyForm::Held, "max_chunks = 1\nchunk_tokens = 400");
     let answer = lab.extract(&Text::log(100), &[QUESTION]);
     answer.is("read-grep");
     assert!(
@@ -48,7 +48,7 @@ fn auto_greps_in_what_does_not() {
 
 #[test]
 fn full_chunked_is_obeyed() {
-    let lab = Lab::new(Audience::Held, "max_chunks = 1\nchunk_tokens = 400");
+    let lab = Lab::new(ReplyForm::Held, "max_chunks = 1\nchunk_tokens = 400");
     let arguments = [QUESTION, "--mode", "full-chunked", "--trace"];
     let answer = lab.extract(&Text::log(15), &arguments);
     answer.is("full-chunked");
@@ -58,7 +58,7 @@ fn full_chunked_is_obeyed() {
 
 #[test]
 fn read_grep_is_obeyed() {
-    let lab = Lab::new(Audience::Held, "max_chunks = 8");
+    let lab = Lab::new(ReplyForm::Held, "max_chunks = 8");
     let answer = lab.extract(&Text::log(15), &[QUESTION, "--mode", "read-grep"]);
     answer.is("read-grep");
     assert!(
@@ -69,7 +69,7 @@ fn read_grep_is_obeyed() {
 
 #[test]
 fn truncate_is_obeyed_and_asks_nobody() {
-    let lab = Lab::new(Audience::Held, "truncate_tokens = 200");
+    let lab = Lab::new(ReplyForm::Held, "truncate_tokens = 200");
     let answer = lab.extract(&Text::log(200), &[QUESTION, "--mode", "truncate"]);
     answer.is("truncate");
     assert_eq!(answer.calls(), 0, "{answer:?}");
@@ -80,7 +80,7 @@ fn truncate_is_obeyed_and_asks_nobody() {
 
 #[test]
 fn two_chunks_are_mapped_and_reduced() {
-    let lab = Lab::new(Audience::Sure, "max_chunks = 4\nparallel = 2");
+    let lab = Lab::new(ReplyForm::Sure, "max_chunks = 4\nparallel = 2");
     let arguments = [QUESTION, "--mode", "full-chunked", "--chunk-tokens", "250"];
     let answer = lab.extract(&Text::log(24), &arguments);
     answer.is("full-chunked");
@@ -95,7 +95,7 @@ fn two_chunks_are_mapped_and_reduced() {
 #[test]
 fn an_early_stop_says_how_far_it_came() {
     let lab = Lab::new(
-        Audience::Held,
+        ReplyForm::Held,
         "chunk_tokens = 250\nearly_stop = true\nparallel = 1",
     );
     let answer = lab.extract(&Text::log(24), &[QUESTION, "--mode", "full-chunked"]);
@@ -110,7 +110,7 @@ fn an_early_stop_says_how_far_it_came() {
 
 #[test]
 fn a_long_line_is_chunked_and_its_values_are_cited_from_it() {
-    let lab = Lab::new(Audience::Held, "max_chunks = 4");
+    let lab = Lab::new(ReplyForm::Held, "max_chunks = 4");
     let question = "Which item is called \"pump\"? Quote its line.";
     let answer = lab.extract(&Text::json(12), &[question]);
     answer.is("full-chunked");
@@ -118,7 +118,7 @@ fn a_long_line_is_chunked_and_its_values_are_cited_from_it() {
 
 #[test]
 fn a_model_that_forgets_the_form_is_told_of() {
-    let lab = Lab::new(Audience::Free, "max_turns = 3");
+    let lab = Lab::new(ReplyForm::Free, "max_turns = 3");
     for mode in ["full-chunked", "read-grep"] {
         let answer = lab.extract(&Text::log(15), &[QUESTION, "--mode", mode]);
         answer.is_or_fell_back_from(mode);
@@ -128,7 +128,7 @@ fn a_model_that_forgets_the_form_is_told_of() {
 
 #[test]
 fn a_window_that_is_smaller_than_configured_is_survived() {
-    let lab = Lab::with_window(Audience::Held, 65_536, "max_chunks = 1");
+    let lab = Lab::with_window(ReplyForm::Held, 65_536, "max_chunks = 1");
     let answer = lab.extract(&Text::log(120), &[QUESTION, "--mode", "full-chunked"]);
     answer.is_or_fell_back_from("full-chunked");
 }

@@ -96,7 +96,7 @@ impl ChildConnection {
     /// Starts the server; its messages go to `sink`.
     pub fn start(
         command: &ServerCommand,
-        intake: FrameReader,
+        frame_reader: FrameReader,
         sink: Arc<dyn Sink>,
     ) -> Result<Self, ConnectionError> {
         let failed = |error: io::Error| {
@@ -107,7 +107,7 @@ impl ChildConnection {
         let words = child.stderr.take().map(StderrTail::of);
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let child = Arc::new(Mutex::new(child));
-        let pump = tokio::spawn(pump(stdout, words, Arc::clone(&child), intake, sink));
+        let pump = tokio::spawn(pump(stdout, words, Arc::clone(&child), frame_reader, sink));
         Ok(Self {
             stdin: Mutex::new(Some(stdin)),
             given_up: CancellationToken::new(),
@@ -220,19 +220,19 @@ async fn pump(
     stdout: ChildStdout,
     words: Option<StderrTail>,
     child: Arc<Mutex<Child>>,
-    intake: FrameReader,
+    frame_reader: FrameReader,
     sink: Arc<dyn Sink>,
 ) {
     let mut frames = Frames::new(Box::new(stdout));
     let mut too_long = None;
-    let parcel = |item| ServerEvent {
+    let event = |item| ServerEvent {
         of: None,
         event: None,
         item,
     };
     loop {
-        match frames.take_in(&intake).await {
-            Ok(Some(frame)) => sink.take(parcel(Item::Message(frame))).await,
+        match frames.take_in(&frame_reader).await {
+            Ok(Some(frame)) => sink.take(event(Item::Message(frame))).await,
             Ok(None) => break,
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 too_long = Some(format!("{error} and was ended"));
@@ -248,7 +248,7 @@ async fn pump(
         tracing::warn!("a server {how}");
         // What it writes is no message any more, and would wait in the pipe.
         let _ = child.lock().await.start_kill();
-        sink.take(parcel(Item::Gone(how))).await;
+        sink.take(event(Item::Gone(how))).await;
         return;
     }
     let ended = async { child.lock().await.wait().await };
@@ -264,7 +264,7 @@ async fn pump(
         Some(said) => format!("{how} (its last words: {said})"),
         None => how,
     };
-    sink.take(parcel(Item::Gone(how))).await;
+    sink.take(event(Item::Gone(how))).await;
 }
 
 fn how_it_ended(status: ExitStatus) -> String {

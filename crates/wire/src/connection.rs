@@ -97,7 +97,7 @@ pub trait Connection: Send + Sync + fmt::Debug {
 
     /// Nobody waits for the answer of this request any more. The transport's own
     /// way to say so, if it has one: closing the response (2026-07-28).
-    /// Nothing more is told of it; a parcel that is being taken may be let go.
+    /// Nothing more is told of it; an event that is being taken may be let go.
     fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()>;
 
     /// Ends it, with what was started for it. In time, unless `hurried`.

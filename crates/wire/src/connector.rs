@@ -39,7 +39,7 @@ pub type AccessTo = Arc<dyn Fn(&HttpServer) -> Result<Access, String> + Send + S
 
 /// The ways that there are.
 pub struct StandardConnector {
-    intake: FrameReader,
+    frame_reader: FrameReader,
     access: AccessTo,
     resume: bool,
     /// What is known of servers behind HTTP, by their names: connections are
@@ -56,12 +56,12 @@ impl fmt::Debug for StandardConnector {
 }
 
 impl StandardConnector {
-    /// One whose messages come in by `intake`. With `resume` a link itself
+    /// One whose messages come in by `frame_reader`. With `resume` a link itself
     /// takes up streams that broke, else the client does.
     #[must_use]
-    pub fn new(intake: FrameReader, access: AccessTo, resume: bool) -> Self {
+    pub fn new(frame_reader: FrameReader, access: AccessTo, resume: bool) -> Self {
         Self {
-            intake,
+            frame_reader,
             access,
             resume,
             known: Mutex::default(),
@@ -127,11 +127,11 @@ impl Connector for StandardConnector {
         server: &'a ServerSpec,
         sink: Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
-        let intake = self.intake.clone();
+        let frame_reader = self.frame_reader.clone();
         async move {
             let link: Arc<dyn Connection> = match &server.transport {
                 Transport::Command(command) => {
-                    Arc::new(ChildConnection::start(command, intake, sink)?)
+                    Arc::new(ChildConnection::start(command, frame_reader, sink)?)
                 }
                 Transport::Http(http) => {
                     let (Access { client, authority }, params) = self.reach(&server.name, http)?;
@@ -140,7 +140,8 @@ impl Connector for StandardConnector {
                         authority,
                         params,
                     };
-                    let link = HttpConnection::open_with(http, client, options, intake, sink)?;
+                    let link =
+                        HttpConnection::open_with(http, client, options, frame_reader, sink)?;
                     match self.resume {
                         true => Arc::new(Listening(Arc::new(link))),
                         false => Arc::new(link),
@@ -148,7 +149,13 @@ impl Connector for StandardConnector {
                 }
                 Transport::Sse(http) => {
                     let (Access { client, authority }, _) = self.reach(&server.name, http)?;
-                    Arc::new(SseConnection::open(http, client, authority, intake, sink)?)
+                    Arc::new(SseConnection::open(
+                        http,
+                        client,
+                        authority,
+                        frame_reader,
+                        sink,
+                    )?)
                 }
             };
             Ok(link)

@@ -135,7 +135,7 @@ pub struct ServerEvent {
     pub item: Item,
 }
 
-/// What a parcel holds.
+/// What a server event holds.
 #[derive(Debug)]
 pub enum Item {
     /// A message.
@@ -198,10 +198,10 @@ impl fmt::Debug for Refusal {
     }
 }
 
-/// Where parcels go.
+/// Where server events go.
 pub trait Sink: Send + Sync + fmt::Debug {
-    /// Takes a parcel; done once there is room for the next.
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()>;
+    /// Takes a server event; done once there is room for the next.
+    fn take(&self, server_event: ServerEvent) -> BoxFuture<'_, ()>;
 }
 
 impl ServerEvent {
@@ -229,8 +229,8 @@ mod tests {
     #[test]
     fn a_message_is_on_the_stream_that_it_was_put_on() {
         let key = RequestId::of(serde_json::from_str("7").unwrap()).unwrap();
-        let parcel = ServerEvent::message("{}").of(Some(key.clone()));
-        assert_eq!(parcel.of, Some(key));
+        let server_event = ServerEvent::message("{}").of(Some(key.clone()));
+        assert_eq!(server_event.of, Some(key));
         assert_eq!(ServerEvent::message("{}").of, None);
     }
 }

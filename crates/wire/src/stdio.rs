@@ -103,13 +103,13 @@ impl Frames {
         Ok((!frame.is_empty()).then_some(frame))
     }
 
-    /// The same, whatever its size up to what `intake` takes. An error of kind
+    /// The same, whatever its size up to what `frame_reader` takes. An error of kind
     /// `UnexpectedEof` if the stream ended amid a message: of half a message nobody can use
     /// anything, and what is said next would stand on its line. An error of kind
     /// `FileTooLarge` with a [`TooLong`](crate::TooLong) if the message is too large; what
     /// remains of it is unread, for it may have no end.
-    pub async fn take_in(&mut self, intake: &FrameReader) -> io::Result<Option<Frame>> {
-        let mut taking = intake.begin();
+    pub async fn take_in(&mut self, frame_reader: &FrameReader) -> io::Result<Option<Frame>> {
+        let mut taking = frame_reader.begin();
         let mut is_any = false;
         loop {
             let block = self.reader.fill_buf().await?;
@@ -201,7 +201,7 @@ mod tests {
 
     #[tokio::test]
     async fn half_a_message_is_none() {
-        let intake = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(20);
+        let frame_reader = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(20);
         let half = "{\"id\":1,\"result\":{\"text\":\"0123456789";
         for (stream, frames, is_whole) in [
             ("", 0, true),
@@ -217,7 +217,7 @@ mod tests {
             let mut all = Frames::new(Box::new(bytes));
             let mut count = 0;
             let is_end = loop {
-                match all.take_in(&intake).await {
+                match all.take_in(&frame_reader).await {
                     Ok(Some(_)) => count += 1,
                     Ok(None) => break true,
                     Err(error) => break error.kind() != io::ErrorKind::UnexpectedEof,

@@ -35,8 +35,8 @@ fn deaf() -> Arc<ChildConnection> {
         arguments: vec!["1000".to_owned()],
         ..ServerCommand::default()
     };
-    let intake = FrameReader::new(Arc::new(MemoryStore::default()));
-    Arc::new(ChildConnection::start(&command, intake, Arc::new(Nobody)).unwrap())
+    let frame_reader = FrameReader::new(Arc::new(MemoryStore::default()));
+    Arc::new(ChildConnection::start(&command, frame_reader, Arc::new(Nobody)).unwrap())
 }
 
 fn large() -> Message {
@@ -73,8 +73,8 @@ async fn one_that_does_not_read_can_be_ended() {
 struct Heard(Mutex<Vec<String>>);
 
 impl Sink for Heard {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
-        if let Item::Gone(how) = parcel.item {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
+        if let Item::Gone(how) = event.item {
             self.0.lock().unwrap().push(how);
         }
         std::future::ready(()).boxed()
@@ -93,8 +93,9 @@ async fn how_it_ended_is_told() {
             ..ServerCommand::default()
         };
         let heard = Arc::new(Heard::default());
-        let intake = FrameReader::new(Arc::new(MemoryStore::default()));
-        let _link = ChildConnection::start(&command, intake, Arc::clone(&heard) as _).unwrap();
+        let frame_reader = FrameReader::new(Arc::new(MemoryStore::default()));
+        let _link =
+            ChildConnection::start(&command, frame_reader, Arc::clone(&heard) as _).unwrap();
         let told = async {
             while heard.0.lock().unwrap().is_empty() {
                 tokio::time::sleep(Duration::from_millis(5)).await;

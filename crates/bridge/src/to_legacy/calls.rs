@@ -140,13 +140,13 @@ impl ToLegacy {
         };
         match large::answer(spooled, &request.id, added) {
             Ok(frame) => {
-                let parcel = ServerEvent {
+                let event = ServerEvent {
                     of: Some(request.key.clone()),
                     event: None,
                     item: Item::Message(frame),
                 };
                 let to = request.from;
-                steps.0.push(Step::ToClient { to, parcel });
+                steps.0.push(Step::ToClient { to, event });
             }
             Err(bytes) => request.refuse(&words::unbridged(&self.config.server, bytes), steps),
         }

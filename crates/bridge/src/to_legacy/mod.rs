@@ -307,12 +307,12 @@ impl Way for ToLegacy {
         if is_over {
             self.calls.remove(&key);
         }
-        let parcel = ServerEvent {
+        let event = ServerEvent {
             of,
             event: None,
             item,
         };
-        steps.0.push(Step::ToClient { to, parcel });
+        steps.0.push(Step::ToClient { to, event });
     }
 
     /// Whoever waits is told, and the next request opens it again.

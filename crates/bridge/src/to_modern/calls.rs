@@ -146,13 +146,13 @@ impl ToModern {
         };
         match large::answer(spooled, &call.id, added) {
             Ok(frame) => {
-                let parcel = ServerEvent {
+                let event = ServerEvent {
                     of: Some(call.key),
                     event: None,
                     item: Item::Message(frame),
                 };
                 let to = self.at;
-                steps.0.push(Step::ToClient { to, parcel });
+                steps.0.push(Step::ToClient { to, event });
             }
             Err(bytes) => {
                 let why = words::unbridged(&self.config.server, bytes);

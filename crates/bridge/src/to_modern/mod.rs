@@ -333,15 +333,12 @@ impl Way for ToModern {
         let Some(call) = self.calls.remove(&number) else {
             return;
         };
-        let parcel = ServerEvent {
+        let event = ServerEvent {
             of: Some(call.key.clone()),
             event: None,
             item,
         };
-        steps.0.push(Step::ToClient {
-            to: self.at,
-            parcel,
-        });
+        steps.0.push(Step::ToClient { to: self.at, event });
     }
 
     fn gone(&mut self, how: &str, steps: &mut Steps) {

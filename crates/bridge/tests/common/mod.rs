@@ -84,21 +84,21 @@ impl Talk {
     pub(crate) fn server_on(&mut self, of: Option<u64>, frame: &str) -> &mut Self {
         let on = of.map(|number| format!(" on {number}")).unwrap_or_default();
         writeln!(self.said, "S{on} {frame}").unwrap();
-        let parcel =
+        let event =
             ServerEvent::message(Bytes::from(frame.to_owned())).of(of.map(RequestId::number));
-        let steps = self.bridge.from_server(parcel, self.now);
+        let steps = self.bridge.from_server(event, self.now);
         self.note(&steps)
     }
 
     /// Something else comes from the server.
     pub(crate) fn item(&mut self, of: Option<u64>, item: Item) -> &mut Self {
         writeln!(self.said, "S {item:?}").unwrap();
-        let parcel = ServerEvent {
+        let event = ServerEvent {
             of: of.map(RequestId::number),
             event: None,
             item,
         };
-        let steps = self.bridge.from_server(parcel, self.now);
+        let steps = self.bridge.from_server(event, self.now);
         self.note(&steps)
     }
 
@@ -173,13 +173,13 @@ fn line(step: &Step) -> String {
             let text = String::from_utf8_lossy(&message.frame);
             format!("-> server{} {text}", name.unwrap_or_default())
         }
-        Step::ToClient { to, parcel } => {
-            let of = parcel
+        Step::ToClient { to, event } => {
+            let of = event
                 .of
                 .as_ref()
                 .map(|key| format!(" on {}", key.as_json()));
             let of = of.unwrap_or_default();
-            match &parcel.item {
+            match &event.item {
                 Item::Message(Frame::Memory(frame)) => {
                     format!("-> client {}{of} {}", to.0, String::from_utf8_lossy(frame))
                 }

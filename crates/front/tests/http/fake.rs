@@ -175,8 +175,8 @@ pub(crate) fn key(id: &Value) -> RequestId {
     RequestId::of(&serde_json::value::to_raw_value(id).unwrap()).unwrap()
 }
 
-/// A parcel on the stream of a request.
-pub(crate) fn parcel(of: Option<&Value>, item: Item) -> ServerEvent {
+/// A server event on the stream of a request.
+pub(crate) fn server_event(of: Option<&Value>, item: Item) -> ServerEvent {
     ServerEvent {
         of: of.map(key),
         event: None,
@@ -259,7 +259,7 @@ async fn call(to: Arc<dyn Sink>, id: &Value, params: &Value) {
         }
         "never" => return,
         "primed" => {
-            let mut mark = parcel(
+            let mut mark = server_event(
                 Some(id),
                 Item::Mark {
                     retry: Some(Duration::from_millis(7)),
@@ -267,18 +267,27 @@ async fn call(to: Arc<dyn Sink>, id: &Value, params: &Value) {
             );
             mark.event = Some("e1".to_owned());
             to.take(mark).await;
-            return to.take(parcel(Some(id), Item::Ended)).await;
+            return to.take(server_event(Some(id), Item::Ended)).await;
         }
-        "ends" => return to.take(parcel(Some(id), Item::Ended)).await,
+        "ends" => return to.take(server_event(Some(id), Item::Ended)).await,
         "gone" => {
             return to
-                .take(parcel(None, Item::Gone("exited with status 3".into())))
+                .take(server_event(
+                    None,
+                    Item::Gone("exited with status 3".into()),
+                ))
                 .await;
         }
-        "refused" => return to.take(parcel(Some(id), Item::Refused(refusal()))).await,
+        "refused" => {
+            return to
+                .take(server_event(Some(id), Item::Refused(refusal())))
+                .await;
+        }
         "refused_late" => {
             to.take(self::message(Some(id), &note("first"))).await;
-            return to.take(parcel(Some(id), Item::Refused(refusal()))).await;
+            return to
+                .take(server_event(Some(id), Item::Refused(refusal())))
+                .await;
         }
         "flood" => {
             for _ in 0..arguments["notes"].as_u64().unwrap() {

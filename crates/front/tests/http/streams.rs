@@ -12,7 +12,7 @@ use spillgate_artifact::ByteSource;
 use spillgate_front::FrontSettings;
 use spillgate_wire::{Frame, Item, Pieces, ServerEvent};
 
-use crate::fake::{Event, answer, key, message, note, parcel};
+use crate::fake::{Event, answer, key, message, note, server_event};
 use crate::running::{Reader, Running, call};
 
 async fn body_of(front: &Running, session: &str, tool: &str) -> (u16, String, String) {
@@ -268,7 +268,7 @@ async fn a_quiet_stream_is_kept_open_with_comments() {
     let mut stream = Reader::new(response);
     stream.until(":\n\n:\n\n").await;
     let sink = front.log.sink(0);
-    sink.take(parcel(Some(&json!(1)), Item::Mark { retry: None }))
+    sink.take(server_event(Some(&json!(1)), Item::Mark { retry: None }))
         .await;
     let frame = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1.0}\n";
     sink.take(ServerEvent::message(frame).of(Some(key(&json!(1)))))
@@ -320,11 +320,11 @@ fn large(breaks_at: u64) -> (ServerEvent, Arc<AtomicU64>) {
     pieces.push_source(&text, 0..TEXT);
     pieces.push("\"}\n");
     let item = Item::Message(Frame::Pieces(pieces));
-    (parcel(Some(&json!(1)), item), read)
+    (server_event(Some(&json!(1)), item), read)
 }
 
-/// The response to request 1, which gets these parcels.
-async fn answered_with(front: &Running, parcels: Vec<ServerEvent>) -> reqwest::Response {
+/// The response to request 1, which gets these server events.
+async fn answered_with(front: &Running, server_events: Vec<ServerEvent>) -> reqwest::Response {
     let session = front.begin().await;
     let never = front.post_in(&session, &call(1, "never", &json!({})));
     let pending = tokio::spawn(never.send());
@@ -332,8 +332,8 @@ async fn answered_with(front: &Running, parcels: Vec<ServerEvent>) -> reqwest::R
         .log
         .until(|event| matches!(event, Event::Took(0, text) if text.contains("never")))
         .await;
-    for parcel in parcels {
-        front.log.sink(0).take(parcel).await;
+    for server_event in server_events {
+        front.log.sink(0).take(server_event).await;
     }
     pending.await.unwrap().unwrap()
 }
@@ -359,11 +359,11 @@ async fn what_is_too_large_for_the_memory_is_written_piece_by_piece() {
     for is_stream in [false, true] {
         let front = Running::usual().await;
         let (answer, read) = large(u64::MAX);
-        let mut parcels = vec![answer];
+        let mut server_events = vec![answer];
         if is_stream {
-            parcels.insert(0, message(Some(&json!(1)), &note("first")));
+            server_events.insert(0, message(Some(&json!(1)), &note("first")));
         }
-        let response = answered_with(&front, parcels).await;
+        let response = answered_with(&front, server_events).await;
         // Nobody reads yet: it waits, with what fits into the sockets.
         for _ in 0..1000 {
             tokio::task::yield_now().await;

@@ -142,7 +142,7 @@ impl Session {
     /// The client has greeted: from now on it may be told.
     pub(super) async fn is_ready_to_hear(self: &Arc<Self>) {
         self.said.lock().is_initialized = true;
-        for upstream in self.roster.all().iter() {
+        for upstream in self.upstreams.all().iter() {
             self.tell_fault(upstream).await;
         }
     }
@@ -156,11 +156,11 @@ impl Session {
             return;
         }
         let asker = self.asker();
-        for upstream in asker.roster.all().iter() {
+        for upstream in asker.upstreams.all().iter() {
             if let Some(why) = upstream.standing.fault() {
-                let parcel =
+                let event =
                     ServerEvent::message(message(upstream, &why)).of(Some(question.key.clone()));
-                self.to.take(parcel).await;
+                self.to.take(event).await;
             }
         }
     }

@@ -293,7 +293,7 @@ async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
     let Some(session) = session.upgrade().filter(|one| !one.is_closing()) else {
         return true;
     };
-    let Some(upstream) = session.roster.get(slot) else {
+    let Some(upstream) = session.upstreams.get(slot) else {
         return true;
     };
     let mut tried = upstream.ready(&session, true).await.map(drop);

@@ -38,7 +38,7 @@ struct Greetings {
 /// last: what any of them can do, in the oldest protocol version that one of them
 /// speaks.
 pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> Vec<u8> {
-    let all = session.roster.all();
+    let all = session.upstreams.all();
     for upstream in all.iter() {
         upstream.be_greeted(message_of(question));
         keep(session, upstream, Duration::ZERO);
@@ -123,7 +123,7 @@ pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec
             Answer::Known(greeting) => greetings.said.push((name, greeting)),
             Answer::Missing(why) => {
                 let asker = session.asker();
-                if let Some(upstream) = asker.roster.named(&name) {
+                if let Some(upstream) = asker.upstreams.named(&name) {
                     asker.note_fault(&upstream, &why).await;
                 }
                 greetings.missing.push((name, why));
@@ -166,7 +166,7 @@ enum Answer {
 /// What each server says. If any of them is modern, the gateway is: then those
 /// that do not know `server/discover` are asked again, and bridges answer.
 async fn asked(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream>, Answer)> {
-    let all = session.roster.all();
+    let all = session.upstreams.all();
     let asked = all.iter().map(|upstream| async {
         let answer = ask(session, upstream, question).await;
         (Arc::clone(upstream), answer)
@@ -199,7 +199,7 @@ async fn asked(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream
 async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Question) -> Answer {
     let hub = session.hub();
     let asker = session.asker();
-    let standing = asker.roster.named(upstream.name());
+    let standing = asker.upstreams.named(upstream.name());
     let standing = standing.as_ref().unwrap_or(upstream);
     let known = hub.known().greeting(upstream.name(), DISCOVER);
     let wait = hub.gateway().several.start_wait;

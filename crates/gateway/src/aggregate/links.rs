@@ -79,7 +79,7 @@ pub(super) fn owner(catalogue: &Catalogue, uri: &str) -> Option<(String, String)
 pub(super) fn meant(session: &Session, uri: &str) -> Option<(String, String)> {
     let named = || {
         let (scheme, own) = uri.split_once('+')?;
-        let all = session.roster.all();
+        let all = session.upstreams.all();
         let server = all.iter().find(|one| scheme_of(one.name()) == scheme)?;
         Some((server.name().to_owned(), own.to_owned()))
     };

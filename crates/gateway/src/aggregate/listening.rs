@@ -88,8 +88,8 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
     // Where no server has any of it, there is nothing to wait for.
     let told = stream.acknowledgement();
     session.listening.0.lock().push(stream);
-    if let Some(parcel) = told {
-        session.to.take(parcel).await;
+    if let Some(event) = told {
+        session.to.take(event).await;
     }
     for (upstream, key, message, answer) in asked {
         // Each by itself, for one may still be starting. The session does not wait for
@@ -148,8 +148,8 @@ pub(super) async fn tell(session: &Session, kind: Kind) -> bool {
         let told: Vec<ServerEvent> = streams.iter().filter(wants).map(frame).collect();
         (told, !streams.is_empty())
     };
-    for parcel in told {
-        session.to.take(parcel).await;
+    for event in told {
+        session.to.take(event).await;
     }
     is_any
 }
@@ -168,8 +168,8 @@ async fn wait_no_longer(session: Weak<Session>, key: RequestId) {
             stream.acknowledgement()
         })
     };
-    if let Some(parcel) = told {
-        session.to.take(parcel).await;
+    if let Some(event) = told {
+        session.to.take(event).await;
     }
 }
 
@@ -281,8 +281,8 @@ async fn ended(session: &Arc<Session>, part: &RequestId, how: Result<Bytes, Stri
             false => stream.acknowledgement(),
         }
     };
-    if let Some(parcel) = told {
-        session.to.take(parcel).await;
+    if let Some(event) = told {
+        session.to.take(event).await;
     }
 }
 
@@ -296,7 +296,7 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
     let Some(stream) = stream else { return false };
     for (part, server) in stream.parts {
         drop(session.pending.take(&part));
-        let upstream = session.roster.named(&server);
+        let upstream = session.upstreams.named(&server);
         let Some(link) = upstream.and_then(|upstream| upstream.link()) else {
             continue;
         };
@@ -334,7 +334,7 @@ async fn wanted(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstrea
         });
     }
     let mut wanted = Vec::new();
-    for upstream in session.roster.all().iter() {
+    for upstream in session.upstreams.all().iter() {
         let is_its =
             |owner: &Option<String>| owner.as_deref().is_none_or(|name| name == upstream.name());
         let its: Vec<&Value> = owners

@@ -119,7 +119,7 @@ async fn listed(
     question: &Question,
 ) -> (Vec<String>, Map<String, Value>) {
     let asker = session.asker();
-    let all = asker.roster.all();
+    let all = asker.upstreams.all();
     let asked = all
         .iter()
         .map(|upstream| fetch::list(&asker, upstream, kind, &question.params));
@@ -128,7 +128,7 @@ async fn listed(
     for (upstream, answer) in all.iter().zip(answers) {
         let Ok(list) = answer else { continue };
         // Schemas are noted where calls of this client look for them.
-        let own = session.roster.named(upstream.name());
+        let own = session.upstreams.named(upstream.name());
         let own = own.as_ref().unwrap_or(upstream);
         let of_server = list.entries.iter();
         entries.extend(of_server.filter_map(|json| entry(session, own, kind, json)));

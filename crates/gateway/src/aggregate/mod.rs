@@ -163,20 +163,20 @@ async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming
     if matches!(&*question.method, "tools/list" | "server/discover") {
         session.tell_faults_with(question).await;
     }
-    let Some(first) = session.roster.first() else {
+    let Some(first) = session.upstreams.first() else {
         return;
     };
     let waiting = InFlightRequest {
         asked: asked(&question.method, None, None),
         ..InFlightRequest::of_client(&question.id, &question.method)
     };
-    let parcel = ServerEvent {
+    let event = ServerEvent {
         of: Some(question.key.clone()),
         event: None,
         item: Item::Message(Frame::Memory(frame.into())),
     };
     let due = session.due(&first, question.key.clone(), waiting);
-    session.answered(&first, parcel, due).await;
+    session.answered(&first, event, due).await;
 }
 
 /// A call of something by its name.
@@ -207,7 +207,7 @@ async fn call(
         let what = unknown(session, kind, &shown);
         return session.to_client(invalid_params(id, &what)).await;
     };
-    let Some(upstream) = session.roster.named(&server) else {
+    let Some(upstream) = session.upstreams.named(&server) else {
         let what = format!("the server `{server}` was taken out of the configuration");
         return session.to_client(invalid_params(id, &what)).await;
     };
@@ -244,7 +244,7 @@ fn unknown(session: &Arc<Session>, kind: lists::Kind, shown: &str) -> String {
         ),
     };
     let asker = session.asker();
-    let all = asker.roster.all();
+    let all = asker.upstreams.all();
     let missing = all.iter().filter(|one| one.standing.fault().is_some());
     let missing: Vec<String> = missing.map(|one| format!("`{}`", one.name())).collect();
     if similar.is_empty() && !missing.is_empty() {
@@ -266,13 +266,13 @@ fn without_name(incoming: &Incoming) -> Vec<(String, String)> {
 
 async fn pass_notice(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incoming) {
     if let Some((slot, frame)) = marks::progress_of_client(envelope, &incoming.frame) {
-        if let Some(upstream) = session.roster.get(slot) {
+        if let Some(upstream) = session.upstreams.get(slot) {
             let headers = incoming.headers.clone();
             session.post(&upstream, Lane::Messages, &Incoming { frame, headers });
         }
         return;
     }
-    for upstream in session.roster.all().iter() {
+    for upstream in session.upstreams.all().iter() {
         session.post(upstream, Lane::Messages, incoming);
     }
     if envelope.method.as_deref() == Some("notifications/initialized") {
@@ -289,7 +289,7 @@ fn pass_answer(session: &Arc<Session>, envelope: &Envelope<'_>, incoming: &Incom
         }
         return;
     };
-    if let Some(upstream) = session.roster.get(slot) {
+    if let Some(upstream) = session.upstreams.get(slot) {
         let headers = incoming.headers.clone();
         session.post(&upstream, Lane::Answers, &Incoming { frame, headers });
     }
@@ -306,7 +306,7 @@ fn set_level(session: &Arc<Session>, question: &Question) -> Vec<u8> {
         return invalid_params(&question.id, "there is no such `level` of log messages");
     };
     session.said.lock().level = Some(level.to_owned());
-    for upstream in session.roster.all().iter() {
+    for upstream in session.upstreams.all().iter() {
         let (asks, of, told) = (Arc::clone(session), Arc::clone(upstream), question.clone());
         let mut told = async move {
             // One without logs refuses it, which is as good.
@@ -337,10 +337,10 @@ async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incomi
     });
     let asker = session.asker();
     let is_out = |upstream: &Arc<Upstream>| {
-        let watched = asker.roster.named(upstream.name());
+        let watched = asker.upstreams.named(upstream.name());
         watched.is_some_and(|watched| watched.is_out()) || upstream.is_out()
     };
-    let all = session.roster.all();
+    let all = session.upstreams.all();
     let mut order: Vec<_> = all
         .iter()
         .filter(|one| is_first(one) || !is_named && !is_out(one))

@@ -75,7 +75,7 @@ pub(super) fn config(server: &ServerSpec, declare: Declare) -> Config {
 }
 
 impl Live {
-    /// Puts a bridge in force. Its server's parcels have to be given to
+    /// Puts a bridge in force. Its server's events have to be given to
     /// [`Sink::take`], and [`Live::connect`] has to say where the server is.
     pub(super) fn new(server: &ServerSpec, bridge: Bridge) -> Arc<Self> {
         let live = Arc::new_cyclic(|me| Self {
@@ -246,21 +246,21 @@ impl Live {
     async fn give_clients(&self) {
         let _turn = self.to_clients.lock().await;
         loop {
-            let Some((to, parcel)) = self.state.lock().for_clients.pop_front() else {
+            let Some((to, event)) = self.state.lock().for_clients.pop_front() else {
                 return;
             };
-            to.take(parcel).await;
+            to.take(event).await;
         }
     }
 
     /// Tells the bridge what came. Whether there is something for the server.
-    fn absorb(&self, parcel: ServerEvent) -> bool {
+    fn absorb(&self, event: ServerEvent) -> bool {
         let mut state = self.state.lock();
         if state.ended.is_some() {
             return false;
         }
-        let is_lost = matches!(&parcel.item, Item::Refused(refusal) if refusal.session_lost);
-        let gone = match &parcel.item {
+        let is_lost = matches!(&event.item, Item::Refused(refusal) if refusal.session_lost);
+        let gone = match &event.item {
             Item::Gone(how) => Some(how.clone()),
             // Only another `initialize` leads on.
             _ if is_lost => Some("does not know our session any more".to_owned()),
@@ -269,16 +269,16 @@ impl Live {
         let is_greeting = state
             .greeting
             .as_ref()
-            .is_some_and(|key| answers(&parcel, key));
+            .is_some_and(|key| answers(&event, key));
         if is_greeting || gone.is_some() {
             state.greeting = None;
             self.greeted.notify_waiters();
         }
-        let Some(parcel) = as_failure(&self.server, parcel) else {
+        let Some(event) = as_failure(&self.server, event) else {
             return false;
         };
-        let is_large = matches!(&parcel.item, Item::Message(Frame::Spooled(_)));
-        let steps = state.bridge.from_server(parcel, now());
+        let is_large = matches!(&event.item, Item::Message(Frame::Spooled(_)));
+        let steps = state.bridge.from_server(event, now());
         if is_large && steps.is_empty() {
             tracing::warn!(
                 server = self.server,
@@ -288,7 +288,7 @@ impl Live {
         state.queue(steps);
         if let Some(how) = gone {
             if is_lost {
-                let told = gone_parcel(&how);
+                let told = gone_event(&how);
                 let steps = state.bridge.from_server(told, now());
                 state.queue(steps);
             }
@@ -309,9 +309,9 @@ impl Live {
 }
 
 impl Sink for Live {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
-            if self.absorb(parcel)
+            if self.absorb(event)
                 && let Some(me) = self.me.upgrade()
             {
                 tokio::spawn(async move { me.flush().await });
@@ -344,9 +344,9 @@ impl State {
                     }
                     self.for_server.push_back(ForServer::Send(message));
                 }
-                Step::ToClient { to, parcel } => {
+                Step::ToClient { to, event } => {
                     if let Some(client) = self.clients.get(&to) {
-                        self.for_clients.push_back((Arc::clone(client), parcel));
+                        self.for_clients.push_back((Arc::clone(client), event));
                     }
                 }
                 Step::Abandon(key) => self.for_server.push_back(ForServer::Abandon(key)),
@@ -359,13 +359,13 @@ impl State {
     fn end(&mut self, how: String) {
         self.for_server.clear();
         for (_, client) in self.clients.drain() {
-            self.for_clients.push_back((client, gone_parcel(&how)));
+            self.for_clients.push_back((client, gone_event(&how)));
         }
         self.ended = Some(how);
     }
 }
 
-fn gone_parcel(how: &str) -> ServerEvent {
+fn gone_event(how: &str) -> ServerEvent {
     ServerEvent {
         of: None,
         event: None,
@@ -373,13 +373,13 @@ fn gone_parcel(how: &str) -> ServerEvent {
     }
 }
 
-/// Whether a parcel answers the request `key`, or says that nothing will.
-fn answers(parcel: &ServerEvent, key: &RequestId) -> bool {
+/// Whether an event answers the request `key`, or says that nothing will.
+fn answers(event: &ServerEvent, key: &RequestId) -> bool {
     let is_it = |one: &Envelope<'_>| one.is_response() && one.key().as_ref() == Some(key);
-    match &parcel.item {
+    match &event.item {
         Item::Message(Frame::Memory(frame)) => messages(frame).iter().any(is_it),
         Item::Message(Frame::Spooled(spooled)) => spooled.messages().iter().any(is_it),
-        Item::Refused(_) | Item::Failed(_) => parcel.of.as_ref() == Some(key),
+        Item::Refused(_) | Item::Failed(_) => event.of.as_ref() == Some(key),
         _ => false,
     }
 }

@@ -124,8 +124,8 @@ impl Connection for Gate {
             match self.way.decide(message) {
                 Verb::Pass(message) => self.link.send(message).await,
                 Verb::Hear(live, caller, message) => live.hear(caller, &message).await,
-                Verb::Tell(parcel) => {
-                    self.way.to_client(parcel).await;
+                Verb::Tell(event) => {
+                    self.way.to_client(event).await;
                     Ok(())
                 }
                 Verb::Probe => {
@@ -184,10 +184,10 @@ impl Drop for Gate {
     }
 }
 
-/// The same parcel for another request, of what can be told to several.
-fn for_request(parcel: &ServerEvent, key: &RequestId) -> Option<ServerEvent> {
+/// The same event for another request, of what can be told to several.
+fn for_request(event: &ServerEvent, key: &RequestId) -> Option<ServerEvent> {
     use spillgate_wire::Item;
-    let item = match &parcel.item {
+    let item = match &event.item {
         Item::Refused(refusal) => Item::Refused(refusal.clone()),
         Item::Failed(error) => Item::Failed(error.clone()),
         _ => return None,

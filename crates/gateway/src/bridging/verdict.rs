@@ -17,16 +17,16 @@ pub(super) enum Verdict {
     Failed,
 }
 
-/// The verdict of a parcel, if it answers the request `key`, which was `asked`.
-pub(super) fn verdict(asked: &str, key: &RequestId, parcel: &ServerEvent) -> Option<Verdict> {
-    match &parcel.item {
+/// The verdict of an event, if it answers the request `key`, which was `asked`.
+pub(super) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Option<Verdict> {
+    match &event.item {
         Item::Message(Frame::Memory(frame)) => {
             let all = messages(frame);
             let [one] = &*all else { return None };
             let is_it = one.is_response() && one.key().as_ref() == Some(key);
             is_it.then(|| of_answer(asked, frame))
         }
-        Item::Refused(refusal) if parcel.of.as_ref() == Some(key) => Some(match refusal.status {
+        Item::Refused(refusal) if event.of.as_ref() == Some(key) => Some(match refusal.status {
             400..=499 if matches!(refusal.status, 401 | 403 | 407 | 408 | 429) => Verdict::Failed,
             400..=499 => {
                 let said = messages(&refusal.body);
@@ -39,7 +39,7 @@ pub(super) fn verdict(asked: &str, key: &RequestId, parcel: &ServerEvent) -> Opt
             }
             _ => Verdict::Failed,
         }),
-        Item::Failed(_) if parcel.of.as_ref() == Some(key) => Some(Verdict::Failed),
+        Item::Failed(_) if event.of.as_ref() == Some(key) => Some(Verdict::Failed),
         _ => None,
     }
 }
@@ -141,13 +141,9 @@ mod tests {
     #[test]
     fn answers() {
         for (asked, said, want) in CASES {
-            let parcel = ServerEvent::message(spillgate_mcp::frame::answer(1, said));
-            assert_eq!(
-                verdict(asked, &key(), &parcel),
-                Some(want),
-                "{asked} {said}"
-            );
-            assert_eq!(verdict(asked, &RequestId::number(2), &parcel), None);
+            let event = ServerEvent::message(spillgate_mcp::frame::answer(1, said));
+            assert_eq!(verdict(asked, &key(), &event), Some(want), "{asked} {said}");
+            assert_eq!(verdict(asked, &RequestId::number(2), &event), None);
         }
     }
 
@@ -177,9 +173,9 @@ mod tests {
             ("initialize", 400, "", Verdict::Unclear),
         ];
         for (asked, status, body, want) in cases {
-            let parcel = refused(status, body);
+            let event = refused(status, body);
             assert_eq!(
-                verdict(asked, &key(), &parcel),
+                verdict(asked, &key(), &event),
                 Some(want),
                 "{asked} {status}"
             );

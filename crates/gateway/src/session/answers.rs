@@ -28,37 +28,48 @@ pub(crate) type Due = HashMap<RequestId, InFlightRequest>;
 
 impl Session {
     /// Takes what a server sent in one of its lives.
-    pub(crate) async fn from_server(self: &Arc<Self>, slot: Slot, life: u64, parcel: ServerEvent) {
-        let Some(upstream) = self.roster.get(slot) else {
+    pub(crate) async fn from_server(
+        self: &Arc<Self>,
+        slot: Slot,
+        life: u64,
+        server_event: ServerEvent,
+    ) {
+        let Some(upstream) = self.upstreams.get(slot) else {
             return;
         };
         if !upstream.lives(life) {
             return; // its end was noted, and what waited was told
         }
-        let parcel = match self.is_solo() {
-            true => parcel,
+        let server_event = match self.is_solo() {
+            true => server_event,
             // The ids of events are one server's.
             false => ServerEvent {
                 event: None,
-                ..parcel
+                ..server_event
             },
         };
-        match parcel.item {
+        match server_event.item {
             Item::Message(Frame::Memory(frame)) => {
-                self.message(&upstream, parcel.of, parcel.event, frame)
+                self.message(&upstream, server_event.of, server_event.event, frame)
                     .await;
             }
             Item::Message(Frame::Spooled(spooled)) if !spooled.is_sound() => {
                 let item = Item::Message(Frame::Spooled(spooled));
-                self.unreadable(&upstream, ServerEvent { item, ..parcel })
-                    .await;
+                self.unreadable(
+                    &upstream,
+                    ServerEvent {
+                        item,
+                        ..server_event
+                    },
+                )
+                .await;
             }
             Item::Message(Frame::Spooled(spooled)) => {
-                self.large(&upstream, parcel.of, parcel.event, spooled)
+                self.large(&upstream, server_event.of, server_event.event, spooled)
                     .await;
             }
-            Item::Failed(error) => self.failed(&upstream, parcel.of, &error).await,
-            Item::Refused(refusal) => self.refused(&upstream, parcel.of, refusal).await,
+            Item::Failed(error) => self.failed(&upstream, server_event.of, &error).await,
+            Item::Refused(refusal) => self.refused(&upstream, server_event.of, refusal).await,
             Item::Gone(how) => {
                 if !self.is_closing() {
                     tracing::warn!(server = upstream.name(), how, "the server ended");
@@ -70,7 +81,7 @@ impl Session {
             }
             // A large notification, which nobody asked for.
             Item::Message(Frame::Pieces(_)) | Item::Mark { .. } | Item::Ended => {
-                self.to.take(parcel).await;
+                self.to.take(server_event).await;
             }
         }
     }
@@ -156,12 +167,12 @@ impl Session {
         }
         tracing::debug!(server = upstream.name(), status = refusal.status, "refused");
         let server = Some(upstream.name().to_owned());
-        let parcel = ServerEvent {
+        let server_event = ServerEvent {
             of,
             event: None,
             item: Item::Refused(Refusal { server, ..refusal }),
         };
-        self.to.take(parcel).await;
+        self.to.take(server_event).await;
     }
 
     async fn message(
@@ -175,8 +186,8 @@ impl Session {
         let envelopes = messages(&frame);
         if envelopes.is_empty() {
             let item = Item::Message(Frame::Memory(frame.clone()));
-            let parcel = ServerEvent { of, event, item };
-            return self.unreadable(upstream, parcel).await;
+            let server_event = ServerEvent { of, event, item };
+            return self.unreadable(upstream, server_event).await;
         }
         for envelope in &envelopes {
             if !envelope.is_response() {
@@ -278,8 +289,8 @@ impl Session {
                 Some(splice)
             }
             Heard::Ours(told) => {
-                if let Some(parcel) = told {
-                    self.to.take(parcel).await;
+                if let Some(server_event) = told {
+                    self.to.take(server_event).await;
                 }
                 None
             }

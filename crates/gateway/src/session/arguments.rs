@@ -184,7 +184,7 @@ impl Session {
             self.read_own(envelope, id.get(), uri);
             return true;
         }
-        let first = self.roster.first();
+        let first = self.upstreams.first();
         let listed = first.and_then(|first| first.learnt.known.listed(method, envelope.params));
         let Some(result) = listed else { return false };
         let of = envelope.key();

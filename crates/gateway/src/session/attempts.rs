@@ -41,7 +41,7 @@ impl Session {
                 let Some(slot) = attempts.left.pop_front() else {
                     return self.refuse(&envelope, attempts.refused).await;
                 };
-                if let Some(upstream) = self.roster.get(slot) {
+                if let Some(upstream) = self.upstreams.get(slot) {
                     break upstream;
                 }
             };

@@ -33,19 +33,19 @@ fn answered(frame: &Frame, of: Option<&RequestId>) -> Option<RequestId> {
 /// An unreadable message as the failure of the request that it was to answer;
 /// what is whole stays. `None` for one of which nobody knows what it was to
 /// answer: it is only said in the log.
-pub(crate) fn as_failure(server: &str, parcel: ServerEvent) -> Option<ServerEvent> {
-    let Item::Message(frame) = &parcel.item else {
-        return Some(parcel);
+pub(crate) fn as_failure(server: &str, event: ServerEvent) -> Option<ServerEvent> {
+    let Item::Message(frame) = &event.item else {
+        return Some(event);
     };
     if frame.is_message() {
-        return Some(parcel);
+        return Some(event);
     }
-    let answered = answered(frame, parcel.of.as_ref());
+    let answered = answered(frame, event.of.as_ref());
     note(server, frame, answered.is_some());
     let error = error(frame.len());
     answered.map(|key| ServerEvent {
         of: Some(key),
-        event: parcel.event,
+        event: event.event,
         item: Item::Failed(error),
     })
 }
@@ -63,25 +63,25 @@ fn note(server: &str, frame: &Frame, is_answer: bool) {
 
 impl Session {
     /// Takes a message that is none.
-    pub(crate) async fn unreadable(self: &Arc<Self>, upstream: &Upstream, parcel: ServerEvent) {
-        let Item::Message(frame) = &parcel.item else {
+    pub(crate) async fn unreadable(self: &Arc<Self>, upstream: &Upstream, event: ServerEvent) {
+        let Item::Message(frame) = &event.item else {
             return;
         };
         if frame.is_blank() {
             if self.is_solo() {
-                self.to.take(parcel).await;
+                self.to.take(event).await;
             }
             return;
         }
-        let answered = answered(frame, parcel.of.as_ref());
+        let answered = answered(frame, event.of.as_ref());
         if !self.is_solo() && answered.is_none() {
             return self.noise(upstream, frame);
         }
         if matches!(frame, Frame::Spooled(spooled) if spooled.is_opaque()) {
             // It may well be whole, and the client can read it.
             drop(answered.as_ref().and_then(|key| self.pending.take(key)));
-            let of = parcel.of.or(answered);
-            return self.to.take(ServerEvent { of, ..parcel }).await;
+            let of = event.of.or(answered);
+            return self.to.take(ServerEvent { of, ..event }).await;
         }
         let waiting = answered.and_then(|key| self.pending.take(&key));
         self.hub().metrics().unreadable(upstream.name());
@@ -97,7 +97,7 @@ impl Session {
                 let error = error(frame.len());
                 self.not_answered(upstream, waiting, &error).await;
             }
-            None => self.to.take(parcel).await,
+            None => self.to.take(event).await,
         }
     }
 

@@ -49,7 +49,7 @@ pub struct Session {
     pub(crate) own: Arc<BuiltinTools>,
     pub(crate) own_calls: BuiltinCalls,
     pub(crate) pending: InFlight,
-    pub(crate) roster: UpstreamSet,
+    pub(crate) upstreams: UpstreamSet,
     /// Who the client is.
     pub(crate) client: Client,
     /// There has been one server only: nothing is renamed, merged or mapped.
@@ -98,7 +98,7 @@ impl Session {
             own,
             own_calls: BuiltinCalls::new(turns, kind),
             pending: InFlight::default(),
-            roster: UpstreamSet::new(&servers, memory),
+            upstreams: UpstreamSet::new(&servers, memory),
             client: Client::default(),
             is_solo: AtomicBool::new(servers.len() == 1),
             began_solo: servers.len() == 1,
@@ -138,18 +138,18 @@ impl Session {
 
     /// The server, where there is only one.
     pub(crate) fn only(&self) -> Option<Arc<Upstream>> {
-        self.is_solo().then(|| self.roster.first())?
+        self.is_solo().then(|| self.upstreams.first())?
     }
 
     /// The server that was the only one, if it is still there.
     pub(crate) fn began_with(&self) -> Option<Arc<Upstream>> {
-        self.roster.get(0).filter(|_| self.began_solo)
+        self.upstreams.get(0).filter(|_| self.began_solo)
     }
 
     /// Opens all servers that are processes, so that they start while the client
     /// is still greeting. An error is that of the only server.
     pub async fn start(self: &Arc<Self>) -> Result<(), GatewayError> {
-        let all = self.roster.all();
+        let all = self.upstreams.all();
         let opened = all.iter().map(|upstream| upstream.open(self, false));
         for (upstream, opened) in all.iter().zip(join_all(opened).await) {
             let Err(error) = opened else { continue };
@@ -326,7 +326,7 @@ impl Session {
         let asked = key.and_then(|key| self.pending.take(&key));
         let upstream = match (self.only(), asked) {
             (Some(only), _) => Some(only),
-            (None, asked) => asked.and_then(|waiting| self.roster.get(waiting.slot)),
+            (None, asked) => asked.and_then(|waiting| self.upstreams.get(waiting.slot)),
         };
         match upstream {
             Some(upstream) if self.is_solo() => {
@@ -358,7 +358,7 @@ impl Session {
         let Some(waiting) = self.pending.take(of) else {
             return;
         };
-        let upstream = self.roster.get(waiting.slot);
+        let upstream = self.upstreams.get(waiting.slot);
         let link = upstream.and_then(|upstream| upstream.link());
         if let Some(link) = link {
             link.abandon(of).await;
@@ -376,7 +376,7 @@ impl Session {
     pub async fn close(self: &Arc<Self>, hurried: bool) {
         self.outbox.close(hurried).await;
         self.closing.store(true, Ordering::Relaxed);
-        let all = self.roster.all();
+        let all = self.upstreams.all();
         let links: Vec<_> = all.iter().filter_map(|upstream| upstream.link()).collect();
         join_all(links.iter().map(|link| link.close(hurried))).await;
         if hurried {
@@ -386,7 +386,7 @@ impl Session {
         let mut work = mem::take(&mut *self.work.lock());
         while work.join_next().await.is_some() {}
         self.own_calls.finish().await;
-        for upstream in self.roster.all().iter() {
+        for upstream in self.upstreams.all().iter() {
             self.fail_all(upstream, "ended").await;
         }
     }
@@ -399,7 +399,7 @@ impl Session {
     /// that is down leaves the others.
     #[must_use]
     pub fn has_lost_its_servers(&self) -> bool {
-        let all = self.roster.all();
+        let all = self.upstreams.all();
         let mut all = all.iter();
         all.all(|upstream| upstream.how_it_ended().is_some())
     }
@@ -417,7 +417,7 @@ impl Session {
         if servers.len() != 1 {
             self.is_solo.store(false, Ordering::Release);
         }
-        let change = self.roster.adopt(servers);
+        let change = self.upstreams.adopt(servers);
         for upstream in &change.gone {
             let how = "was taken out of the configuration";
             if let Some(link) = upstream.note_end(how) {
@@ -479,7 +479,7 @@ impl Drop for Session {
         if !self.is_scout() {
             self.hub.metrics().session_closed();
         }
-        for upstream in self.roster.all().iter() {
+        for upstream in self.upstreams.all().iter() {
             self.note_recovery(upstream); // nobody is served without it any more
         }
     }

@@ -112,8 +112,8 @@ impl Session {
         });
         // Ends with the call, which holds the other end: before its answer.
         while let Some(frame) = told.recv().await {
-            let parcel = ServerEvent::message(frame).of(Some(key.clone()));
-            self.to.take(parcel).await;
+            let event = ServerEvent::message(frame).of(Some(key.clone()));
+            self.to.take(event).await;
         }
         call.await
     }

@@ -130,12 +130,12 @@ impl Client {
 }
 
 impl Sink for Client {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
-            let frame = match parcel.item {
+            let frame = match event.item {
                 Item::Message(Frame::Memory(frame)) => one_line(frame),
                 Item::Message(frame) => return self.large(frame).await,
-                Item::Refused(refusal) => match parcel.of {
+                Item::Refused(refusal) => match event.of {
                     Some(of) => refused(&of, &refusal).into(),
                     None => return,
                 },

@@ -144,26 +144,26 @@ impl Routes {
                 }
             },
         };
-        let parcel = ServerEvent {
+        let server_event = ServerEvent {
             of: Some(key),
             event: None,
             item,
         };
-        route.sink.take(parcel).await;
+        route.sink.take(server_event).await;
     }
 }
 
 impl Sink for Routes {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
+    fn take(&self, server_event: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
-            let Some(parcel) = as_failure(&self.server, parcel) else {
+            let Some(server_event) = as_failure(&self.server, server_event) else {
                 return;
             };
-            let frame = match parcel.item {
+            let frame = match server_event.item {
                 Item::Message(Frame::Memory(frame)) => frame,
                 Item::Message(Frame::Spooled(spooled)) => return self.large(*spooled).await,
                 Item::Failed(error) => {
-                    if let Some(route) = self.fails(parcel.of.as_ref()) {
+                    if let Some(route) = self.fails(server_event.of.as_ref()) {
                         let item = Item::Failed(error);
                         let (of, event) = (Some(route.key), None);
                         route.sink.take(ServerEvent { of, event, item }).await;
@@ -181,8 +181,8 @@ impl Sink for Routes {
                     true => frame.clone(),
                     false => splice.apply(&frame).into(),
                 };
-                let parcel = ServerEvent::message(frame).of(Some(route.key));
-                route.sink.take(parcel).await;
+                let server_event = ServerEvent::message(frame).of(Some(route.key));
+                route.sink.take(server_event).await;
             }
         }
         .boxed()
@@ -191,13 +191,13 @@ impl Sink for Routes {
 
 impl Routes {
     /// Whether it answers what a client asked past the bridge.
-    pub(super) fn waits_for(&self, parcel: &ServerEvent) -> bool {
+    pub(super) fn waits_for(&self, server_event: &ServerEvent) -> bool {
         let waiting = self.waiting.lock();
-        let all = match &parcel.item {
+        let all = match &server_event.item {
             Item::Message(Frame::Memory(frame)) => messages(frame),
             Item::Message(Frame::Spooled(spooled)) => spooled.messages(),
             Item::Failed(_) => {
-                let of = parcel.of.as_ref();
+                let of = server_event.of.as_ref();
                 return of.is_some_and(|key| waiting.contains_key(key));
             }
             _ => return false,

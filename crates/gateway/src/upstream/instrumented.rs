@@ -129,13 +129,13 @@ struct WatchedSink {
 }
 
 impl Sink for WatchedSink {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
-        if let Item::Gone(how) = &parcel.item
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
+        if let Item::Gone(how) = &event.item
             && self.up.end()
         {
             self.up.meter.ended(how);
         }
-        self.sink.take(parcel)
+        self.sink.take(event)
     }
 }
 

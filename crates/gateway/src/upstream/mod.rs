@@ -390,7 +390,7 @@ fn asked_version(initialize: &Message) -> Option<String> {
     params["protocolVersion"].as_str().map(str::to_owned)
 }
 
-/// Where a server's parcels go.
+/// Where a server's events go.
 #[derive(Debug)]
 struct Inbox {
     session: Weak<Session>,
@@ -399,11 +399,11 @@ struct Inbox {
 }
 
 impl Sink for Inbox {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
             // A session that is gone has nobody who waits.
             if let Some(session) = self.session.upgrade() {
-                session.from_server(self.slot, self.life, parcel).await;
+                session.from_server(self.slot, self.life, event).await;
             }
         }
         .boxed()

@@ -42,7 +42,7 @@ async fn look(session: &Weak<Session>) -> Option<bool> {
     let session = session.upgrade()?;
     let now = Instant::now();
     let limit = |waiting: &InFlightRequest| {
-        let upstream = session.roster.get(waiting.slot)?;
+        let upstream = session.upstreams.get(waiting.slot)?;
         upstream
             .server
             .timeout
@@ -60,7 +60,7 @@ async fn look(session: &Weak<Session>) -> Option<bool> {
 
 async fn give_up(session: &Arc<Session>, key: &RequestId, mut waiting: InFlightRequest) {
     waiting.end(Outcome::Timeout);
-    let Some(upstream) = session.roster.get(waiting.slot) else {
+    let Some(upstream) = session.upstreams.get(waiting.slot) else {
         return;
     };
     let silent = upstream.server.timeout.unwrap_or_default();

@@ -66,7 +66,7 @@ pub(crate) fn after(seconds: u64, frame: &Value) -> Value {
     json!({"after": seconds, "say": frame})
 }
 
-async fn parcel_of(intake: &FrameReader, said: Value) -> ServerEvent {
+async fn event_of(frame_reader: &FrameReader, said: Value) -> ServerEvent {
     let not_message = |of: Option<&Value>, item| ServerEvent {
         of: of.map(|id| RequestId::of(&to_raw_value(id).unwrap()).unwrap()),
         event: None,
@@ -87,8 +87,8 @@ async fn parcel_of(intake: &FrameReader, said: Value) -> ServerEvent {
         return not_message(Some(of), Item::Refused(refusal));
     }
     if let Some(frame) = said.get("large") {
-        let intake = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(64);
-        let mut taking = intake.begin();
+        let frame_reader = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(64);
+        let mut taking = frame_reader.begin();
         for block in frame.to_string().as_bytes().chunks(64) {
             taking.feed(block).await.unwrap();
         }
@@ -97,8 +97,8 @@ async fn parcel_of(intake: &FrameReader, said: Value) -> ServerEvent {
         return not_message(None, Item::Message(frame));
     }
     match said.get("raw").and_then(Value::as_str) {
-        Some(raw) => taken_in(intake, raw).await,
-        None => taken_in(intake, &said.to_string()).await,
+        Some(raw) => taken_in(frame_reader, raw).await,
+        None => taken_in(frame_reader, &said.to_string()).await,
     }
 }
 
@@ -147,11 +147,11 @@ impl Connector for Servers {
         server: &'a ServerSpec,
         sink: Arc<dyn Sink>,
     ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
-        let intake = FrameReader::new(Arc::clone(&self.store) as Arc<dyn ArtifactStore>);
+        let frame_reader = FrameReader::new(Arc::clone(&self.store) as Arc<dyn ArtifactStore>);
         let link = FakeLink {
-            intake: match spool_at(self.spool_at) {
-                Some(bytes) => intake.spooling_at(bytes),
-                None => intake,
+            frame_reader: match spool_at(self.spool_at) {
+                Some(bytes) => frame_reader.spooling_at(bytes),
+                None => frame_reader,
             },
             name: server.name.clone(),
             answer: Arc::clone(&self.answers[&server.name]),
@@ -164,7 +164,7 @@ impl Connector for Servers {
             .store(left.saturating_sub(1), Ordering::Relaxed);
         async move {
             if left > 0 {
-                let end = parcel_of(&link.intake, the_end()).await;
+                let end = event_of(&link.frame_reader, the_end()).await;
                 link.sink.take(end).await;
             }
             Ok(Arc::new(link) as Arc<dyn Connection>)
@@ -173,9 +173,9 @@ impl Connector for Servers {
     }
 }
 
-/// What the intake makes of a frame.
-async fn taken_in(intake: &FrameReader, frame: &str) -> ServerEvent {
-    let mut taking = intake.begin();
+/// What the frame reader makes of a frame.
+async fn taken_in(frame_reader: &FrameReader, frame: &str) -> ServerEvent {
+    let mut taking = frame_reader.begin();
     for block in frame.as_bytes().chunks(10_000) {
         taking.feed(block).await.unwrap();
     }
@@ -187,7 +187,7 @@ async fn taken_in(intake: &FrameReader, frame: &str) -> ServerEvent {
 }
 
 struct FakeLink {
-    intake: FrameReader,
+    frame_reader: FrameReader,
     name: String,
     answer: Answer,
     log: Arc<Mutex<Vec<String>>>,
@@ -220,7 +220,7 @@ impl Connection for FakeLink {
         if all.contains(&stuck()) {
             return std::future::pending().boxed();
         }
-        let (sink, intake) = (Arc::clone(&self.sink), self.intake.clone());
+        let (sink, frame_reader) = (Arc::clone(&self.sink), self.frame_reader.clone());
         // Aside, and in its order, as a link does.
         tokio::spawn(async move {
             for mut said in all {
@@ -228,7 +228,7 @@ impl Connection for FakeLink {
                     tokio::time::sleep(Duration::from_secs(seconds)).await;
                     said = said["say"].take();
                 }
-                sink.take(parcel_of(&intake, said).await).await;
+                sink.take(event_of(&frame_reader, said).await).await;
             }
         });
         async { Ok(()) }.boxed()
@@ -253,8 +253,8 @@ impl Connection for FakeLink {
 struct Collected(UnboundedSender<Value>);
 
 impl Sink for Collected {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
-        let frame = match parcel.item {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
+        let frame = match event.item {
             Item::Message(frame) => frame,
             Item::Refused(refusal) => {
                 let told = json!({"refused": refusal.status}).to_string();

@@ -267,9 +267,9 @@ impl Inbox {
 }
 
 impl Sink for Inbox {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
-        let of = parcel.of.as_ref();
-        match parcel.item {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
+        let of = event.of.as_ref();
+        match event.item {
             Item::Message(Frame::Spooled(spooled)) => self.heard_large(of, spooled),
             Item::Message(frame) => {
                 let bytes = frame.in_memory().cloned().unwrap_or_default();

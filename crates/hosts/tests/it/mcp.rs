@@ -113,7 +113,7 @@ impl Place {
                 authority: None,
             })
         };
-        let intake = FrameReader::new(Arc::clone(&store));
+        let frame_reader = FrameReader::new(Arc::clone(&store));
         Gateway {
             offloader: Offloader::new(
                 store,
@@ -123,7 +123,7 @@ impl Place {
                 Arc::new(StoppedClock::default()),
                 Arc::new(NoLedger),
             ),
-            ways: Arc::new(StandardConnector::new(intake, Arc::new(access), true)),
+            ways: Arc::new(StandardConnector::new(frame_reader, Arc::new(access), true)),
             servers: Vec::new(),
             page: TokenBudget::new(2500),
             list_tools: ListTools::Always,

@@ -1,7 +1,7 @@
 //! Does an agent get through its work with a real language model and real MCP servers?
 //!
 //! The model is too small to find its way through tools. So the task has the calls written out, and behind
-//! the door `held` the agent's turns are these (xtask/models/forms.py). What stands in them is the model's
+//! the form `held` the agent's turns are these (xtask/models/forms.py). What stands in them is the model's
 //! own: what to extract, what was extracted, the report. Whether any of it is right is not asked.
 //!
 //! The five cases of seed 001's phase 3 are here: `auto` that reads in chunks, `auto` that greps, and the
@@ -10,7 +10,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_lab::{Agent, sum};
-use crate::lab::Audience;
+use crate::lab::ReplyForm;
 use crate::servers::Server;
 
 fn call(name: &str, arguments: &Value) -> Value {
@@ -28,7 +28,7 @@ fn report() -> Value {
 
 #[test]
 fn a_tree_of_thousands_of_files_is_grepped() {
-    let agent = Agent::new(Audience::Held, Server::files(), "maxChunks: 1");
+    let agent = Agent::new(ReplyForm::Held, Server::files(), "maxChunks: 1");
     let arguments = json!({"path": agent.server().path("")});
     let look = call("directory_tree", &arguments);
     // Without a mode it is `auto`.
@@ -51,7 +51,7 @@ fn a_tree_of_thousands_of_files_is_grepped() {
 
 #[test]
 fn a_long_history_is_grepped_by_name() {
-    let agent = Agent::new(Audience::Held, Server::git(), "maxChunks: 1");
+    let agent = Agent::new(ReplyForm::Held, Server::git(), "maxChunks: 1");
     let arguments = json!({"repo_path": agent.server().path(""), "max_count": 3000});
     let steps = [call("git_log", &arguments), extract("read-grep")];
     // No report is written out: it comes in its wrapper.
@@ -69,7 +69,7 @@ fn a_long_history_is_grepped_by_name() {
 
 #[test]
 fn a_short_history_is_read_whole() {
-    let agent = Agent::new(Audience::Held, Server::git(), "maxChunks: 1");
+    let agent = Agent::new(ReplyForm::Held, Server::git(), "maxChunks: 1");
     let arguments = json!({"repo_path": agent.server().path(""), "max_count": 8});
     let steps = [call("git_log", &arguments), extract("auto"), report()];
     let run = agent.run("Which error was fixed last?", &steps, &[]);
@@ -83,7 +83,7 @@ fn a_short_history_is_read_whole() {
 #[test]
 fn a_log_is_read_in_chunks_by_name() {
     let chunks = "maxChunks: 4\n  parallel: 2\n  chunkTokens: 250";
-    let agent = Agent::new(Audience::Sure, Server::files(), chunks);
+    let agent = Agent::new(ReplyForm::Sure, Server::files(), chunks);
     let arguments = json!({"path": agent.server().path("today.log")});
     let steps = [
         call("read_text_file", &arguments),
@@ -103,7 +103,7 @@ fn a_log_is_read_in_chunks_by_name() {
 
 #[test]
 fn a_log_of_megabytes_is_truncated_by_name() {
-    let agent = Agent::new(Audience::Held, Server::files(), "truncateTokens: 120");
+    let agent = Agent::new(ReplyForm::Held, Server::files(), "truncateTokens: 120");
     let arguments = json!({"path": agent.server().path("app.log")});
     let steps = [
         call("read_text_file", &arguments),
@@ -121,7 +121,7 @@ fn a_log_of_megabytes_is_truncated_by_name() {
 
 #[test]
 fn a_model_that_nobody_holds_ends_with_a_report_or_with_what_is_known() {
-    let agent = Agent::new(Audience::Free, Server::files(), "maxChunks: 1");
+    let agent = Agent::new(ReplyForm::Free, Server::files(), "maxChunks: 1");
     let question = format!("Which parts of {} have notes?", agent.server().path(""));
     let run = agent.run(
         &question,

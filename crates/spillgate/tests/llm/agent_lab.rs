@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::lab::{Audience, MAX_OUTPUT, WINDOW, model, spillgate};
+use crate::lab::{MAX_OUTPUT, ReplyForm, WINDOW, model, spillgate};
 use crate::servers::Server;
 
 /// Bytes over which results are stored: as small as a result that a prompt has room for needs it.
@@ -41,8 +41,8 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// With the tools of `server`, a model behind that door, and one more line under `toolOutput`.
-    pub(crate) fn new(door: Audience, server: Server, more: &str) -> Self {
+    /// With the tools of `server`, a model behind that form, and one more line under `toolOutput`.
+    pub(crate) fn new(form: ReplyForm, server: Server, more: &str) -> Self {
         let agent = Self {
             home: tempfile::tempdir().unwrap(),
             server,
@@ -58,7 +58,7 @@ impl Agent {
         let (program, arguments) = agent.server.command.split_first().unwrap();
         // A retry would wait behind the request that it repeats: no limit that a slow machine meets.
         let config = json!({
-            "providers": {"local": {"kind": "openai", "baseUrl": door.url(), "timeoutS": 600}},
+            "providers": {"local": {"kind": "openai", "baseUrl": form.url(), "timeoutS": 600}},
             "models": {model: {"window": WINDOW, "maxOutput": MAX_OUTPUT}},
             "mcpServers": {agent.server.name: {"command": program, "args": arguments}},
             "defaults": {"contextWindowBuffer": BUFFER},

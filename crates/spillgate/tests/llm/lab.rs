@@ -21,9 +21,9 @@ pub(crate) const MAX_OUTPUT: u64 = 256;
 /// The same where nothing holds it, and a small model goes on until it is cut off.
 const MAX_FREE_OUTPUT: u64 = 96;
 
-/// Which of the server's doors.
+/// How the server holds the model to a form of replies.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Audience {
+pub(crate) enum ReplyForm {
     /// The model writes as it likes.
     Free,
     /// It is held to the form that it was asked for.
@@ -32,7 +32,7 @@ pub(crate) enum Audience {
     Sure,
 }
 
-impl Audience {
+impl ReplyForm {
     /// Where the model is served behind it.
     pub(crate) fn url(self) -> String {
         let path = match self {
@@ -60,15 +60,15 @@ pub(crate) struct Lab {
 
 impl Lab {
     /// With these lines under `[tool_output]`.
-    pub(crate) fn new(door: Audience, tool_output: &str) -> Self {
-        Self::with_window(door, WINDOW, tool_output)
+    pub(crate) fn new(form: ReplyForm, tool_output: &str) -> Self {
+        Self::with_window(form, WINDOW, tool_output)
     }
 
-    pub(crate) fn with_window(door: Audience, window: u64, tool_output: &str) -> Self {
-        let (url, model) = (door.url(), model());
-        let answer = match door {
-            Audience::Free => MAX_FREE_OUTPUT,
-            Audience::Held | Audience::Sure => MAX_OUTPUT,
+    pub(crate) fn with_window(form: ReplyForm, window: u64, tool_output: &str) -> Self {
+        let (url, model) = (form.url(), model());
+        let answer = match form {
+            ReplyForm::Free => MAX_FREE_OUTPUT,
+            ReplyForm::Held | ReplyForm::Sure => MAX_OUTPUT,
         };
         // A retry would wait behind the request that it repeats: no limit that a slow machine meets.
         let config = format!(

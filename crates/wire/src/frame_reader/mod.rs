@@ -45,7 +45,7 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// An intake that keeps large messages in drafts of `store`.
+    /// An frame reader that keeps large messages in drafts of `store`.
     #[must_use]
     pub fn new(store: Arc<dyn ArtifactStore>) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl FrameReader {
     #[must_use]
     pub fn begin(&self) -> Taking {
         Taking {
-            intake: self.clone(),
+            frame_reader: self.clone(),
             taken: 0,
             bytes: Vec::new(),
             worker: None,
@@ -87,7 +87,7 @@ impl FrameReader {
 /// nothing behind.
 #[derive(Debug)]
 pub struct Taking {
-    intake: FrameReader,
+    frame_reader: FrameReader,
     /// Bytes of the message so far.
     taken: u64,
     /// The message, or what of it the worker has not got yet.
@@ -99,15 +99,15 @@ impl Taking {
     /// Takes the next bytes. After an error nothing but dropping it makes sense.
     pub async fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         self.taken += bytes.len() as u64;
-        let most = self.intake.most;
+        let most = self.frame_reader.most;
         if self.taken > most {
             return Err(TooLong { most });
         }
         self.bytes.extend_from_slice(bytes);
         match &mut self.worker {
-            None if self.bytes.len() > self.intake.spool_at => {
+            None if self.bytes.len() > self.frame_reader.spool_at => {
                 let start = std::mem::take(&mut self.bytes);
-                let store = Arc::clone(&self.intake.store);
+                let store = Arc::clone(&self.frame_reader.store);
                 self.worker = Some(Worker::start(store, start));
             }
             Some(worker) if self.bytes.len() >= BLOCK => {

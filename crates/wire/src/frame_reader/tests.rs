@@ -83,8 +83,8 @@ async fn a_message_has_an_end() {
         (2000, 500, false),
     ] {
         let store = Arc::new(MemoryStore::default());
-        let intake = FrameReader::new(store).spooling_at(spool_at).at_most(most);
-        let mut taking = intake.begin();
+        let frame_reader = FrameReader::new(store).spooling_at(spool_at).at_most(most);
+        let mut taking = frame_reader.begin();
         let mut fed = Ok(());
         for block in json.as_bytes().chunks(700) {
             fed = fed.and(taking.feed(block).await);

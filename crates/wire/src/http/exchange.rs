@@ -95,7 +95,7 @@ impl Inner {
             Err(error) => return Some(Item::Failed(error)),
         };
         match content(&posted.response) {
-            Content::Json => match whole(posted.response, &self.intake).await {
+            Content::Json => match whole(posted.response, &self.frame_reader).await {
                 Ok(frame) if frame.is_answer() => {
                     self.learn(message, &frame);
                     Some(Item::Message(frame))
@@ -127,7 +127,7 @@ impl Inner {
         let mut spot = Spot::default();
         let mut response = first;
         loop {
-            let mut events = Events::new(response, self.intake.clone());
+            let mut events = Events::new(response, self.frame_reader.clone());
             let end = self.drain(&mut events, &mut spot, Some((message, of)));
             let error = match end.await {
                 End::Answered => return None,
@@ -264,11 +264,11 @@ impl Inner {
     /// batch.
     async fn pass_on(&self, response: Response) {
         if content(&response) == Content::Events {
-            let mut events = Events::new(response, self.intake.clone());
+            let mut events = Events::new(response, self.frame_reader.clone());
             self.drain(&mut events, &mut Spot::default(), None).await;
             return;
         }
-        if let Ok(frame) = whole(response, &self.intake).await
+        if let Ok(frame) = whole(response, &self.frame_reader).await
             && frame.is_answer()
         {
             self.tell(None, None, Item::Message(frame)).await;

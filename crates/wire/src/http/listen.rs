@@ -111,7 +111,7 @@ impl Inner {
         };
         match content(&posted.response) {
             Content::Events => {
-                let events = Events::new(posted.response, self.intake.clone());
+                let events = Events::new(posted.response, self.frame_reader.clone());
                 Opened::Stream(Box::new(events))
             }
             Content::Refusal => {

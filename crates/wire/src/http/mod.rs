@@ -81,7 +81,7 @@ pub struct HttpConnection {
 #[derive(Debug)]
 struct Inner {
     caller: Caller,
-    intake: FrameReader,
+    frame_reader: FrameReader,
     sink: Arc<dyn Sink>,
     resume: bool,
     params: ParamHeaders,
@@ -103,10 +103,10 @@ impl HttpConnection {
     pub fn open(
         server: &HttpServer,
         client: Client,
-        intake: FrameReader,
+        frame_reader: FrameReader,
         sink: Arc<dyn Sink>,
     ) -> Result<Self, ConnectionError> {
-        Self::open_with(server, client, HttpOptions::default(), intake, sink)
+        Self::open_with(server, client, HttpOptions::default(), frame_reader, sink)
     }
 
     /// A link with options.
@@ -114,14 +114,14 @@ impl HttpConnection {
         server: &HttpServer,
         client: Client,
         options: HttpOptions,
-        intake: FrameReader,
+        frame_reader: FrameReader,
         sink: Arc<dyn Sink>,
     ) -> Result<Self, ConnectionError> {
         let mut caller = Caller::new(server, client)?;
         caller.authority = options.authority;
         let inner = Inner {
             caller,
-            intake,
+            frame_reader,
             sink,
             resume: options.resume,
             params: options.params,

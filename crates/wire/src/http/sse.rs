@@ -40,7 +40,7 @@ pub struct SseConnection {
 #[derive(Debug)]
 struct Inner {
     caller: Caller,
-    intake: FrameReader,
+    frame_reader: FrameReader,
     sink: Arc<dyn Sink>,
     tasks: Arc<Tasks>,
 }
@@ -71,14 +71,14 @@ impl SseConnection {
         server: &HttpServer,
         client: Client,
         authority: Option<Arc<dyn Authority>>,
-        intake: FrameReader,
+        frame_reader: FrameReader,
         sink: Arc<dyn Sink>,
     ) -> Result<Self, ConnectionError> {
         let mut caller = Caller::new(server, client)?;
         caller.authority = authority;
         let inner = Arc::new(Inner {
             caller,
-            intake,
+            frame_reader,
             sink,
             tasks: Arc::default(),
         });
@@ -113,12 +113,12 @@ impl SseConnection {
         let purpose = Purpose::Request(of.clone());
         self.inner.tasks.spawn(purpose, async move {
             if let Err(error) = inner.deliver(url, message).await {
-                let parcel = ServerEvent {
+                let server_event = ServerEvent {
                     of: Some(of),
                     event: None,
                     item: Item::Failed(error),
                 };
-                inner.sink.take(parcel).await;
+                inner.sink.take(server_event).await;
             }
         })
     }
@@ -174,7 +174,7 @@ impl Inner {
         });
         let response = response.await?;
         match content(&response) {
-            Content::Events => Ok(Events::new(response, self.intake.clone())),
+            Content::Events => Ok(Events::new(response, self.frame_reader.clone())),
             Content::Refusal => Err(ConnectionError::Refused(refusal(response).await)),
             _ => Err(not_mcp(&response)),
         }

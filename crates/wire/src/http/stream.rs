@@ -16,23 +16,23 @@ pub(crate) struct Event {
     pub(crate) frame: Option<Frame>,
 }
 
-/// The events of a response, whose data go into the intake as they come.
+/// The events of a response, whose data go into the frame reader as they come.
 #[derive(Debug)]
 pub(crate) struct Events {
     response: Response,
     chunk: Bytes,
     decoder: Decoder,
-    intake: FrameReader,
+    frame_reader: FrameReader,
     taking: Option<Taking>,
 }
 
 impl Events {
-    pub(crate) fn new(response: Response, intake: FrameReader) -> Self {
+    pub(crate) fn new(response: Response, frame_reader: FrameReader) -> Self {
         Self {
             response,
             chunk: Bytes::new(),
             decoder: Decoder::default(),
-            intake,
+            frame_reader,
             taking: None,
         }
     }
@@ -44,8 +44,8 @@ impl Events {
             while let Some(piece) = self.decoder.next(&mut rest) {
                 match piece {
                     Piece::Data(bytes) => {
-                        let intake = &self.intake;
-                        let taking = self.taking.get_or_insert_with(|| intake.begin());
+                        let frame_reader = &self.frame_reader;
+                        let taking = self.taking.get_or_insert_with(|| frame_reader.begin());
                         taking.feed(bytes).await.map_err(too_long)?;
                     }
                     Piece::End(tags) => {
@@ -83,10 +83,10 @@ async fn finish(taking: Option<Taking>, tags: Tags) -> Option<Event> {
 /// Takes in a body that is one message.
 pub(crate) async fn whole(
     mut response: Response,
-    intake: &FrameReader,
+    frame_reader: &FrameReader,
 ) -> Result<Frame, ConnectionError> {
     let ends_untold = ends_untold(&response);
-    let mut taking = intake.begin();
+    let mut taking = frame_reader.begin();
     while let Some(chunk) = response.chunk().await.map_err(broken)? {
         taking.feed(&chunk).await.map_err(too_long)?;
     }

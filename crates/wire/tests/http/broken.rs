@@ -7,7 +7,7 @@ use axum::response::Response;
 use spillgate_wire::{Connection, ConnectionError, HttpConnection, HttpOptions, HttpServer};
 
 use crate::server::{
-    Log, answering, client, dripping, intake, json, message, open, send, serve, sink, typed,
+    Log, answering, client, dripping, frame_reader, json, message, open, send, serve, sink, typed,
 };
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
@@ -21,10 +21,13 @@ async fn no_server_at_all() {
         url: format!("http://me:secret@127.0.0.1:{port}/mcp?key=secret"),
         headers: [("Authorization".to_owned(), "Bearer secret".to_owned())].into(),
     };
-    let (sink, mut parcels) = sink(8);
-    let link = HttpConnection::open(&server, client(), intake(), sink).unwrap();
+    let (sink, mut server_events) = sink(8);
+    let link = HttpConnection::open(&server, client(), frame_reader(), sink).unwrap();
     send(&link, CALL).await;
-    let said = parcels.said().await.replace(&port.to_string(), "PORT");
+    let said = server_events
+        .said()
+        .await
+        .replace(&port.to_string(), "PORT");
     insta::assert_snapshot!(said, @"7 - failed: could not be reached: no connection (http://127.0.0.1:PORT/mcp: Connection refused (os error 111))");
     let error = link.send(message(r#"{"method":"n"}"#)).await.unwrap_err();
     assert!(matches!(error, ConnectionError::Unreachable(_)));
@@ -46,13 +49,13 @@ async fn a_connection_cut_amid_the_body() {
             typed(kind, body.lock().unwrap().take().unwrap())
         }))
         .await;
-        let (link, mut parcels) = open(&url, HttpOptions::default());
+        let (link, mut server_events) = open(&url, HttpOptions::default());
         send(&link, CALL).await;
         to.send(Ok(Bytes::from_static(part.as_bytes())))
             .await
             .unwrap();
         to.send(Err(std::io::Error::other("cut"))).await.unwrap();
-        let said = parcels.said().await;
+        let said = server_events.said().await;
         let want = "7 - failed: could not be reached: the answer was cut off (";
         assert!(said.starts_with(want), "{said}");
     }
@@ -85,9 +88,9 @@ async fn redirects_are_followed_only_at_home() {
             }
         }))
         .await;
-        let (link, mut parcels) = open(&url, HttpOptions::default());
+        let (link, mut server_events) = open(&url, HttpOptions::default());
         send(&link, CALL).await;
-        let said = parcels.said().await;
+        let said = server_events.said().await;
         assert_eq!(said == r#"7 - {"id":7,"result":{}}"#, is_followed, "{said}");
         assert!(!said.contains("secret"), "{said}");
         let followed = format!("POST /other x-key=hush {CALL}");
@@ -114,7 +117,7 @@ async fn settings_that_cannot_be() {
             server.headers.insert(header.to_owned(), "1".to_owned());
         }
         let (sink, _) = sink(1);
-        let opened = HttpConnection::open(&server, client(), intake(), sink);
+        let opened = HttpConnection::open(&server, client(), frame_reader(), sink);
         assert!(
             matches!(opened, Err(ConnectionError::Settings(_))),
             "{url} {header}"

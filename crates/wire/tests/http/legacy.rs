@@ -41,16 +41,16 @@ async fn a_session_from_beginning_to_end() {
         event: other\ndata: {}\n\n\
         event: message\nid: 3\ndata: {\"id\":\"a\",\ndata: \"result\":{ \"x\" : 1.0}}\n\n";
     let url = serve(with_sessions(&log, move || events(answer))).await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     send(&link, INITIALIZE).await;
-    let mut said = parcels.many(1).await;
+    let mut said = server_events.many(1).await;
     send(&link, INITIALIZED).await;
     let call = Message {
         headers: vec![("authorization".to_owned(), "Bearer theirs".to_owned())],
         ..message(CALL)
     };
     link.send(call).await.unwrap();
-    said.extend(parcels.many(3).await);
+    said.extend(server_events.many(3).await);
     link.close(false).await;
     insta::assert_snapshot!(said.join("\n"), @r#"
     0 - {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}
@@ -73,25 +73,25 @@ async fn a_lost_session_is_told_and_another_begins() {
     let log = Log::default();
     let lost = || status(404, "no such session");
     let url = serve(with_sessions(&log, lost)).await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     send(&link, INITIALIZE).await;
-    parcels.next().await;
+    server_events.next().await;
     send(&link, CALL).await;
     assert_eq!(
-        parcels.said().await,
+        server_events.said().await,
         "\"a\" - refused 404 lost=true no such session"
     );
     // Without a session it is an ordinary refusal.
     send(&link, CALL).await;
     assert_eq!(
-        parcels.said().await,
+        server_events.said().await,
         "\"a\" - refused 404 lost=false no such session"
     );
     send(&link, INITIALIZE).await;
-    parcels.next().await;
+    server_events.next().await;
     send(&link, CALL).await;
     assert_eq!(
-        parcels.said().await,
+        server_events.said().await,
         "\"a\" - refused 404 lost=true no such session"
     );
 }
@@ -111,12 +111,12 @@ async fn a_session_that_is_lost_while_nobody_calls_is_told() {
         response
     });
     let url = serve(router).await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     send(&link, INITIALIZE).await;
-    parcels.next().await;
+    server_events.next().await;
     link.listen(None).await.unwrap();
     assert_eq!(
-        parcels.said().await,
+        server_events.said().await,
         "- - refused 404 lost=true no such session"
     );
 }
@@ -125,9 +125,9 @@ async fn a_session_that_is_lost_while_nobody_calls_is_told() {
 async fn a_server_without_a_stream_of_its_own() {
     let log = Log::default();
     let url = serve(with_sessions(&log, || status(500, ""))).await;
-    let (link, _parcels) = open(&url, HttpOptions::default());
+    let (link, _events) = open(&url, HttpOptions::default());
     link.listen(None).await.unwrap();
-    let (link, _parcels) = open(&url, passing());
+    let (link, _events) = open(&url, passing());
     let error = link.listen(None).await.unwrap_err();
     assert!(matches!(&error, ConnectionError::Refused(refusal) if refusal.status == 405));
 }
@@ -138,10 +138,10 @@ async fn refusals() {
     for code in [400, 401, 403, 404, 429, 500, 503] {
         let log = Log::default();
         let url = serve(answering(&log, move |_, _| status(code, body))).await;
-        let (link, mut parcels) = open(&url, HttpOptions::default());
+        let (link, mut server_events) = open(&url, HttpOptions::default());
         send(&link, CALL).await;
         let want = format!("\"a\" - refused {code} lost=false {body}");
-        assert_eq!(parcels.said().await, want);
+        assert_eq!(server_events.said().await, want);
         let error = link.send(message(INITIALIZED)).await.unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -180,9 +180,9 @@ async fn what_is_no_mcp() {
             crate::server::typed(kind, body)
         }))
         .await;
-        let (link, mut parcels) = open(&url, HttpOptions::default());
+        let (link, mut server_events) = open(&url, HttpOptions::default());
         send(&link, CALL).await;
-        assert_eq!(parcels.said().await, format!("\"a\" - {want}"));
+        assert_eq!(server_events.said().await, format!("\"a\" - {want}"));
     }
 }
 
@@ -191,11 +191,11 @@ async fn a_batch_and_its_answers() {
     let log = Log::default();
     let answers = r#"[{"id":1,"result":{}},{"id":2,"result":{}}]"#;
     let url = serve(answering(&log, move |_, _| json(answers))).await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     send(
         &link,
         r#"[{"id":1,"method":"ping"},{"id":2,"method":"ping"}]"#,
     )
     .await;
-    assert_eq!(parcels.said().await, format!("- - {answers}"));
+    assert_eq!(server_events.said().await, format!("- - {answers}"));
 }

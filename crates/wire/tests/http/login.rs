@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use reqwest::header::HeaderValue;
 use spillgate_wire::{Authority, HttpConnection, HttpOptions, HttpServer, NoCredential, Refused};
 
-use crate::server::{Log, answering, at, client, intake, json, open, send, serve, sink};
+use crate::server::{Log, answering, at, client, frame_reader, json, open, send, serve, sink};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
@@ -97,9 +97,9 @@ async fn a_refused_credential_is_renewed_once() {
         });
         let log = Log::default();
         let url = serve(answering(&log, guarded(code, challenge))).await;
-        let (link, mut parcels) = open(&url, with(&keys));
+        let (link, mut server_events) = open(&url, with(&keys));
         send(&link, CALL).await;
-        assert_eq!(parcels.said().await, format!("7 - {want}"));
+        assert_eq!(server_events.said().await, format!("7 - {want}"));
         let asked = keys.asked.lock().unwrap().join("\n");
         if !want.starts_with("refused") {
             assert_eq!(asked, format!("Bearer old Some({challenge:?})"));
@@ -119,9 +119,10 @@ async fn headers_of_the_user_come_first() {
         headers: [("authorization".to_owned(), "Bearer theirs".to_owned())].into(),
         ..at(&url)
     };
-    let (sink, mut parcels) = sink(8);
-    let link = HttpConnection::open_with(&server, client(), with(&keys), intake(), sink).unwrap();
+    let (sink, mut server_events) = sink(8);
+    let link =
+        HttpConnection::open_with(&server, client(), with(&keys), frame_reader(), sink).unwrap();
     send(&link, CALL).await;
-    assert_eq!(parcels.said().await, "7 - refused 401 lost=false no");
+    assert_eq!(server_events.said().await, "7 - refused 401 lost=false no");
     assert!(log.all().contains("authorization=Bearer theirs"));
 }

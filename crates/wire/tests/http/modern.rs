@@ -24,14 +24,14 @@ async fn headers_say_what_the_body_says() {
         response
     }))
     .await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     let list = format!(r#"{{"id":1,"method":"tools/list","params":{{{META}}}}}"#);
     let call = format!(
         r#"{{"id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"region":"Köln"}},{META}}}}}"#
     );
     for frame in [&list, &call] {
         send(&link, frame).await;
-        parcels.next().await;
+        server_events.next().await;
     }
     let theirs = Message {
         headers: vec![
@@ -42,7 +42,7 @@ async fn headers_say_what_the_body_says() {
         ..message(&call)
     };
     link.send(theirs).await.unwrap();
-    parcels.next().await;
+    server_events.next().await;
     send(&link, r#"{"method":"notifications/x"}"#).await;
     link.close(false).await;
     insta::assert_snapshot!(log.all(), @r#"

@@ -62,9 +62,9 @@ async fn rmcp_server(sessions: bool, with_json: bool) -> (HttpConnection, Parcel
 }
 
 /// The next message that is for this request, past marks and notifications.
-async fn answer(parcels: &mut Parcels, of: &str) -> Value {
+async fn answer(server_events: &mut Parcels, of: &str) -> Value {
     loop {
-        let said = parcels.said().await;
+        let said = server_events.said().await;
         let (_, item) = said.split_once(' ').unwrap();
         let (_, item) = item.split_once(' ').unwrap();
         let Ok(value) = serde_json::from_str::<Value>(item) else {
@@ -81,9 +81,9 @@ async fn answer(parcels: &mut Parcels, of: &str) -> Value {
 #[tokio::test]
 async fn the_generation_with_sessions() {
     for with_json in [false, true] {
-        let (link, mut parcels) = rmcp_server(true, with_json).await;
+        let (link, mut server_events) = rmcp_server(true, with_json).await;
         send(&link, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#).await;
-        let initialized = answer(&mut parcels, "0").await;
+        let initialized = answer(&mut server_events, "0").await;
         assert_eq!(initialized["result"]["protocolVersion"], "2025-11-25");
         send(
             &link,
@@ -93,11 +93,11 @@ async fn the_generation_with_sessions() {
         link.listen(None).await.unwrap();
         send(&link, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
         assert_eq!(
-            answer(&mut parcels, "1").await["result"]["tools"][0]["name"],
+            answer(&mut server_events, "1").await["result"]["tools"][0]["name"],
             "t"
         );
         send(&link, r#"{"jsonrpc":"2.0","id":"ä","method":"tools/call","params":{"name":"t","arguments":{"where":"Köln"}}}"#).await;
-        let called = answer(&mut parcels, "\"ä\"").await;
+        let called = answer(&mut server_events, "\"ä\"").await;
         assert_eq!(
             called["result"]["content"][0]["text"],
             r#"{"where":"Köln"}"#
@@ -109,7 +109,7 @@ async fn the_generation_with_sessions() {
 #[tokio::test]
 async fn the_generation_without() {
     for (sessions, with_json) in [(false, true), (false, false), (true, false)] {
-        let (link, mut parcels) = rmcp_server(sessions, with_json).await;
+        let (link, mut server_events) = rmcp_server(sessions, with_json).await;
         let request = |id: u32, method: &str, params: Value| {
             let mut params = params;
             params["_meta"] = json!({
@@ -120,19 +120,19 @@ async fn the_generation_without() {
             json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
         };
         send(&link, &request(1, "server/discover", json!({}))).await;
-        let discovered = answer(&mut parcels, "1").await;
+        let discovered = answer(&mut server_events, "1").await;
         assert!(
             discovered["result"]["supportedVersions"].is_array(),
             "{discovered}"
         );
         send(&link, &request(2, "tools/list", json!({}))).await;
         assert_eq!(
-            answer(&mut parcels, "2").await["result"]["tools"][0]["name"],
+            answer(&mut server_events, "2").await["result"]["tools"][0]["name"],
             "t"
         );
         let call = json!({"name": "t", "arguments": {"where": "Köln"}});
         send(&link, &request(3, "tools/call", call)).await;
-        let called = answer(&mut parcels, "3").await;
+        let called = answer(&mut server_events, "3").await;
         assert_eq!(
             called["result"]["content"][0]["text"], r#"{"where":"Köln"}"#,
             "{called}"

@@ -29,13 +29,13 @@ pub(crate) async fn serve(router: Router) -> String {
     url
 }
 
-/// A sink with room for `room` parcels.
+/// A sink with room for `room` server events.
 #[derive(Debug)]
 struct Channel(mpsc::Sender<ServerEvent>);
 
 impl Sink for Channel {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
-        async move { drop(self.0.send(parcel).await) }.boxed()
+    fn take(&self, server_event: ServerEvent) -> BoxFuture<'_, ()> {
+        async move { drop(self.0.send(server_event).await) }.boxed()
     }
 }
 
@@ -50,7 +50,8 @@ pub(crate) fn sink(room: usize) -> (Arc<dyn Sink>, Parcels) {
 impl Parcels {
     pub(crate) async fn next(&mut self) -> ServerEvent {
         let next = tokio::time::timeout(PATIENCE, self.0.recv()).await;
-        next.expect("no parcel came").expect("the link is gone")
+        next.expect("no server_event came")
+            .expect("the link is gone")
     }
 
     /// The next one in a line of text.
@@ -67,10 +68,10 @@ impl Parcels {
     }
 }
 
-pub(crate) fn said(parcel: &ServerEvent) -> String {
-    let of = parcel.of.as_ref().map_or("-", |of| of.as_json());
-    let event = parcel.event.as_deref().unwrap_or("-");
-    let item = match &parcel.item {
+pub(crate) fn said(server_event: &ServerEvent) -> String {
+    let of = server_event.of.as_ref().map_or("-", |of| of.as_json());
+    let event = server_event.event.as_deref().unwrap_or("-");
+    let item = match &server_event.item {
         Item::Message(frame) => text(frame),
         Item::Mark { retry } => format!("mark {retry:?}"),
         Item::Refused(refusal) => format!(
@@ -100,7 +101,7 @@ pub(crate) async fn whole(frame: Frame) -> String {
     String::from_utf8(text).unwrap()
 }
 
-pub(crate) fn intake() -> FrameReader {
+pub(crate) fn frame_reader() -> FrameReader {
     FrameReader::new(Arc::new(MemoryStore::default()))
 }
 
@@ -131,9 +132,10 @@ pub(crate) fn at(url: &str) -> HttpServer {
 
 /// A link and what comes out of it.
 pub(crate) fn open(url: &str, options: HttpOptions) -> (HttpConnection, Parcels) {
-    let (sink, parcels) = sink(1024);
-    let link = HttpConnection::open_with(&at(url), client(), options, intake(), sink).unwrap();
-    (link, parcels)
+    let (sink, server_events) = sink(1024);
+    let link =
+        HttpConnection::open_with(&at(url), client(), options, frame_reader(), sink).unwrap();
+    (link, server_events)
 }
 
 /// The options of a client that takes up streams by itself.

@@ -6,16 +6,16 @@ use axum::http::Method;
 use spillgate_wire::{Connection, ConnectionError, SseConnection};
 
 use crate::server::{
-    Log, Parcels, answering, at, client, dripping, events, intake, json, message, send, serve,
-    sink, status,
+    Log, Parcels, answering, at, client, dripping, events, frame_reader, json, message, send,
+    serve, sink, status,
 };
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
 
 fn open(url: &str) -> (SseConnection, Parcels) {
-    let (sink, parcels) = sink(64);
-    let link = SseConnection::open(&at(url), client(), None, intake(), sink).unwrap();
-    (link, parcels)
+    let (sink, server_events) = sink(64);
+    let link = SseConnection::open(&at(url), client(), None, frame_reader(), sink).unwrap();
+    (link, server_events)
 }
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn a_session() {
         _ => status(202, "Accepted"),
     }))
     .await;
-    let (link, mut parcels) = open(&url);
+    let (link, mut server_events) = open(&url);
     let endpoint = "event: endpoint\ndata: /messages?session=1\n\n";
     to.send(Ok(endpoint.into())).await.unwrap();
     send(&link, CALL).await;
@@ -37,9 +37,9 @@ async fn a_session() {
     }
     let answer = "event: message\ndata: {\"id\":7,\"result\":{}}\n\nevent: ping\ndata: now\n\n";
     to.send(Ok(answer.into())).await.unwrap();
-    assert_eq!(parcels.said().await, "- - {\"id\":7,\"result\":{}}");
+    assert_eq!(server_events.said().await, "- - {\"id\":7,\"result\":{}}");
     drop(to);
-    assert_eq!(parcels.said().await, "- - gone: closed its stream");
+    assert_eq!(server_events.said().await, "- - gone: closed its stream");
     let error = link.send(message(CALL)).await.unwrap_err();
     assert_eq!(error, ConnectionError::Gone("closed its stream".to_owned()));
     insta::assert_snapshot!(log.all(), @r#"
@@ -69,7 +69,7 @@ async fn endpoints_are_at_home() {
             events(body)
         }))
         .await;
-        let (link, _parcels) = open(&url);
+        let (link, _events) = open(&url);
         let error = link.send(message(CALL)).await.unwrap_err();
         assert_eq!(error, ConnectionError::NotMcp(want.to_owned()));
     }
@@ -90,9 +90,9 @@ async fn servers_that_do_not_speak_it() {
 async fn what_cannot_be_opened_is_told_so_that_it_is_opened_again() {
     let log = Log::default();
     let url = serve(answering(&log, |_, _| status(503, ""))).await;
-    let (_link, mut parcels) = open(&url);
+    let (_link, mut server_events) = open(&url);
     assert_eq!(
-        parcels.said().await,
+        server_events.said().await,
         "- - gone: refused it with HTTP status 503"
     );
 }
@@ -118,7 +118,7 @@ async fn a_post_that_is_answered_late_holds_up_nothing() {
         }
     };
     let url = serve(axum::Router::new().fallback(post)).await;
-    let (link, mut parcels) = open(&url);
+    let (link, mut server_events) = open(&url);
     let endpoint = "event: endpoint\ndata: /messages\n\n";
     to.send(Ok(endpoint.into())).await.unwrap();
     let sent = tokio::time::timeout(std::time::Duration::from_secs(20), link.send(message(CALL)));
@@ -126,7 +126,7 @@ async fn a_post_that_is_answered_late_holds_up_nothing() {
     send(&link, r#"{"id":"q","result":{}}"#).await;
     accept.send_replace(true);
     assert_eq!(
-        parcels.said().await,
+        server_events.said().await,
         "7 - failed: refused it with HTTP status 500"
     );
 }

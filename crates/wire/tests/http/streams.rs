@@ -12,8 +12,8 @@ use spillgate_mcp::RequestId;
 use spillgate_wire::{Connection, HttpConnection, HttpOptions, Item};
 
 use crate::server::{
-    Log, answering, at, client, dripping, events, intake, json, open, passing, send, serve, sink,
-    status, text, whole,
+    Log, answering, at, client, dripping, events, frame_reader, json, open, passing, send, serve,
+    sink, status, text, whole,
 };
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
@@ -35,9 +35,9 @@ fn breaking(log: &Log) -> axum::Router {
 async fn a_broken_stream_is_taken_up_again() {
     let log = Log::default();
     let url = serve(breaking(&log)).await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     send(&link, CALL).await;
-    insta::assert_snapshot!(parcels.many(4).await.join("\n"), @r#"
+    insta::assert_snapshot!(server_events.many(4).await.join("\n"), @r#"
     7 e1 mark Some(1ms)
     7 e2 {"method":"n"}
     7 e3 {"method":"m"}
@@ -55,9 +55,9 @@ async fn a_broken_stream_is_taken_up_again() {
 async fn or_left_to_the_client() {
     let log = Log::default();
     let url = serve(breaking(&log)).await;
-    let (link, mut parcels) = open(&url, passing());
+    let (link, mut server_events) = open(&url, passing());
     send(&link, CALL).await;
-    insta::assert_snapshot!(parcels.many(3).await.join("\n"), @r#"
+    insta::assert_snapshot!(server_events.many(3).await.join("\n"), @r#"
     7 - mark None
     7 e1 mark Some(1ms)
     7 e2 {"method":"n"}
@@ -65,7 +65,7 @@ async fn or_left_to_the_client() {
     let refused = link.listen(Some("e2".to_owned())).await.unwrap_err();
     assert_eq!(refused.to_string(), "refused it with HTTP status 503");
     link.listen(Some("e2".to_owned())).await.unwrap();
-    insta::assert_snapshot!(parcels.many(2).await.join("\n"), @r#"
+    insta::assert_snapshot!(server_events.many(2).await.join("\n"), @r#"
     7 - ended
     - e3 {"method":"m"}
     "#);
@@ -84,9 +84,9 @@ async fn a_stream_that_brings_nothing_is_given_up() {
         _ => status(503, "busy"),
     }))
     .await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     send(&link, CALL).await;
-    insta::assert_snapshot!(parcels.many(2).await.join("\n"), @"
+    insta::assert_snapshot!(server_events.many(2).await.join("\n"), @"
     7 e1 mark Some(1ms)
     7 - failed: could not be reached: HTTP status 503
     ");
@@ -106,9 +106,9 @@ async fn the_servers_own_stream_is_opened_again() {
         }
     }))
     .await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     link.listen(None).await.unwrap();
-    insta::assert_snapshot!(parcels.many(2).await.join("\n"), @r#"
+    insta::assert_snapshot!(server_events.many(2).await.join("\n"), @r#"
     - 1 {"method":"a"}
     - 2 {"method":"b"}
     "#);
@@ -132,13 +132,13 @@ async fn a_thousand_events_in_order() {
         events(body + "data: {\"id\":7,\"result\":{}}\r\n\r\n")
     }))
     .await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     send(&link, CALL).await;
     for number in 0..1000 {
         let want = format!("7 {number} {{\"method\":\"n{number}\"}}");
-        assert_eq!(parcels.said().await, want);
+        assert_eq!(server_events.said().await, want);
     }
-    assert_eq!(parcels.said().await, "7 - {\"id\":7,\"result\":{}}");
+    assert_eq!(server_events.said().await, "7 - {\"id\":7,\"result\":{}}");
 }
 
 /// An answer of 64 MB, in blocks, as the data of one event or as a body.
@@ -166,9 +166,9 @@ async fn large_answers_come_whole() {
     for (framing, kind) in cases {
         let log = Log::default();
         let url = serve(answering(&log, move |_, _| large(framing, kind))).await;
-        let (link, mut parcels) = open(&url, HttpOptions::default());
+        let (link, mut server_events) = open(&url, HttpOptions::default());
         send(&link, CALL).await;
-        let Item::Message(frame) = parcels.next().await.item else {
+        let Item::Message(frame) = server_events.next().await.item else {
             panic!("no message");
         };
         let text = whole(frame).await;
@@ -195,10 +195,10 @@ async fn a_slow_reader_slows_the_server_down() {
         events(Body::from_stream(stream::iter((1..=EVENTS).map(event))))
     }))
     .await;
-    let (sink, mut parcels) = sink(1);
-    let link = HttpConnection::open(&at(&url), client(), intake(), sink).unwrap();
+    let (sink, mut server_events) = sink(1);
+    let link = HttpConnection::open(&at(&url), client(), frame_reader(), sink).unwrap();
     send(&link, CALL).await;
-    parcels.next().await;
+    server_events.next().await;
     // As much as fits into buffers on the way, then no more.
     let (mut before, mut same) = (0, 0);
     while same < 10 {
@@ -220,12 +220,12 @@ async fn an_abandoned_request_closes_its_stream() {
         events(body.lock().unwrap().take().unwrap())
     }))
     .await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     send(&link, CALL).await;
     to.send(Ok("data: {\"method\":\"n\"}\n\n".into()))
         .await
         .unwrap();
-    parcels.next().await;
+    server_events.next().await;
     link.abandon(&RequestId::number(8)).await;
     assert!(!to.is_closed());
     link.abandon(&RequestId::number(7)).await;
@@ -236,7 +236,7 @@ async fn an_abandoned_request_closes_its_stream() {
 async fn many_requests_at_once() {
     let log = Log::default();
     let url = serve(answering(&log, |_, request| json(request.into_body()))).await;
-    let (link, mut parcels) = open(&url, HttpOptions::default());
+    let (link, mut server_events) = open(&url, HttpOptions::default());
     for id in 0..200 {
         let frame = format!("{{\"id\":{id},\"method\":\"echo\"}}");
         // Each is answered with what it sent, put so that it is an answer.
@@ -245,9 +245,9 @@ async fn many_requests_at_once() {
     }
     let mut ids: Vec<u64> = Vec::new();
     for _ in 0..200 {
-        let parcel = parcels.next().await;
-        let of = parcel.of.unwrap();
-        let Item::Message(frame) = parcel.item else {
+        let server_event = server_events.next().await;
+        let of = server_event.of.unwrap();
+        let Item::Message(frame) = server_event.item else {
             panic!("no message");
         };
         assert!(text(&frame).starts_with(&format!("{{\"id\":{},", of.as_json())));

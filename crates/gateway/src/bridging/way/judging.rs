@@ -12,11 +12,11 @@ use super::super::{Speaks, for_request};
 use super::{Act, State, Tried, Turn, Way, probe_key};
 
 impl Way {
-    /// What becomes of a parcel of the server.
-    pub(super) fn judge(&self, parcel: ServerEvent) -> Turn {
+    /// What becomes of an event of the server.
+    pub(super) fn judge(&self, event: ServerEvent) -> Turn {
         let mut state = self.state.lock();
         match &mut *state {
-            State::Watching | State::Releasing { .. } => Turn::Give(parcel),
+            State::Watching | State::Releasing { .. } => Turn::Give(event),
             State::Bridged(live, _)
             | State::Turning {
                 bridge: Some((live, _)),
@@ -24,15 +24,15 @@ impl Way {
             } => match &self.shared {
                 // That bridge has a way of its own.
                 Some(_) => Turn::Drop,
-                None => Turn::Bridge(Arc::clone(live), parcel),
+                None => Turn::Bridge(Arc::clone(live), event),
             },
-            State::Turning { bridge: None, .. } => match parcel.item {
+            State::Turning { bridge: None, .. } => match event.item {
                 // Whoever waits is told by the bridge.
                 Item::Gone(_) if self.shared.is_some() => Turn::Drop,
-                _ => Turn::Give(parcel),
+                _ => Turn::Give(event),
             },
             State::Greeting { .. } | State::Probing { .. } => {
-                let turn = self.greeted(&mut state, parcel);
+                let turn = self.greeted(&mut state, event);
                 drop(state);
                 self.settled.notify_waiters();
                 turn
@@ -40,13 +40,13 @@ impl Way {
         }
     }
 
-    pub(super) fn greeted(&self, state: &mut State, parcel: ServerEvent) -> Turn {
-        if matches!(parcel.item, Item::Gone(_)) {
+    pub(super) fn greeted(&self, state: &mut State, event: ServerEvent) -> Turn {
+        if matches!(event.item, Item::Gone(_)) {
             *state = State::Watching; // whatever waits fails
-            return Turn::Give(parcel);
+            return Turn::Give(event);
         }
-        if self.tried(state, &parcel) {
-            return Turn::Give(parcel);
+        if self.tried(state, &event) {
+            return Turn::Give(event);
         }
         let (asked, key) = match state {
             State::Greeting { greeting, key, .. } => {
@@ -54,8 +54,8 @@ impl Way {
             }
             _ => ("server/discover".to_owned(), probe_key()),
         };
-        let Some(verdict) = verdict(&asked, &key, &parcel) else {
-            return Turn::Give(parcel);
+        let Some(verdict) = verdict(&asked, &key, &event) else {
+            return Turn::Give(event);
         };
         match mem::replace(state, State::Watching) {
             State::Greeting {
@@ -63,32 +63,32 @@ impl Way {
                 tried: Some(tried),
                 ..
             } if matches!(verdict, Verdict::Modern | Verdict::Unclear) => {
-                self.refused_anyway(state, tried, held, parcel)
+                self.refused_anyway(state, tried, held, event)
             }
             State::Greeting { greeting, held, .. } if asked == "initialize" => {
-                self.initialized(state, verdict, greeting, held, parcel)
+                self.initialized(state, verdict, greeting, held, event)
             }
             State::Greeting { greeting, held, .. } => {
-                self.discovered(state, verdict, greeting, held, parcel)
+                self.discovered(state, verdict, greeting, held, event)
             }
-            State::Probing { held, refusal } => self.probed(state, verdict, held, refusal, &parcel),
+            State::Probing { held, refusal } => self.probed(state, verdict, held, refusal, &event),
             other => {
                 *state = other;
-                Turn::Give(parcel)
+                Turn::Give(event)
             }
         }
     }
 
     /// Whether this answers the `server/discover` before an `initialize`; then
     /// it is noted.
-    fn tried(&self, state: &mut State, parcel: &ServerEvent) -> bool {
+    fn tried(&self, state: &mut State, event: &ServerEvent) -> bool {
         let State::Greeting { tried, .. } = state else {
             return false;
         };
         let Some(Tried::RequestKind(_, key)) = tried else {
             return false;
         };
-        let Some(verdict) = verdict("server/discover", key, parcel) else {
+        let Some(verdict) = verdict("server/discover", key, event) else {
             return false;
         };
         match verdict {
@@ -130,12 +130,12 @@ impl Way {
         verdict: Verdict,
         greeting: Message,
         mut held: VecDeque<Message>,
-        parcel: ServerEvent,
+        event: ServerEvent,
     ) -> Turn {
         match verdict {
             Verdict::Legacy => {
                 self.note(Some(true), None);
-                self.release(state, vec![parcel], held, true)
+                self.release(state, vec![event], held, true)
             }
             Verdict::Modern => {
                 self.note(Some(false), Some(true));
@@ -145,11 +145,11 @@ impl Way {
             }
             Verdict::Unclear => {
                 held.push_front(greeting);
-                let refusal = Some(parcel);
+                let refusal = Some(event);
                 *state = State::Probing { held, refusal };
                 Turn::Act(Vec::new(), Act::Probe)
             }
-            Verdict::Failed => self.release(state, vec![parcel], held, false),
+            Verdict::Failed => self.release(state, vec![event], held, false),
         }
     }
 
@@ -159,12 +159,12 @@ impl Way {
         verdict: Verdict,
         greeting: Message,
         mut held: VecDeque<Message>,
-        parcel: ServerEvent,
+        event: ServerEvent,
     ) -> Turn {
         match verdict {
             Verdict::Modern => {
                 self.note(None, Some(true));
-                self.release(state, vec![parcel], held, true)
+                self.release(state, vec![event], held, true)
             }
             Verdict::Legacy => {
                 self.note(None, Some(false));
@@ -173,13 +173,13 @@ impl Way {
                     held.push_front(greeting);
                 }
                 if held.is_empty() {
-                    return Turn::Give(parcel);
+                    return Turn::Give(event);
                 }
                 *state = State::Turning { held, bridge: None };
-                let told = if is_hidden { None } else { Some(parcel) };
+                let told = if is_hidden { None } else { Some(event) };
                 Turn::Act(told.into_iter().collect(), Act::Turn)
             }
-            Verdict::Unclear | Verdict::Failed => self.release(state, vec![parcel], held, false),
+            Verdict::Unclear | Verdict::Failed => self.release(state, vec![event], held, false),
         }
     }
 
@@ -189,7 +189,7 @@ impl Way {
         verdict: Verdict,
         held: VecDeque<Message>,
         refusal: Option<ServerEvent>,
-        parcel: &ServerEvent,
+        event: &ServerEvent,
     ) -> Turn {
         match (verdict, refusal) {
             (Verdict::Modern, Some(_)) => {
@@ -210,7 +210,7 @@ impl Way {
             (Verdict::Unclear, None) => self.release(state, Vec::new(), held, false),
             (Verdict::Failed, None) => {
                 let keys = held.iter().filter_map(|message| message.id.as_ref());
-                let told = keys.filter_map(|key| for_request(parcel, key));
+                let told = keys.filter_map(|key| for_request(event, key));
                 Turn::Act(told.collect(), Act::Nothing)
             }
         }

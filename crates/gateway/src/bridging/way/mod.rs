@@ -108,7 +108,7 @@ pub(super) enum Verb {
     Wait,
 }
 
-/// What is to be done with a parcel of the server.
+/// What is to be done with an event of the server.
 enum Turn {
     Give(ServerEvent),
     Bridge(Arc<Live>, ServerEvent),
@@ -175,8 +175,8 @@ impl Way {
         }
     }
 
-    pub(super) async fn to_client(&self, parcel: ServerEvent) {
-        self.to.take(parcel).await;
+    pub(super) async fn to_client(&self, event: ServerEvent) {
+        self.to.take(event).await;
     }
 
     /// What becomes of a message of the client.
@@ -359,17 +359,17 @@ impl Way {
 }
 
 impl Sink for Way {
-    fn take(&self, parcel: ServerEvent) -> BoxFuture<'_, ()> {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         if self.is_passing() {
-            return self.to.take(parcel);
+            return self.to.take(event);
         }
         async move {
-            match self.judge(parcel) {
-                Turn::Give(parcel) => self.to.take(parcel).await,
-                Turn::Bridge(live, parcel) => live.take(parcel).await,
+            match self.judge(event) {
+                Turn::Give(event) => self.to.take(event).await,
+                Turn::Bridge(live, event) => live.take(event).await,
                 Turn::Act(told, act) => {
-                    for parcel in told {
-                        self.to.take(parcel).await;
+                    for event in told {
+                        self.to.take(event).await;
                     }
                     if let Some(me) = self.me.upgrade() {
                         me.act(act);

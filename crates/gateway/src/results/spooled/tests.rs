@@ -60,9 +60,9 @@ fn streamed(
     spool_at: usize,
     step: usize,
 ) -> (String, bool) {
-    let intake = FrameReader::new(Arc::clone(offloader.store())).spooling_at(spool_at);
+    let frame_reader = FrameReader::new(Arc::clone(offloader.store())).spooling_at(spool_at);
     run(async {
-        let mut taking = intake.begin();
+        let mut taking = frame_reader.begin();
         for block in frame.as_bytes().chunks(step) {
             taking.feed(block).await.unwrap();
         }

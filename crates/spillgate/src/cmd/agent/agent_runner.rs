@@ -453,9 +453,9 @@ fn format(agent: &Agent) -> Format {
 /// How servers are reached. The session decides about their results, so no more of it
 /// is used.
 fn gateway(offloader: &Offloader, settings: &Settings) -> Result<Gateway, Failure> {
-    let intake = settings.intake(offloader.store());
+    let frame_reader = settings.frame_reader(offloader.store());
     Ok(Gateway {
-        ways: Arc::new(StandardConnector::new(intake, net::access()?, true)),
+        ways: Arc::new(StandardConnector::new(frame_reader, net::access()?, true)),
         offloader: offloader.clone(),
         servers: Vec::new(),
         page: spillgate_artifact::TokenBudget::new(GATEWAY_PAGE),

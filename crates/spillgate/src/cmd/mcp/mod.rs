@@ -117,7 +117,7 @@ fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
         offloader: offloader.with_short_ids(short_ids),
         extractor,
         ways: Arc::new(StandardConnector::new(
-            app.settings.intake(app.offloader.store()),
+            app.settings.frame_reader(app.offloader.store()),
             net::access()?,
             resume,
         )),
