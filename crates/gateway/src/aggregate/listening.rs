@@ -105,7 +105,7 @@ pub(super) async fn begin(session: &Arc<Session>, question: &Question) {
                 Err(error) => Ok(Err(error.to_string())),
             };
             if let (Ok(how), Some(session)) = (how, session.upgrade()) {
-                drop(session.pending.take(&key));
+                drop(session.in_flight.take(&key));
                 ended(&session, &key, how).await;
             }
         });
@@ -295,7 +295,7 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
     };
     let Some(stream) = stream else { return false };
     for (part, server) in stream.parts {
-        drop(session.pending.take(&part));
+        drop(session.in_flight.take(&part));
         let upstream = session.upstreams.named(&server);
         let Some(link) = upstream.and_then(|upstream| upstream.link()) else {
             continue;

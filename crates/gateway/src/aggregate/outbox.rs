@@ -84,7 +84,7 @@ impl Session {
             MOST_BYTES >> 20
         ));
         for key in messages(&frame).iter().filter_map(Envelope::key) {
-            let Some(mut waiting) = self.pending.take(&key) else {
+            let Some(mut waiting) = self.in_flight.take(&key) else {
                 continue;
             };
             waiting.end(Outcome::UpstreamGone);

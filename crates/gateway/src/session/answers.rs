@@ -75,7 +75,7 @@ impl Session {
                     tracing::warn!(server = upstream.name(), how, "the server ended");
                 }
                 // First, for another life has other requests.
-                let lost = self.pending.drain(|waiting| waiting.slot == slot);
+                let lost = self.in_flight.drain(|waiting| waiting.slot == slot);
                 drop(upstream.note_end(&how));
                 self.fail_these(&upstream, lost, &how).await;
             }
@@ -87,7 +87,7 @@ impl Session {
     }
 
     async fn failed(&self, upstream: &Upstream, of: Option<RequestId>, error: &ConnectionError) {
-        let Some(waiting) = of.and_then(|key| self.pending.take(&key)) else {
+        let Some(waiting) = of.and_then(|key| self.in_flight.take(&key)) else {
             tracing::warn!(server = upstream.name(), %error, "failed");
             return;
         };
@@ -117,7 +117,7 @@ impl Session {
         of: Option<RequestId>,
         refusal: Refusal,
     ) {
-        let mut waiting = of.as_ref().and_then(|key| self.pending.take(key));
+        let mut waiting = of.as_ref().and_then(|key| self.in_flight.take(key));
         if !refusal.session_lost {
             return self
                 .tell_refusal(upstream, of, waiting.as_mut(), refusal)
@@ -127,7 +127,7 @@ impl Session {
         let how = "does not know our session any more";
         tracing::warn!(server = upstream.name(), how, "the session is begun again");
         let slot = upstream.slot;
-        let lost = self.pending.drain(|waiting| waiting.slot == slot);
+        let lost = self.in_flight.drain(|waiting| waiting.slot == slot);
         let link = upstream.note_end(how);
         self.tell_refusal(upstream, of, waiting.as_mut(), refusal)
             .await;
@@ -237,8 +237,8 @@ impl Session {
         let Some(key) = envelope.key() else {
             return ControlFlow::Continue(None);
         };
-        let Some(mut waiting) = self.pending.take(&key) else {
-            if is_only && self.pending.is_given_up(&key) {
+        let Some(mut waiting) = self.in_flight.take(&key) else {
+            if is_only && self.in_flight.is_given_up(&key) {
                 tracing::debug!(server = upstream.name(), "answers too late");
                 return ControlFlow::Break(());
             }
@@ -308,7 +308,7 @@ impl Session {
             return None;
         }
         let reported: Reported<'_> = object(envelope.params?)?;
-        self.pending
+        self.in_flight
             .progressed(reported.token.get(), Instant::now())
     }
 
@@ -324,8 +324,8 @@ impl Session {
         let mut is_ours = false;
         for envelope in spooled.messages().iter().filter(|one| one.is_response()) {
             let Some(key) = envelope.key() else { continue };
-            let Some(mut waiting) = self.pending.take(&key) else {
-                is_ours |= self.pending.is_given_up(&key);
+            let Some(mut waiting) = self.in_flight.take(&key) else {
+                is_ours |= self.in_flight.is_given_up(&key);
                 continue;
             };
             if let Some(seen) = &mut waiting.seen {

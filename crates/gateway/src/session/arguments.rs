@@ -100,7 +100,7 @@ impl Session {
         let Some((key, id, origin, arguments)) = refers else {
             return Some(frame.clone());
         };
-        if !self.pending.has(&key) {
+        if !self.in_flight.has(&key) {
             return None; // taken back before it was its turn
         }
         let (cancelled, interrupt) = self.own_calls.begin(&key);
@@ -122,7 +122,7 @@ impl Session {
         drop(turn);
         if !self.own_calls.end(&key) {
             // The client took it back meanwhile.
-            drop(self.pending.take(&key));
+            drop(self.in_flight.take(&key));
             return None;
         }
         let answer = match resolved {
@@ -137,7 +137,7 @@ impl Session {
             Err(_) => internal(&id),
         };
         self.hub().metrics().reference(Reference::Refused);
-        if let Some(mut waiting) = self.pending.take(&key) {
+        if let Some(mut waiting) = self.in_flight.take(&key) {
             waiting.end(Outcome::Invalid);
         }
         self.to_client(answer).await;

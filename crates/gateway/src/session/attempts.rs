@@ -48,7 +48,7 @@ impl Session {
             let incoming = attempts.incoming.clone();
             self.expect(&upstream, &envelope, None);
             if let Some(key) = envelope.key() {
-                self.pending
+                self.in_flight
                     .look(&key, |waiting| waiting.attempts = Some(Box::new(attempts)));
             }
             self.pass(&upstream, &incoming, Some(&envelope)).await;

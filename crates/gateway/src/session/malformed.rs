@@ -79,11 +79,11 @@ impl Session {
         }
         if matches!(frame, Frame::Spooled(spooled) if spooled.is_opaque()) {
             // It may well be whole, and the client can read it.
-            drop(answered.as_ref().and_then(|key| self.pending.take(key)));
+            drop(answered.as_ref().and_then(|key| self.in_flight.take(key)));
             let of = event.of.or(answered);
             return self.to.take(ServerEvent { of, ..event }).await;
         }
-        let waiting = answered.and_then(|key| self.pending.take(&key));
+        let waiting = answered.and_then(|key| self.in_flight.take(&key));
         self.hub().metrics().unreadable(upstream.name());
         note(upstream.name(), frame, waiting.is_some());
         if waiting.is_none() && upstream.is_first_noise() {

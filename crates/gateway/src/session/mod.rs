@@ -48,7 +48,7 @@ pub struct Session {
     pub(crate) to: Arc<dyn Sink>,
     pub(crate) own: Arc<BuiltinTools>,
     pub(crate) own_calls: BuiltinCalls,
-    pub(crate) pending: InFlight,
+    pub(crate) in_flight: InFlight,
     pub(crate) upstreams: UpstreamSet,
     /// Who the client is.
     pub(crate) client: Client,
@@ -97,7 +97,7 @@ impl Session {
             to,
             own,
             own_calls: BuiltinCalls::new(turns, kind),
-            pending: InFlight::default(),
+            in_flight: InFlight::default(),
             upstreams: UpstreamSet::new(&servers, memory),
             client: Client::default(),
             is_solo: AtomicBool::new(servers.len() == 1),
@@ -253,7 +253,7 @@ impl Session {
         let mut message = message_of(incoming, envelope);
         let is_over = |message: &Message| {
             let key = message.id.as_ref();
-            key.is_some_and(|key| !self.pending.has(key))
+            key.is_some_and(|key| !self.in_flight.has(key))
         };
         if is_over(&message) {
             return; // taken back or failed before it was sent
@@ -279,7 +279,7 @@ impl Session {
             .filter_map(Envelope::key)
             .collect::<Vec<_>>();
         for key in keys {
-            if let Some(mut waiting) = self.pending.take(&key) {
+            if let Some(mut waiting) = self.in_flight.take(&key) {
                 waiting.end(Outcome::UpstreamGone);
                 if self.tries_another(&mut waiting, None) {
                     continue;
@@ -295,7 +295,7 @@ impl Session {
             return; // no request: there was no id to take
         };
         let (server, traces) = (&upstream.server, self.hub.traces());
-        self.pending.look(&key, |waiting| {
+        self.in_flight.look(&key, |waiting| {
             if let Some(seen) = &mut waiting.seen {
                 seen.sent(traces, server, envelope.params, message);
             }
@@ -323,7 +323,7 @@ impl Session {
             return;
         }
         // Nobody waits for its answer, and mostly none comes.
-        let asked = key.and_then(|key| self.pending.take(&key));
+        let asked = key.and_then(|key| self.in_flight.take(&key));
         let upstream = match (self.only(), asked) {
             (Some(only), _) => Some(only),
             (None, asked) => asked.and_then(|waiting| self.upstreams.get(waiting.slot)),
@@ -355,7 +355,7 @@ impl Session {
         if self.own_calls.end(of) || listening::withdraw(self, of).await {
             return;
         }
-        let Some(waiting) = self.pending.take(of) else {
+        let Some(waiting) = self.in_flight.take(of) else {
             return;
         };
         let upstream = self.upstreams.get(waiting.slot);
@@ -435,7 +435,7 @@ impl Session {
     /// Answers every request that a server will not answer any more.
     pub(crate) async fn fail_all(&self, upstream: &Upstream, how: &str) {
         let slot: Slot = upstream.slot;
-        let lost = self.pending.drain(|waiting| waiting.slot == slot);
+        let lost = self.in_flight.drain(|waiting| waiting.slot == slot);
         self.fail_these(upstream, lost, how).await;
     }
 

@@ -43,7 +43,7 @@ impl Session {
                 for_us: None,
                 attempts: None,
             };
-            self.pending.add(key, waiting);
+            self.in_flight.add(key, waiting);
             self.asked.notify_one();
         }
     }
@@ -59,7 +59,7 @@ impl Session {
         let (message, answer) = self.question(upstream, method, params);
         let key = message.id.clone();
         if let Err(error) = upstream.send(self, message).await {
-            drop(key.and_then(|key| self.pending.take(&key)));
+            drop(key.and_then(|key| self.in_flight.take(&key)));
             return Err(error);
         }
         match answer.await {
@@ -86,11 +86,11 @@ impl Session {
             self.expect(upstream, envelope, None);
             message = message_of(&Incoming::new(frame.clone()), Some(envelope));
             if let Some(key) = envelope.key()
-                && let Some(mut waiting) = self.pending.take(&key)
+                && let Some(mut waiting) = self.in_flight.take(&key)
             {
                 waiting.for_us = Some(for_us);
                 waiting.asked = RequestKind::Other;
-                self.pending.add(key, waiting);
+                self.in_flight.add(key, waiting);
             }
         }
         (message, answer)

@@ -327,7 +327,7 @@ impl Upstream {
             }
         };
         let greeting = answered.await.inspect_err(|_| {
-            drop(key.and_then(|key| session.pending.take(&key)));
+            drop(key.and_then(|key| session.in_flight.take(&key)));
         })?;
         tracing::info!(server = self.name(), "greeted for the client");
         self.end_greeting(link).await?;

@@ -51,11 +51,11 @@ async fn look(session: &Weak<Session>) -> Option<bool> {
     let over = |waiting: &InFlightRequest| {
         limit(waiting).is_some_and(|limit| now - waiting.heard >= limit)
     };
-    let late: Vec<(RequestId, InFlightRequest)> = session.pending.drain(over);
+    let late: Vec<(RequestId, InFlightRequest)> = session.in_flight.drain(over);
     for (key, waiting) in late {
         give_up(&session, &key, waiting).await;
     }
-    Some(session.pending.is_empty())
+    Some(session.in_flight.is_empty())
 }
 
 async fn give_up(session: &Arc<Session>, key: &RequestId, mut waiting: InFlightRequest) {
@@ -74,7 +74,7 @@ async fn give_up(session: &Arc<Session>, key: &RequestId, mut waiting: InFlightR
         method = waiting.method,
         "does not answer"
     );
-    session.pending.give_up(key.clone());
+    session.in_flight.give_up(key.clone());
     if let Some(link) = upstream.link() {
         let told = frame::line(frame::cancelled(&waiting.id, Some("no answer in time")));
         let told = notice(Bytes::from(told), Some("notifications/cancelled"));
