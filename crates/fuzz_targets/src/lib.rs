@@ -25,7 +25,7 @@ pub use files::{agent_config, client_files, prompt_file, settings};
 pub use promises::promises;
 pub use requests::{arguments, filter, query, search, slot};
 pub use texts::{decoder, encodings, html, json, outline, robots, view};
-pub use wire::{bridge, frame_reader, frames, headers, sse};
+pub use wire::{bridge, frames, headers, intake, sse};
 
 /// A target: takes any bytes, panics where a promise is broken.
 pub type Target = fn(&[u8]);
@@ -42,7 +42,7 @@ pub const TARGETS: [(&str, Target); 22] = [
     ("frames", frames),
     ("headers", headers),
     ("html", html),
-    ("frame_reader", frame_reader),
+    ("intake", intake),
     ("json", json),
     ("outline", outline),
     ("promises", promises),

@@ -55,7 +55,7 @@ pub fn frames(bytes: &[u8]) {
 }
 
 /// The frame reader: a message of any size comes out as it came in, and is known by what it was in memory.
-pub fn frame_reader(bytes: &[u8]) {
+pub fn intake(bytes: &[u8]) {
     let in_memory = messages(bytes);
     for (spool_at, block) in [(0, 1), (16, 7), (64, usize::MAX)] {
         let frame_reader = FrameReader::new(Arc::new(MemoryStore::default())).spooling_at(spool_at);
