@@ -14,7 +14,6 @@ pub(crate) fn test(report: &mut Report) -> Result<()> {
     for (name, arguments) in STEPS {
         report.step(name, || run(&mut cargo(arguments)))?;
     }
-    test_spooled(report)?;
     test_peers(report)?;
     test_agents(report, &agents)?;
     conformance::test_if_possible(report)?;
@@ -32,13 +31,6 @@ pub(crate) fn install(report: &mut Report) -> Result<()> {
         Agents::Installed => Ok(()),
         Agents::Missing(why) => say(&format!("\n==> agents: left out, {why}\n")),
     }
-}
-
-/// Runs the gateway's tests once more with results that are not held in memory.
-fn test_spooled(report: &mut Report) -> Result<()> {
-    let mut test = cargo("test --workspace --locked --test it");
-    test.env("SPILLGATE_TEST_SPOOL_AT", "4096");
-    report.step("test with small frames in the store", || run(&mut test))
 }
 
 /// Runs the tests against real peers; those that need a browser only where there is one.

@@ -32,7 +32,7 @@ pub(crate) type Answer = Arc<dyn Fn(&Value) -> Vec<Value> + Send + Sync>;
 /// A frame of so many bytes is not held in memory, where a test or the run of the suite says so. The
 /// suite runs with a small size, too: any result has to become the same, wherever its bytes are.
 fn spool_at(of_test: Option<usize>) -> Option<usize> {
-    let of_run = std::env::var("SPILLGATE_TEST_SPOOL_AT").ok();
+    let of_run = std::env::var(crate::SPOOL_AT).ok();
     of_test.or_else(|| Some(of_run?.parse().expect("a number of bytes")))
 }
 

@@ -15,3 +15,19 @@ mod request_span;
 mod shared;
 mod slow;
 mod unreadable;
+
+/// Says that a run of this suite is the one below, and how large a frame may be in it.
+const SPOOL_AT: &str = "SPILLGATE_TEST_SPOOL_AT";
+
+/// All of it once more with results that are not held in memory: they become the same.
+#[test]
+fn the_suite_holds_for_frames_in_the_store() {
+    if std::env::var_os(SPOOL_AT).is_some() {
+        return;
+    }
+    let mut suite = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = suite.env(SPOOL_AT, "4096").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("test result: ok"), "{told}");
+}
