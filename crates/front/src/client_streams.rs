@@ -1,4 +1,4 @@
-//! Which stream does a server event belong on?
+//! Puts each server event on the stream of the client that it belongs to.
 //!
 //! A request's stream is the response to its POST. What belongs to no request
 //! goes to the session's GET stream; while there is none, to the stream of the

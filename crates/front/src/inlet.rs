@@ -1,4 +1,4 @@
-//! How does a server event get from the desk to the response that carries it?
+//! The channel that carries server events from a client's streams to a response.
 //!
 //! Through a channel with few places. A reader that does not keep up makes its
 //! sender wait, so that bursts are smoothed; but one that has used up the

@@ -1,4 +1,4 @@
-//! How does a stream of server events become an HTTP response?
+//! Turns a stream of server events into an HTTP response.
 
 use spillgate_mcp::error_code;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! The rules by which a desk finds the stream of a server event.
+//! The rules by which a client's stream is found for a server event.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -13,7 +13,7 @@ use crate::settings::login_directory;
 /// A client for the server at `url`: with the proxy that the environment names,
 /// but for servers on this machine, and the machine's certificates.
 pub(crate) fn client(url: &Url) -> Result<Client, Failure> {
-    // Its authorization server may have an https URL all the same.
+    // A server at an http: URL may have an authorization server at an https: one.
     let certificates = match url.scheme() {
         "http" => Certificates::MachineOrNone,
         _ => Certificates::Machine,

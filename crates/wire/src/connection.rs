@@ -95,9 +95,9 @@ pub trait Connection: Send + Sync + fmt::Debug {
     /// is none ([`ConnectionError::Refused`] with status 405).
     fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>>;
 
-    /// Nobody waits for the answer of this request any more. The transport's own
-    /// way to say so, if it has one: closing the response (2026-07-28).
-    /// Nothing more is told of it; an event that is being taken may be let go.
+    /// Gives a request up whose answer nobody waits for: the transport's own way to say so, if
+    /// it has one, such as closing the response (2026-07-28). The sink gets no more events of
+    /// this request; one that is being delivered may be dropped.
     fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()>;
 
     /// Ends it, with what was started for it. In time, unless `hurried`.

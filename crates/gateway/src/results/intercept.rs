@@ -25,7 +25,7 @@ use crate::results::place::Place;
 use crate::results::replacement::{self, Stored};
 use crate::rewrite::output_schema;
 
-/// The member of our `structuredContent` that holds the preview; `widening`
+/// The member of our `structuredContent` that holds the preview; `output_schema`
 /// widens each `outputSchema` by an object with just this member.
 pub(crate) const ENVELOPE_KEY: &str = "spillgate";
 

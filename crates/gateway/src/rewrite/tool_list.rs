@@ -4,7 +4,7 @@
 //! (prompt caches stay warm); and, for each tool with an `outputSchema`, the
 //! small object that stands in for an oversized result, so that clients which
 //! validate accept it (ADR 4). What else a tool gains is the caller's to say
-//! (`notes`).
+//! (`tool_annotations`).
 
 use std::borrow::Cow;
 use std::ops::Range;

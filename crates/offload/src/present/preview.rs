@@ -65,8 +65,8 @@ impl Strategy for Preview {
     }
 }
 
-/// Of a small result that is stored all the same the first line and the ways on still
-/// stand: without them nobody could look into it.
+/// The bounds of a preview. They always leave room for the first line and the `next:` lines: a
+/// small result that is stored needs them, too.
 pub(crate) fn bounds(subject: &Subject<'_>) -> Bounds {
     let least = TokenBudget::new(LEAST_PREVIEW_TOKENS);
     subject.bounds(subject.budget().max(least))

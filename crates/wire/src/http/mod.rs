@@ -52,8 +52,8 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 /// How a link to a server behind HTTP behaves.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// Whether the link itself takes up broken streams. Else it tells
-    /// [`Item::Ended`], and whoever has the event ids may [`Connection::listen`].
+    /// Whether the connection itself resumes broken streams. If not, it sends
+    /// [`Item::Ended`], and the owner of the event ids can call [`Connection::listen`].
     pub resume: bool,
     /// Who gives credentials, unless the server's headers have some.
     pub authority: Option<Arc<dyn Authority>>,
