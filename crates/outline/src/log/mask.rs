@@ -49,6 +49,26 @@ fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
 }
 
+/// The first digit at or after `from`. Eight bytes are looked at at once: a byte of `other` has
+/// its highest bit where `line` has no digit.
+fn next_digit(line: &[u8], from: usize) -> Option<usize> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let mut at = from;
+    while let Some((eight, _)) = line.get(at..).and_then(<[u8]>::split_first_chunk) {
+        let from_zero = u64::from_le_bytes(*eight) ^ (EACH * u64::from(b'0'));
+        let other = ((from_zero & (EACH * 0x7f)) + EACH * (0x80 - 10)) | from_zero;
+        let digits = !other & (EACH * 0x80);
+        if digits != 0 {
+            return Some(at + digits.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = line.get(at..)?.iter();
+    rest.clone()
+        .position(|&byte| is(byte, DIGIT))
+        .map(|more| at + more)
+}
+
 /// Takes what a line consists of.
 trait Sink {
     /// What stays the same.
@@ -81,22 +101,20 @@ impl Sink for String {
 /// is joined to it by a point, a colon and the like. So times, addresses,
 /// versions and UUIDs are one run.
 fn walk<S: Sink>(line: &[u8], mut sink: S) -> S {
-    let mut written = 0;
-    let mut at = 0;
-    while at < line.len() {
-        if !is(line[at], DIGIT) {
-            at += 1;
-            continue;
-        }
+    let (mut written, mut from) = (0, 0);
+    while let Some(at) = next_digit(line, from) {
         let before = line[written..at].iter().rev();
         let start = at - before.take_while(|&&byte| is(byte, WORD)).count();
         let mut end = word_end(line, at);
-        while end + 1 < line.len() && is(line[end], JOINER) && varies(line, end + 1) {
-            end = word_end(line, end + 1);
+        while end + 1 < line.len()
+            && is(line[end], JOINER)
+            && let Some(further) = end_of_varying(line, end + 1)
+        {
+            end = further;
         }
         sink.literal(&line[written..start]);
         sink.variable();
-        (written, at) = (end, end);
+        (written, from) = (end, end);
     }
     sink.literal(&line[written..]);
     sink
@@ -107,13 +125,18 @@ fn word_end(line: &[u8], from: usize) -> usize {
     from + word.count()
 }
 
-/// Whether the word at `from` has a digit, or may be part of a hex id.
-fn varies(line: &[u8], from: usize) -> bool {
+/// The end of the word at `from` if it has a digit, or may be part of a hex id.
+fn end_of_varying(line: &[u8], from: usize) -> Option<usize> {
     /// Shorter ones are words: `add`, `bad`.
     const HEX_GROUP: usize = 4;
-    let word = &line[from..word_end(line, from)];
-    word.iter().any(|&byte| is(byte, DIGIT))
-        || (word.len() >= HEX_GROUP && word.iter().all(|&byte| is(byte, HEX)))
+    let (mut any, mut all, mut end) = (0, HEX, from);
+    while end < line.len() && is(line[end], WORD) {
+        any |= CLASS[line[end] as usize];
+        all &= CLASS[line[end] as usize];
+        end += 1;
+    }
+    let is_hex = all & HEX != 0 && end - from >= HEX_GROUP;
+    (any & DIGIT != 0 || is_hex).then_some(end)
 }
 
 fn head(line: &[u8]) -> &[u8] {
@@ -158,6 +181,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_digit_is_found(line: Vec<u8>, from in 0usize..20) {
+            let want = (from..line.len()).find(|&at| line[at].is_ascii_digit());
+            prop_assert_eq!(next_digit(&line, from), want);
+        }
+
         #[test]
         fn signatures_are_those_of_the_masked_line(a in "[ab1 :.-]{0,9}", b in "[ab1 :.-]{0,9}") {
             let same = masked(a.as_bytes()) == masked(b.as_bytes());
