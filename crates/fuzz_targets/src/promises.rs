@@ -35,7 +35,13 @@ pub fn promises(bytes: &[u8]) {
     texts::leads_back(&artifact);
     let facts = &artifact.manifest().facts;
     let budget = TokenBudget::new(150);
-    let lines = outline(artifact.view(), &facts.view, &facts.stats).unwrap();
+    let lines = outline(
+        artifact.view(),
+        &facts.view,
+        facts.stats.kind,
+        facts.stats.lines,
+    )
+    .unwrap();
     assert!(counter.count(&within(&lines, budget, &*counter).join("\n")) <= budget.get());
     for words in ["why did it fail", "error id name"] {
         let page = search(&artifact, &SearchQuery::new(words, budget), &*counter).unwrap();

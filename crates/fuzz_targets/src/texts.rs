@@ -191,7 +191,9 @@ pub fn outline(bytes: &[u8]) {
             kind,
             ..facts.stats.clone()
         };
-        let lines = spillgate_outline::outline(artifact.view(), &facts.view, &stats).unwrap();
+        let lines =
+            spillgate_outline::outline(artifact.view(), &facts.view, stats.kind, stats.lines)
+                .unwrap();
         for line in &lines {
             assert!(
                 !line.text.chars().any(|c| c.is_control() && c != '\t'),

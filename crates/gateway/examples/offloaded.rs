@@ -156,7 +156,9 @@ fn stations(text: &str, reply: &str, base: &Path, runs: usize) {
     }
     let (view, facts, stats) = looked_at(view, is_json);
     time("  outline", &mut || {
-        drop(black_box(outline(&view, &facts, &stats).unwrap()));
+        drop(black_box(
+            outline(&view, &facts, stats.kind, stats.lines).unwrap(),
+        ));
     });
     for (store, how) in stores(base) {
         time(&format!("  stored, {how}"), &mut || {

@@ -1,12 +1,12 @@
 //! The outline of a result, made while it is stored, and the ends of its text.
 //!
-//! Writing a megabyte to the disk and looking at its shape take about as long, and
-//! neither needs the other. The ends are read only for messages that show them.
+//! Counting the tokens of a megabyte, writing it to the disk and looking at its shape take
+//! about as long, and the last needs nothing of the others. The ends are read only for messages that show them.
 
 use std::sync::Arc;
 use std::{panic, thread};
 
-use spillgate_artifact::{ByteSource, SharedBytes, Stats, ViewFacts};
+use spillgate_artifact::{ByteSource, ContentKind, SharedBytes, ViewFacts};
 use spillgate_outline::{OutlineEntry, outline};
 use spillgate_view::{Sanitizer, View};
 
@@ -22,26 +22,29 @@ const WORTH_A_THREAD: u64 = 64 << 10;
 pub(crate) struct Outlining {
     view: View,
     facts: ViewFacts,
-    stats: Stats,
+    kind: ContentKind,
+    lines: u64,
 }
 
 impl Outlining {
     /// That of a result which will be shown with one and is worth it.
-    pub(crate) fn of(sanitized: &Sanitized, stats: &Stats, limits: &Limits) -> Option<Self> {
+    pub(crate) fn of(sanitized: &Sanitized, limits: &Limits) -> Option<Self> {
         let ((ViewText::Memory(text), _) | (ViewText::Raw, Raw::Memory(text))) =
             (&sanitized.view, &sanitized.captured.raw)
         else {
             return None;
         };
         let is_shown = limits.profile.strategy().shows_outline(limits);
-        (is_shown && stats.bytes >= WORTH_A_THREAD).then(|| Self {
+        let scan = &sanitized.captured.scan;
+        (is_shown && scan.bytes >= WORTH_A_THREAD).then(|| Self {
             view: View::new(
                 Arc::new(SharedBytes::from(Arc::clone(text))),
                 sanitized.index.clone(),
                 sanitized.layout,
             ),
             facts: sanitized.facts(),
-            stats: stats.clone(),
+            kind: sanitized.kind,
+            lines: scan.lines(),
         })
     }
 
@@ -53,7 +56,7 @@ impl Outlining {
     ) -> (T, Option<Vec<OutlineEntry>>) {
         thread::scope(|scope| {
             let storing = scope.spawn(store);
-            let outlined = outline(&self.view, &self.facts, &self.stats).ok();
+            let outlined = outline(&self.view, &self.facts, self.kind, self.lines).ok();
             let stored = storing.join();
             let stored = stored.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
             (stored, outlined)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes, TextPart};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
 use spillgate_store::{Draft, LostBytes, Part, SpooledBytes, StoreError};
-use spillgate_view::{Decoded, Indexer, JsonStringDecoder, LineIndex, decode_json_string};
+use spillgate_view::{Decoded, Indexer, JsonStringDecoder, LineIndex};
 
 use crate::capture::{Captured, Raw, Text, in_memory};
 use crate::hash::Hash;
@@ -51,19 +51,20 @@ impl JsonResult {
 /// The text of parts of a result that is in memory.
 fn decoded(raw: &[u8], parts: &[TextPart]) -> Vec<u8> {
     let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
-    let text = |part: &TextPart| {
-        let quote = usize::from(part.is_string);
-        let json = &raw[at(part.start) - quote..at(part.end) + quote];
-        match part.is_string {
-            true => decode_json_string(json).unwrap_or_default().into_bytes(),
-            false => json.to_vec(),
+    let bytes: u64 = parts.iter().map(|part| part.end - part.start + 1).sum();
+    let mut text = Vec::with_capacity(at(bytes));
+    for (nth, part) in parts.iter().enumerate() {
+        text.extend((nth > 0).then_some(b'\n'));
+        let inside = &raw[at(part.start)..at(part.end)];
+        if part.is_string {
+            let mut decoder = JsonStringDecoder::default();
+            decoder.feed(inside, &mut text);
+            decoder.finish(&mut text);
+        } else {
+            text.extend_from_slice(inside);
         }
-    };
-    match parts {
-        // Most results; megabytes are not copied once more.
-        [only] => text(only),
-        parts => parts.iter().map(text).collect::<Vec<_>>().join(&b'\n'),
     }
+    text
 }
 
 /// Takes in a result whose text is the parts `parts` of it.

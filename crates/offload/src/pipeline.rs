@@ -287,14 +287,16 @@ impl PendingResult {
             json_bytes,
             ..
         } = self;
-        let stats = measured.stats();
         let captured = &measured.sanitized.captured;
         let ends = TwoEnds::of(captured);
         let (origin, sha256) = (captured.origin.clone(), captured.sha256.clone());
-        // The one works on the text, the other mostly waits for the disk.
-        let outlining = Outlining::of(&measured.sanitized, &stats, &limits);
-        let put = || offloader.put(measured, &stats, reason, &limits);
-        let (stored, outlined) = match outlining {
+        let outlining = Outlining::of(&measured.sanitized, &limits);
+        let put = || {
+            let stats = measured.stats();
+            let stored = offloader.put(measured, &stats, reason, &limits);
+            (stored, stats)
+        };
+        let ((stored, stats), outlined) = match outlining {
             Some(outlining) => outlining.beside(put),
             None => (put(), None),
         };

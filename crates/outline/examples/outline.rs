@@ -61,7 +61,12 @@ fn run(base: &Path, file: &str, budget: TokenBudget, runs: u64) -> Result<(), Bo
     let (mut best, mut lines) = (f64::INFINITY, Vec::new());
     for _ in 0..runs.max(1) {
         let start = Instant::now();
-        lines = outline(artifact.view(), &facts.view, &facts.stats)?;
+        lines = outline(
+            artifact.view(),
+            &facts.view,
+            facts.stats.kind,
+            facts.stats.lines,
+        )?;
         best = best.min(start.elapsed().as_secs_f64());
     }
     for line in within(&lines, budget, &**offloader.counter()) {

@@ -25,7 +25,7 @@ mod xml;
 
 use std::{fmt, io};
 
-use spillgate_artifact::{ContentKind, Stats, ViewFacts};
+use spillgate_artifact::{ContentKind, ViewFacts};
 use spillgate_measure::{SAMPLE_BYTES, Sample, classify};
 use spillgate_untrusted::marked;
 use spillgate_view::{View, clip};
@@ -90,17 +90,23 @@ impl fmt::Display for OutlineEntry {
     }
 }
 
-/// The outline of a stored text; none for kinds that have no shape.
-pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<OutlineEntry>> {
-    let mut lines = of_kind(view, facts, stats.kind)?;
+/// The outline of a stored text of this kind, which had `lines` lines as it came; none for kinds
+/// that have no shape.
+pub fn outline(
+    view: &View,
+    facts: &ViewFacts,
+    kind: ContentKind,
+    lines: u64,
+) -> io::Result<Vec<OutlineEntry>> {
+    let mut entries = of_kind(view, facts, kind)?;
     let shown = view.lines();
     if view.bytes() == 0 {
-        lines.insert(
+        entries.insert(
             0,
             note("(nothing in it can be shown; the stored bytes have it)".to_owned()),
         );
-    } else if shown.abs_diff(stats.lines) > 1 {
-        lines.insert(
+    } else if shown.abs_diff(lines) > 1 {
+        entries.insert(
             0,
             aside(format!(
                 "(laid out as {})",
@@ -108,15 +114,15 @@ pub fn outline(view: &View, facts: &ViewFacts, stats: &Stats) -> io::Result<Vec<
             )),
         );
     }
-    for line in &mut lines {
+    for entry in &mut entries {
         // Marks are longer than what they stand for: the bound is of what is shown.
-        let room = LINE_CHARS.saturating_sub(line.prefix().chars().count());
-        line.text = clip(&marked(&line.text), room);
-        if let EntryKind::Path(path) = &mut line.kind {
+        let room = LINE_CHARS.saturating_sub(entry.prefix().chars().count());
+        entry.text = clip(&marked(&entry.text), room);
+        if let EntryKind::Path(path) = &mut entry.kind {
             *path = marked(path).into_owned();
         }
     }
-    Ok(lines)
+    Ok(entries)
 }
 
 fn note(text: String) -> OutlineEntry {
@@ -216,7 +222,7 @@ mod tests {
     use std::sync::Arc;
 
     use insta::{allow_duplicates, assert_snapshot};
-    use spillgate_artifact::{Layout, Tokens};
+    use spillgate_artifact::Layout;
     use spillgate_view::Indexer;
 
     use super::*;
@@ -242,13 +248,6 @@ mod tests {
             "{\"id\": 7, \"name\": \"A name as names are\", \"place\": \"somewhere else\"}, "
                 .repeat(40)
         );
-        let stats = |kind| Stats {
-            bytes: text.len() as u64,
-            lines: 1,
-            chars: text.len() as u64,
-            tokens: Tokens::estimated(1),
-            kind,
-        };
         let facts = ViewFacts {
             bytes: text.len() as u64,
             lines: 1,
@@ -259,7 +258,7 @@ mod tests {
         };
         // What was cut off is text or code when it is stored.
         for kind in [ContentKind::Json, ContentKind::Text, ContentKind::Code] {
-            let lines = outline(&view_of(&text), &facts, &stats(kind)).unwrap();
+            let lines = outline(&view_of(&text), &facts, kind, 1).unwrap();
             allow_duplicates!(assert_snapshot!(texts(&lines), @r#"
             (laid out as 3 lines)
             (as far as it can be read)

@@ -61,7 +61,13 @@ impl Subject<'_> {
             return Ok(made.clone());
         }
         let (artifact, facts) = (self.artifact()?, self.facts());
-        Ok(outline(artifact.view(), &facts.view, &facts.stats)?)
+        let stats = &facts.stats;
+        Ok(outline(
+            artifact.view(),
+            &facts.view,
+            stats.kind,
+            stats.lines,
+        )?)
     }
 
     /// The retrieval tools that its reader can call, the aptest first.

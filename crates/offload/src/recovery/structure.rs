@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use spillgate_artifact::{ContentKind, Layout, Stats, TokenBudget, Tokens, ViewFacts};
+use spillgate_artifact::{ContentKind, Layout, TokenBudget, ViewFacts};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Tokenizer, classify};
 use spillgate_outline::{EntryKind, OutlineEntry, outline, within};
 use spillgate_view::{Indexer, View};
@@ -78,14 +78,7 @@ impl Structure {
             layout: Layout::AsIs,
             prelude: 0,
         };
-        let stats = Stats {
-            bytes,
-            lines: view.lines(),
-            chars: bytes,
-            tokens: Tokens::estimated(bytes / 4),
-            kind,
-        };
-        Ok(Self::of(&outline(&view, &facts, &stats)?, kind))
+        Ok(Self::of(&outline(&view, &facts, kind, view.lines())?, kind))
     }
 
     /// That of a text whose outline is made.

@@ -143,7 +143,8 @@ impl Offloader {
     ) -> Result<Vec<String>, RetrieveError> {
         let artifact = self.artifact(handle)?;
         let facts = &artifact.manifest().facts;
-        let lines = outline(artifact.view(), &facts.view, &facts.stats)?;
+        let stats = &facts.stats;
+        let lines = outline(artifact.view(), &facts.view, stats.kind, stats.lines)?;
         let lines = within(&lines, budget, &**self.counter());
         self.retrieved(&artifact, &lines.join("\n"));
         Ok(lines)

@@ -61,7 +61,7 @@ impl Returned {
     }
 
     pub(crate) fn lines(&self) -> Vec<OutlineEntry> {
-        outline(&self.view, &self.facts, &self.stats).unwrap()
+        outline(&self.view, &self.facts, self.stats.kind, self.stats.lines).unwrap()
     }
 
     /// The kind and the outline within a budget.
