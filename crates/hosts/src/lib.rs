@@ -21,6 +21,6 @@ mod rest;
 
 pub use choice::{Choice, ChoiceError, Chosen, choose};
 pub use guarded::GuardedTools;
-pub use mcp::{Leftovers, McpError, McpTools, OPENING, open_all};
+pub use mcp::{Leftovers, McpError, McpTools, OPENING};
 pub use openapi::{OpenApi, OpenApiError};
 pub use rest::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, RestError, RestTool, RestTools, Verb};

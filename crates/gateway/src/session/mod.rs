@@ -404,10 +404,9 @@ impl Session {
         all.all(|upstream| upstream.how_it_ended().is_some())
     }
 
-    /// How the only server ended, unless it is up or was never opened.
-    #[must_use]
-    pub fn how_it_ended(&self) -> Option<String> {
-        self.only()?.how_it_ended()
+    /// Waits until the only server has ended, and tells how; `None` if there are several.
+    pub async fn ended(&self) -> Option<String> {
+        Some(self.only()?.ended().await)
     }
 
     /// Takes over the servers of a new configuration. A client of a single server

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use spillgate_mcp::{messages, object};
 use spillgate_wire::{Connection, ConnectionError, Message, ServerEvent, Sink};
-use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::sync::{Mutex as AsyncMutex, Notify, watch};
 use tokio::time::{Instant, timeout};
 
 use crate::aggregate::{Fetches, Standing, why};
@@ -40,6 +40,8 @@ pub(crate) struct Upstream {
     /// What its answers told.
     pub(crate) learnt: Arc<Learnt>,
     state: Mutex<State>,
+    /// It has ended.
+    ended: Notify,
     /// Held while it is opened, so that it is opened once.
     opening: AsyncMutex<()>,
     /// Whether it has written what is no message.
@@ -88,6 +90,7 @@ impl Upstream {
             server,
             learnt,
             state: Mutex::default(),
+            ended: Notify::new(),
             opening: AsyncMutex::default(),
             is_noisy: AtomicBool::new(false),
             greeted: watch::Sender::default(),
@@ -213,6 +216,18 @@ impl Upstream {
         let state = self.state.lock();
         let how = state.rest.how_it_ended().filter(|_| state.link.is_none())?;
         Some(how.to_owned())
+    }
+
+    /// Waits until it has ended, and tells how.
+    pub(crate) async fn ended(&self) -> String {
+        loop {
+            // Before the look: an end between the two would be missed.
+            let ended = self.ended.notified();
+            if let Some(how) = self.how_it_ended() {
+                return how;
+            }
+            ended.await;
+        }
     }
 
     /// Opens it if need be, and greets it if the client has greeted and `greets`.
@@ -371,7 +386,10 @@ impl Upstream {
         state.rest.end(how, Instant::now());
         state.life += 1;
         state.is_greeting = false;
-        state.link.take()
+        let link = state.link.take();
+        drop(state);
+        self.ended.notify_waiters();
+        link
     }
 }
 

@@ -18,13 +18,13 @@ use spillgate_wire::{Frame, Item, Refusal, ServerEvent, Sink, Spooled};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::sleep;
+use tokio::time::timeout;
 
 use super::leftovers::Leftovers;
 
-/// How often is looked whether a server has ended, and how many times.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-const LOOKS: u32 = 50;
+/// How long is waited for the end of a server that does not answer: what it says at its end comes
+/// after its output is closed.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// The frame with an answer, or how it came that there is none.
 type Answer = Result<Frame, String>;
@@ -147,13 +147,7 @@ impl Peer {
     /// How the server ended, if it does within a moment: it says it better than the
     /// message that could not be sent to it.
     pub(crate) async fn how_it_ended(&self) -> Option<String> {
-        for _ in 0..LOOKS {
-            if let Some(how) = self.session.how_it_ended() {
-                return Some(how);
-            }
-            sleep(LOOK_EVERY).await;
-        }
-        None
+        timeout(MOMENT, self.session.ended()).await.ok()?
     }
 
     /// Ends the server.

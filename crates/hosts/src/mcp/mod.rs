@@ -68,23 +68,12 @@ impl fmt::Debug for McpTools {
     }
 }
 
-/// Opens these servers, all at once; each has its own outcome, in their order, and the
-/// caller decides whether to go on without those that failed. `gateway` says how
-/// servers are reached; its own servers are not looked at. Where the opening may be given
-/// up, [`Leftovers::open_all`] tells when what was started has ended.
-pub async fn open_all(
-    gateway: &Gateway,
-    servers: &[Server],
-    patience: Duration,
-) -> Vec<Result<McpTools, McpError>> {
-    let leftovers = Leftovers::default();
-    leftovers.open_all(gateway, servers, patience).await
-}
-
 impl Leftovers {
-    /// As [`open_all`]. Whatever was started and is not used is waited for by
-    /// [`Leftovers::ended`]: where this future is dropped, and where one of the opened
-    /// is dropped that nobody closed.
+    /// Opens these servers, all at once; each has its own outcome, in their order, and the
+    /// caller decides whether to go on without those that failed. `gateway` says how servers are
+    /// reached; its own servers are not looked at. Whatever was started and is not used is waited
+    /// for by [`Leftovers::ended`]: where this future is dropped, and where one of the opened is
+    /// dropped that nobody closed.
     pub async fn open_all(
         &self,
         gateway: &Gateway,

@@ -14,8 +14,7 @@ use spillgate_agent::{Host, OpKind, Span};
 use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, ListTools, Server, Several, ToolFilter};
 #[cfg(target_os = "linux")]
-use spillgate_hosts::Leftovers;
-use spillgate_hosts::{McpError, McpTools, OPENING, open_all};
+use spillgate_hosts::{Leftovers, McpError, McpTools, OPENING};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{Audience, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
@@ -137,7 +136,9 @@ impl Place {
     }
 
     async fn open(&self, server: Server) -> Result<McpTools, McpError> {
-        let mut opened = open_all(&self.gateway(), &[server], OPENING).await;
+        let mut opened = Leftovers::default()
+            .open_all(&self.gateway(), &[server], OPENING)
+            .await;
         opened.remove(0)
     }
 
@@ -342,7 +343,9 @@ async fn servers_that_do_not_start() {
         server("silent", shell("cat > /dev/null")),
         server("fine", place.script()),
     ];
-    let opened = open_all(&place.gateway(), &servers, Duration::from_secs(3)).await;
+    let opened = Leftovers::default()
+        .open_all(&place.gateway(), &servers, Duration::from_secs(3))
+        .await;
     let told = opened.iter().map(|one| match one {
         Ok(host) => format!("{} has {}", host.name(), names(host)),
         Err(error) => error.to_string(),
@@ -511,7 +514,9 @@ async fn servers_that_did_not_open_leave_nothing_behind() {
     leftovers.ended().await;
     is_gone(&started).await;
     fs::remove_file(place.log()).unwrap();
-    let opened = open_all(&gateway, &servers, Duration::from_secs(2)).await;
+    let opened = Leftovers::default()
+        .open_all(&gateway, &servers, Duration::from_secs(2))
+        .await;
     assert!(opened[0].is_err());
     is_gone(&place.heard()).await;
 }

@@ -4,7 +4,6 @@
 //! below another goes the same way, within the call that it answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -19,7 +18,7 @@ use spillgate_agentfile::{Agent, InputFormat, OutputFormat, Retrieval as Way, Ru
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
 use spillgate_gateway::Gateway;
-use spillgate_hosts::McpTools;
+use spillgate_hosts::{Leftovers, McpTools};
 use spillgate_llm::{Dollars, Target};
 use spillgate_measure::TokenCounter;
 use spillgate_offload::{Audience, NoLedger, Offloader, Policy, Profile, Rule};
@@ -28,7 +27,7 @@ use spillgate_turns::{Nonces, RandomNonces, Slot};
 use spillgate_wire::StandardConnector;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::asked::Asked;
@@ -58,8 +57,8 @@ pub(super) struct AgentRunner {
     counter: Arc<dyn TokenCounter>,
     /// Servers that are ending.
     closing: Mutex<JoinSet<()>>,
-    /// Whether servers were let go while they were opened.
-    has_let_go: AtomicBool,
+    /// Servers that were started in vain.
+    leftovers: Leftovers,
     /// Whether nobody wants to wait for servers.
     hurry: CancellationToken,
     /// What the run may use.
@@ -113,20 +112,6 @@ impl Drop for Servers {
     }
 }
 
-/// Servers are being opened; taken before the first is.
-struct Opening<'a> {
-    lead: &'a AgentRunner,
-    is_over: bool,
-}
-
-impl Drop for Opening<'_> {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.lead.has_let_go.store(true, Ordering::SeqCst);
-        }
-    }
-}
-
 impl AgentRunner {
     /// `limits` are those of the agent that is run. What agents store stays if `is_kept`. `hurry` says when nobody wants to wait any
     /// more.
@@ -149,7 +134,7 @@ impl AgentRunner {
             is_kept,
             clock: Arc::new(SystemClock),
             closing: Mutex::default(),
-            has_let_go: AtomicBool::new(false),
+            leftovers: Leftovers::default(),
             hurry,
             allowance,
             max_depth: usize::try_from(limits.max_depth.value).unwrap_or(usize::MAX),
@@ -164,18 +149,7 @@ impl AgentRunner {
     pub(super) async fn close(&self) {
         let closing = std::mem::take(&mut *self.closing());
         closing.join_all().await;
-        if !self.has_let_go.load(Ordering::SeqCst) {
-            return;
-        }
-        // Such a server ends in a task that nobody has. Without the runtime it would go
-        // on, and what a launcher started would outlive us.
-        let runtime = Handle::current().metrics();
-        let ended = async {
-            while runtime.num_alive_tasks() > 0 {
-                sleep(Duration::from_millis(10)).await;
-            }
-        };
-        drop(timeout(LET_GO, ended).await);
+        drop(timeout(LET_GO, self.leftovers.ended()).await);
     }
 
     /// A journal of a run whose tools are not there yet.
@@ -212,13 +186,9 @@ impl AgentRunner {
             Arc::new(NoLedger),
         );
         let below = self.below(plan, live)?;
-        let mut opening = Opening {
-            lead: self,
-            is_over: false,
-        };
-        let opened = sources::open(agent, &gateway(&offloader, &self.settings)?, below).await?;
-        opening.is_over = true;
-        let Opened { hosts, servers } = opened;
+        let gateway = gateway(&offloader, &self.settings)?;
+        let Opened { hosts, servers } =
+            sources::open(agent, &gateway, &self.leftovers, below).await?;
         let servers = Servers {
             all: servers,
             lead: Arc::clone(self),

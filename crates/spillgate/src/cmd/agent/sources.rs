@@ -11,7 +11,7 @@ use reqwest::{Client, Url};
 use spillgate_agent::Host;
 use spillgate_agentfile::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
 use spillgate_gateway::{Gateway, Server, ToolFilter};
-use spillgate_hosts::{Choice, McpTools, OPENING, OpenApi, RestTool, RestTools, choose, open_all};
+use spillgate_hosts::{Choice, Leftovers, McpTools, OPENING, OpenApi, RestTool, RestTools, choose};
 use spillgate_wire::{HttpServer, ServerCommand, ServerLog, ServerSpec, Transport};
 
 use super::guarded;
@@ -113,17 +113,18 @@ fn blamed(source: &ToolSource, what: String) -> Failure {
     wrong(&Problems::from(source.entry.wrong(&[], what)))
 }
 
-/// Opens all of them. `gateway` says how servers are reached; `below` are the agents that
-/// this one may call.
+/// Opens all of them. `gateway` says how servers are reached, `leftovers` waits for those that are
+/// started in vain; `below` are the agents that this one may call.
 pub(super) async fn open(
     agent: &Agent,
     gateway: &Gateway,
+    leftovers: &Leftovers,
     below: Vec<Arc<dyn Host>>,
 ) -> Result<Opened, Failure> {
     let mut opened = Opened::default();
     let servers = servers(agent)?;
     let mut failed = Vec::new();
-    for one in open_all(gateway, &servers, OPENING).await {
+    for one in leftovers.open_all(gateway, &servers, OPENING).await {
         match one {
             Ok(server) => opened.servers.push(Arc::new(server)),
             Err(error) => failed.push(error.to_string()),
