@@ -5,7 +5,6 @@
 //! fallback to the next target, a recording) is a `ChatModel` around a
 //! `ChatModel`. Only this crate knows what providers write.
 
-mod cassette;
 mod catalogue;
 mod chat;
 mod endpoint;
@@ -20,7 +19,6 @@ mod scripted;
 mod target;
 mod usage;
 
-pub use cassette::{CassetteError, Recorder, Replayer, Varying, nonces};
 pub use catalogue::{
     Catalogue, CatalogueError, ModelConfig, ProviderConfig, Secrets, read_key_file,
 };

@@ -1,7 +1,10 @@
-//! What do tests share?
+//! Fixtures that tests share.
 //!
 //! A clock that stands still and corpora that look like real tool output. Only
 //! ever a dev-dependency.
+
+#[cfg(feature = "cassettes")]
+pub mod cassette;
 
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use spillgate_extract::{Asked as Question, ExtractionSettings, Extractor, Mode, NoWatch};
-use spillgate_llm::{ChatModel, Recorder, Replayer, Secrets};
+use spillgate_llm::{ChatModel, Secrets};
 use spillgate_offload::{FileLedger, Offloader, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
+use spillgate_testkit::cassette::{Recorder, Replayer};
 use spillgate_testkit::{StoppedClock, log};
 use wiremock::ResponseTemplate;
 

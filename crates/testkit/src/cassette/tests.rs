@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ChatModel, ErrorKind, Message, NoDeltas, Scripted, ToolCall};
+use spillgate_llm::{ChatModel, ErrorKind, Message, NoDeltas, Scripted, ToolCall};
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::varying::{Blanked, Varying, nonces};
 use super::{Exchange, Head, Outcome, VERSION};
-use crate::{
+use parking_lot::Mutex;
+use spillgate_llm::{
     ChatModel, ErrorKind, LlmError, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Target,
 };
-use parking_lot::Mutex;
 
 /// A cassette cannot be played.
 #[derive(Debug, thiserror::Error)]

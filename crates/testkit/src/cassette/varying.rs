@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::{Reply, Request};
+use spillgate_llm::{Reply, Request};
 
 /// Finds the parts of a request's JSON text that differ from run to run: see
 /// [`nonces`] for the usual ones.

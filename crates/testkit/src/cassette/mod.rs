@@ -1,4 +1,4 @@
-//! How are exchanges with a model kept, and played again?
+//! Exchanges with a model, recorded in a file and played again.
 //!
 //! A cassette is a file of JSON lines: first whose replies they are, then a request
 //! and what came of it on each line.
@@ -12,7 +12,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LlmError, ModelLimits, Reply, Request, Target};
+use spillgate_llm::{LlmError, ModelLimits, Reply, Request, Target};
 
 pub use recorder::Recorder;
 pub use replayer::{CassetteError, Replayer};

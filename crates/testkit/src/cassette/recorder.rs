@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::{Exchange, Head, Outcome, VERSION};
-use crate::{ChatModel, ErrorKind, LlmError, ModelLimits, OnDelta, ReplyFuture, Request, Target};
+use spillgate_llm::{
+    ChatModel, ErrorKind, LlmError, ModelLimits, OnDelta, ReplyFuture, Request, Target,
+};
 
 /// A model whose exchanges are written to a cassette.
 ///
