@@ -12,13 +12,13 @@ use std::io;
 use memchr::memchr;
 use rustc_hash::FxHasher;
 use spillgate_artifact::Layout;
-use spillgate_view::{SOFT_CHARS, View};
+use spillgate_view::{SOFT_CHARS, View, push_elements};
 
 use crate::entity::{Entity, Member, names_its_object};
 use crate::found::{Found, Place};
 use crate::leaf::{Leaf, Line, is_telling, pieces, remember, string_end};
 use crate::matcher::{Hit, KnownWords, Matcher};
-use crate::path::{LONGEST_KEY, UNTOLD, step_index, step_key};
+use crate::path::{LONGEST_KEY, UNTOLD, step_key};
 use crate::question::{Question, Terms};
 use crate::scan::{WINDOW, whole_lines};
 
@@ -421,7 +421,11 @@ impl Walk<'_> {
         let mut path = path_of(&self.frames);
         if let (Some(key), Some(parent)) = (key, self.frames.last()) {
             match parent.is_array {
-                true => step_index(&mut path, parent.children.saturating_sub(1)),
+                true => push_elements(
+                    &mut path,
+                    parent.children.saturating_sub(1),
+                    parent.children,
+                ),
                 false => step_key(&mut path, &String::from_utf8_lossy(key)),
             }
         }
@@ -449,7 +453,7 @@ fn path_of(frames: &[Frame]) -> String {
     let mut path = String::new();
     for pair in frames.windows(2) {
         match pair[0].is_array {
-            true => step_index(&mut path, pair[1].index),
+            true => push_elements(&mut path, pair[1].index, pair[1].index + 1),
             false => step_key(&mut path, &pair[1].key),
         }
     }

@@ -1,30 +1,17 @@
-//! How is a place in JSON named, so that jq finds it?
+//! What paths of places in JSON have in common.
+
+use spillgate_view::push_key;
 
 /// A path through a longer key is not told.
 pub(crate) const LONGEST_KEY: usize = 1000;
 /// Stands in a path that is not told; no JSON key has this byte in it.
 pub(crate) const UNTOLD: char = '\0';
 
-/// Goes into an array.
-pub(crate) fn step_index(path: &mut String, index: u64) {
-    if path.is_empty() {
-        path.push('.');
-    }
-    path.push_str(&format!("[{index}]"));
-}
-
-/// `key` is a JSON string, quotes included, which jq reads as it is.
+/// Goes into the member of an object; `key` is a JSON string with its quotes, or the start of one
+/// that is too long.
 pub(crate) fn step_key(path: &mut String, key: &str) {
-    let name = key.trim_matches('"');
-    let is_plain = !name.is_empty()
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    path.push('.');
-    match is_plain && key.len() == name.len() + 2 {
-        true => path.push_str(name),
-        false if key.len() <= LONGEST_KEY => path.push_str(key),
+    match key.len() <= LONGEST_KEY {
+        true => push_key(path, key),
         false => path.push(UNTOLD),
     }
 }

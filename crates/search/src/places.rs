@@ -5,9 +5,10 @@ use std::io;
 use memchr::memchr;
 use spillgate_artifact::Layout;
 use spillgate_lookup::Artifact;
+use spillgate_view::push_elements;
 
 use crate::leaf::string_end;
-use crate::path::{LONGEST_KEY, UNTOLD, step_index, step_key};
+use crate::path::{LONGEST_KEY, UNTOLD, step_key};
 use crate::scan::WINDOW;
 
 /// Deeper containers are not told apart from the one at this depth.
@@ -127,7 +128,7 @@ impl Walk {
         let mut path = String::new();
         for step in steps {
             match step {
-                Step::Index(index) => step_index(&mut path, *index),
+                Step::Index(index) => push_elements(&mut path, *index, *index + 1),
                 Step::Key(key) => step_key(&mut path, key),
             }
         }

@@ -3,6 +3,8 @@
 //! Followed row by row. Only containers that are larger than a row are ever open,
 //! so that the way is short; below [`DEEPEST`] it is not told.
 
+use spillgate_view::{push_elements, push_key};
+
 use super::rows::{Opened, Row, Shape};
 
 /// Levels of a path that are told.
@@ -105,36 +107,17 @@ impl Told {
     fn step(&mut self, step: &Step) -> bool {
         match &step.key {
             _ if step.is_element => self.range(step.index, step.index + 1),
-            Some(key) => self.key(key),
+            Some(key) => push_key(&mut self.path, key),
             None => self.is_cut = true,
         }
         !self.is_cut
     }
 
-    /// `key` is a JSON string, quotes included, which jq reads as it is.
-    fn key(&mut self, key: &str) {
-        let name = key.trim_matches('"');
-        let is_plain = !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        self.path.push('.');
-        self.path.push_str(if is_plain { name } else { key });
-    }
-
     /// The elements `from..to`.
     fn range(&mut self, from: u64, to: u64) {
-        if self.is_cut {
-            return;
+        if !self.is_cut {
+            push_elements(&mut self.path, from, to);
         }
-        if self.path.is_empty() {
-            self.path.push('.');
-        }
-        self.path.push_str(&match to - from {
-            0 | 1 => format!("[{from}]"),
-            _ => format!("[{from}:{to}]"),
-        });
     }
 
     fn finish(self) -> String {

@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use spillgate_view::push_key;
+
 use super::shape::{Id, Key, Keys, Shape, Span, Tree};
 use crate::parts::grouped;
 use crate::values::Values;
@@ -410,14 +412,9 @@ fn is_url(shape: &Shape) -> bool {
 
 /// A key as it stands in a jq path.
 fn jq_key(key: &[u8]) -> String {
-    let is_name = |(at, byte): (usize, &u8)| {
-        byte.is_ascii_alphabetic() || *byte == b'_' || (at > 0 && byte.is_ascii_digit())
-    };
-    let plain = !key.is_empty() && key.iter().enumerate().all(is_name);
-    match plain {
-        true => format!(".{}", String::from_utf8_lossy(key)),
-        false => format!(".{}", quoted(key)),
-    }
+    let mut step = String::new();
+    push_key(&mut step, &quoted(key));
+    step
 }
 
 /// Between quotes, as JSON has it and as jq takes it.

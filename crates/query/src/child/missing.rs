@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
+use spillgate_view::is_plain_key;
 
 use super::lazy::{document, element, member, name_of};
 use super::plan::{Part, Step};
@@ -127,12 +128,8 @@ fn keys<'a>(objects: impl Iterator<Item = &'a LazyValue<'a>>) -> Vec<String> {
 
 /// A step as one writes it.
 fn written(part: &Part) -> String {
-    let plain = |key: &str| {
-        key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
     match part {
-        Part::Key(key) if plain(key) => format!(".{key}"),
+        Part::Key(key) if is_plain_key(key) => format!(".{key}"),
         Part::Key(key) => format!("[{key:?}]"),
         Part::Index(at) => format!("[{at}]"),
         Part::Each => "[]".to_owned(),
