@@ -63,6 +63,17 @@ impl Offloader {
         Self { call_ids, ..self }
     }
 
+    /// The same for another audience. What it stores has short ids only if it is told so, too.
+    #[must_use]
+    pub fn for_audience(&self, audience: Audience) -> Self {
+        let counter = Arc::clone(self.counter());
+        Self {
+            presenter: Presenter { counter, audience },
+            call_ids: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// The same with another time that a look-up may take.
     #[must_use]
     pub fn with_lookup_timeout(self, lookup_timeout: Duration) -> Self {

@@ -27,7 +27,6 @@ pub(crate) const GATEWAY_PAGE: u64 = 2500;
 #[derive(Debug)]
 pub(crate) struct App {
     common: Common,
-    limits: LimitArgs,
     pub(crate) settings: Settings,
     pub(crate) store: Arc<FileStore>,
     pub(crate) ledger: Arc<FileLedger>,
@@ -38,9 +37,8 @@ pub(crate) struct App {
 impl App {
     /// The parts for looking into what is stored.
     pub(crate) fn for_looking(common: &Common) -> Result<Self, Failure> {
-        let limits = LimitArgs::default();
-        let settings = Layers::load(common, &limits)?.settings;
-        Self::build(common, &limits, settings, Policy::default(), false)
+        let settings = Layers::load(common, &LimitArgs::default())?.settings;
+        Self::build(common, settings, Policy::default(), false)
     }
 
     /// The parts for offloading, by these arguments and the settings beneath
@@ -48,7 +46,7 @@ impl App {
     pub(crate) fn for_offloading(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Layers::load(common, limits)?.settings;
         let policy = settings.policy(limits)?;
-        Self::build(common, limits, settings, policy, false)
+        Self::build(common, settings, policy, false)
     }
 
     /// The same for a process that serves: its clients wait for each result, so it
@@ -56,12 +54,11 @@ impl App {
     pub(crate) fn for_gateway(common: &Common, limits: &LimitArgs) -> Result<Self, Failure> {
         let settings = Layers::load(common, limits)?.settings;
         let policy = settings.policy(limits)?;
-        Self::build(common, limits, settings, policy, true)
+        Self::build(common, settings, policy, true)
     }
 
     fn build(
         common: &Common,
-        limits: &LimitArgs,
         settings: Settings,
         policy: Policy,
         serves: bool,
@@ -96,18 +93,12 @@ impl App {
         .with_short_ids(settings.continuation.short_ids);
         Ok(Self {
             common: common.clone(),
-            limits: limits.clone(),
             settings,
             store,
             ledger,
             offloader,
             upkeep,
         })
-    }
-
-    /// The rules that results are decided by.
-    pub(crate) fn policy(&self) -> Result<Policy, Failure> {
-        self.settings.policy(&self.limits)
     }
 
     /// The budget of a page on the command line.

@@ -425,7 +425,7 @@ fn format(agent: &Agent) -> Format {
 fn gateway(offloader: &Offloader, settings: &Settings) -> Result<Gateway, Failure> {
     let frame_reader = settings.frame_reader(offloader.store());
     Ok(Gateway {
-        ways: Arc::new(StandardConnector::new(frame_reader, net::access()?, true)),
+        connector: Arc::new(StandardConnector::new(frame_reader, net::access()?, true)),
         offloader: offloader.clone(),
         servers: Vec::new(),
         page: spillgate_artifact::TokenBudget::new(GATEWAY_PAGE),

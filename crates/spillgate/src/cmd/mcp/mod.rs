@@ -110,13 +110,13 @@ fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
     let resume = mcp.http.is_none() || servers.len() > 1;
     let extractor = extractor(app)?;
     let (list_tools, elsewhere) = lookups::listed(app, mcp);
-    let offloader = behind_the_gateway(app, extractor.as_ref(), elsewhere)?;
+    let offloader = behind_the_gateway(app, extractor.as_ref(), elsewhere);
     // Short ids can be guessed: they are for one client.
     let short_ids = app.settings.continuation.short_ids && mcp.http.is_none();
     Ok(Gateway {
         offloader: offloader.with_short_ids(short_ids),
         extractor,
-        ways: Arc::new(StandardConnector::new(
+        connector: Arc::new(StandardConnector::new(
             app.settings.frame_reader(app.offloader.store()),
             net::access()?,
             resume,
@@ -251,9 +251,9 @@ fn extractor(app: &App) -> Result<Option<Extractor>, Failure> {
 /// the names of those that it lists.
 pub(crate) fn retrieval(app: &App) -> Result<(Tools, Vec<&'static str>), Failure> {
     let extractor = extractor(app)?;
-    let listed = own_tools(&app.policy()?, extractor.as_ref());
+    let listed = own_tools(app.offloader.policy(), extractor.as_ref());
     let tools = Tools {
-        offloader: behind_the_gateway(app, extractor.as_ref(), None)?,
+        offloader: behind_the_gateway(app, extractor.as_ref(), None),
         page: app.gateway_page(),
         engine: crate::cmd::query::engine()?,
         extractor,
@@ -266,19 +266,11 @@ fn behind_the_gateway(
     app: &App,
     extractor: Option<&Extractor>,
     elsewhere: Option<Audience>,
-) -> Result<Offloader, Failure> {
-    let offloader = &app.offloader;
-    let policy = app.policy()?;
-    let tools = own_tools(&policy, extractor);
-    Ok(Offloader::new(
-        offloader.store().clone(),
-        policy,
-        offloader.counter().clone(),
-        elsewhere.unwrap_or_else(|| audience::tools(&tools)),
-        offloader.clock().clone(),
-        offloader.ledger().clone(),
-    )
-    .with_lookup_timeout(app.settings.lookup_timeout()))
+) -> Offloader {
+    let here = || audience::tools(&own_tools(app.offloader.policy(), extractor));
+    app.offloader
+        .for_audience(elsewhere.unwrap_or_else(here))
+        .with_lookup_timeout(app.settings.lookup_timeout())
 }
 
 /// What a server is called: its program, or what a launcher was told to start.
