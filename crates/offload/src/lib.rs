@@ -70,8 +70,9 @@ pub use present::{
     Presentation, Profile, Purpose, REJECT_TOKENS, TemplateError, TemplateName, Templates, Way,
     middle_cut,
 };
-pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call, grouped};
+pub use recovery::{Entry, RECOVERY_TOKENS, Recovery, Structure, call};
 pub use references::{ByReference, DEFAULT_REFERENCE_BYTES};
 pub use rejection::{Rejection, estimated_tokens};
 pub use retrieve::{CONTINUATION_TOOL, RetrieveError, continuation_schema, whole_number};
+pub use spillgate_outline::grouped;
 pub use verify::{Checked, ChecksumError, Verified, verify};

@@ -153,19 +153,5 @@ pub fn call(tool: &str, arguments: &[(&str, Value)]) -> String {
     format!("{tool}({})", arguments.join(", "))
 }
 
-/// A count of characters or bytes as the seed writes it: `100,000`.
-#[must_use]
-pub fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests;

@@ -31,6 +31,7 @@ use spillgate_untrusted::marked;
 use spillgate_view::{View, clip};
 
 pub use fit::{DEFAULT_TOKENS, within};
+pub use parts::grouped;
 use parts::{Plan, counted};
 
 /// Characters of an outline's line.

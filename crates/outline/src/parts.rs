@@ -243,8 +243,9 @@ pub(crate) fn counted(count: &str, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// A number with its thousands set apart.
-pub(crate) fn grouped(number: u64) -> String {
+/// A number with its thousands set apart by commas.
+#[must_use]
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {

@@ -6,6 +6,7 @@ use serde_json::json;
 use spillgate_measure::Tokenizer;
 
 use super::*;
+use crate::grouped;
 
 fn render(recovery: &Recovery) -> String {
     let counter = Tokenizer::O200kBase.counter();
@@ -75,18 +76,6 @@ fn hostile_text_stays_on_its_line() {
 #[test]
 fn without_entries_and_calls_there_is_no_block() {
     assert_eq!(render(&Recovery::new("File", "a", &[])), "");
-}
-
-#[test]
-fn figures_are_grouped() {
-    for (count, text) in [
-        (0, "0"),
-        (999, "999"),
-        (1000, "1,000"),
-        (1_234_567, "1,234,567"),
-    ] {
-        assert_eq!(grouped(count), text);
-    }
 }
 
 proptest! {

@@ -2,11 +2,12 @@
 
 use spillgate_artifact::Stats;
 use spillgate_measure::ScanFacts;
+use spillgate_outline::grouped;
 
 use crate::RetrieveError;
 use crate::limits::Limits;
 use crate::present::{Message, Sizes, Strategy, Subject};
-use crate::recovery::{Recovery, Structure, grouped};
+use crate::recovery::{Recovery, Structure};
 use crate::rejection::{Rejection, estimated_tokens};
 
 /// Tokens that it allows unless configured otherwise, at four bytes each.
