@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use reqwest::Url;
 use rmcp::transport::auth::StoredCredentials;
 use serde::{Deserialize, Serialize};
@@ -143,10 +144,7 @@ impl Vault {
         let mut url = Url::parse(url).map_err(|error| LoginError::Url(error.to_string()))?;
         url.set_fragment(None);
         let hash = Sha256::digest(url.as_str());
-        let name: String = hash[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let name = HEXLOWER.encode(&hash[..16]);
         Ok(self.directory.join(format!("{name}.{ending}")))
     }
 }

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
 use spillgate_wire::{Frame, Item, ServerEvent};
 
@@ -101,7 +102,7 @@ fn config() -> Config {
         tokens: Tokens::new(|| {
             let mut bytes = [0; 16];
             getrandom::fill(&mut bytes).expect("invariant: the system has random bytes");
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+            HEXLOWER.encode(&bytes)
         }),
         limits: Limits::default(),
     }

@@ -1,5 +1,6 @@
 //! The target that stores any bytes and holds each way to look at them to its promise.
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{ByteRange, Origin, TokenBudget};
 use spillgate_lookup::{Artifact, GrepQuery, LookupError, ReadQuery, Span, grep, read, slice};
@@ -20,10 +21,7 @@ pub fn promises(bytes: &[u8]) {
     let artifact = stored::artifact(bytes);
     let raw = artifact.raw().bytes(0, u64::MAX).unwrap();
     assert_eq!(raw, bytes, "the stored bytes are those that came");
-    let sha256: String = Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let sha256 = HEXLOWER.encode(&Sha256::digest(bytes));
     assert_eq!(artifact.manifest().facts.sha256, sha256);
     let view = artifact.view().source().bytes(0, u64::MAX).unwrap();
     let text = std::str::from_utf8(&view).unwrap();

@@ -1,10 +1,11 @@
 //! SHA-256 beside the writing, not before it.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, LazyLock};
 use std::thread::{Builder, JoinHandle};
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 /// Blocks on their way to the hashing thread: enough that neither side waits
@@ -69,7 +70,7 @@ impl Hashing {
             .thread
             .join()
             .expect("invariant: hashing does not panic");
-        hex(&hash.finalize())
+        HEXLOWER.encode(&hash.finalize())
     }
 }
 
@@ -111,16 +112,7 @@ impl fmt::Debug for Hash {
 
 /// SHA-256 in hex.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(64), |mut hex, byte| {
-            write!(hex, "{byte:02x}").expect("writing to a string");
-            hex
-        })
+    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -8,12 +8,11 @@
 
 use std::io::{self, Read};
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{Handle, Manifest, ReadRange};
 use spillgate_store::{ArtifactStore, Part, StoreError, Stored};
 use spillgate_view::{Indexer, LineIndex};
-
-use crate::hash::hex;
 
 /// Bytes that are read at a time.
 const BLOCK: usize = 256 << 10;
@@ -89,7 +88,7 @@ impl<'a> Checked<'a> {
             return Err(ChecksumError::Length { bytes, whole });
         }
         let is_same = match self.sum {
-            Sum::Sha256(sum) => hex(&sum.finalize()) == facts.sha256,
+            Sum::Sha256(sum) => HEXLOWER.encode(&sum.finalize()) == facts.sha256,
             Sum::Crc32(sum, stored) => sum.finalize() == stored,
             Sum::Unknown => return Ok(false),
         };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use data_encoding::HEXLOWER;
 use regex::Regex;
 use spillgate_llm::Stop;
 
@@ -14,7 +15,7 @@ impl Nonce {
     /// The nonce of 16 bytes.
     #[must_use]
     pub fn of(bytes: [u8; 16]) -> Self {
-        Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(HEXLOWER.encode(&bytes))
     }
 }
 

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use data_encoding::HEXLOWER;
 use serde_json::json;
 
 use super::chance::Chance;
@@ -92,8 +93,7 @@ pub(crate) fn attack(room: &Room, count: usize, _: &mut Chance) -> Result<Outcom
 }
 
 fn redirect(from: &str, to: &str) -> String {
-    let hex: String = to.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("http://{from}/{hex}")
+    format!("http://{from}/{}", HEXLOWER.encode(to.as_bytes()))
 }
 
 /// Has the tool fetch `url`; what it says.

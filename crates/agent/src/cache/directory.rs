@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use data_encoding::HEXLOWER;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{Clock, Timestamp};
 use tempfile::{Builder, NamedTempFile};
 
-use super::{CacheEntry, CacheKey, ToolCache, hex};
+use super::{CacheEntry, CacheKey, ToolCache};
 
 /// Bytes of one result that is kept, unless told otherwise.
 pub const DEFAULT_ENTRY_BYTES: u64 = 16 << 20;
@@ -223,7 +224,7 @@ impl CacheEntry for Making {
             key: key.as_str().to_owned(),
             stored,
             bytes,
-            sha256: hex(&hash.finalize()),
+            sha256: HEXLOWER.encode(&hash.finalize()),
         };
         let mut header = serde_json::to_vec(&header)?;
         header.resize(HEADER, b' ');
@@ -245,7 +246,7 @@ fn digest(file: &mut File) -> io::Result<String> {
     loop {
         let bytes = file.read(&mut block)?;
         if bytes == 0 {
-            return Ok(hex(&hash.finalize()));
+            return Ok(HEXLOWER.encode(&hash.finalize()));
         }
         hash.update(&block[..bytes]);
     }

@@ -14,6 +14,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use spillgate_llm::ToolCall;
@@ -58,7 +59,7 @@ impl CacheKey {
         let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
         let named = (realm, host, &call.name, sorted(arguments));
         let bytes = serde_json::to_vec(&named).ok()?;
-        Some(Self(hex(&Sha256::digest(bytes))))
+        Some(Self(HEXLOWER.encode(&Sha256::digest(bytes))))
     }
 
     /// As text: 64 hex digits.
@@ -81,10 +82,6 @@ fn sorted(value: Value) -> Value {
         }
         other => other,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A cache, with the rules of what is kept in it.

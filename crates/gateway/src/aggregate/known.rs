@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use data_encoding::HEXLOWER;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -270,8 +271,7 @@ fn file_name(spec: &ServerSpec) -> String {
     };
     let key = json!([env!("CARGO_PKG_VERSION"), way]).to_string();
     let hash = Sha256::digest(key.as_bytes());
-    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{hex}.json")
+    format!("{}.json", HEXLOWER.encode(&hash))
 }
 
 #[cfg(test)]

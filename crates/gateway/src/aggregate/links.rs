@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -36,7 +37,7 @@ fn scheme_of(server: &str) -> String {
     }
     if scheme != server {
         let hash = Sha256::digest(server.as_bytes());
-        scheme = format!("{scheme}-{:02x}{:02x}", hash[0], hash[1]);
+        scheme = format!("{scheme}-{}", HEXLOWER.encode(&hash[..2]));
     }
     scheme
 }

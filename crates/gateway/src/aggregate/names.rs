@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::gateway::Prefix;
@@ -55,7 +56,7 @@ pub(crate) fn prefixed(server: &str, name: &str) -> String {
     }
     let hash = Sha256::digest(server.as_bytes());
     let start = &plain[..room - 4];
-    format!("{start}{:02x}{:02x}_{name}", hash[0], hash[1])
+    format!("{start}{}_{name}", HEXLOWER.encode(&hash[..2]))
 }
 
 #[cfg(test)]

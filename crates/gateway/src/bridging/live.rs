@@ -8,6 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
 
+use data_encoding::HEXLOWER;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -27,7 +28,7 @@ pub(crate) struct Live {
     /// The server's name.
     server: String,
     state: Mutex<State>,
-    link: OnceLock<Weak<dyn Connection>>,
+    connection: OnceLock<Weak<dyn Connection>>,
     /// Held by whoever tells the server what is queued.
     to_server: AsyncMutex<()>,
     /// Held by whoever gives clients what is queued.
@@ -68,7 +69,7 @@ pub(super) fn config(server: &ServerSpec, declare: Declare) -> Config {
         tokens: Tokens::new(|| {
             let mut bytes = [0; 16];
             getrandom::fill(&mut bytes).expect("invariant: the system has random bytes");
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+            HEXLOWER.encode(&bytes)
         }),
         limits: Limits::default(),
     }
@@ -89,7 +90,7 @@ impl Live {
                 greeting: None,
                 ended: None,
             }),
-            link: OnceLock::new(),
+            connection: OnceLock::new(),
             to_server: AsyncMutex::default(),
             to_clients: AsyncMutex::default(),
             due: Arc::default(),
@@ -106,10 +107,10 @@ impl Live {
         Self::new(server, Bridge::modern_client_legacy_server(config))
     }
 
-    /// Says where the server is; whoever opened the link keeps it.
-    pub(crate) fn connect(&self, link: &Arc<dyn Connection>) {
-        // The first link is the only one.
-        let _ = self.link.set(Arc::downgrade(link));
+    /// Says where the server is; whoever opened the connection keeps it.
+    pub(crate) fn connect(&self, connection: &Arc<dyn Connection>) {
+        // The first connection is the only one.
+        let _ = self.connection.set(Arc::downgrade(connection));
     }
 
     /// How the server ended, if it did.
@@ -206,22 +207,22 @@ impl Live {
             let Some(next) = self.state.lock().for_server.pop_front() else {
                 return;
             };
-            let link = self.link.get().and_then(Weak::upgrade);
-            match (next, link) {
-                (ForServer::Send(message), Some(link)) => {
+            let connection = self.connection.get().and_then(Weak::upgrade);
+            match (next, connection) {
+                (ForServer::Send(message), Some(connection)) => {
                     let key = message.id.clone();
-                    if let Err(error) = link.send(message).await {
+                    if let Err(error) = connection.send(message).await {
                         self.not_sent(key, error);
                     }
                 }
                 (ForServer::Send(message), None) => {
                     self.not_sent(message.id, ConnectionError::Gone("has ended".to_owned()));
                 }
-                (ForServer::Abandon(key), Some(link)) => link.abandon(&key).await,
-                (ForServer::Listen, Some(link)) => {
+                (ForServer::Abandon(key), Some(connection)) => connection.abandon(&key).await,
+                (ForServer::Listen, Some(connection)) => {
                     tokio::spawn(async move {
                         // Servers need not have such a stream.
-                        if let Err(error) = link.listen(None).await {
+                        if let Err(error) = connection.listen(None).await {
                             tracing::debug!(%error, "does not let itself be listened to");
                         }
                     });

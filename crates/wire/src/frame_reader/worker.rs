@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
 use tokio::sync::mpsc::{
@@ -224,7 +225,7 @@ impl Large {
             }),
             bytes: self.bytes,
             surplus: self.surplus,
-            sha256: format!("{:x}", Hex(self.hash.finalize().as_slice())),
+            sha256: HEXLOWER.encode(&self.hash.finalize()),
             skeleton: match is_sound {
                 true => self.outliner.finish(),
                 false => Skeleton::empty(),
@@ -232,14 +233,5 @@ impl Large {
             is_sound,
             is_opaque: self.is_opaque,
         }
-    }
-}
-
-/// Bytes in hex.
-struct Hex<'a>(&'a [u8]);
-
-impl std::fmt::LowerHex for Hex<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
