@@ -234,7 +234,7 @@ fn through(
     })
 }
 
-fn gateway(store: Arc<dyn ArtifactStore>, ways: Scripted) -> Gateway {
+fn gateway(store: Arc<dyn ArtifactStore>, connector: Scripted) -> Gateway {
     let spec = ServerSpec {
         name: "s".to_owned(),
         transport: Transport::Command(ServerCommand::default()),
@@ -248,7 +248,7 @@ fn gateway(store: Arc<dyn ArtifactStore>, ways: Scripted) -> Gateway {
             Arc::new(SystemClock),
             Arc::new(NoLedger),
         ),
-        ways: Arc::new(ways),
+        connector: Arc::new(connector),
         servers: vec![Server::new(spec)],
         page: TokenBudget::new(2500),
         list_tools: ListTools::WhenStored,

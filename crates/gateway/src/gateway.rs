@@ -26,7 +26,7 @@ pub struct Gateway {
     /// What stores oversized results.
     pub offloader: Offloader,
     /// What opens the ways to the servers.
-    pub ways: Arc<dyn Connector>,
+    pub connector: Arc<dyn Connector>,
     /// The servers, in the order in which their tools are listed.
     pub servers: Vec<Server>,
     /// Tokens of a page of a stored result, unless a call asks otherwise.

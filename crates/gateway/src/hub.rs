@@ -20,7 +20,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::telemetry::metrics::{Metrics, ServerState};
 use crate::telemetry::request_span::Traces;
-use crate::upstream::instrumented::{Processes, WatchedLedger, WatchedWays};
+use crate::upstream::instrumented::{Processes, WatchedConnector, WatchedLedger};
 use crate::upstream::upstream_set::Memory;
 
 /// Oversized results that are worked on at once: each is in memory several times
@@ -45,7 +45,7 @@ pub struct Hub {
     /// What all stateless requests learnt of the servers.
     memory: Memory,
     /// Our tools as all stateless requests see them.
-    own: Arc<BuiltinTools>,
+    builtin_tools: Arc<BuiltinTools>,
     /// Which generation of the protocol each server speaks.
     pub(crate) eras: Arc<Eras>,
     /// The processes of servers.
@@ -101,9 +101,9 @@ impl Hub {
             listeners: Mutex::default(),
             servers: Mutex::new(servers),
             sessions: Mutex::default(),
-            shared: Arc::new(Shared::new(Arc::clone(&gateway.ways))),
+            shared: Arc::new(Shared::new(Arc::clone(&gateway.connector))),
             memory: Memory::default(),
-            own: Arc::new(own_tools_of(&gateway, is_relay)),
+            builtin_tools: Arc::new(builtin_tools_of(&gateway, is_relay)),
             gateway: Mutex::new(Arc::new(gateway)),
             eras,
             metrics,
@@ -120,16 +120,16 @@ impl Hub {
     #[must_use]
     pub fn session(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let gateway = self.gateway();
-        let own = Arc::new(own_tools_of(&gateway, self.is_relay));
+        let builtin_tools = Arc::new(builtin_tools_of(&gateway, self.is_relay));
         let session = Session::new(
             Arc::clone(self),
             Bridged::session(
-                Arc::clone(&gateway.ways),
+                Arc::clone(&gateway.connector),
                 Arc::clone(&self.eras),
                 Arc::clone(&self.metrics),
             ),
             to,
-            own,
+            builtin_tools,
             Memory::default(),
             SessionKind::Client,
         );
@@ -157,12 +157,12 @@ impl Hub {
 
     fn stateless(self: &Arc<Self>, to: Arc<dyn Sink>, kind: SessionKind) -> Arc<Session> {
         let known = (Arc::clone(&self.eras), Arc::clone(&self.metrics));
-        let ways = Bridged::exchange(&self.shared, known.0, known.1);
+        let connector = Bridged::exchange(&self.shared, known.0, known.1);
         Session::new(
             Arc::clone(self),
-            ways,
+            connector,
             to,
-            Arc::clone(&self.own),
+            Arc::clone(&self.builtin_tools),
             self.memory.clone(),
             kind,
         )
@@ -300,8 +300,8 @@ fn watched(gateway: Gateway, metrics: &Arc<Metrics>, processes: &Arc<Processes>)
         ledger: Arc::clone(gateway.offloader.ledger()),
         metrics: Arc::clone(metrics),
     });
-    let ways = Arc::new(WatchedWays {
-        ways: gateway.ways,
+    let connector = Arc::new(WatchedConnector {
+        connector: gateway.connector,
         metrics: Arc::clone(metrics),
         processes: Arc::clone(processes),
     });
@@ -309,12 +309,12 @@ fn watched(gateway: Gateway, metrics: &Arc<Metrics>, processes: &Arc<Processes>)
     Gateway {
         offloader: gateway.offloader.with_ledger(Arc::clone(&ledger)),
         extractor: extractor.map(|extractor| extractor.with_ledger(ledger)),
-        ways,
+        connector,
         ..gateway
     }
 }
 
-fn own_tools_of(gateway: &Gateway, is_relay: bool) -> BuiltinTools {
+fn builtin_tools_of(gateway: &Gateway, is_relay: bool) -> BuiltinTools {
     if is_relay {
         return BuiltinTools::none();
     }

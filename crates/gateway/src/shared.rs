@@ -31,7 +31,7 @@ use crate::upstream::restart_backoff::RestartBackoff;
 /// Opens ways that share their processes.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    ways: Arc<dyn Connector>,
+    connector: Arc<dyn Connector>,
     processes: AsyncMutex<HashMap<String, Process>>,
 }
 
@@ -46,7 +46,7 @@ struct Process {
 
 #[derive(Debug, Clone)]
 struct Running {
-    link: Arc<dyn Connection>,
+    connection: Arc<dyn Connection>,
     switch: Arc<Switch>,
 }
 
@@ -87,9 +87,9 @@ impl Sink for Switch {
 }
 
 impl Shared {
-    pub(crate) fn new(ways: Arc<dyn Connector>) -> Self {
+    pub(crate) fn new(connector: Arc<dyn Connector>) -> Self {
         Self {
-            ways,
+            connector,
             processes: AsyncMutex::default(),
         }
     }
@@ -101,10 +101,14 @@ impl Shared {
     ) -> Result<Handle, ConnectionError> {
         let mut processes = self.processes.lock().await;
         let process = processes.entry(server.name.clone()).or_default();
-        let Running { link, switch } = self.running(process, server, None).await?;
+        let Running { connection, switch } = self.running(process, server, None).await?;
         let routes = Arc::clone(&switch.routes);
         routes.clients.lock().push(Arc::downgrade(&sink));
-        Ok(Handle { link, routes, sink })
+        Ok(Handle {
+            connection,
+            routes,
+            sink,
+        })
     }
 
     /// The bridge to a legacy server, which all exchanges share: over the process
@@ -116,9 +120,9 @@ impl Shared {
             Transport::Command(_) => None,
             Transport::Http(_) | Transport::Sse(_) => Some(Live::for_many(server)),
         };
-        let Running { link, switch } = self.running(process, server, first).await?;
+        let Running { connection, switch } = self.running(process, server, first).await?;
         let bridge = switch.bridge.get_or_init(|| Live::for_many(server));
-        bridge.connect(&link);
+        bridge.connect(&connection);
         Ok(Arc::clone(bridge))
     }
 
@@ -144,12 +148,15 @@ impl Shared {
             bridge: bridge.map(OnceLock::from).unwrap_or_default(),
         });
         let to = Arc::clone(&switch) as Arc<dyn Sink>;
-        let opened = self.ways.open(server, to).await;
-        let link = opened.inspect_err(|error| {
+        let opened = self.connector.open(server, to).await;
+        let connection = opened.inspect_err(|error| {
             process.rest.end(&error.to_string(), Instant::now());
         })?;
         process.spec = Some(server.clone());
-        Ok(process.running.insert(Running { link, switch }).clone())
+        Ok(process
+            .running
+            .insert(Running { connection, switch })
+            .clone())
     }
 
     /// Ends the processes of servers that are not among these any more.
@@ -165,7 +172,7 @@ impl Shared {
             }
             stays
         });
-        join_all(gone.iter().map(|running| running.link.close(false))).await;
+        join_all(gone.iter().map(|running| running.connection.close(false))).await;
     }
 
     pub(crate) async fn close(&self, hurried: bool) {
@@ -176,10 +183,10 @@ impl Shared {
             .drain()
             .map(|(_, p)| p)
             .collect();
-        let links = processes
+        let connections = processes
             .iter()
             .filter_map(|process| process.running.as_ref());
-        join_all(links.map(|running| running.link.close(hurried))).await;
+        join_all(connections.map(|running| running.connection.close(hurried))).await;
     }
 }
 
@@ -196,7 +203,7 @@ impl Connector for Shared {
             }
             .boxed(),
             // By HTTP each request is by itself already.
-            Transport::Http(_) | Transport::Sse(_) => self.ways.open(server, sink),
+            Transport::Http(_) | Transport::Sse(_) => self.connector.open(server, sink),
         }
     }
 }
@@ -204,7 +211,7 @@ impl Connector for Shared {
 /// One client's share of a process.
 #[derive(Debug)]
 struct Handle {
-    link: Arc<dyn Connection>,
+    connection: Arc<dyn Connection>,
     routes: Arc<Routes>,
     sink: Arc<dyn Sink>,
 }
@@ -273,7 +280,7 @@ impl Handle {
         }
         let frame = frame::line(frame::cancelled(number.as_json(), None));
         let cancelled = notice(frame.into(), Some("notifications/cancelled"));
-        if let Err(error) = self.link.send(cancelled).await {
+        if let Err(error) = self.connection.send(cancelled).await {
             tracing::debug!(%error, "could not be told that nobody waits");
         }
     }
@@ -286,7 +293,7 @@ impl Connection for Handle {
                 return Err(ConnectionError::Gone(how));
             }
             match self.numbered(message) {
-                Some(message) => self.link.send(message).await,
+                Some(message) => self.connection.send(message).await,
                 None => Ok(()),
             }
         }

@@ -56,7 +56,7 @@ impl fmt::Debug for StandardConnector {
 }
 
 impl StandardConnector {
-    /// One whose messages come in by `frame_reader`. With `resume` a link itself
+    /// One whose messages come in by `frame_reader`. With `resume` a connection itself
     /// takes up streams that broke, else the client does.
     #[must_use]
     pub fn new(frame_reader: FrameReader, access: AccessTo, resume: bool) -> Self {
@@ -88,7 +88,7 @@ impl StandardConnector {
     }
 }
 
-/// A link that looks after its streams: it also opens the one for what belongs to
+/// A connection that looks after its streams: it also opens the one for what belongs to
 /// no request, once the session has begun.
 #[derive(Debug)]
 struct Listening(Arc<HttpConnection>);
@@ -98,11 +98,11 @@ impl Connection for Listening {
         if message.method.as_deref() != Some("notifications/initialized") {
             return self.0.send(message);
         }
-        let link = Arc::clone(&self.0);
+        let connection = Arc::clone(&self.0);
         async move {
-            link.send(message).await?;
+            connection.send(message).await?;
             // Servers need not have such a stream.
-            tokio::spawn(async move { drop(link.listen(None).await) });
+            tokio::spawn(async move { drop(connection.listen(None).await) });
             Ok(())
         }
         .boxed()
@@ -129,7 +129,7 @@ impl Connector for StandardConnector {
     ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
         let frame_reader = self.frame_reader.clone();
         async move {
-            let link: Arc<dyn Connection> = match &server.transport {
+            let connection: Arc<dyn Connection> = match &server.transport {
                 Transport::Command(command) => {
                     Arc::new(ChildConnection::start(command, frame_reader, sink)?)
                 }
@@ -140,11 +140,11 @@ impl Connector for StandardConnector {
                         authority,
                         params,
                     };
-                    let link =
+                    let connection =
                         HttpConnection::open_with(http, client, options, frame_reader, sink)?;
                     match self.resume {
-                        true => Arc::new(Listening(Arc::new(link))),
-                        false => Arc::new(link),
+                        true => Arc::new(Listening(Arc::new(connection))),
+                        false => Arc::new(connection),
                     }
                 }
                 Transport::Sse(http) => {
@@ -158,7 +158,7 @@ impl Connector for StandardConnector {
                     )?)
                 }
             };
-            Ok(link)
+            Ok(connection)
         }
         .boxed()
     }

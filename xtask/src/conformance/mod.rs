@@ -164,13 +164,13 @@ fn compare(report: &mut Report, plan: &Plan) -> Result<()> {
     })?;
     report.step("conformance of clients", || {
         // The stand-in knows HTTP only.
-        let ways: &[&str] = if plan.front.is_gateway() {
+        let connector: &[&str] = if plan.front.is_gateway() {
             &["http", "stdio"]
         } else {
             &["http"]
         };
         for revision in REVISIONS.iter().filter(|_| plan.clients) {
-            rows.extend(compare_clients(&plan.front, revision, ways)?);
+            rows.extend(compare_clients(&plan.front, revision, connector)?);
         }
         Ok(())
     })?;
@@ -256,9 +256,9 @@ fn server_suite(url: &str, what: &[&str], name: &str) -> Result<Outcome> {
 }
 
 /// The SDK's client alone, and behind the gateway in each of `ways`.
-fn compare_clients(front: &Front, revision: &str, ways: &[&str]) -> Result<Vec<Row>> {
+fn compare_clients(front: &Front, revision: &str, connector: &[&str]) -> Result<Vec<Row>> {
     let (scenarios, _) = kit::client_scenarios(revision)?;
-    let sides: Vec<&str> = ["direct"].iter().chain(ways).copied().collect();
+    let sides: Vec<&str> = ["direct"].iter().chain(connector).copied().collect();
     say(&format!("clients {revision}: {}\n", sides.join(", ")))?;
     // Side by side: most of the time a client starts, or waits.
     let outcomes: Vec<Result<Outcome>> = thread::scope(|scope| {
@@ -275,7 +275,7 @@ fn compare_clients(front: &Front, revision: &str, ways: &[&str]) -> Result<Vec<R
         .next()
         .context("the client alone is one of them")??;
     let mut rows = Vec::new();
-    for (way, through) in ways.iter().zip(outcomes) {
+    for (way, through) in connector.iter().zip(outcomes) {
         let (mut direct, mut through) = (alone.clone(), through?);
         for scenario in direct.differing(&through) {
             say(&format!("{scenario} differs over {way}: once more\n"))?;

@@ -297,15 +297,16 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
     for (part, server) in stream.parts {
         drop(session.in_flight.take(&part));
         let upstream = session.upstreams.named(&server);
-        let Some(link) = upstream.and_then(|upstream| upstream.link()) else {
+        let Some(connection) = upstream.and_then(|upstream| upstream.connection()) else {
             continue;
         };
-        link.abandon(&part).await;
+        connection.abandon(&part).await;
         let reason = Some("nobody listens any more");
         let told = frame::line(frame::cancelled(part.as_json(), reason));
         // One that is gone needs not be told.
         drop(
-            link.send(notice(told.into(), Some("notifications/cancelled")))
+            connection
+                .send(notice(told.into(), Some("notifications/cancelled")))
                 .await,
         );
     }

@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Opens ways that a bridge may come to stand in.
 #[derive(Debug)]
 pub(crate) struct Bridged {
-    ways: Arc<dyn Connector>,
+    connector: Arc<dyn Connector>,
     eras: Arc<Eras>,
     metrics: Arc<Metrics>,
     /// Where the bridges of stateless exchanges are; a session has its own.
@@ -53,12 +53,12 @@ pub(crate) struct Bridged {
 impl Bridged {
     /// For one client's session.
     pub(crate) fn session(
-        ways: Arc<dyn Connector>,
+        connector: Arc<dyn Connector>,
         eras: Arc<Eras>,
         metrics: Arc<Metrics>,
     ) -> Arc<dyn Connector> {
         Arc::new(Self {
-            ways,
+            connector,
             eras,
             metrics,
             shared: None,
@@ -73,7 +73,7 @@ impl Bridged {
     ) -> Arc<dyn Connector> {
         Arc::new(Self {
             metrics,
-            ways: Arc::clone(shared) as Arc<dyn Connector>,
+            connector: Arc::clone(shared) as Arc<dyn Connector>,
             eras,
             shared: Some(Arc::clone(shared)),
         })
@@ -88,17 +88,20 @@ impl Connector for Bridged {
     ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
         let rule = self.eras.rule(&server.name);
         if rule == Bridging::Never {
-            return self.ways.open(server, sink);
+            return self.connector.open(server, sink);
         }
         async move {
             let known = (Arc::clone(&self.eras), Arc::clone(&self.metrics));
             let way = Way::new(server.clone(), rule, known, self.shared.clone(), sink);
-            let link = self.ways.open(server, way.clone() as Arc<dyn Sink>).await?;
-            way.connect(&link);
+            let connection = self
+                .connector
+                .open(server, way.clone() as Arc<dyn Sink>)
+                .await?;
+            way.connect(&connection);
             let is_exchange = self.shared.is_some();
             Ok(Arc::new(Gate {
                 way,
-                link,
+                connection,
                 is_exchange,
             }) as Arc<dyn Connection>)
         }
@@ -110,7 +113,7 @@ impl Connector for Bridged {
 #[derive(Debug)]
 struct Gate {
     way: Arc<Way>,
-    link: Arc<dyn Connection>,
+    connection: Arc<dyn Connection>,
     /// What it waits for has to be taken back when it ends: the server goes on.
     is_exchange: bool,
 }
@@ -118,18 +121,18 @@ struct Gate {
 impl Connection for Gate {
     fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
         if self.way.is_passing() {
-            return self.link.send(message);
+            return self.connection.send(message);
         }
         async move {
             match self.way.decide(message) {
-                Verb::Pass(message) => self.link.send(message).await,
+                Verb::Pass(message) => self.connection.send(message).await,
                 Verb::Hear(live, caller, message) => live.hear(caller, &message).await,
                 Verb::Tell(event) => {
                     self.way.to_client(event).await;
                     Ok(())
                 }
                 Verb::Probe => {
-                    let sent = self.link.send(way::probe()).await;
+                    let sent = self.connection.send(way::probe()).await;
                     sent.inspect_err(|_| self.way.forget_probe())
                 }
                 Verb::Turn => {
@@ -146,7 +149,7 @@ impl Connection for Gate {
         match self.way.bridge() {
             // The bridge listens by itself.
             Some(_) => std::future::ready(Ok(())).boxed(),
-            None => self.link.listen(after),
+            None => self.connection.listen(after),
         }
     }
 
@@ -159,7 +162,7 @@ impl Connection for Gate {
                 let of = of.clone();
                 async move { live.abandon(caller, &of).await }.boxed()
             }
-            None => self.link.abandon(of),
+            None => self.connection.abandon(of),
         }
     }
 
@@ -172,7 +175,7 @@ impl Connection for Gate {
             if self.is_exchange {
                 self.way.leave();
             }
-            self.link.close(hurried).await;
+            self.connection.close(hurried).await;
         }
         .boxed()
     }

@@ -12,7 +12,7 @@ use spillgate_testkit::log;
 use super::*;
 use crate::fixture::replaced;
 use crate::fixture::{offloader, offloader_by, stored, without_handles};
-use crate::results::client_view::Shows;
+use crate::results::client_view::ShownPart;
 use crate::results::content_block::Form;
 use crate::results::intercept::Case;
 use crate::session::in_flight::CallParams;
@@ -267,7 +267,7 @@ fn the_text_of_a_results_parts_is_put_in_as_it_came() {
     let case = Case {
         form: Form::Call,
         links: true,
-        shows: Shows::default(),
+        shown_part: ShownPart::default(),
         limits: offloader.limits(&origin),
         origin,
     };

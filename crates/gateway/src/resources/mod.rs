@@ -292,7 +292,7 @@ mod tests {
         let case = Case {
             form,
             links: true,
-            shows: crate::results::client_view::Shows::default(),
+            shown_part: crate::results::client_view::ShownPart::default(),
             limits: offloader.limits(&Origin::tool("shoot")),
             origin: Origin::tool("shoot"),
         };

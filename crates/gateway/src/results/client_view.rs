@@ -8,7 +8,7 @@ use spillgate_mcp::{Envelope, ObjectView, meta};
 /// What a client shows of a result that has both text and `structuredContent`
 /// (docs/clients-measured.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Shows {
+pub(crate) enum ShownPart {
     /// `structuredContent`.
     Structured,
     /// Nobody knows: whichever is larger counts.
@@ -16,7 +16,7 @@ pub(crate) enum Shows {
     Either,
 }
 
-impl Shows {
+impl ShownPart {
     /// What the client of that name (`clientInfo.name`) was seen to show.
     fn of_client(name: &str) -> Self {
         match name {
@@ -28,11 +28,11 @@ impl Shows {
 
 /// The client of a session, once it has said who it is.
 #[derive(Debug, Default)]
-pub(crate) struct Client(OnceLock<Shows>);
+pub(crate) struct Client(OnceLock<ShownPart>);
 
 impl Client {
     /// What it shows.
-    pub(crate) fn shows(&self) -> Shows {
+    pub(crate) fn shown_part(&self) -> ShownPart {
         self.0.get().copied().unwrap_or_default()
     }
 
@@ -56,7 +56,7 @@ impl Client {
             .and_then(|info| info.text("name"))
         {
             // Whoever was first is still there.
-            let _ = self.0.set(Shows::of_client(&name));
+            let _ = self.0.set(ShownPart::of_client(&name));
         }
     }
 }
@@ -72,36 +72,36 @@ mod tests {
     fn a_client_says_who_it_is() {
         let info = r#"{"title":"x","name":"claude-code"}"#;
         let meta = format!(r#"{{"io.modelcontextprotocol/clientInfo":{info}}}"#);
-        for (frame, shows) in [
+        for (frame, shown_part) in [
             (
                 format!(r#"{{"id":1,"method":"initialize","params":{{"clientInfo":{info}}}}}"#),
-                Shows::Structured,
+                ShownPart::Structured,
             ),
             (
                 format!(
                     r#"{{"id":1,"method":"tools/call","params":{{"name":"a","_meta":{meta}}}}}"#
                 ),
-                Shows::Structured,
+                ShownPart::Structured,
             ),
             (
                 r#"{"id":1,"method":"initialize","params":{"clientInfo":{"name":"goose"}}}"#
                     .to_owned(),
-                Shows::Either,
+                ShownPart::Either,
             ),
             (
                 format!(r#"{{"id":1,"method":"tools/list","params":{{"clientInfo":{info}}}}}"#),
-                Shows::Either,
+                ShownPart::Either,
             ),
             (
                 r#"{"id":1,"method":"initialize"}"#.to_owned(),
-                Shows::Either,
+                ShownPart::Either,
             ),
         ] {
             let client = Client::default();
             let envelope = &messages(frame.as_bytes())[0];
             let call = CallParams::of(envelope);
             client.note(envelope, call.and_then(|call| call.meta));
-            assert_eq!(client.shows(), shows, "{frame}");
+            assert_eq!(client.shown_part(), shown_part, "{frame}");
         }
     }
 }

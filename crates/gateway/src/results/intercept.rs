@@ -18,7 +18,7 @@ use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
 use spillgate_wire::StandIn;
 
 use crate::results::Found;
-use crate::results::client_view::Shows;
+use crate::results::client_view::ShownPart;
 use crate::results::content_block::Form;
 use crate::results::holes;
 use crate::results::place::Place;
@@ -41,7 +41,7 @@ pub(crate) struct Case {
     /// Whether the client knows `resource_link` blocks (MCP 2025-06-18 on).
     pub(crate) links: bool,
     /// What of it the client shows its model.
-    pub(crate) shows: Shows,
+    pub(crate) shown_part: ShownPart,
     /// What it was that was asked.
     pub(crate) origin: Origin,
     /// The limits for it.
@@ -51,10 +51,10 @@ pub(crate) struct Case {
 impl Case {
     /// What of the result its client shows. Whether clients show of a failed one
     /// what they show of others nobody has seen.
-    pub(crate) fn shows_of(&self, found: &Found<'_>) -> Shows {
+    pub(crate) fn shown_part_of(&self, found: &Found<'_>) -> ShownPart {
         match found.is_error() {
-            true => Shows::Either,
-            false => self.shows,
+            true => ShownPart::Either,
+            false => self.shown_part,
         }
     }
 }
@@ -108,9 +108,9 @@ pub(crate) fn intercept(
     if let Some(spooled) = &spooled {
         holes::complete(&mut found, spooled.source()?.as_ref())?;
     }
-    let (shows, limits) = (case.shows_of(&found), case.limits);
+    let (shown_part, limits) = (case.shown_part_of(&found), case.limits);
     let bulky = found.bulky(&limits);
-    let bytes = found.wire_bytes(shows);
+    let bytes = found.wire_bytes(shown_part);
     if bulky.is_empty() && (limits.admit_any(bytes) || is_retrieval(&found, bytes)) {
         let server = case.origin.server.as_deref();
         offloader.ledger().inline_of(server, bytes);
@@ -120,7 +120,7 @@ pub(crate) fn intercept(
     let in_memory = || JsonResult::Memory(Arc::new(json.as_bytes().to_vec()));
     let raw = spooled.map_or_else(in_memory, JsonResult::Spooled);
     let tool = case.origin.tool.clone();
-    let (pending, choice) = submit(offloader, case.origin, &found, shows, &limits, raw)?;
+    let (pending, choice) = submit(offloader, case.origin, &found, shown_part, &limits, raw)?;
     let (stored, preview) = match pending.settle(choice) {
         Outcome::Inline(fits) if bulky.is_empty() => {
             let left = fits.into_draft().map_or(Left::Untouched(None), Left::Draft);
@@ -154,13 +154,13 @@ fn submit(
     offloader: &Offloader,
     origin: Origin,
     found: &Found<'_>,
-    shows: Shows,
+    shown_part: ShownPart,
     limits: &Limits,
     raw: JsonResult,
 ) -> Result<(PendingResult, Choice), StoreError> {
     let source = raw.source()?;
     let parts = found.parts(source.as_ref()).map_err(|e| damaged(&e))?;
-    let is_over = is_over(offloader, limits, &raw, parts.shown(shows))?;
+    let is_over = is_over(offloader, limits, &raw, parts.shown(shown_part))?;
     let captured = offloader.capture_json(origin, found.is_error(), raw, parts.stored());
     let pending = offloader.submit(captured, limits.clone());
     let room = replacement::preview_room(found);
@@ -300,7 +300,7 @@ mod tests {
             let case = Case {
                 form: Form::Call,
                 links: true,
-                shows: Shows::default(),
+                shown_part: ShownPart::default(),
                 limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
             };
@@ -432,7 +432,7 @@ mod tests {
             let case = Case {
                 form: Form::Call,
                 links: true,
-                shows: Shows::default(),
+                shown_part: ShownPart::default(),
                 limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
             };
@@ -503,7 +503,7 @@ mod tests {
                 let case = Case {
                     form: Form::Call,
                     links: true,
-                    shows: Shows::default(),
+                    shown_part: ShownPart::default(),
                     limits: offloader.limits(&Origin::tool("dump")),
                     origin: Origin::tool("dump"),
                 };
@@ -536,7 +536,7 @@ mod tests {
     fn the_limit_counts_what_the_client_shows() {
         // Of 2,500 tokens the one has some 1,700, the other some 4,000.
         let (some, many) = (log(100), log(250));
-        let shown = |shows, text: &str, value: &str, is_error: bool| {
+        let shown = |shown_part, text: &str, value: &str, is_error: bool| {
             let frame = format!(
                 r#"{{"id":1,"result":{{"content":[{}],"structuredContent":{{"told":{},"n":1}},"isError":{is_error}}}}}"#,
                 block(text),
@@ -546,7 +546,7 @@ mod tests {
             let case = Case {
                 form: Form::Call,
                 links: true,
-                shows,
+                shown_part,
                 limits: offloader.limits(&Origin::tool("dump")),
                 origin: Origin::tool("dump"),
             };
@@ -559,20 +559,20 @@ mod tests {
             .1
         };
         let bunch = some.replace("batch", "bunch");
-        for (shows, text, value, is_error, fits) in [
+        for (shown_part, text, value, is_error, fits) in [
             // Either fits, but not both together.
-            (Shows::Either, &some, &bunch, false, true),
-            (Shows::Either, &some, &many, false, false),
-            (Shows::Either, &many, &some, false, false),
-            (Shows::Structured, &some, &bunch, false, true),
-            (Shows::Structured, &some, &many, false, false),
-            (Shows::Structured, &many, &some, false, true),
-            (Shows::Structured, &many, &some, true, false),
+            (ShownPart::Either, &some, &bunch, false, true),
+            (ShownPart::Either, &some, &many, false, false),
+            (ShownPart::Either, &many, &some, false, false),
+            (ShownPart::Structured, &some, &bunch, false, true),
+            (ShownPart::Structured, &some, &many, false, false),
+            (ShownPart::Structured, &many, &some, false, true),
+            (ShownPart::Structured, &many, &some, true, false),
         ] {
             assert_eq!(
-                shown(shows, text, value, is_error),
+                shown(shown_part, text, value, is_error),
                 fits,
-                "{shows:?} {is_error}"
+                "{shown_part:?} {is_error}"
             );
         }
     }

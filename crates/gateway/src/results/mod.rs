@@ -21,7 +21,7 @@ use spillgate_artifact::{ByteSource, TextPart};
 use spillgate_mcp::ObjectView;
 use spillgate_offload::Limits;
 
-use crate::results::client_view::Shows;
+use crate::results::client_view::ShownPart;
 use crate::results::content_block::{Block, Form, Kind};
 use crate::results::duplicate_text::{Twin, twin};
 use crate::results::place::Place;
@@ -74,11 +74,11 @@ impl Parts {
     }
 
     /// The texts of which a client shows one; `None` if there is only one.
-    pub(crate) fn shown(&self, shows: Shows) -> Option<Vec<Vec<TextPart>>> {
+    pub(crate) fn shown(&self, shown_part: ShownPart) -> Option<Vec<Vec<TextPart>>> {
         let structured = vec![self.structured.filter(|_| !self.texts.is_empty())?];
-        Some(match shows {
-            Shows::Structured => vec![structured],
-            Shows::Either => vec![[&*self.texts, &*self.others].concat(), structured],
+        Some(match shown_part {
+            ShownPart::Structured => vec![structured],
+            ShownPart::Either => vec![[&*self.texts, &*self.others].concat(), structured],
         })
     }
 }
@@ -137,17 +137,17 @@ impl<'a> Found<'a> {
 
     /// No text that a client shows is longer than so many bytes: what is on the
     /// wire is never shorter than what it decodes to.
-    pub(crate) fn wire_bytes(&self, shows: Shows) -> u64 {
+    pub(crate) fn wire_bytes(&self, shown_part: ShownPart) -> u64 {
         let texts = self.texts().map(|(json, _)| json);
         let content: u64 = texts
             .chain(self.counted_others())
             .map(|json| self.place.bytes(json))
             .sum();
         let structured = self.structured.map(|json| self.place.bytes(json.get()));
-        match (shows, structured) {
+        match (shown_part, structured) {
             (_, Some(structured)) if content == 0 => structured,
-            (Shows::Structured, Some(structured)) => structured,
-            (Shows::Either, Some(structured)) => content.max(structured),
+            (ShownPart::Structured, Some(structured)) => structured,
+            (ShownPart::Either, Some(structured)) => content.max(structured),
             (_, None) => content,
         }
     }

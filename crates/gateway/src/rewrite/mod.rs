@@ -18,7 +18,7 @@ use crate::builtin_tools::BuiltinTools;
 use crate::gateway::ToolFilter;
 use crate::references::{self, Schemas};
 use crate::resources::Known;
-use crate::results::client_view::Shows;
+use crate::results::client_view::ShownPart;
 use crate::results::content_block::Form;
 use crate::results::intercept::{Case, Incoming, intercept};
 use crate::results::spooled::intercept_spooled;
@@ -47,10 +47,10 @@ pub(crate) struct Rewriting<'a> {
     /// Which of its tools are listed; `None` where that is settled already, and
     /// what else is to be said of each: in a list of several servers.
     pub(crate) filter: Option<&'a ToolFilter>,
-    pub(crate) own: &'a BuiltinTools,
+    pub(crate) builtin_tools: &'a BuiltinTools,
     pub(crate) learnt: &'a Learnt,
     /// What the client shows its model.
-    pub(crate) shows: Shows,
+    pub(crate) shown_part: ShownPart,
 }
 
 #[derive(Deserialize)]
@@ -104,7 +104,7 @@ impl Rewriting<'_> {
         Some(Case {
             form,
             links: self.learnt.known.links(),
-            shows: self.shows,
+            shown_part: self.shown_part,
             limits: limits.unwrap_or_else(|| self.offloader.limits(&origin)),
             origin,
         })
@@ -146,7 +146,7 @@ impl Rewriting<'_> {
                 (None, RequestKind::Capabilities) => {
                     let announced = Announced {
                         links: self.offloader.makes_links(self.server),
-                        list_changes: self.own.is_announced(),
+                        list_changes: self.builtin_tools.is_announced(),
                     };
                     let greeting = capabilities::announce(frame, result, announced);
                     self.learnt.known.note(&greeting);
@@ -172,7 +172,7 @@ impl Rewriting<'_> {
         let case = |envelope: &Envelope<'_>| self.case(answers.get(&envelope.key()?)?);
         let (pieces, stored) = intercept_spooled(self.offloader, spooled, &case, links)?;
         if stored {
-            self.own.note_stored();
+            self.builtin_tools.note_stored();
         }
         // In memory where it is small, as a preview is.
         Ok(match pieces.in_memory() {
@@ -217,7 +217,7 @@ impl Rewriting<'_> {
         match intercept(self.offloader, case, incoming) {
             Ok((splice, left)) => {
                 if left.is_stored() {
-                    self.own.note_stored();
+                    self.builtin_tools.note_stored();
                 }
                 splice
             }
@@ -235,7 +235,8 @@ impl Rewriting<'_> {
             Some(_) => self.noted(frame, name, tool),
             None => ByteEdits::default(),
         };
-        let (splice, ours) = tool_list::extend(frame, result, self.own, self.filter, &noted);
+        let (splice, ours) =
+            tool_list::extend(frame, result, self.builtin_tools, self.filter, &noted);
         if let Some(ours) = ours {
             let server = Some(self.server.to_owned());
             self.offloader.listed(server, &ours);
@@ -301,16 +302,16 @@ mod tests {
 
     /// The answers to requests as the client gets them, one after the other.
     fn answers(offloader: &Offloader, all: &[(&str, Value, String)]) -> Vec<String> {
-        let own = BuiltinTools::new(offloader, None, ListTools::WhenStored);
+        let builtin_tools = BuiltinTools::new(offloader, None, ListTools::WhenStored);
         let learnt = Learnt::default();
         let filter = ToolFilter::default();
         let rewriting = Rewriting {
             offloader,
             server: "s",
             filter: Some(&filter),
-            own: &own,
+            builtin_tools: &builtin_tools,
             learnt: &learnt,
-            shows: Shows::default(),
+            shown_part: ShownPart::default(),
         };
         let answer = |(method, params, result): &(&str, Value, String)| {
             let params = serde_json::value::to_raw_value(params).unwrap();

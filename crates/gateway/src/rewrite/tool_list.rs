@@ -40,7 +40,7 @@ struct Tool<'a> {
 pub(crate) fn extend(
     frame: &[u8],
     result: &RawValue,
-    own: &BuiltinTools,
+    builtin_tools: &BuiltinTools,
     filter: Option<&ToolFilter>,
     noted: &dyn Fn(&str, &RawValue) -> ByteEdits,
 ) -> (ByteEdits, Option<String>) {
@@ -59,7 +59,7 @@ pub(crate) fn extend(
             continue;
         }
         kept += 1;
-        own.note_servers(&tool.name);
+        builtin_tools.note_servers(&tool.name);
         splice.merge(noted(&tool.name, raw));
         if let Some(schema) = tool.output_schema {
             splice.replace(
@@ -70,7 +70,7 @@ pub(crate) fn extend(
     }
     // Ours come last, so after the last page.
     let is_last = list.next_cursor.is_none_or(|cursor| cursor.get() == "null");
-    let ours = own.listed();
+    let ours = builtin_tools.listed();
     if !is_last || ours.is_empty() {
         return (splice, None);
     }
@@ -93,11 +93,11 @@ pub(crate) fn extend(
 /// it.
 fn without(frame: &[u8], all: &[&RawValue], at: usize, is_any_before: bool) -> Range<usize> {
     let span = |at: usize| Some(span_in(frame, all.get(at)?.get()));
-    let own = span(at).unwrap_or_default();
+    let element = span(at).unwrap_or_default();
     match (at.checked_sub(1).and_then(span), span(at + 1)) {
-        (Some(before), _) if is_any_before => before.end..own.end,
-        (_, Some(after)) => own.start..after.start,
-        _ => own,
+        (Some(before), _) if is_any_before => before.end..element.end,
+        (_, Some(after)) => element.start..after.start,
+        _ => element,
     }
 }
 
@@ -125,18 +125,18 @@ mod tests {
     use spillgate_mcp::messages;
     use spillgate_retrieval::{Extraction, definitions, listed};
 
-    fn own() -> BuiltinTools {
+    fn builtin_tools() -> BuiltinTools {
         BuiltinTools::new(&offloader(), None, ListTools::Always)
     }
 
     /// A list as the client gets it, our tools cut down to their names.
-    fn extended(result: &str, own: &BuiltinTools) -> String {
+    fn extended(result: &str, builtin_tools: &BuiltinTools) -> String {
         let frame = format!(r#"{{"id":1,"result":{result}}}"#);
         let envelope = &messages(frame.as_bytes())[0];
         let (splice, _) = extend(
             frame.as_bytes(),
             envelope.result.unwrap(),
-            own,
+            builtin_tools,
             None,
             &|_, _| ByteEdits::default(),
         );
@@ -166,10 +166,14 @@ mod tests {
             let [allow, deny] =
                 [allow, deny].map(|globs| globs.into_iter().map(str::to_owned).collect::<Vec<_>>());
             let filter = ToolFilter::new(&allow, &deny).unwrap();
-            let own = own();
-            let (splice, ours) = extend(frame.as_bytes(), result, &own, Some(&filter), &|_, _| {
-                ByteEdits::default()
-            });
+            let builtin_tools = builtin_tools();
+            let (splice, ours) = extend(
+                frame.as_bytes(),
+                result,
+                &builtin_tools,
+                Some(&filter),
+                &|_, _| ByteEdits::default(),
+            );
             let text = String::from_utf8(splice.apply(frame.as_bytes())).unwrap();
             serde_json::from_str::<Value>(&text).unwrap();
             told.push(text.replace(&ours.unwrap(), "OURS"));
@@ -196,7 +200,7 @@ mod tests {
             r#"{"tools":"odd"}"#,
             r#"{"task":{}}"#,
         ];
-        assert_snapshot!(lists.map(|list| extended(list, &own())).join("\n"), @r#"
+        assert_snapshot!(lists.map(|list| extended(list, &builtin_tools())).join("\n"), @r#"
         {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
         {"id":1,"result":{"tools": [<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search> ],"nextCursor":null}}
         {"id":1,"result":{"tools":[{"name":"a","x":1.0},<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search> ],"_meta":{"y":1e2}}}
@@ -210,25 +214,25 @@ mod tests {
 
     #[test]
     fn our_names_on_an_earlier_page_count() {
-        let own = own();
+        let builtin_tools = builtin_tools();
         extended(
             r#"{"tools":[{"name":"spillgate_grep"}],"nextCursor":"2"}"#,
-            &own,
+            &builtin_tools,
         );
-        let text = extended(r#"{"tools":[{"name":"a"}]}"#, &own);
+        let text = extended(r#"{"tools":[{"name":"a"}]}"#, &builtin_tools);
         assert_eq!(text, r#"{"id":1,"result":{"tools":[{"name":"a"}]}}"#);
     }
 
     #[test]
     fn they_may_wait_until_something_is_stored() {
-        let own = BuiltinTools::new(&offloader(), None, ListTools::WhenStored);
+        let builtin_tools = BuiltinTools::new(&offloader(), None, ListTools::WhenStored);
         let list = r#"{"tools":[]}"#;
-        let before = extended(list, &own);
-        own.note_stored();
-        assert!(own.take_announcement() && !own.take_announcement());
-        own.note_stored();
-        assert!(!own.take_announcement(), "announced once");
-        assert_snapshot!(format!("{before}\n{}", extended(list, &own)), @r#"
+        let before = extended(list, &builtin_tools);
+        builtin_tools.note_stored();
+        assert!(builtin_tools.take_announcement() && !builtin_tools.take_announcement());
+        builtin_tools.note_stored();
+        assert!(!builtin_tools.take_announcement(), "announced once");
+        assert_snapshot!(format!("{before}\n{}", extended(list, &builtin_tools)), @r#"
         {"id":1,"result":{"tools":[]}}
         {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
         "#);
@@ -240,10 +244,14 @@ mod tests {
             profile: Some(Profile::Continuation),
             ..Rule::default()
         };
-        let own = || BuiltinTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
-        let ours = extended(r#"{"tools":[]}"#, &own());
+        let builtin_tools =
+            || BuiltinTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
+        let ours = extended(r#"{"tools":[]}"#, &builtin_tools());
         // A server's own tool of that name keeps it.
-        let theirs = extended(r#"{"tools":[{"name":"get_continuation"}]}"#, &own());
+        let theirs = extended(
+            r#"{"tools":[{"name":"get_continuation"}]}"#,
+            &builtin_tools(),
+        );
         assert_snapshot!(format!("{ours}\n{theirs}"), @r#"
         {"id":1,"result":{"tools":[<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>,<get_continuation>]}}
         {"id":1,"result":{"tools":[{"name":"get_continuation"},<spillgate_read>,<spillgate_grep>,<spillgate_query>,<spillgate_search>]}}
@@ -253,9 +261,9 @@ mod tests {
     #[test]
     fn a_widened_schema_stands_in_its_place() {
         let tool = r#"{"name":"a","outputSchema":{"type":"object"},"x":1.0}"#;
-        let own = own();
-        own.note_servers("spillgate_read");
-        let text = extended(&format!(r#"{{"tools":[{tool}]}}"#), &own);
+        let builtin_tools = builtin_tools();
+        builtin_tools.note_servers("spillgate_read");
+        let text = extended(&format!(r#"{{"tools":[{tool}]}}"#), &builtin_tools);
         assert_snapshot!(text, @r#"{"id":1,"result":{"tools":[{"name":"a","outputSchema":{"type":"object","anyOf":[{"type":"object"},{"additionalProperties":false,"properties":{"spillgate":{"type":"string"}},"required":["spillgate"],"type":"object"}]},"x":1.0}]}}"#);
     }
 }

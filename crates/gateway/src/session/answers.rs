@@ -128,14 +128,14 @@ impl Session {
         tracing::warn!(server = upstream.name(), how, "the session is begun again");
         let slot = upstream.slot;
         let lost = self.in_flight.drain(|waiting| waiting.slot == slot);
-        let link = upstream.note_end(how);
+        let connection = upstream.note_end(how);
         self.tell_refusal(upstream, of, waiting.as_mut(), refusal)
             .await;
         let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
-        // Aside: this is a task of the link, and ends with it.
+        // Aside: this is a task of the connection, and ends with it.
         self.work(async move {
             session.fail_these(&upstream, lost, how).await;
-            drop(link);
+            drop(connection);
         });
     }
 
@@ -377,7 +377,7 @@ impl Session {
             let (rewriter, original) = (Arc::clone(&session), frame.in_memory().cloned());
             let rewrite = move || rewriter.rewrite(&upstream, frame, &due, has_links);
             let rewritten = spawn_blocking(rewrite).await;
-            if session.own.take_announcement() {
+            if session.builtin_tools.take_announcement() {
                 session.to_client(list_changed()).await;
             }
             match (rewritten, original) {
@@ -467,9 +467,9 @@ impl Session {
             offloader: &gateway.offloader,
             server: upstream.name(),
             filter: self.is_solo().then_some(&upstream.server.tools),
-            own: &self.own,
+            builtin_tools: &self.builtin_tools,
             learnt: &upstream.learnt,
-            shows: self.client.shows(),
+            shown_part: self.client.shown_part(),
         }
     }
 }

@@ -103,11 +103,11 @@ impl Session {
         if !self.in_flight.has(&key) {
             return None; // taken back before it was its turn
         }
-        let (cancelled, interrupt) = self.own_calls.begin(&key);
+        let (cancelled, interrupt) = self.builtin_calls.begin(&key);
         let (original, learnt) = (frame.clone(), Arc::clone(&upstream.learnt));
         let filter = memchr::memmem::find(&frame[arguments.clone()], b"query");
         let tool = filter.map_or(READ, |_| QUERY);
-        let turn = self.own_calls.turn_while(tool, &cancelled).await;
+        let turn = self.builtin_calls.turn_while(tool, &cancelled).await;
         let work = move || {
             let text = std::str::from_utf8(&original[arguments]).ok();
             let arguments: Option<&RawValue> =
@@ -120,7 +120,7 @@ impl Session {
         };
         let resolved = spawn_blocking(work).await;
         drop(turn);
-        if !self.own_calls.end(&key) {
+        if !self.builtin_calls.end(&key) {
             // The client took it back meanwhile.
             drop(self.in_flight.take(&key));
             return None;
@@ -151,7 +151,7 @@ impl Session {
         let gateway = self.hub().gateway();
         match one.method.as_deref() {
             Some("tools/call") => {
-                CallParams::of(one).is_some_and(|call| self.is_own_call(&call))
+                CallParams::of(one).is_some_and(|call| self.is_builtin_call(&call))
                     || tool_access::of_one(upstream, one).is_some()
                     || self
                         .rewriting(&gateway, upstream)
@@ -159,7 +159,7 @@ impl Session {
                         .is_some()
             }
             Some("resources/read") => {
-                let is_one = self.own.server_is_one();
+                let is_one = self.builtin_tools.server_is_one();
                 let uri = resources::asked(one.params);
                 uri.is_some_and(|uri| resources::is_ours(&gateway.offloader, &uri, is_one))
             }
@@ -175,7 +175,7 @@ impl Session {
         };
         if method == "resources/read" {
             let gateway = self.hub().gateway();
-            let is_one = self.own.server_is_one();
+            let is_one = self.builtin_tools.server_is_one();
             let uri = resources::asked(envelope.params);
             let Some(uri) = uri.filter(|uri| resources::is_ours(&gateway.offloader, uri, is_one))
             else {
@@ -198,11 +198,11 @@ impl Session {
     fn read_own(self: &Arc<Self>, envelope: &Envelope<'_>, id: &str, uri: String) {
         let Some(key) = envelope.key() else { return };
         let (generation, id) = (Generation::of(envelope.params), id.to_owned());
-        let (cancelled, interrupt) = self.own_calls.begin(&key);
+        let (cancelled, interrupt) = self.builtin_calls.begin(&key);
         let session = Arc::clone(self);
-        self.own_calls.work(async move {
-            let turn = session.own_calls.turn_while(READ, &cancelled).await;
-            if !session.own_calls.is_awaited(&key) {
+        self.builtin_calls.work(async move {
+            let turn = session.builtin_calls.turn_while(READ, &cancelled).await;
+            if !session.builtin_calls.is_awaited(&key) {
                 return; // cancelled while it waited for its turn
             }
             let gateway = session.hub().gateway();
@@ -216,7 +216,7 @@ impl Session {
             };
             drop(turn);
             // Unless it was cancelled meanwhile.
-            if session.own_calls.end(&key) {
+            if session.builtin_calls.end(&key) {
                 session
                     .to
                     .take(ServerEvent::message(frame).of(Some(key)))

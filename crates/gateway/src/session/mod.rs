@@ -3,10 +3,10 @@
 pub(crate) mod answers;
 pub(crate) mod arguments;
 pub(crate) mod attempts;
+pub(crate) mod builtin_calls;
 pub(crate) mod in_flight;
 pub(crate) mod incoming;
 pub(crate) mod malformed;
-pub(crate) mod own_calls;
 pub(crate) mod questions;
 pub(crate) mod standard;
 pub(crate) mod tool_access;
@@ -44,10 +44,10 @@ use crate::{GatewayError, aggregate};
 pub struct Session {
     hub: Arc<Hub>,
     /// What opens the ways to the servers.
-    pub(crate) ways: Arc<dyn Connector>,
+    pub(crate) connector: Arc<dyn Connector>,
     pub(crate) to: Arc<dyn Sink>,
-    pub(crate) own: Arc<BuiltinTools>,
-    pub(crate) own_calls: BuiltinCalls,
+    pub(crate) builtin_tools: Arc<BuiltinTools>,
+    pub(crate) builtin_calls: BuiltinCalls,
     pub(crate) in_flight: InFlight,
     pub(crate) upstreams: UpstreamSet,
     /// Who the client is.
@@ -83,9 +83,9 @@ struct CancelParams<'a> {
 impl Session {
     pub(crate) fn new(
         hub: Arc<Hub>,
-        ways: Arc<dyn Connector>,
+        connector: Arc<dyn Connector>,
         to: Arc<dyn Sink>,
-        own: Arc<BuiltinTools>,
+        builtin_tools: Arc<BuiltinTools>,
         memory: Memory,
         kind: SessionKind,
     ) -> Arc<Self> {
@@ -93,10 +93,10 @@ impl Session {
         let turns = Arc::clone(&hub.turns);
         let session = Arc::new_cyclic(|me| Self {
             hub,
-            ways,
+            connector,
             to,
-            own,
-            own_calls: BuiltinCalls::new(turns, kind),
+            builtin_tools,
+            builtin_calls: BuiltinCalls::new(turns, kind),
             in_flight: InFlight::default(),
             upstreams: UpstreamSet::new(&servers, memory),
             client: Client::default(),
@@ -209,7 +209,7 @@ impl Session {
         let meta = call.as_ref().and_then(|call| call.meta);
         self.client.note(envelope, meta);
         match &call {
-            Some(call) if self.is_own_call(call) => {
+            Some(call) if self.is_builtin_call(call) => {
                 // A call without an id wants no answer.
                 if let (Some(key), Some(id)) = (envelope.key(), envelope.id) {
                     self.call_own(key, id.get(), call, &incoming.headers);
@@ -314,7 +314,7 @@ impl Session {
     async fn cancelled(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
         let params: Option<CancelParams<'_>> = envelope.params.and_then(object);
         let key = params.and_then(|params| RequestId::of(params.request));
-        if key.as_ref().is_some_and(|key| self.own_calls.end(key)) {
+        if key.as_ref().is_some_and(|key| self.builtin_calls.end(key)) {
             return;
         }
         if let Some(key) = &key
@@ -342,8 +342,8 @@ impl Session {
     pub async fn listen(self: &Arc<Self>, after: Option<String>) {
         // Links to several servers look after their streams themselves.
         if let Some(upstream) = self.only()
-            && let Some(link) = upstream.link()
-            && let Err(error) = link.listen(after.clone()).await
+            && let Some(connection) = upstream.connection()
+            && let Err(error) = connection.listen(after.clone()).await
         {
             tracing::warn!(server = upstream.name(), %error, "does not let itself be listened to");
         }
@@ -352,23 +352,23 @@ impl Session {
     /// The client closed the response stream of a request: in MCP 2026-07-28, a
     /// cancellation.
     pub async fn abandon(self: &Arc<Self>, of: &RequestId) {
-        if self.own_calls.end(of) || listening::withdraw(self, of).await {
+        if self.builtin_calls.end(of) || listening::withdraw(self, of).await {
             return;
         }
         let Some(waiting) = self.in_flight.take(of) else {
             return;
         };
         let upstream = self.upstreams.get(waiting.slot);
-        let link = upstream.and_then(|upstream| upstream.link());
-        if let Some(link) = link {
-            link.abandon(of).await;
+        let connection = upstream.and_then(|upstream| upstream.connection());
+        if let Some(connection) = connection {
+            connection.abandon(of).await;
         }
     }
 
     /// Nobody reads the response stream of a request any more, and its answer could not be
     /// fetched later. That cancels no server's work (MCP 2025-11-25), but ours is in vain.
     pub fn unread(&self, of: &RequestId) {
-        self.own_calls.interrupt(of);
+        self.builtin_calls.interrupt(of);
     }
 
     /// The client is gone. What is under way may still be answered, unless
@@ -377,15 +377,23 @@ impl Session {
         self.outbox.close(hurried).await;
         self.closing.store(true, Ordering::Relaxed);
         let all = self.upstreams.all();
-        let links: Vec<_> = all.iter().filter_map(|upstream| upstream.link()).collect();
-        join_all(links.iter().map(|link| link.close(hurried))).await;
+        let connections: Vec<_> = all
+            .iter()
+            .filter_map(|upstream| upstream.connection())
+            .collect();
+        join_all(
+            connections
+                .iter()
+                .map(|connection| connection.close(hurried)),
+        )
+        .await;
         if hurried {
-            self.own_calls.interrupt_all();
+            self.builtin_calls.interrupt_all();
             return;
         }
         let mut work = mem::take(&mut *self.work.lock());
         while work.join_next().await.is_some() {}
-        self.own_calls.finish().await;
+        self.builtin_calls.finish().await;
         for upstream in self.upstreams.all().iter() {
             self.fail_all(upstream, "ended").await;
         }
@@ -419,8 +427,8 @@ impl Session {
         let change = self.upstreams.adopt(servers);
         for upstream in &change.gone {
             let how = "was taken out of the configuration";
-            if let Some(link) = upstream.note_end(how) {
-                self.work(async move { link.close(false).await });
+            if let Some(connection) = upstream.note_end(how) {
+                self.work(async move { connection.close(false).await });
             }
             self.fail_all(upstream, how).await;
         }

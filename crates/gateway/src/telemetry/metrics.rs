@@ -143,7 +143,7 @@ pub struct Metrics {
     bridged: Family<OfServer, Counter>,
     unreadable: Family<OfServer, Counter>,
     unavailable: Family<OfServer, Gauge>,
-    own_calls: Family<OfTool, Counter>,
+    builtin_calls: Family<OfTool, Counter>,
     references: Family<OfOutcome, Counter>,
 }
 
@@ -163,7 +163,7 @@ impl Default for Metrics {
             bridged: Family::default(),
             unreadable: Family::default(),
             unavailable: Family::default(),
-            own_calls: Family::default(),
+            builtin_calls: Family::default(),
             references: Family::default(),
         };
         metrics.register_requests();
@@ -228,7 +228,7 @@ impl Metrics {
     pub(crate) fn own_call(&self, tool: &str, known: &[&'static str]) {
         let found = known.iter().find(|one| **one == tool);
         let tool = found.copied().unwrap_or("other");
-        self.own_calls.get_or_create(&OfTool { tool }).inc();
+        self.builtin_calls.get_or_create(&OfTool { tool }).inc();
     }
 
     pub(crate) fn reference(&self, reference: Reference) {
@@ -306,7 +306,7 @@ impl Metrics {
         self.add(
             "own_tool_calls",
             "Calls of the gateway's own tools",
-            self.own_calls.clone(),
+            self.builtin_calls.clone(),
         );
         self.add(
             "references",

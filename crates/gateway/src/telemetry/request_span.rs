@@ -217,7 +217,7 @@ impl Drop for RequestSpan {
 }
 
 /// The span of a call of one of our own tools.
-pub(crate) fn own_call_span(
+pub(crate) fn builtin_call_span(
     key: &RequestId,
     tool: &str,
     call: &CallParams<'_>,

@@ -17,8 +17,8 @@ use crate::telemetry::server_metrics::Meter;
 
 /// Opens ways, and counts them.
 #[derive(Debug)]
-pub(crate) struct WatchedWays {
-    pub(crate) ways: Arc<dyn Connector>,
+pub(crate) struct WatchedConnector {
+    pub(crate) connector: Arc<dyn Connector>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) processes: Arc<Processes>,
 }
@@ -63,7 +63,7 @@ impl Processes {
     }
 }
 
-impl Connector for WatchedWays {
+impl Connector for WatchedConnector {
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
@@ -82,9 +82,9 @@ impl Connector for WatchedWays {
             up.meter.opening();
             // Before it is open, for it may end while it is being opened.
             up.begin();
-            match self.ways.open(server, inbox).await {
-                Ok(link) => Ok(Arc::new(WatchedConnection {
-                    link,
+            match self.connector.open(server, inbox).await {
+                Ok(connection) => Ok(Arc::new(WatchedConnection {
+                    connection,
                     up,
                     process: Mutex::new(process),
                 }) as Arc<dyn Connection>),
@@ -141,29 +141,29 @@ impl Sink for WatchedSink {
 
 #[derive(Debug)]
 struct WatchedConnection {
-    link: Arc<dyn Connection>,
+    connection: Arc<dyn Connection>,
     up: Arc<Up>,
     process: Mutex<Option<Process>>,
 }
 
 impl Connection for WatchedConnection {
     fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
-        self.link.send(message)
+        self.connection.send(message)
     }
 
     fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
-        self.link.listen(after)
+        self.connection.listen(after)
     }
 
     fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()> {
-        self.link.abandon(of)
+        self.connection.abandon(of)
     }
 
     fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
         // What ends now was told to.
         self.up.end();
         async move {
-            self.link.close(hurried).await;
+            self.connection.close(hurried).await;
             drop(self.process.lock().take());
         }
         .boxed()

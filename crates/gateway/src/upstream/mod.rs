@@ -70,13 +70,13 @@ pub(crate) enum Greeted {
 
 #[derive(Debug, Default)]
 struct State {
-    link: Option<Arc<dyn Connection>>,
+    connection: Option<Arc<dyn Connection>>,
     /// Counts its starts and ends, so that the end of one life is not taken for
     /// that of the next.
     life: u64,
     /// It is open and has not been greeted yet: nobody else may talk to it.
     is_greeting: bool,
-    rest: RestartBackoff,
+    backoff: RestartBackoff,
     /// The client's `initialize` and `notifications/initialized`, to be said
     /// again to a server that is opened again.
     initialize: Option<Message>,
@@ -104,19 +104,19 @@ impl Upstream {
     /// open, and nobody talks to it before it has answered.
     pub(crate) fn be_greeted(&self, initialize: Message) {
         let mut state = self.state.lock();
-        state.is_greeting = state.link.is_some();
+        state.is_greeting = state.connection.is_some();
         state.initialize = Some(initialize);
     }
 
     /// Whether it has to be opened or greeted before it can be talked to.
     pub(crate) fn is_starting(&self) -> bool {
         let state = self.state.lock();
-        state.is_greeting || state.link.is_none() && state.initialize.is_some()
+        state.is_greeting || state.connection.is_none() && state.initialize.is_some()
     }
 
     /// Whether it cannot be expected to answer soon.
     pub(crate) fn is_out(&self) -> bool {
-        let is_resting = self.state.lock().rest.is_resting(Instant::now());
+        let is_resting = self.state.lock().backoff.is_resting(Instant::now());
         is_resting || self.standing.fault().is_some()
     }
 
@@ -148,18 +148,18 @@ impl Upstream {
             // Said when its greeting is over.
             return self.open(session, true).await.map(drop);
         }
-        let link = match message.method.as_deref() {
+        let connection = match message.method.as_deref() {
             // The client's answers do not wait: the greeting may wait for them.
-            None => match self.link() {
-                Some(link) => link,
+            None => match self.connection() {
+                Some(connection) => connection,
                 None => self.open(session, true).await?,
             },
             Some(method) => self.ready(session, method != "initialize").await?,
         };
-        link.send(message).await
+        connection.send(message).await
     }
 
-    /// Its link, once it may be talked to; `greets` unless the message is itself the
+    /// Its connection, once it may be talked to; `greets` unless the message is itself the
     /// greeting.
     pub(crate) async fn ready(
         &self,
@@ -167,7 +167,7 @@ impl Upstream {
         greets: bool,
     ) -> Result<Arc<dyn Connection>, ConnectionError> {
         match self.greeted() {
-            Some(link) => Ok(link),
+            Some(connection) => Ok(connection),
             None => self.open(session, greets).await,
         }
     }
@@ -180,7 +180,7 @@ impl Upstream {
             Some("initialize") => state.initialize = Some(message.clone()),
             Some("notifications/initialized") => {
                 state.initialized = Some(message.clone());
-                let is_down = state.link.is_none() && state.initialize.is_some();
+                let is_down = state.connection.is_none() && state.initialize.is_some();
                 return is_down || state.is_greeting;
             }
             _ => {}
@@ -196,14 +196,14 @@ impl Upstream {
         state.initialized.clone_from(&other.initialized);
     }
 
-    pub(crate) fn link(&self) -> Option<Arc<dyn Connection>> {
-        self.state.lock().link.clone()
+    pub(crate) fn connection(&self) -> Option<Arc<dyn Connection>> {
+        self.state.lock().connection.clone()
     }
 
-    /// Its link, once it may be talked to.
+    /// Its connection, once it may be talked to.
     fn greeted(&self) -> Option<Arc<dyn Connection>> {
         let state = self.state.lock();
-        state.link.clone().filter(|_| !state.is_greeting)
+        state.connection.clone().filter(|_| !state.is_greeting)
     }
 
     /// Whether this is its present life.
@@ -214,7 +214,10 @@ impl Upstream {
     /// How it ended, unless it is up or was never opened.
     pub(crate) fn how_it_ended(&self) -> Option<String> {
         let state = self.state.lock();
-        let how = state.rest.how_it_ended().filter(|_| state.link.is_none())?;
+        let how = state
+            .backoff
+            .how_it_ended()
+            .filter(|_| state.connection.is_none())?;
         Some(how.to_owned())
     }
 
@@ -237,8 +240,8 @@ impl Upstream {
         greets: bool,
     ) -> Result<Arc<dyn Connection>, ConnectionError> {
         let _one_at_a_time = self.opening.lock().await;
-        if let Some(link) = self.greeted() {
-            return Ok(link);
+        if let Some(connection) = self.greeted() {
+            return Ok(connection);
         }
         let opened = self.opened(session, greets).await;
         if let Err(error) = &opened {
@@ -254,23 +257,26 @@ impl Upstream {
     ) -> Result<Arc<dyn Connection>, ConnectionError> {
         let present = {
             let state = self.state.lock();
-            state.link.clone().map(|link| (link, state.life))
+            state
+                .connection
+                .clone()
+                .map(|connection| (connection, state.life))
         };
-        let (link, life) = match present {
+        let (connection, life) = match present {
             Some(present) => present,
             None => self.begin_life(session, greets).await?,
         };
         if !greets {
-            return Ok(link);
+            return Ok(connection);
         }
-        if let Err(error) = self.greet(session, &link).await {
+        if let Err(error) = self.greet(session, &connection).await {
             if self.lives(life) {
                 drop(self.note_end(&error.to_string()));
             }
-            session.work(async move { link.close(true).await });
+            session.work(async move { connection.close(true).await });
             return Err(error);
         }
-        Ok(link)
+        Ok(connection)
     }
 
     async fn begin_life(
@@ -280,7 +286,7 @@ impl Upstream {
     ) -> Result<(Arc<dyn Connection>, u64), ConnectionError> {
         let (life, is_greeting) = {
             let mut state = self.state.lock();
-            state.rest.open(Instant::now())?;
+            state.backoff.open(Instant::now())?;
             state.life += 1;
             (state.life, greets && state.initialize.is_some())
         };
@@ -289,28 +295,31 @@ impl Upstream {
             slot: self.slot,
             life,
         };
-        let opened = session.ways.open(&self.server.spec, Arc::new(inbox)).await;
-        let link = opened.inspect_err(|error| drop(self.note_end(&error.to_string())))?;
-        if let Err(error) = self.note_opened(life, &link, is_greeting) {
-            session.work(async move { link.close(true).await });
+        let opened = session
+            .connector
+            .open(&self.server.spec, Arc::new(inbox))
+            .await;
+        let connection = opened.inspect_err(|error| drop(self.note_end(&error.to_string())))?;
+        if let Err(error) = self.note_opened(life, &connection, is_greeting) {
+            session.work(async move { connection.close(true).await });
             return Err(error);
         }
-        Ok((link, life))
+        Ok((connection, life))
     }
 
-    /// Notes the link of a life, unless that is over already.
+    /// Notes the connection of a life, unless that is over already.
     fn note_opened(
         &self,
         life: u64,
-        link: &Arc<dyn Connection>,
+        connection: &Arc<dyn Connection>,
         is_greeting: bool,
     ) -> Result<(), ConnectionError> {
         let mut state = self.state.lock();
         if state.life != life {
-            let how = state.rest.how_it_ended().unwrap_or("has ended");
+            let how = state.backoff.how_it_ended().unwrap_or("has ended");
             return Err(ConnectionError::Gone(how.to_owned()));
         }
-        state.link = Some(Arc::clone(link));
+        state.connection = Some(Arc::clone(connection));
         state.is_greeting = is_greeting;
         Ok(())
     }
@@ -319,7 +328,7 @@ impl Upstream {
     async fn greet(
         &self,
         session: &Arc<Session>,
-        link: &Arc<dyn Connection>,
+        connection: &Arc<dyn Connection>,
     ) -> Result<(), ConnectionError> {
         let initialize = self.state.lock().initialize.clone();
         let Some(initialize) = initialize else {
@@ -333,7 +342,7 @@ impl Upstream {
             false => self.server.timeout.unwrap_or(DEFAULT_TIMEOUT),
         };
         let answered = async {
-            link.send(message).await?;
+            connection.send(message).await?;
             let silent = "did not answer `initialize` when it was started again";
             match timeout(limit, answer).await {
                 Ok(Ok(Ok(frame))) => Ok(greeting_in(&frame)),
@@ -345,7 +354,7 @@ impl Upstream {
             drop(key.and_then(|key| session.in_flight.take(&key)));
         })?;
         tracing::info!(server = self.name(), "greeted for the client");
-        self.end_greeting(link).await?;
+        self.end_greeting(connection).await?;
         if !greeting.is_empty() {
             let mut known = greeting.clone();
             // A version that it took over from this client is no limit of its own.
@@ -363,7 +372,7 @@ impl Upstream {
 
     /// It has answered the greeting: it is told that the client has, too, as soon as
     /// that is so, and then others may talk to it.
-    async fn end_greeting(&self, link: &Arc<dyn Connection>) -> Result<(), ConnectionError> {
+    async fn end_greeting(&self, connection: &Arc<dyn Connection>) -> Result<(), ConnectionError> {
         let mut is_told = false;
         loop {
             let told = {
@@ -373,23 +382,23 @@ impl Upstream {
                 initialized
             };
             match told {
-                Some(initialized) => link.send(initialized).await?,
+                Some(initialized) => connection.send(initialized).await?,
                 None => return Ok(()),
             }
             is_told = true;
         }
     }
 
-    /// Notes that it has ended, and gives the link that it had.
+    /// Notes that it has ended, and gives the connection that it had.
     pub(crate) fn note_end(&self, how: &str) -> Option<Arc<dyn Connection>> {
         let mut state = self.state.lock();
-        state.rest.end(how, Instant::now());
+        state.backoff.end(how, Instant::now());
         state.life += 1;
         state.is_greeting = false;
-        let link = state.link.take();
+        let connection = state.connection.take();
         drop(state);
         self.ended.notify_waiters();
-        link
+        connection
     }
 }
 

@@ -75,17 +75,17 @@ async fn give_up(session: &Arc<Session>, key: &RequestId, mut waiting: InFlightR
         "does not answer"
     );
     session.in_flight.give_up(key.clone());
-    if let Some(link) = upstream.link() {
+    if let Some(connection) = upstream.connection() {
         let told = frame::line(frame::cancelled(&waiting.id, Some("no answer in time")));
         let told = notice(Bytes::from(told), Some("notifications/cancelled"));
         let (key, is_told) = (key.clone(), waiting.method != "initialize");
         // Aside: it may not even read.
         session.work(async move {
-            link.abandon(&key).await;
+            connection.abandon(&key).await;
             // The protocol forbids to cancel the greeting; and one that is gone
             // needs not be told.
             if is_told {
-                drop(link.send(told).await);
+                drop(connection.send(told).await);
             }
         });
     }

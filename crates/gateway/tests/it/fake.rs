@@ -324,7 +324,7 @@ impl Client {
                 Arc::new(NoLedger),
             ),
             servers: servers.answers.keys().map(of).collect(),
-            ways: Arc::new(servers),
+            connector: Arc::new(servers),
             page: TokenBudget::new(2500),
             list_tools: ListTools::Always,
             engine: Engine::new(Child {

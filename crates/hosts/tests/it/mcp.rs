@@ -122,7 +122,7 @@ impl Place {
                 Arc::new(StoppedClock::default()),
                 Arc::new(NoLedger),
             ),
-            ways: Arc::new(StandardConnector::new(frame_reader, Arc::new(access), true)),
+            connector: Arc::new(StandardConnector::new(frame_reader, Arc::new(access), true)),
             servers: Vec::new(),
             page: TokenBudget::new(2500),
             list_tools: ListTools::Always,

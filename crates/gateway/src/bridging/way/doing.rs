@@ -21,9 +21,9 @@ impl Way {
             Act::Probe => {
                 let way = Arc::clone(self);
                 tokio::spawn(async move {
-                    let link = way.link.get().and_then(Weak::upgrade);
-                    let sent = match link {
-                        Some(link) => link.send(probe()).await,
+                    let connection = way.connection.get().and_then(Weak::upgrade);
+                    let sent = match connection {
+                        Some(connection) => connection.send(probe()).await,
                         None => Err(ConnectionError::Gone("has ended".to_owned())),
                     };
                     if let Err(error) = sent {
@@ -50,8 +50,8 @@ impl Way {
                 next
             };
             let key = next.id.clone();
-            let sent = match self.link.get().and_then(Weak::upgrade) {
-                Some(link) => link.send(next).await,
+            let sent = match self.connection.get().and_then(Weak::upgrade) {
+                Some(connection) => connection.send(next).await,
                 None => Err(ConnectionError::Gone("has ended".to_owned())),
             };
             if let (Err(error), Some(key)) = (sent, key) {
@@ -111,8 +111,8 @@ impl Way {
                     false => Bridge::modern_client_legacy_server(config),
                 };
                 let live = Live::new(&self.server, bridge);
-                if let Some(link) = self.link.get().and_then(Weak::upgrade) {
-                    live.connect(&link);
+                if let Some(connection) = self.connection.get().and_then(Weak::upgrade) {
+                    live.connect(&connection);
                 }
                 let caller = live.join(Arc::clone(&self.to));
                 (live, caller)

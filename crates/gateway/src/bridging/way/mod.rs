@@ -38,7 +38,7 @@ pub(super) struct Way {
     metrics: Arc<Metrics>,
     shared: Option<Arc<Shared>>,
     to: Arc<dyn Sink>,
-    link: OnceLock<Weak<dyn Connection>>,
+    connection: OnceLock<Weak<dyn Connection>>,
     /// Both ends speak the same: nothing is looked at any more.
     passes: AtomicBool,
     state: Mutex<State>,
@@ -140,7 +140,7 @@ impl Way {
             metrics,
             shared,
             to,
-            link: OnceLock::new(),
+            connection: OnceLock::new(),
             passes: AtomicBool::new(false),
             state: Mutex::new(State::Watching),
             settled: Notify::new(),
@@ -149,9 +149,9 @@ impl Way {
         })
     }
 
-    pub(super) fn connect(&self, link: &Arc<dyn Connection>) {
+    pub(super) fn connect(&self, connection: &Arc<dyn Connection>) {
         // It is opened once.
-        let _ = self.link.set(Arc::downgrade(link));
+        let _ = self.connection.set(Arc::downgrade(connection));
     }
 
     pub(super) fn is_passing(&self) -> bool {

@@ -20,7 +20,7 @@ fn leaves(offloader: &Offloader, form: Form, links: bool, result: &str) -> Strin
     let case = Case {
         form,
         links,
-        shows: crate::results::client_view::Shows::default(),
+        shown_part: crate::results::client_view::ShownPart::default(),
         limits: offloader.limits(&Origin::tool("shoot")),
         origin: Origin::tool("shoot"),
     };

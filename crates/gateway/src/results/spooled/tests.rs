@@ -15,7 +15,7 @@ use spillgate_wire::{Frame, FrameReader};
 
 use super::*;
 use crate::fixture::{offloader, offloader_with, replaced, without_handles};
-use crate::results::client_view::Shows;
+use crate::results::client_view::ShownPart;
 use crate::results::content_block::Form;
 use spillgate_retrieval::RETRIEVAL_MARK;
 
@@ -44,7 +44,7 @@ impl Asked {
         Case {
             form: self.form,
             links: self.links,
-            shows: Shows::default(),
+            shown_part: ShownPart::default(),
             limits: offloader.limits(&Origin::tool("dump")),
             origin: Origin::tool("dump"),
         }

@@ -15,21 +15,21 @@ use crate::builtin_tools::progress::{self, Progress};
 use crate::error::internal;
 use crate::session::Session;
 use crate::session::in_flight::CallParams;
-use crate::telemetry::request_span::own_call_span;
+use crate::telemetry::request_span::builtin_call_span;
 use spillgate_mcp::{Generation, RequestId, frame};
 use spillgate_retrieval::{self as retrieval, TOOL_OUTPUT, Tools};
 
 impl Session {
     /// Whether a call is for a tool of ours.
-    pub(crate) fn is_own_call(&self, call: &CallParams<'_>) -> bool {
-        self.own.has(&call.name) && !self.is_upstreams(call.arguments)
+    pub(crate) fn is_builtin_call(&self, call: &CallParams<'_>) -> bool {
+        self.builtin_tools.has(&call.name) && !self.is_upstreams(call.arguments)
     }
 
     /// Whether a call of our tool is for another Spillgate behind this one.
     fn is_upstreams(&self, arguments: Option<&RawValue>) -> bool {
         let gateway = self.hub().gateway();
         let store = gateway.offloader.store();
-        self.own.server_is_one()
+        self.builtin_tools.server_is_one()
             && retrieval::handle_of(arguments).is_none_or(|handle| store.manifest(handle).is_err())
     }
 
@@ -44,16 +44,16 @@ impl Session {
         self.hub()
             .metrics()
             .own_call(&params.name, &retrieval::NAMES);
-        let span = own_call_span(&key, &params.name, params, self.hub().traces(), headers);
-        let (cancelled, interrupt) = self.own_calls.begin(&key);
+        let span = builtin_call_span(&key, &params.name, params, self.hub().traces(), headers);
+        let (cancelled, interrupt) = self.builtin_calls.begin(&key);
         let session = Arc::clone(self);
         let (tool, id) = (params.name.clone(), id.to_owned());
         let arguments = params.arguments.map(ToOwned::to_owned);
         let token = progress::token(params.meta);
         let generation = Generation::of_meta(params.meta);
         let work = async move {
-            let turn = session.own_calls.turn_while(&tool, &cancelled).await;
-            if !session.own_calls.is_awaited(&key) {
+            let turn = session.builtin_calls.turn_while(&tool, &cancelled).await;
+            if !session.builtin_calls.is_awaited(&key) {
                 return; // cancelled while it waited for its turn
             }
             let tools = session.hub().gateway().tools();
@@ -77,14 +77,14 @@ impl Session {
             };
             drop(turn);
             // Unless it was cancelled meanwhile.
-            if session.own_calls.end(&key) {
+            if session.builtin_calls.end(&key) {
                 session
                     .to
                     .take(ServerEvent::message(frame).of(Some(key)))
                     .await;
             }
         };
-        self.own_calls.work(work.instrument(span));
+        self.builtin_calls.work(work.instrument(span));
     }
 
     /// The result of `tool_output`. It looks into files as well as waiting for a
