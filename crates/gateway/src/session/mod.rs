@@ -377,16 +377,8 @@ impl Session {
         self.outbox.close(hurried).await;
         self.closing.store(true, Ordering::Relaxed);
         let all = self.upstreams.all();
-        let connections: Vec<_> = all
-            .iter()
-            .filter_map(|upstream| upstream.connection())
-            .collect();
-        join_all(
-            connections
-                .iter()
-                .map(|connection| connection.close(hurried)),
-        )
-        .await;
+        let open = all.iter().filter_map(|upstream| upstream.connection());
+        join_all(open.map(|connection| async move { connection.close(hurried).await })).await;
         if hurried {
             self.builtin_calls.interrupt_all();
             return;
