@@ -215,13 +215,7 @@ impl Session {
                 Err(_) => internal(&id),
             };
             drop(turn);
-            // Unless it was cancelled meanwhile.
-            if session.builtin_calls.end(&key) {
-                session
-                    .to
-                    .take(ServerEvent::message(frame).of(Some(key)))
-                    .await;
-            }
+            session.answer_unless_cancelled(key, frame).await;
         });
     }
 }

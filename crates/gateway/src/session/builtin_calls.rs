@@ -76,15 +76,17 @@ impl Session {
                 Err(_) => internal(&id),
             };
             drop(turn);
-            // Unless it was cancelled meanwhile.
-            if session.builtin_calls.end(&key) {
-                session
-                    .to
-                    .take(ServerEvent::message(frame).of(Some(key)))
-                    .await;
-            }
+            session.answer_unless_cancelled(key, frame).await;
         };
         self.builtin_calls.work(work.instrument(span));
+    }
+
+    /// Sends the answer to a call of ours, unless the client cancelled the call meanwhile.
+    pub(super) async fn answer_unless_cancelled(&self, key: RequestId, frame: Vec<u8>) {
+        if self.builtin_calls.end(&key) {
+            let answer = ServerEvent::message(frame).of(Some(key));
+            self.to.take(answer).await;
+        }
     }
 
     /// The result of `tool_output`. It looks into files as well as waiting for a
