@@ -1,7 +1,8 @@
 //! The outline of a result, made while it is stored, and the ends of its text.
 //!
 //! Counting the tokens of a megabyte, writing it to the disk and looking at its shape take
-//! about as long, and the last needs nothing of the others. The ends are read only for messages that show them.
+//! about as long, and the outline needs nothing of the other two. The ends are read only for
+//! messages that show them.
 
 use std::sync::Arc;
 use std::{panic, thread};

@@ -63,7 +63,8 @@ impl Offloader {
         Self { call_ids, ..self }
     }
 
-    /// The same for another audience. What it stores has short ids only if it is told so, too.
+    /// The same store and rules for another audience. Short ids are off in it
+    /// ([`Offloader::with_short_ids`]).
     #[must_use]
     pub fn for_audience(&self, audience: Audience) -> Self {
         let counter = Arc::clone(self.counter());

@@ -1,4 +1,4 @@
-//! What paths of places in JSON have in common.
+//! Steps of paths in JSON, and the container that two paths share.
 
 use spillgate_view::push_key;
 

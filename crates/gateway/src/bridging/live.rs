@@ -107,7 +107,7 @@ impl Live {
         Self::new(server, Bridge::modern_client_legacy_server(config))
     }
 
-    /// Says where the server is; whoever opened the connection keeps it.
+    /// Sets the connection to the server. Only its opener keeps the connection alive.
     pub(crate) fn connect(&self, connection: &Arc<dyn Connection>) {
         // The first connection is the only one.
         let _ = self.connection.set(Arc::downgrade(connection));

@@ -63,10 +63,8 @@ fn next_digit(line: &[u8], from: usize) -> Option<usize> {
         }
         at += 8;
     }
-    let rest = line.get(at..)?.iter();
-    rest.clone()
-        .position(|&byte| is(byte, DIGIT))
-        .map(|more| at + more)
+    let mut rest = line.get(at..)?.iter();
+    rest.position(|&byte| is(byte, DIGIT)).map(|more| at + more)
 }
 
 /// Takes what a line consists of.

@@ -1,4 +1,4 @@
-//! How is an exchange written down?
+//! Records exchanges with a model in a file.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,4 @@
-//! How is a recorded exchange found again?
+//! Plays recorded exchanges with a model.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What in a request differs from run to run although it means the same?
+//! Finds the parts of a request that differ from run to run.
 
 use std::ops::Range;
 use std::sync::LazyLock;
