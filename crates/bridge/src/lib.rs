@@ -1,9 +1,11 @@
-//! A client of one generation of MCP and a server of the other, brought
-//! together without any I/O.
+//! Brings a client of one generation of MCP together with a server of the other.
 //!
-//! A [`Bridge`] is told what came from either side and when, and says what to
-//! do: pure steps, so that every conversation can be tested as a text. Frames
-//! stay as they are but for what the other generation needs, which is spliced.
+//! A [`Bridge`] is a state machine without any I/O: it is told what came from
+//! either side and when, and says what to do, so that every conversation can be
+//! tested as a text. Frames stay as they are but for what the other generation
+//! needs, which is spliced. [`BridgedConnector`] does the I/O: it finds out which
+//! generation a server speaks and puts a bridge before it where that is needed.
+//! [`SharedServers`] lets the requests of many clients share one process.
 //!
 //! ```text
 //! client 2026-07-28 ──▶ Bridge::modern_client_legacy_server ──▶ server ≤ 2025-11-25
@@ -13,15 +15,21 @@
 //! Ids: a bridge numbers its requests to the server itself and gives each answer
 //! the id that the client had, as it was spelled.
 
+mod bridged_connector;
+mod bridging;
 mod config;
+mod generations;
 mod json;
 mod large;
 mod names;
+mod negotiation;
 mod question;
+mod running_bridge;
+mod shared;
 mod steps;
 mod to_legacy;
 mod to_modern;
-mod way;
+mod translation;
 mod words;
 
 use std::time::Instant;
@@ -30,9 +38,13 @@ use spillgate_mcp::RequestId;
 use spillgate_wire::{Message, ServerEvent};
 
 use self::steps::Steps;
-use self::way::Way;
+use self::translation::Translation;
 
+pub use bridged_connector::BridgedConnector;
+pub use bridging::{BridgeObserver, Bridging};
 pub use config::{Caller, Config, Declare, Heard, Limits, Tokens};
+pub use generations::KnownGenerations;
+pub use shared::SharedServers;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -55,7 +67,7 @@ pub enum Step {
 
 /// The state of a connection whose two ends speak different generations.
 #[derive(Debug)]
-pub struct Bridge(Box<dyn Way + Send>);
+pub struct Bridge(Box<dyn Translation + Send>);
 
 impl Bridge {
     /// Between clients that speak 2026-07-28 and a server that speaks 2025-11-25
@@ -76,7 +88,7 @@ impl Bridge {
     #[must_use]
     pub fn from_client(&mut self, heard: Heard<'_>) -> Vec<Step> {
         let mut steps = Steps::default();
-        way::client_said(&mut *self.0, heard, &mut steps);
+        translation::client_said(&mut *self.0, heard, &mut steps);
         steps.0
     }
 
@@ -84,7 +96,7 @@ impl Bridge {
     #[must_use]
     pub fn from_server(&mut self, event: ServerEvent, now: Instant) -> Vec<Step> {
         let mut steps = Steps::default();
-        way::server_said(&mut *self.0, event, now, &mut steps);
+        translation::server_said(&mut *self.0, event, now, &mut steps);
         steps.0
     }
 

@@ -25,7 +25,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{Layout, Stats, SystemClock, TokenBudget, Tokens, ViewFacts};
-use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Several};
+use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Several};
 use spillgate_mcp::{RequestId, messages};
 use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, Tokenizer, classify, count_source};
 use spillgate_offload::{NoLedger, Offloader, Policy};
@@ -35,6 +35,7 @@ use spillgate_retrieval::audience;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore, Part, SyncWhen};
 use spillgate_testkit::{log, records};
+use spillgate_upstream::Server;
 use spillgate_view::{Indexer, JsonLayout, View};
 use spillgate_wire::{
     Connection, ConnectionError, Connector, Frame, Item, Message, ServerCommand, ServerEvent,

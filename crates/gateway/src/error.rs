@@ -1,12 +1,13 @@
-//! Whose fault was it?
+//! Errors that the gateway answers with.
 //!
 //! Every error names the server that it is about, and in `data.fault` who has to
 //! act: the `client`, the `upstream` server or the `gateway`.
 
 use std::io;
 
-use serde_json::{Value, json};
-use spillgate_mcp::{ByteEdits, RequestId, error_code, frame, messages, span_in};
+use serde_json::json;
+use spillgate_mcp::{ByteEdits, RequestId, error_code, messages, span_in};
+use spillgate_upstream::error_frame;
 use spillgate_wire::{ConnectionError, Refusal};
 
 /// The gateway could not start or go on.
@@ -24,37 +25,6 @@ pub enum GatewayError {
     /// The gateway's own standard streams failed.
     #[error("the gateway's standard input or output failed: {0}")]
     Stdio(#[source] io::Error),
-}
-
-/// For a request that the server cannot answer any more.
-pub(crate) fn upstream_gone(id: &str, server: &str, how: &str) -> Vec<u8> {
-    let message = format!("the upstream server `{server}` {how} before it answered");
-    upstream(id, error_code::SERVER_ERROR, server, &message)
-}
-
-/// For a request that did not reach the server.
-pub(crate) fn not_sent(id: &str, server: &str, error: &ConnectionError) -> Vec<u8> {
-    upstream(
-        id,
-        error_code::SERVER_ERROR,
-        server,
-        &format!("the upstream server `{server}` {error}"),
-    )
-}
-
-/// For a request that the server has not answered in time.
-pub(crate) fn too_slow(id: &str, server: &str, how: &str) -> Vec<u8> {
-    upstream(
-        id,
-        error_code::TIMED_OUT,
-        server,
-        &format!("the upstream server `{server}` {how}"),
-    )
-}
-
-fn upstream(id: &str, code: i64, server: &str, message: &str) -> Vec<u8> {
-    let data = json!({"fault": "upstream", "server": server});
-    error_frame(id, &json!({"code": code, "message": message, "data": data}))
 }
 
 /// For a request that the server refused on the level of HTTP: its own answer, if
@@ -129,15 +99,6 @@ pub(crate) fn too_large(most: usize) -> Vec<u8> {
     invalid_request("null", &message)
 }
 
-/// For parameters that cannot be meant.
-pub(crate) fn invalid_params(id: &str, message: &str) -> Vec<u8> {
-    let data = json!({"fault": "client"});
-    error_frame(
-        id,
-        &json!({"code": error_code::INVALID_PARAMS, "message": message, "data": data}),
-    )
-}
-
 /// For a method that no server has.
 pub(crate) fn method_not_found(id: &str, method: &str) -> Vec<u8> {
     let message = format!(
@@ -171,10 +132,6 @@ pub(crate) fn internal(id: &str) -> Vec<u8> {
             "data": {"fault": "gateway"},
         }),
     )
-}
-
-fn error_frame(id: &str, error: &Value) -> Vec<u8> {
-    frame::line(frame::error(id, error))
 }
 
 #[cfg(test)]

@@ -1,24 +1,19 @@
-//! What is a gateway made of?
+//! What a gateway is made of: its servers, and what it does with their results.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::TokenBudget;
 use spillgate_extract::Extractor;
 use spillgate_offload::Offloader;
 use spillgate_query::Engine;
-use spillgate_wire::{Connector, ServerSpec};
+use spillgate_upstream::Server;
+use spillgate_wire::Connector;
 
 use crate::ListTools;
 use spillgate_retrieval::Tools;
-
-/// A server that has said nothing of a request for so long is given up, unless
-/// configured otherwise: longer than clients wait, so that only what nobody
-/// waits for any more is cut off.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Servers, and what is done with their results.
 #[derive(Debug, Clone)]
@@ -77,91 +72,6 @@ pub enum Prefix {
     Clash,
     /// All: their names do not depend on which servers are up.
     Always,
-}
-
-/// A server behind the gateway.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Server {
-    /// Its name, and the way to it.
-    pub spec: ServerSpec,
-    /// Which of its tools clients may see and call.
-    pub tools: ToolFilter,
-    /// How long it may be silent about a request; `None` is for ever.
-    pub timeout: Option<Duration>,
-    /// When its generation of the protocol is translated.
-    pub bridge: Bridging,
-}
-
-/// When a bridge stands before a server whose generation of MCP is not the
-/// client's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Bridging {
-    /// When a client insists: `server/discover` and its refusal pass.
-    #[default]
-    Auto,
-    /// `server/discover` is answered for a server that does not know it, too.
-    Always,
-    /// Never: everything passes.
-    Never,
-}
-
-impl Server {
-    /// A server whose tools may all be used.
-    #[must_use]
-    pub fn new(spec: ServerSpec) -> Self {
-        Self {
-            spec,
-            tools: ToolFilter::default(),
-            timeout: Some(DEFAULT_TIMEOUT),
-            bridge: Bridging::Auto,
-        }
-    }
-}
-
-/// Which tools may be used.
-#[derive(Debug, Clone, Default)]
-pub struct ToolFilter {
-    /// Only these; `None` is all.
-    allow: Option<GlobSet>,
-    /// But not these.
-    deny: GlobSet,
-    patterns: (Vec<String>, Vec<String>),
-}
-
-impl PartialEq for ToolFilter {
-    fn eq(&self, other: &Self) -> bool {
-        self.patterns == other.patterns
-    }
-}
-
-impl ToolFilter {
-    /// Tools whose names match one of `allow`, or all if there is none, and none
-    /// of `deny`. An error names the pattern that is wrong.
-    pub fn new(allow: &[String], deny: &[String]) -> Result<Self, globset::Error> {
-        let set = |patterns: &[String]| {
-            let mut set = GlobSetBuilder::new();
-            for pattern in patterns {
-                set.add(GlobBuilder::new(pattern).build()?);
-            }
-            set.build()
-        };
-        Ok(Self {
-            allow: match allow {
-                [] => None,
-                some => Some(set(some)?),
-            },
-            deny: set(deny)?,
-            patterns: (allow.to_vec(), deny.to_vec()),
-        })
-    }
-
-    pub(crate) fn admits_all(&self) -> bool {
-        self.allow.is_none() && self.deny.is_empty()
-    }
-
-    pub(crate) fn admits(&self, tool: &str) -> bool {
-        self.allow.as_ref().is_none_or(|allow| allow.is_match(tool)) && !self.deny.is_match(tool)
-    }
 }
 
 impl Gateway {

@@ -1,4 +1,4 @@
-//! What do all clients of a gateway share?
+//! What all clients of a gateway share: settings, servers, counters.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -6,20 +6,21 @@ use std::sync::{Arc, OnceLock, Weak};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use spillgate_bridge::{
+    BridgeObserver, BridgedConnector, Bridging, KnownGenerations, SharedServers,
+};
 use spillgate_offload::Ledger;
-use spillgate_wire::{ServerEvent, Sink};
+use spillgate_upstream::{Server, Traces};
+use spillgate_wire::{ServerEvent, ServerSpec, Sink};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::aggregate::index::Catalogue;
 use crate::aggregate::{Known, SessionKind};
-use crate::bridging::{Bridged, Eras};
 use crate::builtin_tools::BuiltinTools;
 use crate::builtin_tools::calls::Turns;
-use crate::gateway::{Gateway, Server};
+use crate::gateway::Gateway;
 use crate::session::Session;
-use crate::shared::Shared;
 use crate::telemetry::metrics::{Metrics, ServerState};
-use crate::telemetry::request_span::Traces;
 use crate::upstream::instrumented::{Processes, WatchedConnector, WatchedLedger};
 use crate::upstream::upstream_set::Memory;
 
@@ -41,13 +42,13 @@ pub struct Hub {
     /// Those that a new configuration is told to.
     sessions: Mutex<Vec<Weak<Session>>>,
     /// The servers of all stateless requests.
-    shared: Arc<Shared>,
+    shared: Arc<SharedServers>,
     /// What all stateless requests learnt of the servers.
     memory: Memory,
     /// Our tools as all stateless requests see them.
     builtin_tools: Arc<BuiltinTools>,
     /// Which generation of the protocol each server speaks.
-    pub(crate) eras: Arc<Eras>,
+    pub(crate) generations: Arc<KnownGenerations>,
     /// The processes of servers.
     processes: Arc<Processes>,
     /// What several servers said last.
@@ -63,33 +64,18 @@ pub struct Hub {
     /// What takes much of the machine is done in turn.
     pub(crate) turns: Arc<Turns>,
     room: Arc<Semaphore>,
-    /// Results pass whole, and no tools of our own are offered.
-    is_relay: bool,
 }
 
 impl Hub {
     /// A hub that serves by these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
-        Self::made(gateway, false)
-    }
-
-    /// The same for a client that looks after results itself: answers pass whole,
-    /// large ones as they were taken in ([`Frame::Spooled`](spillgate_wire::Frame::Spooled)),
-    /// arguments as they are written, and no tools of the gateway's own are offered. Which
-    /// tools of a server may be used still holds.
-    #[must_use]
-    pub fn relay(gateway: Gateway) -> Arc<Self> {
-        Self::made(gateway, true)
-    }
-
-    fn made(gateway: Gateway, is_relay: bool) -> Arc<Self> {
         let metrics = Arc::new(Metrics::default());
         let processes = Arc::<Processes>::default();
         let gateway = watched(gateway, &metrics, &processes);
         let servers: Vec<Arc<Server>> = gateway.servers.iter().cloned().map(Arc::new).collect();
-        let eras = Arc::new(Eras::default());
-        eras.adopt(&servers);
+        let generations = Arc::new(KnownGenerations::default());
+        generations.adopt(servers.iter().map(rule));
         let known = Arc::new(Known::new(gateway.several.known.clone()));
         if servers.len() > 1 {
             known.adopt(&servers);
@@ -101,18 +87,17 @@ impl Hub {
             listeners: Mutex::default(),
             servers: Mutex::new(servers),
             sessions: Mutex::default(),
-            shared: Arc::new(Shared::new(Arc::clone(&gateway.connector))),
+            shared: Arc::new(SharedServers::new(Arc::clone(&gateway.connector))),
             memory: Memory::default(),
-            builtin_tools: Arc::new(builtin_tools_of(&gateway, is_relay)),
+            builtin_tools: Arc::new(builtin_tools_of(&gateway)),
             gateway: Mutex::new(Arc::new(gateway)),
-            eras,
+            generations,
             metrics,
             traces: OnceLock::new(),
             catalogue: Catalogue::default(),
             at_once: Arc::new(Semaphore::new(AT_ONCE)),
             turns: Arc::default(),
             room: Arc::new(Semaphore::new(ROOM_KIB as usize)),
-            is_relay,
         })
     }
 
@@ -120,13 +105,13 @@ impl Hub {
     #[must_use]
     pub fn session(self: &Arc<Self>, to: Arc<dyn Sink>) -> Arc<Session> {
         let gateway = self.gateway();
-        let builtin_tools = Arc::new(builtin_tools_of(&gateway, self.is_relay));
+        let builtin_tools = Arc::new(builtin_tools_of(&gateway));
         let session = Session::new(
             Arc::clone(self),
-            Bridged::session(
+            BridgedConnector::session(
                 Arc::clone(&gateway.connector),
-                Arc::clone(&self.eras),
-                Arc::clone(&self.metrics),
+                Arc::clone(&self.generations),
+                Arc::clone(&self.metrics) as Arc<dyn BridgeObserver>,
             ),
             to,
             builtin_tools,
@@ -156,8 +141,11 @@ impl Hub {
     }
 
     fn stateless(self: &Arc<Self>, to: Arc<dyn Sink>, kind: SessionKind) -> Arc<Session> {
-        let known = (Arc::clone(&self.eras), Arc::clone(&self.metrics));
-        let connector = Bridged::exchange(&self.shared, known.0, known.1);
+        let connector = BridgedConnector::exchange(
+            &self.shared,
+            Arc::clone(&self.generations),
+            Arc::clone(&self.metrics) as Arc<dyn BridgeObserver>,
+        );
         Session::new(
             Arc::clone(self),
             connector,
@@ -196,10 +184,11 @@ impl Hub {
         };
         self.servers.lock().clone_from(&servers);
         *self.gateway.lock() = Arc::new(gateway);
-        self.eras.adopt(&servers);
+        self.generations.adopt(servers.iter().map(rule));
         self.known.adopt(&servers);
         self.catalogue.forget_all();
-        self.shared.keep_only(&servers).await;
+        let specs: Vec<&ServerSpec> = servers.iter().map(|server| &server.spec).collect();
+        self.shared.keep_only(&specs).await;
         let sessions: Vec<Arc<Session>> = {
             let mut sessions = self.sessions.lock();
             sessions.retain(|session| session.strong_count() > 0);
@@ -249,11 +238,6 @@ impl Hub {
         self.traces.get().map(|traces| &**traces)
     }
 
-    /// Whether answers pass whole.
-    pub(crate) fn is_relay(&self) -> bool {
-        self.is_relay
-    }
-
     /// Room for an answer of so many bytes to wait in until it is its turn.
     pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB);
@@ -276,6 +260,11 @@ impl Hub {
     pub(crate) fn servers(&self) -> Vec<Arc<Server>> {
         self.servers.lock().clone()
     }
+}
+
+/// How a server is reached, and when a bridge stands before it.
+fn rule(server: &Arc<Server>) -> (&ServerSpec, Bridging) {
+    (&server.spec, server.bridge)
 }
 
 fn keep_weak(all: &Mutex<Vec<Weak<Session>>>, session: &Arc<Session>) {
@@ -314,10 +303,7 @@ fn watched(gateway: Gateway, metrics: &Arc<Metrics>, processes: &Arc<Processes>)
     }
 }
 
-fn builtin_tools_of(gateway: &Gateway, is_relay: bool) -> BuiltinTools {
-    if is_relay {
-        return BuiltinTools::none();
-    }
+fn builtin_tools_of(gateway: &Gateway) -> BuiltinTools {
     BuiltinTools::new(
         &gateway.offloader,
         gateway.extractor.as_ref(),

@@ -7,12 +7,11 @@
 //! (deps.md), so only the envelope of a frame is read.
 //!
 //! ```text
-//! client ──▶ Session ─▶ ours? ─▶ several ─▶ Upstream ─▶ Bridged? ─▶ Connection ──▶ server
+//! client ──▶ Session ─▶ ours? ─▶ several ─▶ Upstream ─▶ bridge? ─▶ Connection ──▶ server
 //! client ◀── Sink ◀─── rewrite ◀── answers ◀──────────── Sink ◀────────────── server
 //! ```
 
 mod aggregate;
-mod bridging;
 mod builtin_tools;
 mod error;
 #[cfg(test)]
@@ -24,13 +23,12 @@ mod resources;
 mod results;
 mod rewrite;
 mod session;
-mod shared;
 mod telemetry;
 mod upstream;
 
 pub use builtin_tools::{ListTools, own_tools};
 pub use error::GatewayError;
-pub use gateway::{Bridging, DEFAULT_TIMEOUT, Gateway, Prefix, Server, Several, ToolFilter};
+pub use gateway::{Gateway, Prefix, Several};
 pub use hub::Hub;
 pub use results::content_block::Base64;
 pub use results::duplicate_text::is_twin;
@@ -39,4 +37,3 @@ pub use session::Session;
 pub use session::incoming::Incoming;
 pub use session::standard::{Signals, run};
 pub use telemetry::metrics::{Metrics, ServerState};
-pub use telemetry::request_span::Traces;

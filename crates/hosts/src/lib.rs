@@ -1,6 +1,6 @@
 //! Where do an agent's tools come from?
 //!
-//! From MCP servers, through the gateway's own way to them ([`McpTools`]); from
+//! From MCP servers, reached as the gateway reaches its own ([`McpTools`]); from
 //! descriptions of HTTP requests ([`RestTool`]); from OpenAPI documents
 //! ([`OpenApi`]); from this process, the guarded ones ([`GuardedTools`]). All are [`Host`](spillgate_agent::Host)s: what they give is bytes, of any
 //! size, and whether it is a failure; what becomes of it is the session's.
@@ -8,7 +8,7 @@
 //! ```text
 //! tools: ["files", "git/log*", "weather"] ──▶ choose ──▶ names that are each of one tool
 //!                                               │
-//!                 McpTools ── Hub::relay ── server, each its own
+//!                 McpTools ── Upstream ── server, each its own
 //!                 RestTools ── Plan ── HTTP          OpenApi ── Plan
 //! ```
 

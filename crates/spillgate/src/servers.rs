@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize, Serializer};
-use spillgate_gateway::{Bridging, DEFAULT_TIMEOUT, Server, ToolFilter};
+use spillgate_bridge::Bridging;
 use spillgate_offload::{Rule, with_limits};
+use spillgate_upstream::{DEFAULT_TIMEOUT, Server, ToolFilter};
 use spillgate_wire::{HttpServer, ServerCommand, ServerSpec};
 
 use crate::failure::{Failure, Fault};

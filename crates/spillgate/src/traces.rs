@@ -16,7 +16,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use parking_lot::Mutex;
-use spillgate_gateway::Traces;
+use spillgate_upstream::{LOG_TARGET, Traces};
 use tracing::{Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::Layer;
@@ -38,9 +38,6 @@ const SERVICE: &str = "OTEL_SERVICE_NAME";
 /// How long a collector may take for a batch: as long as OpenTelemetry waits at
 /// the end.
 const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The crate whose spans are sent.
-const GATEWAY: &str = "spillgate_gateway";
 
 /// Where spans are sent.
 #[derive(Debug, PartialEq, Eq)]
@@ -113,7 +110,7 @@ impl Exporting {
             .with_level(false)
             .with_target(false);
         layer.with_filter(filter_fn(|metadata| {
-            metadata.is_span() && metadata.target().starts_with(GATEWAY)
+            metadata.is_span() && metadata.target().starts_with(LOG_TARGET)
         }))
     }
 }

@@ -5,9 +5,10 @@ use std::fmt;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
 
 use crate::{Refusal, ServerCommand, TooLong};
-use spillgate_mcp::RequestId;
+use spillgate_mcp::{Envelope, RequestId, object};
 
 /// A server and the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,49 @@ pub struct Message {
     /// Headers of the client's HTTP request that the server is to get as they
     /// are, names in lower case: `mcp-protocol-version`, `mcp-param-*`.
     pub headers: Vec<(String, String)>,
+}
+
+impl Message {
+    /// A frame that is no request of ours to keep account of: a notification, an answer, or
+    /// what its sender numbers itself.
+    #[must_use]
+    pub fn notice(frame: Bytes, method: Option<&str>) -> Self {
+        Self {
+            frame,
+            id: None,
+            method: method.map(ToOwned::to_owned),
+            name: None,
+            headers: Vec::new(),
+        }
+    }
+
+    /// A frame with what its envelope says of it; `None` for a batch.
+    #[must_use]
+    pub fn new(
+        frame: Bytes,
+        headers: Vec<(String, String)>,
+        envelope: Option<&Envelope<'_>>,
+    ) -> Self {
+        #[derive(Deserialize)]
+        struct Named {
+            #[serde(default)]
+            name: Option<String>,
+            #[serde(default)]
+            uri: Option<String>,
+        }
+        let named = envelope
+            .and_then(|envelope| envelope.params)
+            .and_then(object::<Named>);
+        Self {
+            frame,
+            id: envelope
+                .filter(|envelope| envelope.method.is_some())
+                .and_then(Envelope::key),
+            method: envelope.and_then(|one| one.method.as_deref().map(ToOwned::to_owned)),
+            name: named.and_then(|named| named.name.or(named.uri)),
+            headers,
+        }
+    }
 }
 
 impl fmt::Debug for Message {

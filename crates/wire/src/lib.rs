@@ -18,11 +18,13 @@ mod connector;
 mod frame_reader;
 mod http;
 mod pieces;
+mod restart_backoff;
 mod server_event;
 mod skeleton;
 mod spooled;
 mod stderr_tail;
 mod stdio;
+mod unreadable;
 
 pub use authority::{Authority, NoCredential, Refused};
 pub use child::{ChildConnection, ServerCommand, ServerLog};
@@ -34,6 +36,7 @@ pub use http::{
     http_client, request_headers,
 };
 pub use pieces::Pieces;
+pub use restart_backoff::RestartBackoff;
 pub use server_event::{Frame, Item, Refusal, ServerEvent, Sink};
 pub use skeleton::{Filled, Skeleton};
 pub use spooled::{Filling, Spooled, StandIn};

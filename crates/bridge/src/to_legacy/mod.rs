@@ -28,7 +28,7 @@ use self::request::Request;
 use crate::json::{cancelled, put_for};
 use crate::large::{self, Large, Unbridged};
 use crate::steps::Steps;
-use crate::way::{Numbers, Way, request};
+use crate::translation::{Numbers, Translation, request};
 use crate::words::{self, Refuse};
 use crate::{Caller, Config, Heard, Step};
 
@@ -214,7 +214,7 @@ impl ToLegacy {
     }
 }
 
-impl Way for ToLegacy {
+impl Translation for ToLegacy {
     fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
         self.last = heard.from;
         let all = messages(frame);

@@ -25,7 +25,7 @@ use crate::json::{cancelled, put_for};
 use crate::large::{self, Large, Unbridged};
 use crate::names::level;
 use crate::steps::Steps;
-use crate::way::{Numbers, Way, request};
+use crate::translation::{Numbers, Translation, request};
 use crate::words::{self, Refuse};
 use crate::{Caller, Config, Heard, Step};
 use spillgate_mcp::meta::PROTOCOL_VERSION;
@@ -244,7 +244,7 @@ impl ToModern {
     }
 }
 
-impl Way for ToModern {
+impl Translation for ToModern {
     fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps) {
         self.at = heard.from;
         let all = messages(frame);

@@ -103,7 +103,7 @@ impl Session {
         if self.is_closing() {
             return;
         }
-        let before = upstream.standing.fail(why);
+        let before = upstream.notes.standing.fail(why);
         if before.is_none() {
             self.hub().metrics().unavailable(upstream.name(), true);
         }
@@ -120,7 +120,7 @@ impl Session {
 
     /// Nothing is wrong with a server any more.
     pub(crate) fn note_recovery(&self, upstream: &Upstream) {
-        if upstream.standing.recover().is_some() {
+        if upstream.notes.standing.recover().is_some() {
             self.hub().metrics().unavailable(upstream.name(), false);
             tracing::info!(server = upstream.name(), "is available again");
         }
@@ -134,7 +134,7 @@ impl Session {
         if !is_told || !level.is_none_or(|level| is_wanted(&level)) {
             return;
         }
-        if let Some(why) = upstream.standing.take_untold() {
+        if let Some(why) = upstream.notes.standing.take_untold() {
             self.to_client(message(upstream, &why)).await;
         }
     }
@@ -157,7 +157,7 @@ impl Session {
         }
         let asker = self.asker();
         for upstream in asker.upstreams.all().iter() {
-            if let Some(why) = upstream.standing.fault() {
+            if let Some(why) = upstream.notes.standing.fault() {
                 let event =
                     ServerEvent::message(message(upstream, &why)).of(Some(question.key.clone()));
                 self.to.take(event).await;

@@ -24,7 +24,8 @@ use super::known::List;
 use super::standing::{Awaited, Missed};
 use super::{Kind, listening};
 use crate::session::Session;
-use crate::upstream::{Slot, Upstream};
+use crate::upstream::Upstream;
+use spillgate_upstream::Slot;
 
 /// Pages of one list that are followed at most: a server whose cursors go round
 /// in a circle shall not keep a client waiting for ever.
@@ -82,7 +83,7 @@ pub(super) async fn list(
     params: &str,
 ) -> Fetched {
     let wait = session.hub().gateway().several.start_wait;
-    let standing = &upstream.standing;
+    let standing = &upstream.notes.standing;
     let known = || session.hub().known().list(upstream.name(), kind);
     let before = known();
     let wait = match before {
@@ -127,7 +128,7 @@ pub(super) async fn list(
 
 /// Asks for a list, unless that is under way.
 fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &str) -> Fetch {
-    let mut fetches = upstream.fetches.under_way.lock();
+    let mut fetches = upstream.notes.fetches.under_way.lock();
     if let Some(fetch) = fetches.get(&kind) {
         return fetch.clone();
     }
@@ -140,7 +141,7 @@ fn fetch(session: &Arc<Session>, upstream: &Arc<Upstream>, kind: Kind, params: &
     let (going_on, of) = (fetch.clone(), Arc::clone(upstream));
     tokio::spawn(async move {
         drop(going_on.clone().await);
-        let mut fetches = of.fetches.under_way.lock();
+        let mut fetches = of.notes.fetches.under_way.lock();
         if fetches
             .get(&kind)
             .is_some_and(|known| known.ptr_eq(&going_on))
@@ -170,10 +171,10 @@ async fn fetched(
         .hub()
         .known()
         .learn_list(upstream.name(), kind, &list);
-    upstream.standing.came(Awaited::Start);
-    upstream.standing.came(Awaited::List(kind));
+    upstream.notes.standing.came(Awaited::Start);
+    upstream.notes.standing.came(Awaited::List(kind));
     session.note_recovery(upstream);
-    let missed = upstream.standing.take_missed(kind);
+    let missed = upstream.notes.standing.take_missed(kind);
     if missed.is_some_and(|missed| missed.shown.as_ref() != Some(&list)) {
         session.hub().catalogue.forget(kind);
         session.tell_changed(kind).await;
@@ -191,10 +192,10 @@ async fn settled(
 ) -> Result<List, ConnectionError> {
     let mut tries = 1..=MOST_TRIES;
     loop {
-        let before = upstream.fetches.changes(kind);
+        let before = upstream.notes.fetches.changes(kind);
         let list = pages(session, upstream, kind, params).await?;
         tries.next();
-        if tries.is_empty() || upstream.fetches.changes(kind) == before {
+        if tries.is_empty() || upstream.notes.fetches.changes(kind) == before {
             return Ok(list);
         }
     }
@@ -270,7 +271,7 @@ fn error_code(frame: &[u8]) -> Option<i64> {
 /// Sees to it that a server comes up, and that its lists come that are missed: tries
 /// until it does, with growing pauses.
 pub(super) fn keep(session: &Arc<Session>, upstream: &Arc<Upstream>, after: Duration) {
-    if upstream.is_kept.swap(true, Ordering::AcqRel) {
+    if upstream.notes.is_kept.swap(true, Ordering::AcqRel) {
         return;
     }
     let (session, slot) = (Arc::downgrade(session), upstream.slot);
@@ -297,7 +298,7 @@ async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
         return true;
     };
     let mut tried = upstream.ready(&session, true).await.map(drop);
-    for (kind, missed) in upstream.standing.missed() {
+    for (kind, missed) in upstream.notes.standing.missed() {
         if tried.is_ok() {
             let fetched = fetch(&session, &upstream, kind, &missed.params).await;
             tried = fetched.map(drop).map_err(ConnectionError::Gone);
@@ -305,11 +306,12 @@ async fn try_it(session: &Weak<Session>, slot: Slot) -> bool {
     }
     match tried {
         Ok(()) => {
-            upstream.standing.came(Awaited::Start);
+            upstream.notes.standing.came(Awaited::Start);
             session.note_recovery(&upstream);
-            upstream.is_kept.store(false, Ordering::Release);
+            upstream.notes.is_kept.store(false, Ordering::Release);
             // What was missed meanwhile found us still at it.
-            upstream.standing.missed().is_empty() || upstream.is_kept.swap(true, Ordering::AcqRel)
+            upstream.notes.standing.missed().is_empty()
+                || upstream.notes.is_kept.swap(true, Ordering::AcqRel)
         }
         Err(error) => {
             session.note_fault(&upstream, &why(&error)).await;

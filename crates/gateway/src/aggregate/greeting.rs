@@ -16,7 +16,7 @@ use super::standing::Awaited;
 use super::{Question, faults};
 use crate::error::{method_not_found, nobody_answered};
 use crate::session::Session;
-use crate::upstream::{Greeted, Upstream, notice};
+use crate::upstream::{Greeted, Upstream};
 
 /// The greeting of the older generation.
 const INITIALIZE: &str = "initialize";
@@ -85,9 +85,9 @@ async fn greeted(
     let wait = hub.known().patience(upstream.name(), INITIALIZE, wait);
     let patience = match known {
         Some(_) => Duration::ZERO,
-        None => upstream.standing.patience(Awaited::Start, wait),
+        None => upstream.notes.standing.patience(Awaited::Start, wait),
     };
-    match timeout(patience, upstream.is_greeted()).await {
+    match timeout(patience, upstream.notes.greeted()).await {
         Ok(Greeted::Up(said)) => (Some((*said).clone()), None),
         Ok(Greeted::Failed(why)) => (known, Some(why)),
         Ok(Greeted::Waits) | Err(_) if known.is_some() => (known, None),
@@ -103,7 +103,7 @@ fn message_of(question: &Question) -> Message {
         id, method, params, ..
     } = question;
     let frame = frame::line(frame::request(id, method, Some(params)));
-    notice(frame.into(), Some(method))
+    Message::notice(frame.into(), Some(method))
 }
 
 /// The same of the modern generation.
@@ -183,7 +183,7 @@ async fn asked(session: &Arc<Session>, question: &Question) -> Vec<(Arc<Upstream
             if !greets(answer) && is_legacy(session, upstream) {
                 let (method, params) = (&question.method, &question.params);
                 let asked = session.ask(upstream, method, params);
-                let patience = upstream.standing.patience(Awaited::Start, wait);
+                let patience = upstream.notes.standing.patience(Awaited::Start, wait);
                 *answer = match timeout(patience, asked).await {
                     Ok(Ok(frame)) => Answer::Said(frame),
                     Ok(Err(error)) => Answer::Missing(faults::why(&error)),
@@ -206,7 +206,7 @@ async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Questi
     let wait = hub.known().patience(upstream.name(), DISCOVER, wait);
     let patience = match known {
         Some(_) => Duration::ZERO,
-        None => standing.standing.patience(Awaited::Start, wait),
+        None => standing.notes.standing.patience(Awaited::Start, wait),
     };
     let (asks, of, params) = (
         Arc::clone(session),
@@ -226,7 +226,7 @@ async fn ask(session: &Arc<Session>, upstream: &Arc<Upstream>, question: &Questi
     });
     match timeout(patience, asked).await {
         Ok(Ok(Ok(frame))) => {
-            standing.standing.came(Awaited::Start);
+            standing.notes.standing.came(Awaited::Start);
             Answer::Said(frame)
         }
         Ok(Ok(Err(error))) => Answer::Missing(faults::why(&error)),
@@ -247,7 +247,7 @@ fn greeting_in(frame: &[u8]) -> Option<Greeting> {
 }
 
 fn is_legacy(session: &Session, upstream: &Upstream) -> bool {
-    session.hub().eras.of(upstream.name()).modern == Some(false)
+    session.hub().generations.is_legacy_only(upstream.name())
 }
 
 /// All greetings as one. `ours` has what must be in it where no server says it.

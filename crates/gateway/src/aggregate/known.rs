@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use spillgate_wire::{ServerSpec, Transport};
 
 use super::Kind;
-use crate::gateway::Server;
+use spillgate_upstream::Server;
 
 /// Bytes of a file. The largest list of a real server that was measured has 82 KB.
 const MOST_BYTES: u64 = 4 << 20;

@@ -8,20 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, frame, object, span_in};
-use spillgate_wire::ServerEvent;
+use spillgate_upstream::Answered;
+use spillgate_wire::{Message, ServerEvent};
 use tokio::time::sleep;
 
 use super::{Kind, Question, links, lists, with_id};
 use crate::error::nobody_answered;
 use crate::session::Session;
-use crate::upstream::{Upstream, notice};
+use crate::upstream::Upstream;
 
 /// The method that opens such a stream.
 pub(super) const LISTEN: &str = "subscriptions/listen";
@@ -258,7 +258,7 @@ fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> 
 }
 
 /// A server ended its part of a stream. With the last part the stream ends.
-async fn ended(session: &Arc<Session>, part: &RequestId, how: Result<Bytes, String>) {
+async fn ended(session: &Arc<Session>, part: &RequestId, how: Answered) {
     let told = {
         let mut streams = session.listening.0.lock();
         let at = streams
@@ -273,7 +273,7 @@ async fn ended(session: &Arc<Session>, part: &RequestId, how: Result<Bytes, Stri
             true => {
                 let Stream { key, id, .. } = streams.remove(at);
                 let frame = match how {
-                    Ok(frame) => with_id(&frame, &id),
+                    Ok(frame) => with_id(frame.in_small(), &id),
                     Err(how) => nobody_answered(&id, LISTEN, &format!("`{server}` {how}")),
                 };
                 Some(ServerEvent::message(frame).of(Some(key)))
@@ -306,7 +306,10 @@ pub(crate) async fn withdraw(session: &Arc<Session>, key: &RequestId) -> bool {
         // One that is gone needs not be told.
         drop(
             connection
-                .send(notice(told.into(), Some("notifications/cancelled")))
+                .send(Message::notice(
+                    told.into(),
+                    Some("notifications/cancelled"),
+                ))
                 .await,
         );
     }

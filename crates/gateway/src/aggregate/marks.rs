@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, object, span_in};
 
-use crate::upstream::Slot;
+use spillgate_upstream::Slot;
 
 #[derive(Deserialize)]
 struct Marked<'a> {

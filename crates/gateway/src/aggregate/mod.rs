@@ -28,15 +28,16 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_wire::{Frame, Item, ServerEvent};
 
-use crate::error::{invalid_params, no_message};
+use crate::error::no_message;
 use crate::session::Session;
 use crate::session::attempts::Attempts;
 use crate::session::in_flight::{CallParams, InFlightRequest, asked};
 use crate::session::incoming::Incoming;
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, is_out};
 use spillgate_mcp::{
     ByteEdits, Envelope, Generation, ObjectView, RequestId, frame, messages, object, span_in,
 };
+use spillgate_upstream::invalid_params;
 
 pub(crate) use client::{SessionKind, Told};
 pub(crate) use faults::{plain, why};
@@ -143,7 +144,7 @@ pub(crate) fn note_change(session: &Session, upstream: &Upstream, envelope: &Env
     };
     for kind in changed {
         session.hub().catalogue.forget(*kind);
-        upstream.fetches.forget(*kind);
+        upstream.notes.fetches.forget(*kind);
     }
 }
 
@@ -166,10 +167,8 @@ async fn answer(session: &Arc<Session>, question: &Question, incoming: &Incoming
     let Some(first) = session.upstreams.first() else {
         return;
     };
-    let waiting = InFlightRequest {
-        asked: asked(&question.method, None, None),
-        ..InFlightRequest::of_client(&question.id, &question.method)
-    };
+    let asked = asked(&question.method, None, None);
+    let waiting = InFlightRequest::new(&question.id, &question.method, first.slot, asked.into());
     let event = ServerEvent {
         of: Some(question.key.clone()),
         event: None,
@@ -245,7 +244,9 @@ fn unknown(session: &Arc<Session>, kind: lists::Kind, shown: &str) -> String {
     };
     let asker = session.asker();
     let all = asker.upstreams.all();
-    let missing = all.iter().filter(|one| one.standing.fault().is_some());
+    let missing = all
+        .iter()
+        .filter(|one| one.notes.standing.fault().is_some());
     let missing: Vec<String> = missing.map(|one| format!("`{}`", one.name())).collect();
     if similar.is_empty() && !missing.is_empty() {
         what.push_str("; not available now: ");
@@ -338,7 +339,7 @@ async fn try_each(session: &Arc<Session>, question: &Question, incoming: &Incomi
     let asker = session.asker();
     let is_out = |upstream: &Arc<Upstream>| {
         let watched = asker.upstreams.named(upstream.name());
-        watched.is_some_and(|watched| watched.is_out()) || upstream.is_out()
+        watched.is_some_and(|watched| is_out(&watched)) || is_out(upstream)
     };
     let all = session.upstreams.all();
     let mut order: Vec<_> = all

@@ -13,12 +13,11 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::error::not_sent;
 use crate::session::Session;
 use crate::session::incoming::Incoming;
-use crate::telemetry::request_span::Outcome;
-use crate::upstream::{Slot, Upstream};
+use crate::upstream::Upstream;
 use spillgate_mcp::{Envelope, messages};
+use spillgate_upstream::{Slot, Unanswered};
 use spillgate_wire::ConnectionError;
 
 /// Messages that may wait for one server.
@@ -87,11 +86,9 @@ impl Session {
             let Some(mut waiting) = self.in_flight.take(&key) else {
                 continue;
             };
-            waiting.end(Outcome::UpstreamGone);
-            let (session, told) = (
-                Arc::clone(self),
-                not_sent(&waiting.id, upstream.name(), &silent),
-            );
+            let why = Unanswered::NotSent(silent.clone());
+            waiting.end(why.outcome());
+            let (session, told) = (Arc::clone(self), why.frame(&waiting.id, upstream.name()));
             self.work(async move { session.to_client(told).await });
         }
     }

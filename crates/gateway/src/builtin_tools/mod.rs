@@ -38,8 +38,6 @@ pub(crate) fn list_changed() -> Vec<u8> {
 /// The gateway's own tools.
 #[derive(Debug)]
 pub(crate) struct BuiltinTools {
-    /// There are none at all.
-    is_none: bool,
     /// Whether any rule uses the profile that needs `get_continuation`.
     continuation: bool,
     /// Whether there is `tool_output`.
@@ -67,23 +65,10 @@ impl BuiltinTools {
     ) -> Self {
         let policy = offloader.policy();
         Self {
-            is_none: false,
             continuation: policy.uses(&Profile::Continuation),
             extraction: extractor.is_some(),
             extraction_listed: extraction_listed(policy, extractor),
             list,
-            ..Self::none()
-        }
-    }
-
-    /// No tools: those of a relay.
-    pub(crate) fn none() -> Self {
-        Self {
-            is_none: true,
-            continuation: false,
-            extraction: false,
-            extraction_listed: None,
-            list: ListTools::Always,
             server_is_one: AtomicBool::new(false),
             server_continues: AtomicBool::new(false),
             server_extracts: AtomicBool::new(false),
@@ -96,7 +81,6 @@ impl BuiltinTools {
     /// server has it as well.
     pub(crate) fn has(&self, name: &str) -> bool {
         match name {
-            _ if self.is_none => false,
             CONTINUE => self.continuation && !self.server_continues.load(Ordering::Relaxed),
             // Of two Spillgates the one that has the handle answers.
             TOOL_OUTPUT => {
@@ -147,7 +131,7 @@ impl BuiltinTools {
     /// there are none.
     pub(crate) fn listed(&self) -> String {
         let is_due = !self.is_announced() || self.stored.load(Ordering::Relaxed);
-        if self.is_none || self.list == ListTools::Never || !is_due || self.server_is_one() {
+        if self.list == ListTools::Never || !is_due || self.server_is_one() {
             return String::new();
         }
         let extraction = self.extraction_listed.filter(|_| self.has(TOOL_OUTPUT));

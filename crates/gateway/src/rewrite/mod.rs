@@ -15,7 +15,6 @@ use spillgate_artifact::Origin;
 use spillgate_offload::Offloader;
 
 use crate::builtin_tools::BuiltinTools;
-use crate::gateway::ToolFilter;
 use crate::references::{self, Schemas};
 use crate::resources::Known;
 use crate::results::client_view::ShownPart;
@@ -28,6 +27,7 @@ use crate::session::answers::Due;
 use crate::session::in_flight::{CallParams, InFlightRequest, RequestKind};
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
+use spillgate_upstream::ToolFilter;
 use spillgate_wire::{Frame, Spooled};
 
 /// What was learnt from a server's answers.
@@ -64,7 +64,7 @@ impl Rewriting<'_> {
     /// little.
     pub(crate) fn may_change(&self, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
         // No rule looks at arguments, which may be large.
-        let origin = match &waiting.asked {
+        let origin = match &waiting.details.kind {
             RequestKind::ToolsCall { tool, .. } => self.named(tool, None),
             RequestKind::ResourcesRead { .. } => self.named("resources/read", None),
             RequestKind::PromptsGet { .. } => self.named("prompts/get", None),
@@ -76,13 +76,13 @@ impl Rewriting<'_> {
         };
         let limits = self.offloader.limits(&origin);
         let may_change = !limits.admit_message(frame.len() as u64) || tasks::may_be(frame);
-        waiting.limits = may_change.then_some(limits);
+        waiting.details.limits = may_change.then_some(limits);
         may_change
     }
 
     /// What the answer to a request is, if it may be oversized.
     pub(crate) fn case(&self, waiting: &InFlightRequest) -> Option<Case> {
-        let (form, origin) = match &waiting.asked {
+        let (form, origin) = match &waiting.details.kind {
             RequestKind::ToolsCall { tool, arguments } => {
                 (Form::Call, self.named(tool, arguments.clone()))
             }
@@ -100,7 +100,7 @@ impl Rewriting<'_> {
             | RequestKind::Whole
             | RequestKind::Other => return None,
         };
-        let limits = waiting.limits.clone();
+        let limits = waiting.details.limits.clone();
         Some(Case {
             form,
             links: self.learnt.known.links(),
@@ -131,8 +131,8 @@ impl Rewriting<'_> {
     pub(crate) fn rewrite(&self, frame: &[u8], answers: &Due) -> Option<Vec<u8>> {
         let mut whole = ByteEdits::default();
         if let Some((waiting, case, result)) = self.only_result(frame, answers) {
-            let _entered = waiting.seen.as_ref().map(|seen| seen.span().enter());
-            whole = self.replaced(frame, result, case, &waiting.asked);
+            let _entered = waiting.span.as_ref().map(|seen| seen.span().enter());
+            whole = self.replaced(frame, result, case, &waiting.details.kind);
             return (!whole.is_empty()).then(|| whole.apply(frame));
         }
         for envelope in messages(frame) {
@@ -140,8 +140,8 @@ impl Rewriting<'_> {
             let (Some(waiting), Some(result)) = (asked, envelope.result) else {
                 continue;
             };
-            let _entered = waiting.seen.as_ref().map(|seen| seen.span().enter());
-            whole.merge(match (self.case(waiting), &waiting.asked) {
+            let _entered = waiting.span.as_ref().map(|seen| seen.span().enter());
+            whole.merge(match (self.case(waiting), &waiting.details.kind) {
                 (Some(case), asked) => self.replaced(frame, result.get(), case, asked),
                 (None, RequestKind::Capabilities) => {
                     let announced = Announced {
@@ -167,7 +167,7 @@ impl Rewriting<'_> {
         answers: &Due,
         links: &dyn Fn(&[u8]) -> ByteEdits,
     ) -> Result<Frame, StoreError> {
-        let seen = answers.values().find_map(|waiting| waiting.seen.as_ref());
+        let seen = answers.values().find_map(|waiting| waiting.span.as_ref());
         let _entered = seen.map(|seen| seen.span().enter());
         let case = |envelope: &Envelope<'_>| self.case(answers.get(&envelope.key()?)?);
         let (pieces, stored) = intercept_spooled(self.offloader, spooled, &case, links)?;
@@ -191,7 +191,7 @@ impl Rewriting<'_> {
         // In a batch another message may have the same id.
         let is_alone = answers.len() == 1 && frame.trim_ascii_start().starts_with(b"{");
         let waiting = answers.values().next().filter(|_| is_alone)?;
-        let result = frame.get(waiting.result.clone()?)?;
+        let result = frame.get(waiting.details.result.clone()?)?;
         let result = std::str::from_utf8(result).ok()?;
         Some((waiting, self.case(waiting)?, result))
     }
@@ -318,10 +318,7 @@ mod tests {
             let call: Option<CallParams<'_>> = object(&params);
             let asked = asked(method, Some(&params), call.as_ref());
             let frame = format!("{{\"id\":1,\"result\":{result}}}");
-            let mut waiting = InFlightRequest {
-                asked,
-                ..InFlightRequest::of_client("1", method)
-            };
+            let mut waiting = InFlightRequest::new("1", method, 0, asked.into());
             if !rewriting.may_change(&mut waiting, frame.as_bytes()) {
                 return frame;
             }

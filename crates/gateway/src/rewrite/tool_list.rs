@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::builtin_tools::BuiltinTools;
-use crate::gateway::ToolFilter;
 use crate::rewrite::output_schema::widened;
 use spillgate_mcp::{ByteEdits, object, span_in};
+use spillgate_upstream::ToolFilter;
 
 #[derive(Deserialize)]
 struct ToolsList<'a> {

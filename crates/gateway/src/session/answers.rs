@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
-use spillgate_wire::{ConnectionError, Frame, Item, Refusal, ServerEvent, Spooled};
+use spillgate_upstream::{RequestOutcome, Unanswered};
+use spillgate_wire::{Frame, Item, Refusal, ServerEvent, Spooled};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 
@@ -20,78 +21,39 @@ use crate::gateway::Gateway;
 use crate::rewrite::Rewriting;
 use crate::session::Session;
 use crate::session::in_flight::{InFlightRequest, RequestKind};
-use crate::telemetry::request_span::Outcome;
-use crate::upstream::{Slot, Upstream};
+use crate::session::questions::TOO_MUCH;
+use crate::upstream::Upstream;
 
 /// The requests that a frame answers and whose answers may change.
 pub(crate) type Due = HashMap<RequestId, InFlightRequest>;
 
 impl Session {
-    /// Takes what a server sent in one of its lives.
+    /// Takes what a server sent.
     pub(crate) async fn from_server(
         self: &Arc<Self>,
-        slot: Slot,
-        life: u64,
-        server_event: ServerEvent,
+        upstream: &Arc<Upstream>,
+        event: ServerEvent,
     ) {
-        let Some(upstream) = self.upstreams.get(slot) else {
-            return;
-        };
-        if !upstream.lives(life) {
-            return; // its end was noted, and what waited was told
-        }
-        let server_event = match self.is_solo() {
-            true => server_event,
+        let ServerEvent { of, event, item } = match self.is_solo() {
+            true => event,
             // The ids of events are one server's.
             false => ServerEvent {
                 event: None,
-                ..server_event
+                ..event
             },
         };
-        match server_event.item {
-            Item::Message(Frame::Memory(frame)) => {
-                self.message(&upstream, server_event.of, server_event.event, frame)
-                    .await;
+        match item {
+            Item::Message(Frame::Memory(frame)) => self.message(upstream, of, event, frame).await,
+            Item::Message(Frame::Spooled(spooled)) if spooled.is_sound() => {
+                self.large(upstream, of, event, spooled).await;
             }
-            Item::Message(Frame::Spooled(spooled)) if !spooled.is_sound() => {
-                let item = Item::Message(Frame::Spooled(spooled));
-                self.unreadable(
-                    &upstream,
-                    ServerEvent {
-                        item,
-                        ..server_event
-                    },
-                )
-                .await;
+            item @ Item::Message(Frame::Spooled(_)) => {
+                let event = ServerEvent { of, event, item };
+                self.unreadable(upstream, event).await;
             }
-            Item::Message(Frame::Spooled(spooled)) => {
-                self.large(&upstream, server_event.of, server_event.event, spooled)
-                    .await;
-            }
-            Item::Failed(error) => self.failed(&upstream, server_event.of, &error).await,
-            Item::Refused(refusal) => self.refused(&upstream, server_event.of, refusal).await,
-            Item::Gone(how) => {
-                if !self.is_closing() {
-                    tracing::warn!(server = upstream.name(), how, "the server ended");
-                }
-                // First, for another life has other requests.
-                let lost = self.in_flight.drain(|waiting| waiting.slot == slot);
-                drop(upstream.note_end(&how));
-                self.fail_these(&upstream, lost, &how).await;
-            }
-            // A large notification, which nobody asked for.
-            Item::Message(Frame::Pieces(_)) | Item::Mark { .. } | Item::Ended => {
-                self.to.take(server_event).await;
-            }
+            // A large notification, which nobody asked for; marks and ends of streams.
+            item => self.to.take(ServerEvent { of, event, item }).await,
         }
-    }
-
-    async fn failed(&self, upstream: &Upstream, of: Option<RequestId>, error: &ConnectionError) {
-        let Some(waiting) = of.and_then(|key| self.in_flight.take(&key)) else {
-            tracing::warn!(server = upstream.name(), %error, "failed");
-            return;
-        };
-        self.not_answered(upstream, waiting, error).await;
     }
 
     /// Tells whoever waits that no answer will come.
@@ -99,69 +61,43 @@ impl Session {
         &self,
         upstream: &Upstream,
         mut waiting: InFlightRequest,
-        error: &ConnectionError,
+        why: Unanswered,
     ) {
-        waiting.end(Outcome::UpstreamGone);
+        waiting.end(why.outcome());
         if self.tries_another(&mut waiting, None) {
             return;
         }
-        match waiting.for_us {
-            Some(for_us) => drop(for_us.send(Err(error.to_string()))),
-            None => self.fail(upstream, &waiting.id, error).await,
-        }
+        let Some(for_us) = waiting.for_us else {
+            let error = why.frame(&waiting.id, upstream.name());
+            return self.to_client(error).await;
+        };
+        // Whoever asked may have given up.
+        drop(for_us.send(Err(why.how())));
     }
 
-    async fn refused(
-        self: &Arc<Self>,
-        upstream: &Arc<Upstream>,
-        of: Option<RequestId>,
-        refusal: Refusal,
-    ) {
-        let mut waiting = of.as_ref().and_then(|key| self.in_flight.take(key));
-        if !refusal.session_lost {
-            return self
-                .tell_refusal(upstream, of, waiting.as_mut(), refusal)
-                .await;
-        }
-        // The next message begins another session.
-        let how = "does not know our session any more";
-        tracing::warn!(server = upstream.name(), how, "the session is begun again");
-        let slot = upstream.slot;
-        let lost = self.in_flight.drain(|waiting| waiting.slot == slot);
-        let connection = upstream.note_end(how);
-        self.tell_refusal(upstream, of, waiting.as_mut(), refusal)
-            .await;
-        let (session, upstream) = (Arc::clone(self), Arc::clone(upstream));
-        // Aside: this is a task of the connection, and ends with it.
-        self.work(async move {
-            session.fail_these(&upstream, lost, how).await;
-            drop(connection);
-        });
-    }
-
-    async fn tell_refusal(
+    /// Tells whoever waits that a server refused a request on the level of HTTP.
+    pub(crate) async fn tell_refusal(
         &self,
         upstream: &Upstream,
         of: Option<RequestId>,
-        mut waiting: Option<&mut InFlightRequest>,
+        mut waiting: Option<InFlightRequest>,
         refusal: Refusal,
     ) {
         if let Some(waiting) = &mut waiting {
-            waiting.end(Outcome::Refused);
+            waiting.end(RequestOutcome::Refused);
             if self.tries_another(waiting, None) {
                 return;
             }
         }
-        if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us.take()) {
+        if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us) {
             // The body may be the protocol's own error.
             let how = format!("refused it with HTTP status {}", refusal.status);
             let is_answer = messages(&refusal.body)
                 .first()
                 .is_some_and(Envelope::is_response);
-            drop(for_us.send(if is_answer {
-                Ok(refusal.body)
-            } else {
-                Err(how)
+            drop(for_us.send(match is_answer {
+                true => Ok(Frame::Memory(refusal.body)),
+                false => Err(how),
             }));
             return;
         }
@@ -207,7 +143,7 @@ impl Session {
             frame
         } else {
             for waiting in due.values_mut() {
-                waiting.result = None;
+                waiting.details.result = None;
             }
             mapped.apply(&frame).into()
         };
@@ -244,12 +180,12 @@ impl Session {
             }
             return ControlFlow::Continue(None);
         };
-        if let Some(seen) = &mut waiting.seen {
-            seen.answered(envelope, frame.len() as u64);
+        if let Some(span) = &mut waiting.span {
+            span.answered(envelope, frame.len() as u64);
         }
         if let Some(for_us) = waiting.for_us {
             // Whoever asked may have given up.
-            drop(for_us.send(Ok(frame.clone())));
+            drop(for_us.send(Ok(Frame::Memory(frame.clone()))));
             return ControlFlow::Break(());
         }
         if envelope.result.is_none() && self.tries_another(&mut waiting, Some(frame.clone())) {
@@ -257,10 +193,12 @@ impl Session {
         }
         if self.may_change(upstream, &mut waiting, frame) {
             let result = envelope.result.map(RawValue::get);
-            waiting.result = result.map(|result| span_in(frame, result));
+            waiting.details.result = result.map(|result| span_in(frame, result));
             due.insert(key.clone(), waiting);
-        } else if let Some(seen) = &waiting.seen {
-            seen.passed(&waiting.asked);
+        } else if let Some(span) = &waiting.span
+            && waiting.details.kind.has_result()
+        {
+            span.passed();
         }
         ControlFlow::Continue(Some(key))
     }
@@ -328,18 +266,15 @@ impl Session {
                 is_ours |= self.in_flight.is_given_up(&key);
                 continue;
             };
-            if let Some(seen) = &mut waiting.seen {
-                seen.answered(envelope, spooled.len());
+            if let Some(span) = &mut waiting.span {
+                span.answered(envelope, spooled.len());
             }
             if let Some(for_us) = waiting.for_us.take() {
-                // Lists and greetings are never so large.
-                drop(for_us.send(Err("answered with too much".to_owned())));
+                drop(for_us.send(Err(TOO_MUCH.to_owned())));
                 is_ours = true;
             }
             of.get_or_insert_with(|| key.clone());
-            if !self.hub().is_relay() {
-                due.insert(key, waiting);
-            }
+            due.insert(key, waiting);
         }
         if !is_ours {
             let item = Item::Message(Frame::Spooled(spooled));
@@ -414,13 +349,9 @@ impl Session {
     }
 
     fn may_change(&self, upstream: &Upstream, waiting: &mut InFlightRequest, frame: &[u8]) -> bool {
-        let asked = &waiting.asked;
-        if self.hub().is_relay() {
-            // A server's list is cut to what may be used.
-            return *asked == RequestKind::ToolsList && !upstream.server.tools.admits_all();
-        }
         // Of one of several servers URIs may have to be mapped.
-        let has_links = *asked != RequestKind::Other && aggregate::may_have_any(frame);
+        let has_links =
+            waiting.details.kind != RequestKind::Other && aggregate::may_have_any(frame);
         if has_links && !self.is_solo() {
             return true;
         }
@@ -468,7 +399,7 @@ impl Session {
             server: upstream.name(),
             filter: self.is_solo().then_some(&upstream.server.tools),
             builtin_tools: &self.builtin_tools,
-            learnt: &upstream.learnt,
+            learnt: &upstream.notes.learnt,
             shown_part: self.client.shown_part(),
         }
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, Generation, frame, messages, meta};
+use spillgate_upstream::RequestOutcome;
 use spillgate_wire::ServerEvent;
 use tokio::task::spawn_blocking;
 
@@ -18,7 +19,6 @@ use crate::session::in_flight::CallParams;
 use crate::session::incoming::Incoming;
 use crate::session::tool_access;
 use crate::telemetry::metrics::Reference;
-use crate::telemetry::request_span::Outcome;
 use crate::upstream::Upstream;
 use spillgate_retrieval::{QUERY, READ};
 
@@ -33,12 +33,8 @@ impl Session {
     ) {
         self.expect(upstream, envelope, call);
         let gateway = self.hub().gateway();
-        if self.hub().is_relay()
-            || self
-                .rewriting(&gateway, upstream)
-                .may_refer(&incoming.frame)
-                .is_none()
-        {
+        let rewriting = self.rewriting(&gateway, upstream);
+        if rewriting.may_refer(&incoming.frame).is_none() {
             return self.carry(upstream, incoming, Some(envelope)).await;
         }
         // Aside: the client may take it back while it is looked up.
@@ -92,9 +88,6 @@ impl Session {
         frame: &Bytes,
         generation: Generation,
     ) -> Option<Bytes> {
-        if self.hub().is_relay() {
-            return Some(frame.clone());
-        }
         let gateway = self.hub().gateway();
         let refers = self.rewriting(&gateway, upstream).may_refer(frame);
         let Some((key, id, origin, arguments)) = refers else {
@@ -104,7 +97,7 @@ impl Session {
             return None; // taken back before it was its turn
         }
         let (cancelled, interrupt) = self.builtin_calls.begin(&key);
-        let (original, learnt) = (frame.clone(), Arc::clone(&upstream.learnt));
+        let (original, learnt) = (frame.clone(), Arc::clone(&upstream.notes.learnt));
         let filter = memchr::memmem::find(&frame[arguments.clone()], b"query");
         let tool = filter.map_or(READ, |_| QUERY);
         let turn = self.builtin_calls.turn_while(tool, &cancelled).await;
@@ -138,7 +131,7 @@ impl Session {
         };
         self.hub().metrics().reference(Reference::Refused);
         if let Some(mut waiting) = self.in_flight.take(&key) {
-            waiting.end(Outcome::Invalid);
+            waiting.end(RequestOutcome::Invalid);
         }
         self.to_client(answer).await;
         None
@@ -185,7 +178,8 @@ impl Session {
             return true;
         }
         let first = self.upstreams.first();
-        let listed = first.and_then(|first| first.learnt.known.listed(method, envelope.params));
+        let listed =
+            first.and_then(|first| first.notes.learnt.known.listed(method, envelope.params));
         let Some(result) = listed else { return false };
         let of = envelope.key();
         let frame = frame::line(frame::response(id.get(), &result));

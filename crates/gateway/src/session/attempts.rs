@@ -11,12 +11,12 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_mcp::{Envelope, messages};
+use spillgate_upstream::Slot;
 
 use crate::error::method_not_found;
 use crate::session::Session;
 use crate::session::in_flight::InFlightRequest;
 use crate::session::incoming::Incoming;
-use crate::upstream::Slot;
 
 /// What is still to be tried for a request.
 #[derive(Debug)]
@@ -48,8 +48,9 @@ impl Session {
             let incoming = attempts.incoming.clone();
             self.expect(&upstream, &envelope, None);
             if let Some(key) = envelope.key() {
-                self.in_flight
-                    .look(&key, |waiting| waiting.attempts = Some(Box::new(attempts)));
+                self.in_flight.look(&key, |waiting| {
+                    waiting.details.attempts = Some(Box::new(attempts));
+                });
             }
             self.pass(&upstream, &incoming, Some(&envelope)).await;
         }
@@ -73,7 +74,11 @@ impl Session {
         waiting: &mut InFlightRequest,
         refused: Option<Bytes>,
     ) -> bool {
-        let attempts = waiting.attempts.take().filter(|_| !self.is_closing());
+        let attempts = waiting
+            .details
+            .attempts
+            .take()
+            .filter(|_| !self.is_closing());
         let Some(mut attempts) = attempts else {
             return false;
         };

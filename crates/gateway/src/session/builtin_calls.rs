@@ -15,9 +15,9 @@ use crate::builtin_tools::progress::{self, Progress};
 use crate::error::internal;
 use crate::session::Session;
 use crate::session::in_flight::CallParams;
-use crate::telemetry::request_span::builtin_call_span;
 use spillgate_mcp::{Generation, RequestId, frame};
 use spillgate_retrieval::{self as retrieval, TOOL_OUTPUT, Tools};
+use spillgate_upstream::call_span;
 
 impl Session {
     /// Whether a call is for a tool of ours.
@@ -44,7 +44,13 @@ impl Session {
         self.hub()
             .metrics()
             .own_call(&params.name, &retrieval::NAMES);
-        let span = builtin_call_span(&key, &params.name, params, self.hub().traces(), headers);
+        let span = call_span(
+            &key,
+            &params.name,
+            params.meta,
+            self.hub().traces(),
+            headers,
+        );
         let (cancelled, interrupt) = self.builtin_calls.begin(&key);
         let session = Arc::clone(self);
         let (tool, id) = (params.name.clone(), id.to_owned());

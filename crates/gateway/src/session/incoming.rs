@@ -3,8 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use serde::Deserialize;
-use spillgate_mcp::{Envelope, object};
+use spillgate_mcp::Envelope;
 use spillgate_wire::Message;
 
 /// A frame from a client. Printed without its bytes.
@@ -36,27 +35,9 @@ impl Incoming {
             headers: Vec::new(),
         }
     }
-}
 
-/// A frame for a server, with what its transport may have to say of it.
-pub(crate) fn message_of(incoming: &Incoming, envelope: Option<&Envelope<'_>>) -> Message {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(default)]
-        name: Option<String>,
-        #[serde(default)]
-        uri: Option<String>,
-    }
-    let named = envelope
-        .and_then(|envelope| envelope.params)
-        .and_then(object::<Named>);
-    Message {
-        frame: incoming.frame.clone(),
-        id: envelope
-            .filter(|envelope| envelope.method.is_some())
-            .and_then(Envelope::key),
-        method: envelope.and_then(|one| one.method.as_deref().map(ToOwned::to_owned)),
-        name: named.and_then(|named| named.name.or(named.uri)),
-        headers: incoming.headers.clone(),
+    /// The same for a server; `envelope` is that of the frame unless it is a batch.
+    pub(crate) fn message(&self, envelope: Option<&Envelope<'_>>) -> Message {
+        Message::new(self.frame.clone(), self.headers.clone(), envelope)
     }
 }

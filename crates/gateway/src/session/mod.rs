@@ -21,22 +21,19 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
-use spillgate_wire::{ConnectionError, Connector, Message, ServerEvent, Sink};
-use tokio::sync::Notify;
+use spillgate_upstream::{InFlight, Server, invalid_params};
+use spillgate_wire::{Connector, ServerEvent, Sink};
 use tokio::task::JoinSet;
 
 use crate::aggregate::listening::{self, Listening};
 use crate::aggregate::{Kind, Lane, Outbox, SessionKind, Told};
 use crate::builtin_tools::{BuiltinTools, calls::BuiltinCalls};
-use crate::error::{invalid_params, not_sent, upstream_gone};
-use crate::gateway::Server;
 use crate::hub::Hub;
 use crate::results::client_view::Client;
-use crate::session::in_flight::{CallParams, InFlight, InFlightRequest};
-use crate::session::incoming::{Incoming, message_of};
-use crate::telemetry::request_span::Outcome;
+use crate::session::in_flight::{CallParams, RequestDetails};
+use crate::session::incoming::Incoming;
+use crate::upstream::Upstream;
 use crate::upstream::upstream_set::{Memory, UpstreamSet};
-use crate::upstream::{Slot, Upstream, watchdog};
 use crate::{GatewayError, aggregate};
 
 /// A client and its servers.
@@ -48,7 +45,7 @@ pub struct Session {
     pub(crate) to: Arc<dyn Sink>,
     pub(crate) builtin_tools: Arc<BuiltinTools>,
     pub(crate) builtin_calls: BuiltinCalls,
-    pub(crate) in_flight: InFlight,
+    pub(crate) in_flight: InFlight<RequestDetails>,
     pub(crate) upstreams: UpstreamSet,
     /// Who the client is.
     pub(crate) client: Client,
@@ -56,8 +53,6 @@ pub struct Session {
     is_solo: AtomicBool,
     /// It was so at the beginning: what the server asked then has no mark.
     began_solo: bool,
-    /// Told when a request is sent: somebody has to see that it is answered.
-    pub(crate) asked: Arc<Notify>,
     /// The client's streams of changes, where there are several servers.
     pub(crate) listening: Listening,
     /// The client is gone, so that servers are to end.
@@ -102,7 +97,6 @@ impl Session {
             client: Client::default(),
             is_solo: AtomicBool::new(servers.len() == 1),
             began_solo: servers.len() == 1,
-            asked: Arc::default(),
             listening: Listening::default(),
             closing: AtomicBool::new(false),
             work: Mutex::default(),
@@ -115,7 +109,7 @@ impl Session {
         if !session.is_scout() {
             session.hub.metrics().session_opened();
         }
-        watchdog::watch(&session);
+        spillgate_upstream::watch(&session);
         session
     }
 
@@ -250,65 +244,8 @@ impl Session {
         incoming: &Incoming,
         envelope: Option<&Envelope<'_>>,
     ) {
-        let mut message = message_of(incoming, envelope);
-        let is_over = |message: &Message| {
-            let key = message.id.as_ref();
-            key.is_some_and(|key| !self.in_flight.has(key))
-        };
-        if is_over(&message) {
-            return; // taken back or failed before it was sent
-        }
-        let greets = message.method.as_deref() != Some("initialize");
-        let ready = match message.id {
-            Some(_) => upstream.ready(self, greets).await.map(drop),
-            None => Ok(()),
-        };
-        if is_over(&message) {
-            return; // the same while it waited for the server
-        }
-        self.trace(upstream, envelope, &mut message);
-        let sent = match ready {
-            Ok(()) => upstream.send(self, message).await,
-            Err(error) => Err(error),
-        };
-        let Err(error) = sent else {
-            return;
-        };
-        let keys = messages(&incoming.frame)
-            .iter()
-            .filter_map(Envelope::key)
-            .collect::<Vec<_>>();
-        for key in keys {
-            if let Some(mut waiting) = self.in_flight.take(&key) {
-                waiting.end(Outcome::UpstreamGone);
-                if self.tries_another(&mut waiting, None) {
-                    continue;
-                }
-                self.fail(upstream, &waiting.id, &error).await;
-            }
-        }
-    }
-
-    /// Tells what is known of a request that is sent now.
-    fn trace(&self, upstream: &Upstream, envelope: Option<&Envelope<'_>>, message: &mut Message) {
-        let (Some(envelope), Some(key)) = (envelope, message.id.take()) else {
-            return; // no request: there was no id to take
-        };
-        let (server, traces) = (&upstream.server, self.hub.traces());
-        self.in_flight.look(&key, |waiting| {
-            if let Some(seen) = &mut waiting.seen {
-                seen.sent(traces, server, envelope.params, message);
-            }
-        });
-        message.id = Some(key);
-    }
-
-    pub(crate) async fn fail(&self, upstream: &Upstream, id: &str, error: &ConnectionError) {
-        let frame = match error {
-            ConnectionError::Gone(how) => upstream_gone(id, upstream.name(), how),
-            other => not_sent(id, upstream.name(), other),
-        };
-        self.to_client(frame).await;
+        let message = incoming.message(envelope);
+        upstream.pass(self, message, envelope).await;
     }
 
     async fn cancelled(self: &Arc<Self>, envelope: &Envelope<'_>, incoming: &Incoming) {
@@ -387,7 +324,7 @@ impl Session {
         while work.join_next().await.is_some() {}
         self.builtin_calls.finish().await;
         for upstream in self.upstreams.all().iter() {
-            self.fail_all(upstream, "ended").await;
+            upstream.fail_all(self, "ended").await;
         }
     }
 
@@ -422,41 +359,12 @@ impl Session {
             if let Some(connection) = upstream.note_end(how) {
                 self.work(async move { connection.close(false).await });
             }
-            self.fail_all(upstream, how).await;
+            upstream.fail_all(self, how).await;
         }
         if change.has_new || !change.gone.is_empty() {
             for kind in [Kind::Tools, Kind::Prompts, Kind::Resources] {
                 self.tell_changed(kind).await;
             }
-        }
-    }
-
-    /// Answers every request that a server will not answer any more.
-    pub(crate) async fn fail_all(&self, upstream: &Upstream, how: &str) {
-        let slot: Slot = upstream.slot;
-        let lost = self.in_flight.drain(|waiting| waiting.slot == slot);
-        self.fail_these(upstream, lost, how).await;
-    }
-
-    /// Answers these requests of a server.
-    pub(crate) async fn fail_these(
-        &self,
-        upstream: &Upstream,
-        lost: Vec<(RequestId, InFlightRequest)>,
-        how: &str,
-    ) {
-        for (_, mut waiting) in lost {
-            waiting.end(Outcome::UpstreamGone);
-            if let Some(for_us) = waiting.for_us {
-                // Whoever asked may have given up.
-                drop(for_us.send(Err(how.to_owned())));
-                continue;
-            }
-            if self.tries_another(&mut waiting, None) {
-                continue;
-            }
-            let error = upstream_gone(&waiting.id, upstream.name(), how);
-            self.to_client(error).await;
         }
     }
 
@@ -473,8 +381,6 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Whoever looks after it can stop.
-        self.asked.notify_one();
         if !self.is_scout() {
             self.hub.metrics().session_closed();
         }

@@ -6,16 +6,19 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, frame, messages};
-use spillgate_wire::{ConnectionError, Message};
+use spillgate_upstream::{Answered, RequestSpan};
+use spillgate_wire::{ConnectionError, Frame, Message};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use crate::builtin_tools::progress;
 use crate::session::Session;
-use crate::session::in_flight::{Answered, CallParams, InFlightRequest, RequestKind, asked};
-use crate::session::incoming::{Incoming, message_of};
-use crate::telemetry::request_span::RequestSpan;
-use crate::upstream::{Upstream, notice};
+use crate::session::in_flight::{CallParams, InFlightRequest, RequestKind, asked};
+use crate::session::incoming::Incoming;
+use crate::upstream::Upstream;
+
+/// What is said of an answer to a question of ours that is too large for the memory: lists and
+/// greetings never are.
+pub(crate) const TOO_MUCH: &str = "answered with too much";
 
 impl Session {
     /// Notes a request that is about to go to `upstream`; `call` are its
@@ -30,21 +33,13 @@ impl Session {
         {
             let asked = asked(method, envelope.params, call);
             let meter = self.hub().metrics().server(upstream.name());
+            let span = RequestSpan::begin(meter, upstream.name(), &key, method, asked.tool());
             let waiting = InFlightRequest {
-                id: id.get().to_owned(),
-                method: method.clone().into_owned(),
-                seen: Some(RequestSpan::begin(meter, &key, method, &asked)),
-                limits: None,
-                result: None,
-                asked,
-                slot: upstream.slot,
-                heard: Instant::now(),
+                span: Some(span),
                 progress: progress::token_of(envelope.params),
-                for_us: None,
-                attempts: None,
+                ..InFlightRequest::new(id.get(), method, upstream.slot, asked.into())
             };
             self.in_flight.add(key, waiting);
-            self.asked.notify_one();
         }
     }
 
@@ -63,7 +58,9 @@ impl Session {
             return Err(error);
         }
         match answer.await {
-            Ok(answered) => answered.map_err(ConnectionError::Gone),
+            Ok(Ok(Frame::Memory(frame))) => Ok(frame),
+            Ok(Ok(_)) => Err(ConnectionError::Gone(TOO_MUCH.to_owned())),
+            Ok(Err(how)) => Err(ConnectionError::Gone(how)),
             Err(_) => Err(ConnectionError::Gone("did not answer".to_owned())),
         }
     }
@@ -81,15 +78,15 @@ impl Session {
         let frame = frame::line(frame::request(&id, method, Some(params)));
         let (for_us, answer) = oneshot::channel();
         let frame = Bytes::from(frame);
-        let mut message = notice(frame.clone(), Some(method));
+        let mut message = Message::notice(frame.clone(), Some(method));
         if let [envelope] = &*messages(&frame) {
             self.expect(upstream, envelope, None);
-            message = message_of(&Incoming::new(frame.clone()), Some(envelope));
+            message = Incoming::new(frame.clone()).message(Some(envelope));
             if let Some(key) = envelope.key()
                 && let Some(mut waiting) = self.in_flight.take(&key)
             {
                 waiting.for_us = Some(for_us);
-                waiting.asked = RequestKind::Other;
+                waiting.details.kind = RequestKind::Other;
                 self.in_flight.add(key, waiting);
             }
         }

@@ -1,4 +1,4 @@
-//! May a client call this tool, where only one server is behind the gateway?
+//! Whether a client may call a tool, where only one server is behind the gateway.
 //!
 //! Whatever cannot be read cannot be allowed: a server may read it otherwise.
 
@@ -22,13 +22,7 @@ pub(crate) fn of_one(upstream: &Upstream, envelope: &Envelope<'_>) -> Option<Str
     let Some(call) = call else {
         return Some("`tools/call` needs a `name`, and each parameter once".to_owned());
     };
-    if filter.admits(&call.name) {
-        return None;
-    }
-    let tool = call.name.escape_debug();
-    Some(format!(
-        "the configuration of this gateway does not allow the tool `{tool}`"
-    ))
+    filter.refusal(&call.name)
 }
 
 /// The answers to a frame that is not one message and has something in it that

@@ -1,4 +1,4 @@
-//! What does the gateway count, for those who watch it from outside?
+//! What the gateway counts for those who watch it from outside.
 //!
 //! Labels are servers of the configuration and words of fixed lists, so that no
 //! client can make the list of series grow. The handles of a server are made
@@ -16,6 +16,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
+use spillgate_bridge::BridgeObserver;
 
 use crate::telemetry::server_metrics::Meter;
 
@@ -173,6 +174,13 @@ impl Default for Metrics {
     }
 }
 
+impl BridgeObserver for Metrics {
+    fn bridged(&self, server: &str) {
+        let server = server.to_owned();
+        self.bridged.get_or_create(&OfServer { server }).inc();
+    }
+}
+
 impl Metrics {
     /// All figures, in the text format of OpenMetrics 1.0.
     #[must_use]
@@ -182,13 +190,6 @@ impl Metrics {
             text.clear(); // cannot be: a string takes any text
         }
         text
-    }
-
-    /// Counts a session whose client and whose server `server` speak different
-    /// generations of the protocol.
-    pub(crate) fn bridged(&self, server: &str) {
-        let server = server.to_owned();
-        self.bridged.get_or_create(&OfServer { server }).inc();
     }
 
     /// Counts a message of `server` that is no JSON.

@@ -1,5 +1,4 @@
 //! What the gateway counts and traces.
 
 pub(crate) mod metrics;
-pub(crate) mod request_span;
 pub(crate) mod server_metrics;

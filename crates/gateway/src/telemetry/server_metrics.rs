@@ -1,4 +1,4 @@
-//! What is counted of one server?
+//! What is counted of one server.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,35 +7,15 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use spillgate_mcp::CLIENT_METHODS;
+use spillgate_upstream::{Method, RequestMeter, RequestOutcome};
+use spillgate_wire::RestartBackoff;
 use tokio::time::Instant;
 
 use crate::telemetry::metrics::{
     Exit, Families, OfExtraction, OfMethod, OfRequest, OfResult, OfServer, STRATEGIES, ServerState,
 };
-use crate::telemetry::request_span::Outcome;
-use crate::upstream::restart_backoff::RestartBackoff;
 
-const OUTCOMES: usize = Outcome::ALL.len();
-
-/// A method that has series of its own, those of [`CLIENT_METHODS`]; the last stands for all
-/// others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Method(usize);
-
-impl Method {
-    const COUNT: usize = CLIENT_METHODS.len() + 1;
-
-    /// `other`, if it is none of them.
-    pub(crate) fn of(name: &str) -> Self {
-        let known = CLIENT_METHODS.iter().position(|method| *method == name);
-        Self(known.unwrap_or(CLIENT_METHODS.len()))
-    }
-
-    pub(crate) fn word(self) -> &'static str {
-        CLIENT_METHODS.get(self.0).unwrap_or(&"other")
-    }
-}
+const OUTCOMES: usize = RequestOutcome::ALL.len();
 
 /// The handles of a server. Series appear with their first use.
 #[derive(Debug)]
@@ -57,6 +37,43 @@ pub(crate) struct Meter {
     failed_starts: Counter,
     ends: Counter,
     rest: Mutex<RestartBackoff>,
+}
+
+impl RequestMeter for Meter {
+    fn begun(&self) {
+        self.in_flight.inc();
+    }
+
+    fn answered(&self, method: Method, took: Duration, bytes: u64) {
+        self.response_bytes.inc_by(bytes);
+        let histogram = self.upstream[method.index()].get_or_init(|| {
+            self.families.upstream.get_or_create_owned(&OfMethod {
+                server: self.server.clone(),
+                method: method.word(),
+            })
+        });
+        histogram.observe(took.as_secs_f64());
+    }
+
+    fn over(&self, method: Method, outcome: RequestOutcome, bytes: u64, added: Option<Duration>) {
+        self.in_flight.dec();
+        self.request_bytes.inc_by(bytes);
+        if let Some(added) = added {
+            self.added.observe(added.as_secs_f64());
+        }
+        let counter = self.requests[method.index()][outcome as usize].get_or_init(|| {
+            self.families.requests.get_or_create_owned(&OfRequest {
+                server: self.server.clone(),
+                method: method.word(),
+                outcome: outcome.word(),
+            })
+        });
+        counter.inc();
+    }
+
+    fn passed(&self) {
+        self.result(Exit::Inline);
+    }
 }
 
 impl Meter {
@@ -83,45 +100,6 @@ impl Meter {
             families: families.clone(),
             rest: Mutex::default(),
         }
-    }
-
-    pub(crate) fn begun(&self) {
-        self.in_flight.inc();
-    }
-
-    pub(crate) fn answered(&self, method: Method, took: Duration, bytes: u64) {
-        self.response_bytes.inc_by(bytes);
-        let histogram = self.upstream[method.0].get_or_init(|| {
-            self.families.upstream.get_or_create_owned(&OfMethod {
-                server: self.server.clone(),
-                method: method.word(),
-            })
-        });
-        histogram.observe(took.as_secs_f64());
-    }
-
-    /// Counts a request of so many bytes that is over; `added` is the time that we
-    /// took for its answer, if there is one.
-    pub(crate) fn over(
-        &self,
-        method: Method,
-        outcome: Outcome,
-        bytes: u64,
-        added: Option<Duration>,
-    ) {
-        self.in_flight.dec();
-        self.request_bytes.inc_by(bytes);
-        if let Some(added) = added {
-            self.added.observe(added.as_secs_f64());
-        }
-        let counter = self.requests[method.0][outcome as usize].get_or_init(|| {
-            self.families.requests.get_or_create_owned(&OfRequest {
-                server: self.server.clone(),
-                method: method.word(),
-                outcome: outcome.word(),
-            })
-        });
-        counter.inc();
     }
 
     pub(crate) fn result(&self, exit: Exit) {

@@ -1,11 +1,12 @@
-//! Which servers has a session, now?
+//! The servers of a session as they are configured now.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::gateway::Server;
+use spillgate_upstream::{Server, Slot};
+
 use crate::rewrite::Learnt;
-use crate::upstream::{Slot, Upstream};
+use crate::upstream::{ServerNotes, Upstream};
 use parking_lot::Mutex;
 
 /// The servers of a session, in the order of the configuration.
@@ -48,7 +49,11 @@ impl UpstreamSet {
     pub(crate) fn new(servers: &[Arc<Server>], memory: Memory) -> Self {
         let all = servers.iter().enumerate().map(|(slot, server)| {
             let learnt = memory.of(server);
-            Arc::new(Upstream::new(slot, Arc::clone(server), learnt))
+            Arc::new(Upstream::new(
+                slot,
+                Arc::clone(server),
+                ServerNotes::new(learnt),
+            ))
         });
         Self {
             members: Mutex::new(Members {
@@ -96,7 +101,8 @@ impl UpstreamSet {
                 change.has_new = true;
                 let slot = members.next;
                 members.next += 1;
-                let new = Upstream::new(slot, Arc::clone(server), self.memory.of(server));
+                let notes = ServerNotes::new(self.memory.of(server));
+                let new = Upstream::new(slot, Arc::clone(server), notes);
                 if let Some(greeted) = members.all.first() {
                     new.greet_like(greeted);
                 }

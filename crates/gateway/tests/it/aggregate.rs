@@ -2,7 +2,8 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spillgate_gateway::{Incoming, Server, ToolFilter};
+use spillgate_gateway::Incoming;
+use spillgate_upstream::{Server, ToolFilter};
 
 use crate::fake::{Client, Servers, the_end};
 

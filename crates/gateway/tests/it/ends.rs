@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spillgate_gateway::Server;
+use spillgate_upstream::Server;
 use tokio::time::sleep;
 
 use crate::fake::{Client, Servers, the_end};

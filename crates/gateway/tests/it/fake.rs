@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use spillgate_artifact::TokenBudget;
-use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Server, Session, Several};
+use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Session, Several};
 use spillgate_mcp::RequestId;
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Policy};
@@ -19,6 +19,7 @@ use spillgate_query::{Child, Engine};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
+use spillgate_upstream::Server;
 use spillgate_wire::{
     Connection, ConnectionError, Connector, Frame, FrameReader, Item, Message, Refusal,
     ServerCommand, ServerEvent, ServerSpec, Sink, Transport,

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spillgate_gateway::{Incoming, Server};
+use spillgate_gateway::Incoming;
 use spillgate_offload::{ByReference, Policy};
+use spillgate_upstream::Server;
 use tokio::time::sleep;
 
 use crate::fake::{Client, Servers, no_session, stuck, the_end};

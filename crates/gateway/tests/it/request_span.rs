@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spillgate_gateway::{Incoming, ServerState, Traces};
+use spillgate_gateway::{Incoming, ServerState};
 use spillgate_testkit::log;
+use spillgate_upstream::Traces;
 use tracing::Span;
 
 use crate::fake::{Client, Servers, the_end};

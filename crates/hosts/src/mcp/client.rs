@@ -1,237 +1,170 @@
-//! What is said to a server, and who waits for what it says?
+//! What a server of an agent reports to: its requests that wait, and what it sends.
 
-use std::collections::HashMap;
-use std::fmt;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use spillgate_gateway::{GatewayError, Hub, Incoming, Session};
-use spillgate_mcp::{Envelope, RequestId, error_code, frame, is_message, messages, object_in};
-use spillgate_wire::{Frame, Item, Refusal, ServerEvent, Sink, Spooled};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use spillgate_mcp::{Envelope, RequestId, error_code, frame, is_message, messages, object};
+use spillgate_upstream::{
+    Answered, InFlight, InFlightRequest, Owner, RequestOutcome, RequestSpan, Server, Slot,
+    Unanswered, Upstream, watch,
+};
+use spillgate_wire::{
+    ConnectionError, Connector, Frame, Item, Message, Refusal, ServerEvent, Spooled,
+};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, oneshot};
-use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-use super::leftovers::Leftovers;
+/// The place of the only server.
+const ONLY: Slot = 0;
 
-/// How long is waited for the end of a server that does not answer: what it says at its end comes
-/// after its output is closed.
-const MOMENT: Duration = Duration::from_secs(1);
-
-/// The frame with an answer, or how it came that there is none.
-type Answer = Result<Frame, String>;
-
-/// A client of one server.
-pub(crate) struct Peer {
-    session: Arc<Session>,
-    inbox: Arc<Inbox>,
+/// What the server is used by, and reports to.
+#[derive(Debug)]
+pub(super) struct Client {
+    connector: Arc<dyn Connector>,
+    pub(super) upstream: Arc<Upstream<Self>>,
+    pub(super) in_flight: InFlight<Purpose>,
     /// Numbers requests.
     next: AtomicU64,
-    writer: AbortHandle,
-    /// Ends the server if nobody else does.
-    leftovers: Leftovers,
-}
-
-impl fmt::Debug for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Peer").finish_non_exhaustive()
-    }
-}
-
-/// Where the server's messages go.
-#[derive(Debug)]
-struct Inbox {
-    waiting: Mutex<HashMap<RequestId, oneshot::Sender<Answer>>>,
-    /// Frames for the server. One task sends them, so that none overtakes another and
+    /// Messages for the server. One task sends them, so that none overtakes another and
     /// none is left half written when whoever sent it is dropped.
-    outbox: UnboundedSender<Vec<u8>>,
+    outbox: UnboundedSender<Outgoing>,
     /// The server's tools have changed.
-    changed: Notify,
+    pub(super) changed: Notify,
+    /// Work aside from what is sent and heard.
+    work: Mutex<JoinSet<()>>,
+    /// The server is being ended.
+    is_closing: AtomicBool,
     /// Nobody will answer any more.
-    is_closed: AtomicBool,
+    pub(super) is_closed: AtomicBool,
 }
 
-impl Peer {
-    /// A client of the only server of `hub`. Nothing is opened yet.
-    pub(crate) fn new(hub: &Arc<Hub>, leftovers: &Leftovers) -> Self {
-        let (outbox, frames) = unbounded_channel();
-        let inbox = Arc::new(Inbox {
-            waiting: Mutex::default(),
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Its answer is read as a server gave it: that there is none is an error in that form.
+    Answer,
+    /// A server that was opened again is greeted.
+    GreetAgain,
+}
+
+/// A message that is to be sent.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    Request {
+        number: u64,
+        method: String,
+        params: String,
+        /// The tool that it calls.
+        tool: Option<String>,
+        tell: oneshot::Sender<Answered>,
+    },
+    /// Nobody waits for the answer to the request of this number any more.
+    Cancel(u64),
+    /// What wants no answer.
+    Other(Vec<u8>),
+}
+
+impl Client {
+    /// A client of `server`, which is not opened yet; `outbox` takes what it is to be sent.
+    pub(super) fn new(
+        server: Server,
+        connector: Arc<dyn Connector>,
+        outbox: UnboundedSender<Outgoing>,
+    ) -> Arc<Self> {
+        let client = Arc::new(Self {
+            connector,
+            upstream: Arc::new(Upstream::new(ONLY, Arc::new(server), ())),
+            in_flight: InFlight::default(),
+            next: AtomicU64::new(1),
             outbox,
             changed: Notify::new(),
+            work: Mutex::default(),
+            is_closing: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
         });
-        let session = hub.session(Arc::clone(&inbox) as Arc<dyn Sink>);
-        let writer = tokio::spawn(write(Arc::clone(&session), frames));
-        Self {
-            session,
-            inbox,
-            next: AtomicU64::new(1),
-            writer: writer.abort_handle(),
-            leftovers: leftovers.clone(),
-        }
+        watch(&client);
+        client
     }
 
-    /// Opens the server.
-    pub(crate) async fn start(&self) -> Result<(), String> {
-        let started = self.session.start().await;
-        started.map_err(|error| match error {
-            GatewayError::Open { error, .. } => error.to_string(),
-            other => other.to_string(),
-        })
-    }
-
-    /// The result of a request, which is small.
-    pub(crate) async fn ask(&self, method: &str, params: &Value) -> Result<Value, String> {
-        let params = params.to_string();
-        let frame = self.request(self.number(), method, &params).await?;
-        let Frame::Memory(frame) = &frame else {
-            return Err(format!("answered `{method}` with too much"));
-        };
-        result(frame, method)
-    }
-
-    /// The answer to a call of a tool. Dropped, the call is cancelled.
-    pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> Answer {
-        let (name, number) = (json!(tool), self.number());
-        // Progress shows the gateway that the server is not silent.
-        let params = format!(
-            "{{\"name\":{name},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":{number}}}}}"
-        );
-        self.request(number, "tools/call", &params).await
-    }
-
-    /// The server's tools have changed since the last time.
-    pub(crate) async fn changed(&self) {
-        self.inbox.changed.notified().await;
-    }
-
-    pub(crate) fn notify(&self, method: &str) {
-        self.inbox.send(frame::notification(method, None));
-    }
-
-    fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    async fn request(&self, number: u64, method: &str, params: &str) -> Answer {
-        let key = RequestId::number(number);
-        let (tell, told) = oneshot::channel();
-        self.inbox.waiting.lock().insert(key.clone(), tell);
-        let mut awaited = Awaited {
-            inbox: &self.inbox,
-            key,
-            // The protocol forbids to cancel the greeting.
-            is_over: method == "initialize",
-        };
-        self.inbox
-            .send(frame::request(number, method, Some(params)));
-        // Behind what was noted: closing forgets it.
-        if self.inbox.is_closed.load(Ordering::SeqCst) {
-            awaited.is_over = true;
-            return Err("was closed".to_owned());
-        }
-        let answer = told.await;
-        awaited.is_over = true;
-        answer.unwrap_or_else(|_| Err("was closed".to_owned()))
-    }
-
-    /// How the server ended, if it does within a moment: it says it better than the
-    /// message that could not be sent to it.
-    pub(crate) async fn how_it_ended(&self) -> Option<String> {
-        timeout(MOMENT, self.session.ended()).await.ok()?
-    }
-
-    /// Ends the server.
-    pub(crate) async fn close(&self, hurried: bool) {
-        self.session.close(hurried).await;
-        self.inbox.is_closed.store(true, Ordering::SeqCst);
-        self.writer.abort();
-        self.inbox.waiting.lock().clear();
-    }
-
-    /// Nobody uses it any more: it is ended aside, unless it is closed.
-    pub(crate) fn abandon(&self) {
-        self.writer.abort();
-        if !self.inbox.is_closed.swap(true, Ordering::SeqCst) {
-            self.inbox.waiting.lock().clear();
-            self.leftovers.end(Arc::clone(&self.session));
-        }
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        self.abandon();
-    }
-}
-
-async fn write(session: Arc<Session>, mut frames: UnboundedReceiver<Vec<u8>>) {
-    while let Some(frame) = frames.recv().await {
-        session.take(Incoming::new(frame)).await;
-    }
-}
-
-/// Somebody waits for an answer.
-struct Awaited<'a> {
-    inbox: &'a Inbox,
-    key: RequestId,
-    is_over: bool,
-}
-
-impl Drop for Awaited<'_> {
-    fn drop(&mut self) {
-        self.inbox.waiting.lock().remove(&self.key);
-        if !self.is_over {
-            let id = self.key.as_json();
-            let reason = Some("nobody waits for it any more");
-            self.inbox.send(frame::cancelled(id, reason));
-        }
-    }
-}
-
-impl Inbox {
-    fn send(&self, frame: Vec<u8>) {
+    pub(super) fn send(&self, message: Outgoing) {
         // Closed, there is nobody to send it to; whoever waits is told so.
-        drop(self.outbox.send(frame::line(frame)));
+        drop(self.outbox.send(message));
     }
 
-    fn tell(&self, key: Option<&RequestId>, answer: Answer) {
-        let waiting = key.and_then(|key| self.waiting.lock().remove(key));
-        if let Some(waiting) = waiting {
-            drop(waiting.send(answer)); // or it has just given up
+    /// Notes a request that is sent now.
+    pub(super) fn note(
+        &self,
+        number: u64,
+        method: &str,
+        tool: Option<&str>,
+        purpose: Purpose,
+        tell: oneshot::Sender<Answered>,
+    ) -> RequestId {
+        let key = RequestId::number(number);
+        let span = RequestSpan::begin(Arc::new(()), self.upstream.name(), &key, method, tool);
+        let waiting = InFlightRequest {
+            for_us: Some(tell),
+            span: Some(span),
+            progress: tool.map(|_| number.to_string()),
+            ..InFlightRequest::new(key.as_json(), method, ONLY, purpose)
+        };
+        self.in_flight.add(key.clone(), waiting);
+        key
+    }
+
+    pub(super) async fn close(&self, hurried: bool) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        if let Some(connection) = self.upstream.connection() {
+            connection.close(hurried).await;
+        }
+        if !hurried {
+            let mut work = mem::take(&mut *self.work.lock());
+            while work.join_next().await.is_some() {}
+            self.upstream.fail_all(self, "ended").await;
         }
     }
 
-    /// Takes one message of a frame that is in memory.
-    fn heard(&self, frame: &Frame, envelope: &Envelope<'_>) {
-        match frame {
-            Frame::Memory(bytes) if envelope.is_response() => {
-                let answer = Frame::Memory(bytes.clone());
-                self.tell(envelope.key().as_ref(), Ok(answer));
+    /// Gives an answer to whoever waits for it.
+    fn tell(&self, key: Option<&RequestId>, answer: Answered) {
+        let waiting = key.and_then(|key| self.in_flight.take(key));
+        if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us) {
+            drop(for_us.send(answer)); // or it has just given up
+        }
+    }
+
+    /// Takes a frame that is in memory.
+    fn heard(&self, frame: &Bytes) {
+        for envelope in messages(frame) {
+            match envelope.key().filter(|_| envelope.is_response()) {
+                Some(key) => {
+                    self.note_answer(&key, &envelope, frame.len() as u64);
+                    self.tell(Some(&key), Ok(Frame::Memory(frame.clone())));
+                }
+                None => self.asked(&envelope),
             }
-            _ => self.asked(envelope),
         }
     }
 
-    /// Takes what is too large for the memory; `of` is the request on whose stream it
-    /// came.
-    fn heard_large(&self, of: Option<&RequestId>, spooled: Box<Spooled>) {
+    /// Takes what is too large for the memory.
+    fn heard_large(&self, spooled: Box<Spooled>) {
         let messages = spooled.messages();
         let answer = messages.iter().find(|one| one.is_response());
-        let key = match spooled.is_sound() {
-            true => answer.and_then(Envelope::key),
-            // Nobody can read what it is: most likely what was asked for.
-            false => of.cloned(),
-        };
+        let key = answer.and_then(Envelope::key);
+        if let (Some(key), Some(answer)) = (&key, answer) {
+            self.note_answer(key, answer, spooled.len());
+        }
         // Beside an answer, or instead of it, there are requests and notifications.
         for envelope in messages.iter().filter(|one| !one.is_response()) {
             self.asked(envelope);
@@ -240,50 +173,171 @@ impl Inbox {
         self.tell(key.as_ref(), Ok(Frame::Spooled(spooled)));
     }
 
+    fn note_answer(&self, key: &RequestId, answer: &Envelope<'_>, bytes: u64) {
+        self.in_flight.look(key, |waiting| {
+            if let Some(span) = &mut waiting.span {
+                span.answered(answer, bytes);
+            }
+        });
+    }
+
+    /// Takes a message that cannot be read; `of` is the request on whose stream it came.
+    async fn unreadable(&self, of: Option<RequestId>, frame: Frame) {
+        if frame.is_blank() {
+            return;
+        }
+        let answered = frame.unreadable_answer(of.as_ref());
+        let is_opaque = matches!(&frame, Frame::Spooled(spooled) if spooled.is_opaque());
+        let waiting = answered.as_ref().filter(|_| !is_opaque);
+        let waiting = waiting.and_then(|key| self.in_flight.take(key));
+        if !is_opaque {
+            self.upstream.log_noise(&frame, waiting.is_some());
+        }
+        match (waiting, frame) {
+            (Some(waiting), frame) => {
+                let why = Unanswered::Failed(ConnectionError::unreadable(frame.len()));
+                self.unanswered(&self.upstream, waiting, why).await;
+            }
+            // Nobody can read what it is: most likely what was asked for, and whole.
+            (None, frame @ Frame::Spooled(_)) => self.tell(of.or(answered).as_ref(), Ok(frame)),
+            (None, _) => {}
+        }
+    }
+
     /// Takes a request or a notification.
     fn asked(&self, envelope: &Envelope<'_>) {
         match (envelope.method.as_deref(), envelope.id) {
             (Some(method), Some(id)) => self.answer(method, id),
             (Some("notifications/tools/list_changed"), None) => self.changed.notify_one(),
+            (Some("notifications/progress"), None) => self.reported(envelope),
             _ => {}
+        }
+    }
+
+    /// Takes the progress of a call: its server is not silent.
+    fn reported(&self, envelope: &Envelope<'_>) {
+        #[derive(Deserialize)]
+        struct Reported<'a> {
+            #[serde(borrow, rename = "progressToken")]
+            token: &'a RawValue,
+        }
+        let reported = envelope.params.and_then(object::<Reported<'_>>);
+        if let Some(reported) = reported {
+            self.in_flight
+                .progressed(reported.token.get(), Instant::now());
         }
     }
 
     /// Answers a server's request: we can do nothing but be there.
     fn answer(&self, method: &str, id: &RawValue) {
         if method == "ping" {
-            return self.send(frame::response(id, "{}"));
+            return self.send(Outgoing::Other(frame::response(id, "{}")));
         }
         let what = format!("this client does not know `{method}`");
         let error = json!({"code": error_code::METHOD_NOT_FOUND, "message": what});
-        self.send(frame::error(id, error));
+        self.send(Outgoing::Other(frame::error(id, error)));
     }
 }
 
-impl Sink for Inbox {
-    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
-        let of = event.of.as_ref();
+impl Owner for Client {
+    type Details = Purpose;
+    type Notes = ();
+
+    fn connector(&self) -> &dyn Connector {
+        &*self.connector
+    }
+
+    fn in_flight(&self) -> &InFlight<Purpose> {
+        &self.in_flight
+    }
+
+    fn upstream(&self, _: Slot) -> Option<Arc<Upstream<Self>>> {
+        Some(Arc::clone(&self.upstream))
+    }
+
+    fn work(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut work = self.work.lock();
+        while work.try_join_next().is_some() {}
+        work.spawn(task);
+    }
+
+    fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Relaxed)
+    }
+
+    fn greet_again(
+        &self,
+        _: &Upstream<Self>,
+        initialize: &Message,
+    ) -> (Message, oneshot::Receiver<Answered>) {
+        let (number, (tell, told)) = (self.number(), oneshot::channel());
+        let earlier = messages(&initialize.frame);
+        let params = earlier.first().and_then(|one| one.params);
+        let params = params.map_or("{}", RawValue::get);
+        let key = self.note(number, "initialize", None, Purpose::GreetAgain, tell);
+        let frame = frame::line(frame::request(number, "initialize", Some(params)));
+        let message = Message {
+            id: Some(key),
+            ..Message::notice(frame.into(), Some("initialize"))
+        };
+        (message, told)
+    }
+
+    async fn received(self: &Arc<Self>, _: &Arc<Upstream<Self>>, event: ServerEvent) {
         match event.item {
-            Item::Message(Frame::Spooled(spooled)) => self.heard_large(of, spooled),
-            Item::Message(frame) => {
-                let bytes = frame.in_memory().cloned().unwrap_or_default();
-                for envelope in messages(&bytes) {
-                    self.heard(&frame, &envelope);
-                }
+            Item::Message(Frame::Memory(frame)) if !messages(&frame).is_empty() => {
+                self.heard(&frame);
             }
-            Item::Refused(refusal) => self.tell(of, refused(refusal)),
-            Item::Failed(error) => self.tell(of, Err(error.to_string())),
-            Item::Ended => self.tell(of, Err("ended the answer before it was whole".to_owned())),
-            // The session tells each request.
-            Item::Gone(_) | Item::Mark { .. } => {}
+            Item::Message(Frame::Spooled(spooled)) if spooled.is_sound() => {
+                self.heard_large(spooled);
+            }
+            Item::Message(frame) => self.unreadable(event.of, frame).await,
+            Item::Ended => {
+                let how = "ended the answer before it was whole";
+                self.tell(event.of.as_ref(), Err(how.to_owned()));
+            }
+            // Streams are not taken up again; failures and ends are told elsewhere.
+            _ => {}
         }
-        std::future::ready(()).boxed()
+    }
+
+    async fn refused(
+        self: &Arc<Self>,
+        _: &Arc<Upstream<Self>>,
+        _: Option<RequestId>,
+        waiting: Option<InFlightRequest<Purpose>>,
+        refusal: Refusal,
+    ) {
+        let Some(mut waiting) = waiting else { return };
+        waiting.end(RequestOutcome::Refused);
+        if let Some(for_us) = waiting.for_us.take() {
+            drop(for_us.send(refused(refusal)));
+        }
+    }
+
+    async fn unanswered(
+        &self,
+        upstream: &Upstream<Self>,
+        mut waiting: InFlightRequest<Purpose>,
+        why: Unanswered,
+    ) {
+        waiting.end(why.outcome());
+        let answer = match waiting.details {
+            Purpose::Answer => {
+                let error = why.frame(&waiting.id, upstream.name());
+                Ok(Frame::Memory(error.into()))
+            }
+            Purpose::GreetAgain => Err(why.how()),
+        };
+        if let Some(for_us) = waiting.for_us.take() {
+            drop(for_us.send(answer));
+        }
     }
 }
 
 /// What an HTTP response says that is no answer in the protocol's sense; its body may
 /// be the protocol's own error.
-fn refused(refusal: Refusal) -> Answer {
+fn refused(refusal: Refusal) -> Answered {
     let body = std::str::from_utf8(&refusal.body).unwrap_or_default();
     if is_message(body) {
         return Ok(Frame::Memory(refusal.body));
@@ -298,31 +352,4 @@ fn refused(refusal: Refusal) -> Answer {
         }
         _ => format!("refused it with HTTP status {status}"),
     })
-}
-
-/// The result in an answer, or the error's message.
-fn result(frame: &[u8], method: &str) -> Result<Value, String> {
-    #[derive(Deserialize)]
-    struct Response {
-        #[serde(default)]
-        result: Option<Value>,
-        #[serde(default)]
-        error: Option<Value>,
-    }
-    let unreadable = || format!("answered `{method}` with what is no answer");
-    let text = std::str::from_utf8(frame).map_err(|_| unreadable())?;
-    let response: Response = object_in(text).ok_or_else(unreadable)?;
-    match (response.result, response.error) {
-        (_, Some(error)) => {
-            let message = error["message"].as_str().unwrap_or("no reason");
-            let is_ours = error["data"]["fault"].is_string();
-            Err(match is_ours {
-                // It names the server already.
-                true => format!("could not be asked for `{method}`: {message}"),
-                false => format!("refused `{method}`: {message}"),
-            })
-        }
-        (Some(result), None) => Ok(result),
-        (None, None) => Err(unreadable()),
-    }
 }

@@ -1,4 +1,4 @@
-//! Who waits for servers that nobody uses any more?
+//! Waits for the end of servers that nobody uses any more.
 //!
 //! Opening one may be given up at any time, by dropping the future that does it. What
 //! was started by then is ended aside; whoever ends the process must wait for it, or
@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use spillgate_gateway::Session;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -32,10 +31,10 @@ impl Leftovers {
         }
     }
 
-    /// Ends the servers of a session at once.
-    pub(crate) fn end(&self, session: Arc<Session>) {
+    /// Waits for the end of a server, too.
+    pub(crate) fn end(&self, ending: impl Future<Output = ()> + Send + 'static) {
         if let Ok(runtime) = Handle::try_current() {
-            let ending = runtime.spawn(async move { session.close(true).await });
+            let ending = runtime.spawn(ending);
             let mut all = self.0.lock();
             all.retain(|one| !one.is_finished());
             all.push(ending);

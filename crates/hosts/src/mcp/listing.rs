@@ -1,11 +1,11 @@
-//! Which tools has a server?
+//! Lists the tools of a server.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use spillgate_llm::ToolSpec;
 
-use super::client::Peer;
+use super::peer::Peer;
 
 /// Pages that a list may have: a server that always names another one has no end.
 const MOST_PAGES: usize = 100;
@@ -13,7 +13,7 @@ const MOST_PAGES: usize = 100;
 /// Tools that a server may have.
 const MOST_TOOLS: usize = 2000;
 
-/// All tools of a server, in its order. An error says what the server did.
+/// All tools of a server that may be used, in its order. An error says what the server did.
 pub(crate) async fn tools(peer: &Peer) -> Result<Vec<ToolSpec>, String> {
     let (mut tools, mut cursors) = (Vec::new(), BTreeSet::new());
     let mut params = json!({});
@@ -24,7 +24,8 @@ pub(crate) async fn tools(peer: &Peer) -> Result<Vec<ToolSpec>, String> {
                 .as_array()
                 .into_iter()
                 .flatten()
-                .filter_map(spec),
+                .filter_map(spec)
+                .filter(|tool| peer.admits(&tool.name)),
         );
         if tools.len() > MOST_TOOLS {
             return Err(format!("has more than {MOST_TOOLS} tools"));

@@ -1,17 +1,18 @@
-//! How does an agent use the tools of an MCP server?
+//! The tools of an MCP server, for an agent.
 //!
-//! As any client of the gateway: there restarts, timeouts, logins, both generations
-//! of the protocol and messages of any size are looked after. A server has a hub of
-//! its own that only relays ([`Hub::relay`]); what becomes of a result is the
-//! session's to decide.
+//! A server is reached as the gateway reaches its own ([`Upstream`](spillgate_upstream::Upstream)):
+//! restarts, timeouts, logins, both generations of the protocol and messages of any
+//! size are looked after there. What becomes of a result is the session's to decide.
 
 mod body;
 mod client;
 mod given;
 mod leftovers;
 mod listing;
+mod peer;
 
 use std::fmt;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,15 +23,16 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_agent::{Given, Host, Scope};
-use spillgate_gateway::{Gateway, Hub, Server};
+use spillgate_bridge::{BridgedConnector, KnownGenerations};
 use spillgate_llm::{ToolCall, ToolSpec};
 use spillgate_mcp::object_in;
-use spillgate_wire::{ServerLog, Transport};
+use spillgate_upstream::Server;
+use spillgate_wire::{Connector, ServerLog, Transport};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use client::Peer;
 pub use leftovers::Leftovers;
+use peer::Peer;
 
 /// How long a server may take to greet and to list its tools, unless another time is
 /// given: launchers such as `npx` may fetch it first.
@@ -70,13 +72,12 @@ impl fmt::Debug for McpTools {
 
 impl Leftovers {
     /// Opens these servers, all at once; each has its own outcome, in their order, and the
-    /// caller decides whether to go on without those that failed. `gateway` says how servers are
-    /// reached; its own servers are not looked at. Whatever was started and is not used is waited
-    /// for by [`Leftovers::ended`]: where this future is dropped, and where one of the opened is
-    /// dropped that nobody closed.
+    /// caller decides whether to go on without those that failed. `connector` opens them. Whatever
+    /// was started and is not used is waited for by [`Leftovers::ended`]: where this future is
+    /// dropped, and where one of the opened is dropped that nobody closed.
     pub async fn open_all(
         &self,
-        gateway: &Gateway,
+        connector: &Arc<dyn Connector>,
         servers: &[Server],
         patience: Duration,
     ) -> Vec<Result<McpTools, McpError>> {
@@ -86,27 +87,27 @@ impl Leftovers {
                 // A person watches the agent, not its servers.
                 command.log = ServerLog::StderrTail;
             }
-            let hub = Hub::relay(Gateway {
-                servers: vec![own],
-                ..gateway.clone()
-            });
-            McpTools::open(&server.spec.name, &hub, patience, self).await
+            McpTools::open(own, connector, patience, self).await
         });
         join_all(opened).await
     }
 }
 
 impl McpTools {
-    /// Opens the only server of `hub` (made with [`Hub::relay`]), greets it and lists
-    /// its tools, all of it within `patience`. One that fails has ended when the error
-    /// is told; one that is not closed ends with `leftovers`.
+    /// Opens a server, greets it and lists its tools, all of it within `patience`. One
+    /// that fails has ended when the error is told; one that is not closed ends with
+    /// `leftovers`.
     pub async fn open(
-        name: &str,
-        hub: &Arc<Hub>,
+        server: Server,
+        connector: &Arc<dyn Connector>,
         patience: Duration,
         leftovers: &Leftovers,
     ) -> Result<Self, McpError> {
-        let peer = Arc::new(Peer::new(hub, leftovers));
+        let name = server.spec.name.clone();
+        let generations = Arc::new(KnownGenerations::default());
+        generations.adopt(iter::once((&server.spec, server.bridge)));
+        let connector = BridgedConnector::session(Arc::clone(connector), generations, Arc::new(()));
+        let peer = Arc::new(Peer::new(server, connector, leftovers));
         let greeting = match timeout(patience, greeted(&peer)).await {
             Ok(Ok(greeting)) => Ok(greeting),
             Ok(Err(what)) => Err(peer.how_it_ended().await.unwrap_or(what)),
@@ -116,18 +117,13 @@ impl McpTools {
             Ok(greeting) => greeting,
             Err(what) => {
                 peer.close(true).await;
-                let server = name.to_owned();
-                return Err(McpError { server, what });
+                return Err(McpError { server: name, what });
             }
         };
         let tools = Arc::new(Mutex::new(greeting.tools));
-        let refresher = tokio::spawn(refresh(
-            name.to_owned(),
-            Arc::clone(&peer),
-            Arc::clone(&tools),
-        ));
+        let refresher = tokio::spawn(refresh(name.clone(), Arc::clone(&peer), Arc::clone(&tools)));
         Ok(Self {
-            name: name.to_owned(),
+            name,
             peer,
             tools,
             instructions: greeting.instructions,

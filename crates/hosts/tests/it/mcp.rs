@@ -11,17 +11,14 @@ use axum::response::{IntoResponse, Response};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_agent::{Host, OpKind, Span};
-use spillgate_artifact::TokenBudget;
-use spillgate_gateway::{Gateway, ListTools, Server, Several, ToolFilter};
 #[cfg(target_os = "linux")]
 use spillgate_hosts::{Leftovers, McpError, McpTools, OPENING};
-use spillgate_measure::Tokenizer;
-use spillgate_offload::{Audience, NoLedger, Offloader, Policy};
-use spillgate_query::{Child, Engine};
-use spillgate_store::{ArtifactStore, FileStore, Lifetime};
+use spillgate_store::{FileStore, Lifetime};
 use spillgate_testkit::StoppedClock;
+use spillgate_upstream::{Server, ToolFilter};
 use spillgate_wire::{
-    Access, FrameReader, HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport,
+    Access, Connector, FrameReader, HttpServer, ServerCommand, ServerSpec, StandardConnector,
+    Transport,
 };
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -102,42 +99,22 @@ impl Place {
         })
     }
 
-    fn gateway(&self) -> Gateway {
+    fn connector(&self) -> Arc<dyn Connector> {
         let base = self.directory.path().join("store");
         let store = FileStore::new(base, Lifetime::Durable, Arc::new(StoppedClock::default()));
-        let store: Arc<dyn ArtifactStore> = Arc::new(store);
         let access = |_: &HttpServer| {
             Ok(Access {
                 client: client(),
                 authority: None,
             })
         };
-        let frame_reader = FrameReader::new(Arc::clone(&store));
-        Gateway {
-            offloader: Offloader::new(
-                store,
-                Policy::default(),
-                Tokenizer::Heuristic.counter(),
-                Audience::default(),
-                Arc::new(StoppedClock::default()),
-                Arc::new(NoLedger),
-            ),
-            connector: Arc::new(StandardConnector::new(frame_reader, Arc::new(access), true)),
-            servers: Vec::new(),
-            page: TokenBudget::new(2500),
-            list_tools: ListTools::Always,
-            engine: Engine::new(Child {
-                program: "false".into(),
-                arguments: Vec::new(),
-            }),
-            extractor: None,
-            several: Several::default(),
-        }
+        let frame_reader = FrameReader::new(Arc::new(store));
+        Arc::new(StandardConnector::new(frame_reader, Arc::new(access), true))
     }
 
     async fn open(&self, server: Server) -> Result<McpTools, McpError> {
         let mut opened = Leftovers::default()
-            .open_all(&self.gateway(), &[server], OPENING)
+            .open_all(&self.connector(), &[server], OPENING)
             .await;
         opened.remove(0)
     }
@@ -344,7 +321,7 @@ async fn servers_that_do_not_start() {
         server("fine", place.script()),
     ];
     let opened = Leftovers::default()
-        .open_all(&place.gateway(), &servers, Duration::from_secs(3))
+        .open_all(&place.connector(), &servers, Duration::from_secs(3))
         .await;
     let told = opened.iter().map(|one| match one {
         Ok(host) => format!("{} has {}", host.name(), names(host)),
@@ -504,9 +481,9 @@ async fn servers_that_did_not_open_leave_nothing_behind() {
         )
     };
     let leftovers = Leftovers::default();
-    let (gateway, servers) = (place.gateway(), [launcher()]);
+    let (connector, servers) = (place.connector(), [launcher()]);
     tokio::select! {
-        _ = leftovers.open_all(&gateway, &servers, OPENING) => panic!("it never greets"),
+        _ = leftovers.open_all(&connector, &servers, OPENING) => panic!("it never greets"),
         () = place.hears("\n") => {}
     }
     let started = place.heard();
@@ -515,7 +492,7 @@ async fn servers_that_did_not_open_leave_nothing_behind() {
     is_gone(&started).await;
     fs::remove_file(place.log()).unwrap();
     let opened = Leftovers::default()
-        .open_all(&gateway, &servers, Duration::from_secs(2))
+        .open_all(&connector, &servers, Duration::from_secs(2))
         .await;
     assert!(opened[0].is_err());
     is_gone(&place.heard()).await;

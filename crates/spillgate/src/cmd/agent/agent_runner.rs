@@ -1,4 +1,4 @@
-//! How is an agent led from its plan to its end?
+//! Leads an agent from its plan to its end.
 //!
 //! Its tools are opened, its session is run, and what was opened is closed; an agent
 //! below another goes the same way, within the call that it answers.
@@ -17,14 +17,13 @@ use spillgate_agent::{
 use spillgate_agentfile::{Agent, InputFormat, OutputFormat, Retrieval as Way, RunRules, Source};
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
-use spillgate_gateway::Gateway;
 use spillgate_hosts::{Leftovers, McpTools};
 use spillgate_llm::{Dollars, Target};
 use spillgate_measure::TokenCounter;
 use spillgate_offload::{Audience, NoLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::{FileStore, Lifetime};
 use spillgate_turns::{Nonces, RandomNonces, Slot};
-use spillgate_wire::StandardConnector;
+use spillgate_wire::{Connector, StandardConnector};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -37,11 +36,9 @@ use super::plan::Plan;
 use super::run_directory::RunDirectory;
 use super::running::{at, deadline};
 use super::sources::{self, Opened};
-use crate::cmd::query;
 use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::settings::Settings;
-use crate::wiring::GATEWAY_PAGE;
 
 /// Servers that were let go while they were opened end within this: they are asked to,
 /// and after 1.5 seconds killed.
@@ -186,9 +183,11 @@ impl AgentRunner {
             Arc::new(NoLedger),
         );
         let below = self.below(plan, live)?;
-        let gateway = gateway(&offloader, &self.settings)?;
+        let frame_reader = self.settings.frame_reader(offloader.store());
+        let connector: Arc<dyn Connector> =
+            Arc::new(StandardConnector::new(frame_reader, net::access()?, true));
         let Opened { hosts, servers } =
-            sources::open(agent, &gateway, &self.leftovers, below).await?;
+            sources::open(agent, &connector, &self.leftovers, below).await?;
         let servers = Servers {
             all: servers,
             lead: Arc::clone(self),
@@ -418,20 +417,4 @@ fn format(agent: &Agent) -> Format {
         OutputFormat::Markdown => Format::Markdown,
         OutputFormat::Json => Format::Json(agent.output_schema.value.clone()),
     }
-}
-
-/// How servers are reached. The session decides about their results, so no more of it
-/// is used.
-fn gateway(offloader: &Offloader, settings: &Settings) -> Result<Gateway, Failure> {
-    let frame_reader = settings.frame_reader(offloader.store());
-    Ok(Gateway {
-        connector: Arc::new(StandardConnector::new(frame_reader, net::access()?, true)),
-        offloader: offloader.clone(),
-        servers: Vec::new(),
-        page: spillgate_artifact::TokenBudget::new(GATEWAY_PAGE),
-        list_tools: spillgate_gateway::ListTools::default(),
-        several: spillgate_gateway::Several::default(),
-        engine: query::engine()?,
-        extractor: None,
-    })
 }

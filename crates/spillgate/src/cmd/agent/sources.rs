@@ -1,4 +1,4 @@
-//! Where do an agent's tools come from?
+//! Opens what an agent's tools come from.
 //!
 //! Everything that its files name has to be there: an agent that was given a server
 //! and has none would do something else than it was told to.
@@ -10,9 +10,9 @@ use std::time::Duration;
 use reqwest::{Client, Url};
 use spillgate_agent::Host;
 use spillgate_agentfile::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
-use spillgate_gateway::{Gateway, Server, ToolFilter};
 use spillgate_hosts::{Choice, Leftovers, McpTools, OPENING, OpenApi, RestTool, RestTools, choose};
-use spillgate_wire::{HttpServer, ServerCommand, ServerLog, ServerSpec, Transport};
+use spillgate_upstream::{Server, ToolFilter};
+use spillgate_wire::{Connector, HttpServer, ServerCommand, ServerLog, ServerSpec, Transport};
 
 use super::guarded;
 use super::plan::wrong;
@@ -113,18 +113,18 @@ fn blamed(source: &ToolSource, what: String) -> Failure {
     wrong(&Problems::from(source.entry.wrong(&[], what)))
 }
 
-/// Opens all of them. `gateway` says how servers are reached, `leftovers` waits for those that are
+/// Opens all of them. `connector` opens servers, `leftovers` waits for those that are
 /// started in vain; `below` are the agents that this one may call.
 pub(super) async fn open(
     agent: &Agent,
-    gateway: &Gateway,
+    connector: &Arc<dyn Connector>,
     leftovers: &Leftovers,
     below: Vec<Arc<dyn Host>>,
 ) -> Result<Opened, Failure> {
     let mut opened = Opened::default();
     let servers = servers(agent)?;
     let mut failed = Vec::new();
-    for one in leftovers.open_all(gateway, &servers, OPENING).await {
+    for one in leftovers.open_all(connector, &servers, OPENING).await {
         match one {
             Ok(server) => opened.servers.push(Arc::new(server)),
             Err(error) => failed.push(error.to_string()),

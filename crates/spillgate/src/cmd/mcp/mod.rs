@@ -14,10 +14,11 @@ use std::sync::mpsc::RecvTimeoutError;
 
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
-use spillgate_gateway::{Gateway, Hub, Server, own_tools};
+use spillgate_gateway::{Gateway, Hub, own_tools};
 use spillgate_offload::{Audience, Offloader};
 use spillgate_retrieval::Tools;
 use spillgate_retrieval::audience;
+use spillgate_upstream::Server;
 use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport};
 use tokio::runtime::{Builder, Runtime};
 

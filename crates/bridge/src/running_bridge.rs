@@ -1,4 +1,4 @@
-//! A bridge that is in force: who does what it says?
+//! A bridge in use: does what its state machine says.
 //!
 //! The bridge itself is behind a lock that is held for no I/O. What it wants
 //! done is queued under that lock, so that the order holds, and done by whoever
@@ -12,7 +12,6 @@ use data_encoding::HEXLOWER;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
 use spillgate_mcp::{Envelope, RequestId, messages};
 use spillgate_wire::{
     Connection, ConnectionError, Frame, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
@@ -20,11 +19,11 @@ use spillgate_wire::{
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep_until};
 
-use crate::session::malformed::as_failure;
+use crate::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
 
 /// A bridge, its server and its clients.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct RunningBridge {
     /// The server's name.
     server: String,
     state: Mutex<State>,
@@ -37,7 +36,7 @@ pub(crate) struct Live {
     due: Arc<Notify>,
     /// Told when the server has greeted.
     greeted: Notify,
-    me: Weak<Live>,
+    me: Weak<RunningBridge>,
 }
 
 #[derive(Debug)]
@@ -60,7 +59,7 @@ enum ForServer {
 }
 
 /// What a bridge for this server is told of its surroundings.
-pub(super) fn config(server: &ServerSpec, declare: Declare) -> Config {
+pub(crate) fn config(server: &ServerSpec, declare: Declare) -> Config {
     Config {
         server: server.name.clone(),
         ourselves: ("spillgate".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
@@ -75,11 +74,11 @@ pub(super) fn config(server: &ServerSpec, declare: Declare) -> Config {
     }
 }
 
-impl Live {
+impl RunningBridge {
     /// Puts a bridge in force. Its server's events have to be given to
-    /// [`Sink::take`], and [`Live::connect`] has to say where the server is.
-    pub(super) fn new(server: &ServerSpec, bridge: Bridge) -> Arc<Self> {
-        let live = Arc::new_cyclic(|me| Self {
+    /// [`Sink::take`], and [`RunningBridge::connect`] has to say where the server is.
+    pub(crate) fn new(server: &ServerSpec, bridge: Bridge) -> Arc<Self> {
+        let running = Arc::new_cyclic(|me| Self {
             server: server.name.clone(),
             state: Mutex::new(State {
                 bridge,
@@ -97,8 +96,11 @@ impl Live {
             greeted: Notify::new(),
             me: Weak::clone(me),
         });
-        tokio::spawn(keep_time(Weak::clone(&live.me), Arc::clone(&live.due)));
-        live
+        tokio::spawn(keep_time(
+            Weak::clone(&running.me),
+            Arc::clone(&running.due),
+        ));
+        running
     }
 
     /// The bridge of a legacy server that many clients share.
@@ -119,7 +121,7 @@ impl Live {
     }
 
     /// A client that is served from now on.
-    pub(super) fn join(&self, to: Arc<dyn Sink>) -> Caller {
+    pub(crate) fn join(&self, to: Arc<dyn Sink>) -> Caller {
         let mut state = self.state.lock();
         let caller = Caller(state.callers);
         state.callers += 1;
@@ -128,7 +130,7 @@ impl Live {
     }
 
     /// A client is gone: what it waits for is cancelled.
-    pub(super) fn leave(&self, caller: Caller) {
+    pub(crate) fn leave(&self, caller: Caller) {
         let is_told = {
             let mut state = self.state.lock();
             state.clients.remove(&caller);
@@ -145,7 +147,7 @@ impl Live {
     }
 
     /// Takes a message of a client; an error where the server has ended.
-    pub(super) async fn hear(
+    pub(crate) async fn hear(
         &self,
         from: Caller,
         message: &Message,
@@ -168,7 +170,7 @@ impl Live {
     }
 
     /// A client closed the response to its request.
-    pub(super) async fn abandon(&self, by: Caller, of: &RequestId) {
+    pub(crate) async fn abandon(&self, by: Caller, of: &RequestId) {
         {
             let mut state = self.state.lock();
             let steps = state.bridge.abandoned(by, of);
@@ -179,7 +181,7 @@ impl Live {
 
     /// Waits until the server has greeted, if it is asked to: until then requests
     /// wait here.
-    pub(super) async fn settled(&self) {
+    pub(crate) async fn settled(&self) {
         loop {
             let greeted = self.greeted.notified();
             let is_settled = {
@@ -275,7 +277,7 @@ impl Live {
             state.greeting = None;
             self.greeted.notify_waiters();
         }
-        let Some(event) = as_failure(&self.server, event) else {
+        let Some(event) = event.or_failure(&self.server) else {
             return false;
         };
         let is_large = matches!(&event.item, Item::Message(Frame::Spooled(_)));
@@ -309,7 +311,7 @@ impl Live {
     }
 }
 
-impl Sink for Live {
+impl Sink for RunningBridge {
     fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
             if self.absorb(event)
@@ -324,7 +326,7 @@ impl Sink for Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for RunningBridge {
     fn drop(&mut self) {
         // Whoever keeps its time can stop.
         self.due.notify_one();
@@ -386,9 +388,11 @@ fn answers(event: &ServerEvent, key: &RequestId) -> bool {
 }
 
 /// Wakes a bridge when something is due.
-async fn keep_time(live: Weak<Live>, due: Arc<Notify>) {
+async fn keep_time(running: Weak<RunningBridge>, due: Arc<Notify>) {
     loop {
-        let Some(here) = live.upgrade() else { return };
+        let Some(here) = running.upgrade() else {
+            return;
+        };
         let next = here.tick();
         here.tell_server().await;
         here.give_clients().await;

@@ -1,33 +1,33 @@
-//! What was held goes on: to the server as it is, or to a bridge.
+//! Sends on what was held: to the server as it is, or to a bridge.
 
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use spillgate_bridge::{Bridge, Caller, Declare};
 use spillgate_wire::{ConnectionError, Sink};
 
-use super::super::Live;
-use super::super::live::config;
-use super::{Act, State, Way, failed, probe, probe_key};
+use super::{Negotiation, NextStep, State, failed, probe, probe_key};
+use crate::running_bridge::{RunningBridge, config};
+use crate::{Bridge, Caller, Declare};
 
-impl Way {
-    pub(super) fn act(self: &Arc<Self>, act: Act) {
-        match act {
-            Act::Nothing => {}
-            Act::Release => drop(tokio::spawn(Arc::clone(self).let_go())),
-            Act::Turn => drop(tokio::spawn(Arc::clone(self).turn())),
-            Act::Probe => {
-                let way = Arc::clone(self);
+impl Negotiation {
+    /// Starts what the new state asks for.
+    pub(super) fn start(self: &Arc<Self>, next: NextStep) {
+        match next {
+            NextStep::Nothing => {}
+            NextStep::Release => drop(tokio::spawn(Arc::clone(self).release_held())),
+            NextStep::Bridge => drop(tokio::spawn(Arc::clone(self).bridge_held())),
+            NextStep::Probe => {
+                let negotiation = Arc::clone(self);
                 tokio::spawn(async move {
-                    let connection = way.connection.get().and_then(Weak::upgrade);
+                    let connection = negotiation.connection.get().and_then(Weak::upgrade);
                     let sent = match connection {
                         Some(connection) => connection.send(probe()).await,
                         None => Err(ConnectionError::Gone("has ended".to_owned())),
                     };
                     if let Err(error) = sent {
-                        way.take(failed(&probe_key(), error)).await;
+                        negotiation.take(failed(&probe_key(), error)).await;
                     }
                 });
             }
@@ -35,7 +35,7 @@ impl Way {
     }
 
     /// Sends what was held.
-    pub(super) async fn let_go(self: Arc<Self>) {
+    async fn release_held(self: Arc<Self>) {
         loop {
             let next = {
                 let mut state = self.state.lock();
@@ -62,47 +62,47 @@ impl Way {
     }
 
     /// Gives what was held to a bridge.
-    pub(in crate::bridging) async fn turn(self: Arc<Self>) {
-        let (live, caller) = match self.cross().await {
+    pub(crate) async fn bridge_held(self: Arc<Self>) {
+        let (running, caller) = match self.open_bridge().await {
             Ok(joined) => joined,
             Err(error) => return self.fail_held(&error).await,
         };
         loop {
             let next = {
                 let mut state = self.state.lock();
-                let State::Turning { held, .. } = &mut *state else {
+                let State::Bridging { held, .. } = &mut *state else {
                     break;
                 };
                 let Some(next) = held.pop_front() else {
-                    *state = State::Bridged(Arc::clone(&live), caller);
+                    *state = State::Bridged(Arc::clone(&running), caller);
                     break;
                 };
                 next
             };
-            let heard = live.hear(caller, &next).await;
+            let heard = running.hear(caller, &next).await;
             if let (Err(error), Some(key)) = (heard, &next.id) {
                 self.to.take(failed(key, error)).await;
             }
         }
         if self.left.load(Ordering::Acquire) {
-            live.leave(caller);
+            running.leave(caller);
         }
         self.settled.notify_waiters();
     }
 
     /// Opens the bridge that the first message wants.
-    pub(super) async fn cross(&self) -> Result<(Arc<Live>, Caller), ConnectionError> {
+    async fn open_bridge(&self) -> Result<(Arc<RunningBridge>, Caller), ConnectionError> {
         let is_legacy_client = match &*self.state.lock() {
-            State::Turning { held, .. } => held
+            State::Bridging { held, .. } => held
                 .front()
                 .is_some_and(|first| first.method.as_deref() == Some("initialize")),
             _ => false,
         };
-        let (live, caller) = match (&self.shared, is_legacy_client) {
+        let (running, caller) = match (&self.shared, is_legacy_client) {
             (Some(shared), false) => {
-                let live = shared.bridge(&self.server).await?;
-                let caller = live.join(Arc::clone(&self.to));
-                (live, caller)
+                let running = shared.bridge(&self.server).await?;
+                let caller = running.join(Arc::clone(&self.to));
+                (running, caller)
             }
             (_, is_legacy_client) => {
                 let config = config(&self.server, Declare::FirstRequest);
@@ -110,29 +110,30 @@ impl Way {
                     true => Bridge::legacy_client_modern_server(config),
                     false => Bridge::modern_client_legacy_server(config),
                 };
-                let live = Live::new(&self.server, bridge);
+                let running = RunningBridge::new(&self.server, bridge);
                 if let Some(connection) = self.connection.get().and_then(Weak::upgrade) {
-                    live.connect(&connection);
+                    running.connect(&connection);
                 }
-                let caller = live.join(Arc::clone(&self.to));
-                (live, caller)
+                let caller = running.join(Arc::clone(&self.to));
+                (running, caller)
             }
         };
-        self.metrics.bridged(&self.server.name);
+        self.observer.bridged(&self.server.name);
         tracing::info!(
+            target: "spillgate_gateway", // where people look for it
             server = self.server.name,
             client = if is_legacy_client { "legacy" } else { "modern" },
             "bridged: client and server speak different generations of MCP"
         );
-        if let State::Turning { bridge, .. } = &mut *self.state.lock() {
-            *bridge = Some((Arc::clone(&live), caller));
+        if let State::Bridging { bridge, .. } = &mut *self.state.lock() {
+            *bridge = Some((Arc::clone(&running), caller));
         }
-        Ok((live, caller))
+        Ok((running, caller))
     }
 
-    pub(super) async fn fail_held(&self, error: &ConnectionError) {
+    async fn fail_held(&self, error: &ConnectionError) {
         let held = match mem::replace(&mut *self.state.lock(), State::Watching) {
-            State::Turning { held, .. } => held,
+            State::Bridging { held, .. } => held,
             _ => VecDeque::new(),
         };
         for key in held.into_iter().filter_map(|message| message.id) {

@@ -10,7 +10,7 @@ use spillgate_wire::{Message, ServerEvent};
 const PROBE: &str = "\"spillgate:era\"";
 
 /// The gateway's own `server/discover`.
-pub(in super::super) fn probe() -> Message {
+pub(crate) fn probe() -> Message {
     let params = json!({"_meta": {
         meta::PROTOCOL_VERSION: ProtocolVersion::MODERN,
         meta::CLIENT_INFO: {"name": "spillgate", "version": env!("CARGO_PKG_VERSION")},
@@ -30,14 +30,14 @@ pub(in super::super) fn probe() -> Message {
     }
 }
 
-pub(super) fn probe_key() -> RequestId {
+pub(crate) fn probe_key() -> RequestId {
     let id: &RawValue = serde_json::from_str(PROBE).expect("invariant: a constant");
     RequestId::of(id).expect("invariant: a text is an id")
 }
 
 /// The answer to `server/discover` where there is no such thing: clients then
 /// fall back to `initialize`.
-pub(super) fn no_discover(key: &RequestId) -> ServerEvent {
+pub(crate) fn no_discover(key: &RequestId) -> ServerEvent {
     let error = json!({
         "code": error_code::METHOD_NOT_FOUND,
         "message": "the server speaks MCP 2025-11-25 or older: `server/discover` is not part of it",

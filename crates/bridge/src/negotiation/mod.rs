@@ -1,4 +1,4 @@
-//! Does a message pass, wait, or go to a bridge?
+//! Decides whether a message passes, waits, or goes to a bridge.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,7 +10,6 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_bridge::Caller;
 use spillgate_mcp::{Generation, RequestId, generation_of_client, messages, object};
 use spillgate_wire::{
     Connection, ConnectionError, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
@@ -18,25 +17,26 @@ use spillgate_wire::{
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-mod doing;
-mod judging;
-mod probing;
+mod held;
+mod probe;
+mod server_events;
+mod verdict;
 
-pub(super) use self::probing::probe;
-use self::probing::{no_discover, probe_key};
-use super::{Eras, Live, PATIENCE, Speaks};
-use crate::gateway::Bridging;
-use crate::shared::Shared;
-use crate::telemetry::metrics::Metrics;
+pub(crate) use self::probe::probe;
+use self::probe::{no_discover, probe_key};
+use crate::bridged_connector::PATIENCE;
+use crate::generations::{KnownGenerations, SpokenGenerations};
+use crate::running_bridge::RunningBridge;
+use crate::{BridgeObserver, Bridging, Caller, SharedServers};
 
-/// One client's way to one server.
+/// One client's connection to one server, until it is known which generations both speak.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(crate) struct Negotiation {
     server: ServerSpec,
     rule: Bridging,
-    eras: Arc<Eras>,
-    metrics: Arc<Metrics>,
-    shared: Option<Arc<Shared>>,
+    generations: Arc<KnownGenerations>,
+    observer: Arc<dyn BridgeObserver>,
+    shared: Option<Arc<SharedServers>>,
     to: Arc<dyn Sink>,
     connection: OnceLock<Weak<dyn Connection>>,
     /// Both ends speak the same: nothing is looked at any more.
@@ -46,7 +46,7 @@ pub(super) struct Way {
     settled: Notify,
     /// The client is gone.
     left: AtomicBool,
-    me: Weak<Way>,
+    me: Weak<Negotiation>,
 }
 
 #[derive(Debug)]
@@ -74,11 +74,11 @@ enum State {
         pass: bool,
     },
     /// What was held goes to a bridge.
-    Turning {
+    Bridging {
         held: VecDeque<Message>,
-        bridge: Option<(Arc<Live>, Caller)>,
+        bridge: Option<(Arc<RunningBridge>, Caller)>,
     },
-    Bridged(Arc<Live>, Caller),
+    Bridged(Arc<RunningBridge>, Caller),
 }
 
 /// The client's `server/discover`, which it did not wait for before it sent
@@ -86,58 +86,58 @@ enum State {
 #[derive(Debug)]
 enum Tried {
     /// Not answered yet.
-    RequestKind(Message, RequestId),
+    Pending(Message, RequestId),
     /// With success.
     Answered,
 }
 
 /// What is to be done with a message of the client.
 #[derive(Debug)]
-pub(super) enum Verb {
+pub(crate) enum Decision {
     /// Send it.
     Pass(Message),
     /// Give it to the bridge.
-    Hear(Arc<Live>, Caller, Message),
+    ToBridge(Arc<RunningBridge>, Caller, Message),
     /// Give this to the client instead.
-    Tell(ServerEvent),
+    Answer(ServerEvent),
     /// It waits until the server has said what it speaks: ask it.
     Probe,
     /// It waits for a bridge: bring it there.
-    Turn,
+    Bridge,
     /// It waits; somebody else will see to it.
     Wait,
 }
 
 /// What is to be done with an event of the server.
-enum Turn {
+enum Reaction {
     Give(ServerEvent),
-    Bridge(Arc<Live>, ServerEvent),
+    Bridge(Arc<RunningBridge>, ServerEvent),
     /// Then somebody has to do what the new state says.
-    Act(Vec<ServerEvent>, Act),
+    Then(Vec<ServerEvent>, NextStep),
     Drop,
 }
 
 #[derive(Clone, Copy)]
-enum Act {
+enum NextStep {
     Nothing,
     Release,
-    Turn,
+    Bridge,
     Probe,
 }
 
-impl Way {
-    pub(super) fn new(
+impl Negotiation {
+    pub(crate) fn new(
         server: ServerSpec,
         rule: Bridging,
-        (eras, metrics): (Arc<Eras>, Arc<Metrics>),
-        shared: Option<Arc<Shared>>,
+        (generations, observer): (Arc<KnownGenerations>, Arc<dyn BridgeObserver>),
+        shared: Option<Arc<SharedServers>>,
         to: Arc<dyn Sink>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             server,
             rule,
-            eras,
-            metrics,
+            generations,
+            observer,
             shared,
             to,
             connection: OnceLock::new(),
@@ -149,62 +149,62 @@ impl Way {
         })
     }
 
-    pub(super) fn connect(&self, connection: &Arc<dyn Connection>) {
+    pub(crate) fn connect(&self, connection: &Arc<dyn Connection>) {
         // It is opened once.
         let _ = self.connection.set(Arc::downgrade(connection));
     }
 
-    pub(super) fn is_passing(&self) -> bool {
+    pub(crate) fn is_passing(&self) -> bool {
         self.passes.load(Ordering::Acquire)
     }
 
     /// The bridge, where there is one.
-    pub(super) fn bridge(&self) -> Option<(Arc<Live>, Caller)> {
+    pub(crate) fn bridge(&self) -> Option<(Arc<RunningBridge>, Caller)> {
         match &*self.state.lock() {
-            State::Bridged(live, caller) => Some((Arc::clone(live), *caller)),
-            State::Turning { bridge, .. } => bridge.clone(),
+            State::Bridged(running, caller) => Some((Arc::clone(running), *caller)),
+            State::Bridging { bridge, .. } => bridge.clone(),
             _ => None,
         }
     }
 
     /// The client is gone.
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.left.store(true, Ordering::Release);
-        if let Some((live, caller)) = self.bridge() {
-            live.leave(caller);
+        if let Some((running, caller)) = self.bridge() {
+            running.leave(caller);
         }
     }
 
-    pub(super) async fn to_client(&self, event: ServerEvent) {
+    pub(crate) async fn to_client(&self, event: ServerEvent) {
         self.to.take(event).await;
     }
 
     /// What becomes of a message of the client.
-    pub(super) fn decide(&self, message: Message) -> Verb {
+    pub(crate) fn decide(&self, message: Message) -> Decision {
         let generation = generation_of(&message);
         let mut state = self.state.lock();
         match &mut *state {
-            State::Bridged(live, caller) => {
-                return Verb::Hear(Arc::clone(live), *caller, message);
+            State::Bridged(running, caller) => {
+                return Decision::ToBridge(Arc::clone(running), *caller, message);
             }
-            State::Releasing { held, .. } | State::Turning { held, .. } => {
+            State::Releasing { held, .. } | State::Bridging { held, .. } => {
                 held.push_back(message);
-                return Verb::Wait;
+                return Decision::Wait;
             }
             _ => {}
         }
         if withdrawn(&message).is_some_and(|key| state.withdraw(&key)) {
-            return Verb::Wait;
+            return Decision::Wait;
         }
         let (Some(key), Some(generation)) = (message.id.clone(), generation) else {
-            return Verb::Pass(message);
+            return Decision::Pass(message);
         };
-        let speaks = self.eras.of(&self.server.name);
+        let speaks = self.generations.of(&self.server.name);
         match (message.method.as_deref(), generation) {
             (Some("initialize"), _) => self.initialize(&mut state, key, message, speaks),
             (Some("server/discover"), _) => self.discover(&mut state, key, message, speaks),
             (_, Generation::Modern) => self.modern(&mut state, message, speaks),
-            (_, Generation::Legacy) => Verb::Pass(message),
+            (_, Generation::Legacy) => Decision::Pass(message),
         }
     }
 
@@ -213,14 +213,14 @@ impl Way {
         state: &mut State,
         key: RequestId,
         message: Message,
-        speaks: Speaks,
-    ) -> Verb {
+        speaks: SpokenGenerations,
+    ) -> Decision {
         // An exchange is no session: such a client is told so by the server.
         if matches!(state, State::Probing { .. }) || self.shared.is_some() {
-            return Verb::Pass(message);
+            return Decision::Pass(message);
         }
         if speaks.legacy == Some(false) && speaks.modern == Some(true) {
-            return turning(state, message);
+            return bridge_from(state, message);
         }
         greeting(state, key, message)
     }
@@ -230,63 +230,63 @@ impl Way {
         state: &mut State,
         key: RequestId,
         message: Message,
-        speaks: Speaks,
-    ) -> Verb {
+        speaks: SpokenGenerations,
+    ) -> Decision {
         if !matches!(state, State::Watching) {
-            return Verb::Pass(message);
+            return Decision::Pass(message);
         }
         match speaks.modern {
             Some(true) => self.passing(message),
-            Some(false) if self.insists() => turning(state, message),
+            Some(false) if self.insists() => bridge_from(state, message),
             // A process that many share may be a session by now.
-            Some(false) if self.shares_a_process() => Verb::Tell(no_discover(&key)),
+            Some(false) if self.shares_a_process() => Decision::Answer(no_discover(&key)),
             _ => greeting(state, key, message),
         }
     }
 
     /// A modern request that is no greeting: the client insists.
-    fn modern(&self, state: &mut State, message: Message, speaks: Speaks) -> Verb {
+    fn modern(&self, state: &mut State, message: Message, speaks: SpokenGenerations) -> Decision {
         match (state, speaks.modern) {
             (State::Greeting { greeting, held, .. }, _) => {
                 if greeting.method.as_deref() == Some("initialize") {
-                    return Verb::Pass(message);
+                    return Decision::Pass(message);
                 }
                 held.push_back(message);
                 if held.len() == 1 {
                     self.give_up_later();
                 }
-                Verb::Wait
+                Decision::Wait
             }
             (State::Probing { held, refusal }, _) => {
                 if refusal.is_some() {
-                    return Verb::Pass(message);
+                    return Decision::Pass(message);
                 }
                 held.push_back(message);
-                Verb::Wait
+                Decision::Wait
             }
             (_, Some(true)) => self.passing(message),
-            (state, Some(false)) => turning(state, message),
+            (state, Some(false)) => bridge_from(state, message),
             (state, None) => {
                 *state = State::Probing {
                     held: VecDeque::from([message]),
                     refusal: None,
                 };
                 self.give_up_later();
-                Verb::Probe
+                Decision::Probe
             }
         }
     }
 
     /// Both ends speak the same.
-    fn passing(&self, message: Message) -> Verb {
+    fn passing(&self, message: Message) -> Decision {
         self.passes.store(true, Ordering::Release);
-        Verb::Pass(message)
+        Decision::Pass(message)
     }
 
     /// Whether `server/discover` is answered for a legacy server: by its rule, or
     /// because the gateway as a whole is modern.
     fn insists(&self) -> bool {
-        self.rule == Bridging::Always || self.eras.another_is_modern(&self.server.name)
+        self.rule == Bridging::Always || self.generations.another_is_modern(&self.server.name)
     }
 
     fn shares_a_process(&self) -> bool {
@@ -294,7 +294,7 @@ impl Way {
     }
 
     /// The probe could not be sent, which whoever sent it is told.
-    pub(super) fn forget_probe(&self) {
+    pub(crate) fn forget_probe(&self) {
         let mut state = self.state.lock();
         if matches!(&*state, State::Probing { .. }) {
             *state = State::Watching;
@@ -304,78 +304,82 @@ impl Way {
     }
 
     /// The client closed the response to a request that was held.
-    pub(super) fn withdraw(&self, of: &RequestId) -> bool {
+    pub(crate) fn withdraw(&self, of: &RequestId) -> bool {
         !self.is_passing() && self.state.lock().withdraw(of)
     }
 
     /// A server that does not answer is taken for a legacy one, for now.
     fn give_up_later(&self) {
-        let way = Weak::clone(&self.me);
+        let negotiation = Weak::clone(&self.me);
         tokio::spawn(async move {
             sleep(PATIENCE).await;
-            let Some(way) = way.upgrade() else { return };
-            let act = {
-                let mut state = way.state.lock();
+            let Some(negotiation) = negotiation.upgrade() else {
+                return;
+            };
+            let next = {
+                let mut state = negotiation.state.lock();
                 match &mut *state {
                     State::Greeting { held, .. } if !held.is_empty() => {
                         let held = mem::take(held);
-                        *state = State::Turning { held, bridge: None };
-                        Act::Turn
+                        *state = State::Bridging { held, bridge: None };
+                        NextStep::Bridge
                     }
                     State::Probing {
                         held,
                         refusal: None,
                     } => {
                         let held = mem::take(held);
-                        *state = State::Turning { held, bridge: None };
-                        Act::Turn
+                        *state = State::Bridging { held, bridge: None };
+                        NextStep::Bridge
                     }
-                    _ => Act::Nothing,
+                    _ => NextStep::Nothing,
                 }
             };
-            way.act(act);
+            negotiation.start(next);
         });
     }
 
     /// Waits until nothing is held any more.
-    pub(super) async fn settled(&self) {
+    pub(crate) async fn settled(&self) {
         loop {
             let settled = self.settled.notified();
             let bridge = {
                 let state = self.state.lock();
                 match &*state {
                     State::Greeting { held, .. } if held.is_empty() => return,
-                    State::Bridged(live, _) if self.shared.is_none() => Some(Arc::clone(live)),
+                    State::Bridged(running, _) if self.shared.is_none() => {
+                        Some(Arc::clone(running))
+                    }
                     State::Watching | State::Bridged(..) => return,
                     _ => None,
                 }
             };
             match bridge {
-                Some(live) => return live.settled().await,
+                Some(running) => return running.settled().await,
                 None => settled.await,
             }
         }
     }
 }
 
-impl Sink for Way {
+impl Sink for Negotiation {
     fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
         if self.is_passing() {
             return self.to.take(event);
         }
         async move {
             match self.judge(event) {
-                Turn::Give(event) => self.to.take(event).await,
-                Turn::Bridge(live, event) => live.take(event).await,
-                Turn::Act(told, act) => {
+                Reaction::Give(event) => self.to.take(event).await,
+                Reaction::Bridge(running, event) => running.take(event).await,
+                Reaction::Then(told, next) => {
                     for event in told {
                         self.to.take(event).await;
                     }
                     if let Some(me) = self.me.upgrade() {
-                        me.act(act);
+                        me.start(next);
                     }
                 }
-                Turn::Drop => {}
+                Reaction::Drop => {}
             }
         }
         .boxed()
@@ -391,7 +395,7 @@ impl State {
             refusal: None,
         }
         | Self::Releasing { held, .. }
-        | Self::Turning { held, .. }) = self
+        | Self::Bridging { held, .. }) = self
         else {
             return false;
         };
@@ -401,17 +405,17 @@ impl State {
     }
 }
 
-fn turning(state: &mut State, message: Message) -> Verb {
+fn bridge_from(state: &mut State, message: Message) -> Decision {
     let mut held = match state {
         State::Greeting { held, .. } => mem::take(held),
         _ => VecDeque::new(),
     };
     held.push_back(message);
-    *state = State::Turning { held, bridge: None };
-    Verb::Turn
+    *state = State::Bridging { held, bridge: None };
+    Decision::Bridge
 }
 
-fn greeting(state: &mut State, key: RequestId, message: Message) -> Verb {
+fn greeting(state: &mut State, key: RequestId, message: Message) -> Decision {
     let (held, tried) = match mem::replace(state, State::Watching) {
         State::Greeting {
             greeting: earlier,
@@ -419,7 +423,7 @@ fn greeting(state: &mut State, key: RequestId, message: Message) -> Verb {
             held,
             tried,
         } => match earlier.method.as_deref() {
-            Some("server/discover") => (held, Some(Tried::RequestKind(earlier, key))),
+            Some("server/discover") => (held, Some(Tried::Pending(earlier, key))),
             _ => (held, tried),
         },
         _ => (VecDeque::new(), None),
@@ -430,7 +434,7 @@ fn greeting(state: &mut State, key: RequestId, message: Message) -> Verb {
         held,
         tried,
     };
-    Verb::Pass(message)
+    Decision::Pass(message)
 }
 
 /// What the sender of a request speaks.

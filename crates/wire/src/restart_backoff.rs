@@ -1,9 +1,10 @@
-//! When may a server that has ended be opened again?
+//! How long a server that has ended rests before it is opened again.
 
 use std::time::Duration;
 
-use spillgate_wire::ConnectionError;
 use tokio::time::Instant;
+
+use crate::ConnectionError;
 
 /// A server that ran for so long did not fail at its start: it is opened again
 /// at once.
@@ -14,7 +15,7 @@ const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// How a server fared so far.
 #[derive(Debug, Default)]
-pub(crate) struct RestartBackoff {
+pub struct RestartBackoff {
     opened: Option<Instant>,
     /// Ends in a row that came soon after the start.
     failures: u32,
@@ -24,7 +25,7 @@ pub(crate) struct RestartBackoff {
 
 impl RestartBackoff {
     /// Notes that it is opened now, unless it has to rest.
-    pub(crate) fn open(&mut self, now: Instant) -> Result<(), ConnectionError> {
+    pub fn open(&mut self, now: Instant) -> Result<(), ConnectionError> {
         if let Some((how, at)) = &self.ended
             && let Some(left) = rest(self.failures).checked_sub(now - *at)
             && !left.is_zero()
@@ -39,20 +40,20 @@ impl RestartBackoff {
     }
 
     /// Whether it may not be opened now.
-    pub(crate) fn is_resting(&self, now: Instant) -> bool {
+    pub fn is_resting(&self, now: Instant) -> bool {
         let ended = self.ended.as_ref().map(|(_, at)| now - *at);
         ended.is_some_and(|ago| ago < rest(self.failures))
     }
 
     /// Notes that it has ended.
-    pub(crate) fn end(&mut self, how: &str, now: Instant) {
+    pub fn end(&mut self, how: &str, now: Instant) {
         let is_steady = self.opened.is_some_and(|opened| now - opened >= STEADY);
         self.failures = if is_steady { 0 } else { self.failures + 1 };
         self.ended = Some((how.to_owned(), now));
     }
 
     /// How it ended the last time, if it ever did.
-    pub(crate) fn how_it_ended(&self) -> Option<&str> {
+    pub fn how_it_ended(&self) -> Option<&str> {
         self.ended.as_ref().map(|(how, _)| &**how)
     }
 }

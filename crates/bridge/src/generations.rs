@@ -1,44 +1,43 @@
-//! Which generation does each server speak, as far as anybody found out?
+//! Which generation each server speaks, as far as is known.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use spillgate_wire::ServerSpec;
 
-use crate::gateway::{Bridging, Server};
+use crate::Bridging;
 
 /// What all clients of a gateway found out about its servers.
 #[derive(Debug, Default)]
-pub(crate) struct Eras(Mutex<HashMap<String, Known>>);
+pub struct KnownGenerations(Mutex<HashMap<String, Known>>);
 
 #[derive(Debug)]
 struct Known {
     spec: ServerSpec,
     rule: Bridging,
-    speaks: Speaks,
+    speaks: SpokenGenerations,
 }
 
 /// The generations that a server speaks; `None` is not known yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Speaks {
+pub(crate) struct SpokenGenerations {
     /// `initialize`, as of 2025-11-25 and older.
     pub(crate) legacy: Option<bool>,
     /// 2026-07-28.
     pub(crate) modern: Option<bool>,
 }
 
-impl Eras {
+impl KnownGenerations {
     /// Takes over the servers of a configuration. What is known of a server that
     /// is reached as before stays known.
-    pub(crate) fn adopt(&self, servers: &[Arc<Server>]) {
+    pub fn adopt<'a>(&self, servers: impl Iterator<Item = (&'a ServerSpec, Bridging)>) {
         let mut all = self.0.lock();
-        let adopted = servers.iter().map(|server| {
-            let name = server.spec.name.clone();
-            let before = all.get(&name).filter(|known| known.spec == server.spec);
+        let adopted = servers.map(|(spec, rule)| {
+            let name = spec.name.clone();
+            let before = all.get(&name).filter(|known| known.spec == *spec);
             let known = Known {
-                spec: server.spec.clone(),
-                rule: server.bridge,
+                spec: spec.clone(),
+                rule,
                 speaks: before.map(|known| known.speaks).unwrap_or_default(),
             };
             (name, known)
@@ -52,8 +51,14 @@ impl Eras {
         all.get(server).map(|known| known.rule).unwrap_or_default()
     }
 
+    /// Whether it is known that this server does not speak 2026-07-28.
+    #[must_use]
+    pub fn is_legacy_only(&self, server: &str) -> bool {
+        self.of(server).modern == Some(false)
+    }
+
     /// What this server speaks.
-    pub(crate) fn of(&self, server: &str) -> Speaks {
+    pub(crate) fn of(&self, server: &str) -> SpokenGenerations {
         let all = self.0.lock();
         all.get(server)
             .map(|known| known.speaks)
@@ -61,7 +66,7 @@ impl Eras {
     }
 
     /// Notes what was found out.
-    pub(crate) fn note(&self, server: &str, found: Speaks) {
+    pub(crate) fn note(&self, server: &str, found: SpokenGenerations) {
         if let Some(known) = self.0.lock().get_mut(server) {
             known.speaks.legacy = found.legacy.or(known.speaks.legacy);
             known.speaks.modern = found.modern.or(known.speaks.modern);

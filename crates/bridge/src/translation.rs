@@ -1,4 +1,4 @@
-//! What have the two ways in common?
+//! What the two directions of translation have in common.
 //!
 //! Frames are taken apart, what came from the server is told from what failed,
 //! and requests to the server get numbers.
@@ -14,8 +14,8 @@ use crate::json::parts;
 use crate::steps::Steps;
 use crate::{Caller, Heard, words};
 
-/// One way of a bridge. All that it says goes into `steps`.
-pub(crate) trait Way: fmt::Debug {
+/// One direction of a bridge. All that it says goes into `steps`.
+pub(crate) trait Translation: fmt::Debug {
     /// Takes one message of a client.
     fn hear(&mut self, frame: &Bytes, heard: Heard<'_>, steps: &mut Steps);
 
@@ -45,7 +45,7 @@ pub(crate) trait Way: fmt::Debug {
 }
 
 /// Takes a frame of a client, which may be a batch.
-pub(crate) fn client_said(way: &mut (dyn Way + Send), heard: Heard<'_>, steps: &mut Steps) {
+pub(crate) fn client_said(to: &mut (dyn Translation + Send), heard: Heard<'_>, steps: &mut Steps) {
     let all = parts(heard.frame);
     if all.is_empty() {
         steps.refuse(heard.from, None, "null", &words::not_json());
@@ -53,34 +53,34 @@ pub(crate) fn client_said(way: &mut (dyn Way + Send), heard: Heard<'_>, steps: &
     for part in all {
         match messages(&part).is_empty() {
             true => steps.refuse(heard.from, None, "null", &words::not_json()),
-            false => way.hear(&part, heard, steps),
+            false => to.hear(&part, heard, steps),
         }
     }
 }
 
 /// Takes what came from the server.
 pub(crate) fn server_said(
-    way: &mut (dyn Way + Send),
+    to: &mut (dyn Translation + Send),
     event: ServerEvent,
     now: Instant,
     steps: &mut Steps,
 ) {
     let of = event.of;
     match (event.item, of) {
-        (Item::Message(Frame::Spooled(spooled)), of) => way.large(*spooled, of.as_ref(), steps),
+        (Item::Message(Frame::Spooled(spooled)), of) => to.large(*spooled, of.as_ref(), steps),
         (Item::Message(frame), of) => {
             for part in parts(frame.in_memory().unwrap_or(&Bytes::new())) {
-                way.heed(&part, of.as_ref(), now, steps);
+                to.heed(&part, of.as_ref(), now, steps);
             }
         }
         // Streams are not taken up again, so their places are nothing.
         (Item::Mark { .. }, _) => {}
-        (Item::Gone(how), _) => way.gone(&how, steps),
+        (Item::Gone(how), _) => to.gone(&how, steps),
         (Item::Refused(refusal), Some(of)) => match answer_in(&refusal, &of) {
-            Some(answer) => way.heed(&answer, Some(&of), now, steps),
-            None => way.failed(of, Item::Refused(refusal), steps),
+            Some(answer) => to.heed(&answer, Some(&of), now, steps),
+            None => to.failed(of, Item::Refused(refusal), steps),
         },
-        (item, Some(of)) => way.failed(of, item, steps),
+        (item, Some(of)) => to.failed(of, item, steps),
         (_, None) => {}
     }
 }

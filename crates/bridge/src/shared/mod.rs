@@ -16,21 +16,18 @@ use futures_util::future::{BoxFuture, join_all};
 use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, RequestId, frame, messages, object, span_in};
 use spillgate_wire::{
-    Connection, ConnectionError, Connector, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
+    Connection, ConnectionError, Connector, Item, Message, RestartBackoff, ServerEvent, ServerSpec,
+    Sink, Transport,
 };
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
 use self::routes::{Params, Route, Routes};
-use crate::bridging::Live;
-use crate::gateway::Server;
-use crate::session::malformed::as_failure;
-use crate::upstream::notice;
-use crate::upstream::restart_backoff::RestartBackoff;
+use crate::running_bridge::RunningBridge;
 
-/// Opens ways that share their processes.
+/// Opens connections that share the servers' processes.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub struct SharedServers {
     connector: Arc<dyn Connector>,
     processes: AsyncMutex<HashMap<String, Process>>,
 }
@@ -55,7 +52,7 @@ struct Running {
 struct Switch {
     routes: Arc<Routes>,
     /// The bridge, where clients are of another generation than the server.
-    bridge: OnceLock<Arc<Live>>,
+    bridge: OnceLock<Arc<RunningBridge>>,
 }
 
 impl Switch {
@@ -71,7 +68,7 @@ impl Sink for Switch {
             let Some(bridge) = self.bridge.get() else {
                 return self.routes.take(event).await;
             };
-            let Some(event) = as_failure(&self.routes.server, event) else {
+            let Some(event) = event.or_failure(&self.routes.server) else {
                 return;
             };
             if let Item::Gone(how) = &event.item {
@@ -86,8 +83,10 @@ impl Sink for Switch {
     }
 }
 
-impl Shared {
-    pub(crate) fn new(connector: Arc<dyn Connector>) -> Self {
+impl SharedServers {
+    /// Opens servers through `connector` when the first request needs them.
+    #[must_use]
+    pub fn new(connector: Arc<dyn Connector>) -> Self {
         Self {
             connector,
             processes: AsyncMutex::default(),
@@ -113,15 +112,20 @@ impl Shared {
 
     /// The bridge to a legacy server, which all exchanges share: over the process
     /// that runs, or a connection of its own.
-    pub(crate) async fn bridge(&self, server: &ServerSpec) -> Result<Arc<Live>, ConnectionError> {
+    pub(crate) async fn bridge(
+        &self,
+        server: &ServerSpec,
+    ) -> Result<Arc<RunningBridge>, ConnectionError> {
         let mut processes = self.processes.lock().await;
         let process = processes.entry(server.name.clone()).or_default();
         let first = match server.transport {
             Transport::Command(_) => None,
-            Transport::Http(_) | Transport::Sse(_) => Some(Live::for_many(server)),
+            Transport::Http(_) | Transport::Sse(_) => Some(RunningBridge::for_many(server)),
         };
         let Running { connection, switch } = self.running(process, server, first).await?;
-        let bridge = switch.bridge.get_or_init(|| Live::for_many(server));
+        let bridge = switch
+            .bridge
+            .get_or_init(|| RunningBridge::for_many(server));
         bridge.connect(&connection);
         Ok(Arc::clone(bridge))
     }
@@ -132,7 +136,7 @@ impl Shared {
         &self,
         process: &mut Process,
         server: &ServerSpec,
-        bridge: Option<Arc<Live>>,
+        bridge: Option<Arc<RunningBridge>>,
     ) -> Result<Running, ConnectionError> {
         let running = process.running.as_ref();
         if let Some(how) = running.and_then(|running| running.switch.ended()) {
@@ -160,12 +164,11 @@ impl Shared {
     }
 
     /// Ends the processes of servers that are not among these any more.
-    pub(crate) async fn keep_only(&self, servers: &[Arc<Server>]) {
+    pub async fn keep_only(&self, servers: &[&ServerSpec]) {
         let mut gone = Vec::new();
         self.processes.lock().await.retain(|name, process| {
-            let is_same = |server: &Arc<Server>| {
-                server.spec.name == *name && process.spec.as_ref() == Some(&server.spec)
-            };
+            let is_same =
+                |spec: &&ServerSpec| spec.name == *name && process.spec.as_ref() == Some(*spec);
             let stays = servers.iter().any(is_same);
             if !stays {
                 gone.extend(process.running.take());
@@ -175,7 +178,8 @@ impl Shared {
         join_all(gone.iter().map(|running| running.connection.close(false))).await;
     }
 
-    pub(crate) async fn close(&self, hurried: bool) {
+    /// Ends all processes; `hurried` does not wait for what they still do.
+    pub async fn close(&self, hurried: bool) {
         let processes: Vec<Process> = self
             .processes
             .lock()
@@ -190,7 +194,7 @@ impl Shared {
     }
 }
 
-impl Connector for Shared {
+impl Connector for SharedServers {
     fn open<'a>(
         &'a self,
         server: &'a ServerSpec,
@@ -279,7 +283,7 @@ impl Handle {
             return;
         }
         let frame = frame::line(frame::cancelled(number.as_json(), None));
-        let cancelled = notice(frame.into(), Some("notifications/cancelled"));
+        let cancelled = Message::notice(frame.into(), Some("notifications/cancelled"));
         if let Err(error) = self.connection.send(cancelled).await {
             tracing::debug!(%error, "could not be told that nobody waits");
         }

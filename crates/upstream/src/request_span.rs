@@ -1,5 +1,4 @@
-//! What is seen of a request from outside: its figures, its log line and its
-//! spans?
+//! What is seen of a request from outside: its figures, its log line and its spans.
 //!
 //! All of it is told when the [`RequestSpan`] of a request is dropped, so that no way
 //! that a request can end is forgotten. Contents, arguments and headers are never
@@ -12,16 +11,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_mcp::{Envelope, RequestId, object};
+use spillgate_mcp::{CLIENT_METHODS, Envelope, RequestId, object};
 use spillgate_untrusted::line;
 use spillgate_wire::{Message, Transport};
 use tokio::time::Instant;
 use tracing::{Span, field};
 
-use crate::gateway::Server;
-use crate::session::in_flight::{CallParams, RequestKind};
-use crate::telemetry::metrics::Exit;
-use crate::telemetry::server_metrics::{Meter, Method};
+use crate::{LOG_TARGET, Server};
 
 /// Characters of a tool's name that are told.
 const MOST_NAME: usize = 100;
@@ -42,7 +38,7 @@ pub trait Traces: Send + Sync + fmt::Debug {
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum RequestOutcome {
     /// With a result.
     Ok,
     /// With an error of the protocol, or a result that says it is one.
@@ -59,8 +55,9 @@ pub(crate) enum Outcome {
     Cancelled,
 }
 
-impl Outcome {
-    pub(crate) const ALL: [Self; 7] = [
+impl RequestOutcome {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
         Self::Ok,
         Self::Error,
         Self::Timeout,
@@ -70,7 +67,9 @@ impl Outcome {
         Self::Cancelled,
     ];
 
-    pub(crate) fn word(self) -> &'static str {
+    /// What it is called outside.
+    #[must_use]
+    pub fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Error => "error",
@@ -83,15 +82,68 @@ impl Outcome {
     }
 }
 
+/// A method that is counted apart, those of [`CLIENT_METHODS`]; the last stands for all
+/// others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Method(usize);
+
+impl Method {
+    /// How many there are.
+    pub const COUNT: usize = CLIENT_METHODS.len() + 1;
+
+    /// `other`, if it is none of them.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        let known = CLIENT_METHODS.iter().position(|method| *method == name);
+        Self(known.unwrap_or(CLIENT_METHODS.len()))
+    }
+
+    /// The method, or `other`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        CLIENT_METHODS.get(self.0).unwrap_or(&"other")
+    }
+
+    /// Its place among them, below [`Method::COUNT`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// Counts the requests to one server.
+pub trait RequestMeter: fmt::Debug + Send + Sync {
+    /// A request begins.
+    fn begun(&self);
+
+    /// Its answer came after this time, in a frame of so many bytes.
+    fn answered(&self, method: Method, took: Duration, bytes: u64);
+
+    /// Its result passes as it is.
+    fn passed(&self);
+
+    /// A request of so many bytes is over; `added` is the time that we took for its answer, if
+    /// there is one.
+    fn over(&self, method: Method, outcome: RequestOutcome, bytes: u64, added: Option<Duration>);
+}
+
+/// Nobody counts.
+impl RequestMeter for () {
+    fn begun(&self) {}
+    fn answered(&self, _: Method, _: Duration, _: u64) {}
+    fn passed(&self) {}
+    fn over(&self, _: Method, _: RequestOutcome, _: u64, _: Option<Duration>) {}
+}
+
 /// A request to a server, until it is over.
 #[derive(Debug)]
-pub(crate) struct RequestSpan {
-    meter: Arc<Meter>,
+pub struct RequestSpan {
+    meter: Arc<dyn RequestMeter>,
     method: Method,
     begun: Instant,
     /// When the answer came.
     answered: Option<Instant>,
-    outcome: Outcome,
+    outcome: RequestOutcome,
     request_bytes: u64,
     response_bytes: u64,
     request: Span,
@@ -100,37 +152,33 @@ pub(crate) struct RequestSpan {
 }
 
 impl RequestSpan {
-    /// A request that is about to be sent to a server.
-    pub(crate) fn begin(
-        meter: Arc<Meter>,
+    /// A request that is about to be sent to this server; `tool` is what it calls.
+    #[must_use]
+    pub fn begin(
+        meter: Arc<dyn RequestMeter>,
+        server: &str,
         key: &RequestId,
         method: &str,
-        asked: &RequestKind,
+        tool: Option<&str>,
     ) -> Self {
+        meter.begun();
         let method = Method::of(method);
-        let request = request_span(&meter.server, key, method, tool_of(asked));
         Self {
+            request: request_span(server, key, method, tool),
             meter,
             method,
             begun: Instant::now(),
             answered: None,
-            outcome: Outcome::Cancelled,
+            outcome: RequestOutcome::Cancelled,
             request_bytes: 0,
             response_bytes: 0,
-            request,
             upstream: None,
         }
-        .counted()
-    }
-
-    fn counted(self) -> Self {
-        self.meter.begun();
-        self
     }
 
     /// Notes that it is sent now, as `message`. Its spans join the client's
     /// trace, and the server is told how to join them.
-    pub(crate) fn sent(
+    pub fn sent(
         &mut self,
         traces: Option<&dyn Traces>,
         server: &Server,
@@ -152,11 +200,11 @@ impl RequestSpan {
     }
 
     /// Notes that the answer came, in a frame of so many bytes.
-    pub(crate) fn answered(&mut self, answer: &Envelope<'_>, bytes: u64) {
+    pub fn answered(&mut self, answer: &Envelope<'_>, bytes: u64) {
         let is_failure = answer.result.is_none_or(says_error);
         self.outcome = match is_failure {
-            true => Outcome::Error,
-            false => Outcome::Ok,
+            true => RequestOutcome::Error,
+            false => RequestOutcome::Ok,
         };
         let now = Instant::now();
         self.answered = Some(now);
@@ -165,27 +213,21 @@ impl RequestSpan {
         self.upstream = None;
     }
 
-    /// Notes that its result passes as it is.
-    pub(crate) fn passed(&self, asked: &RequestKind) {
-        let has_result = !matches!(
-            asked,
-            RequestKind::Whole
-                | RequestKind::Other
-                | RequestKind::Capabilities
-                | RequestKind::ToolsList
-        );
-        if has_result && self.outcome == Outcome::Ok {
-            self.meter.result(Exit::Inline);
+    /// Notes that its result, if it has one, passes as it is.
+    pub fn passed(&self) {
+        if self.outcome == RequestOutcome::Ok {
+            self.meter.passed();
         }
     }
 
     /// Notes how it ends without an answer.
-    pub(crate) fn end(&mut self, outcome: Outcome) {
+    pub fn end(&mut self, outcome: RequestOutcome) {
         self.outcome = outcome;
     }
 
     /// Its span, for work on its answer.
-    pub(crate) fn span(&self) -> &Span {
+    #[must_use]
+    pub fn span(&self) -> &Span {
         &self.request
     }
 }
@@ -198,13 +240,14 @@ impl Drop for RequestSpan {
         self.meter
             .over(self.method, self.outcome, self.request_bytes, added);
         let outcome = self.outcome.word();
-        if self.outcome != Outcome::Ok {
+        if self.outcome != RequestOutcome::Ok {
             self.request.record("error.type", outcome);
-            if self.outcome != Outcome::Cancelled {
+            if self.outcome != RequestOutcome::Cancelled {
                 self.request.record("otel.status_code", "ERROR");
             }
         }
         tracing::info!(
+            target: LOG_TARGET,
             parent: &self.request,
             outcome,
             request_bytes = self.request_bytes,
@@ -216,17 +259,17 @@ impl Drop for RequestSpan {
     }
 }
 
-/// The span of a call of one of our own tools.
-pub(crate) fn builtin_call_span(
+/// The span of a call of one of our own tools; `meta` is what its parameters have.
+pub fn call_span(
     key: &RequestId,
     tool: &str,
-    call: &CallParams<'_>,
+    meta: Option<&RawValue>,
     traces: Option<&dyn Traces>,
     headers: &[(String, String)],
 ) -> Span {
     let span = request_span("", key, Method::of("tools/call"), Some(tool));
     if let Some(traces) = traces {
-        let client = said_in_meta(call.meta);
+        let client = said_in_meta(meta);
         traces.join(&span, &client.unwrap_or_else(|| headers.to_vec()));
     }
     span
@@ -234,6 +277,7 @@ pub(crate) fn builtin_call_span(
 
 fn request_span(server: &str, key: &RequestId, method: Method, tool: Option<&str>) -> Span {
     tracing::info_span!(
+        target: LOG_TARGET,
         "request",
         otel.kind = "server",
         otel.name = name_of(method, tool),
@@ -252,6 +296,7 @@ fn upstream_span(request: &Span, server: &Server, method: Method) -> Span {
         Transport::Http(http) | Transport::Sse(http) => ("tcp", host_of(&http.url)),
     };
     tracing::info_span!(
+        target: LOG_TARGET,
         parent: request,
         "upstream",
         otel.kind = "client",
@@ -268,13 +313,6 @@ fn name_of(method: Method, tool: Option<&str>) -> String {
     match tool {
         Some(tool) => format!("{method} {}", line(tool, MOST_NAME)),
         None => method.to_owned(),
-    }
-}
-
-fn tool_of(asked: &RequestKind) -> Option<&str> {
-    match asked {
-        RequestKind::ToolsCall { tool, .. } => Some(tool),
-        _ => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What does an answer say of the generation of the server that gave it?
+//! What an answer says of the generation of the server that gave it.
 
 use serde::Deserialize;
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, generation_of_server, messages};
@@ -6,7 +6,7 @@ use spillgate_wire::{Frame, Item, ServerEvent};
 
 /// What an answer to `initialize` or `server/discover` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// The server speaks 2025-11-25 or older.
     Legacy,
     /// It speaks 2026-07-28; as an answer to `initialize`, nothing older.
@@ -18,7 +18,7 @@ pub(super) enum Verdict {
 }
 
 /// The verdict of an event, if it answers the request `key`, which was `asked`.
-pub(super) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Option<Verdict> {
+pub(crate) fn verdict(asked: &str, key: &RequestId, event: &ServerEvent) -> Option<Verdict> {
     match &event.item {
         Item::Message(Frame::Memory(frame)) => {
             let all = messages(frame);

@@ -1,4 +1,4 @@
-//! What does an answer of the server change?
+//! What an answer of the server changes.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -7,29 +7,30 @@ use std::sync::atomic::Ordering;
 
 use spillgate_wire::{Item, Message, ServerEvent};
 
-use super::super::verdict::{Verdict, verdict};
-use super::super::{Speaks, for_request};
-use super::{Act, State, Tried, Turn, Way, probe_key};
+use super::verdict::{Verdict, verdict};
+use super::{Negotiation, NextStep, Reaction, State, Tried, probe_key};
+use crate::bridged_connector::for_request;
+use crate::generations::SpokenGenerations;
 
-impl Way {
+impl Negotiation {
     /// What becomes of an event of the server.
-    pub(super) fn judge(&self, event: ServerEvent) -> Turn {
+    pub(super) fn judge(&self, event: ServerEvent) -> Reaction {
         let mut state = self.state.lock();
         match &mut *state {
-            State::Watching | State::Releasing { .. } => Turn::Give(event),
-            State::Bridged(live, _)
-            | State::Turning {
-                bridge: Some((live, _)),
+            State::Watching | State::Releasing { .. } => Reaction::Give(event),
+            State::Bridged(running, _)
+            | State::Bridging {
+                bridge: Some((running, _)),
                 ..
             } => match &self.shared {
-                // That bridge has a way of its own.
-                Some(_) => Turn::Drop,
-                None => Turn::Bridge(Arc::clone(live), event),
+                // That bridge has a connection of its own.
+                Some(_) => Reaction::Drop,
+                None => Reaction::Bridge(Arc::clone(running), event),
             },
-            State::Turning { bridge: None, .. } => match event.item {
+            State::Bridging { bridge: None, .. } => match event.item {
                 // Whoever waits is told by the bridge.
-                Item::Gone(_) if self.shared.is_some() => Turn::Drop,
-                _ => Turn::Give(event),
+                Item::Gone(_) if self.shared.is_some() => Reaction::Drop,
+                _ => Reaction::Give(event),
             },
             State::Greeting { .. } | State::Probing { .. } => {
                 let turn = self.greeted(&mut state, event);
@@ -40,13 +41,13 @@ impl Way {
         }
     }
 
-    pub(super) fn greeted(&self, state: &mut State, event: ServerEvent) -> Turn {
+    fn greeted(&self, state: &mut State, event: ServerEvent) -> Reaction {
         if matches!(event.item, Item::Gone(_)) {
             *state = State::Watching; // whatever waits fails
-            return Turn::Give(event);
+            return Reaction::Give(event);
         }
         if self.tried(state, &event) {
-            return Turn::Give(event);
+            return Reaction::Give(event);
         }
         let (asked, key) = match state {
             State::Greeting { greeting, key, .. } => {
@@ -55,7 +56,7 @@ impl Way {
             _ => ("server/discover".to_owned(), probe_key()),
         };
         let Some(verdict) = verdict(&asked, &key, &event) else {
-            return Turn::Give(event);
+            return Reaction::Give(event);
         };
         match mem::replace(state, State::Watching) {
             State::Greeting {
@@ -74,7 +75,7 @@ impl Way {
             State::Probing { held, refusal } => self.probed(state, verdict, held, refusal, &event),
             other => {
                 *state = other;
-                Turn::Give(event)
+                Reaction::Give(event)
             }
         }
     }
@@ -85,7 +86,7 @@ impl Way {
         let State::Greeting { tried, .. } = state else {
             return false;
         };
-        let Some(Tried::RequestKind(_, key)) = tried else {
+        let Some(Tried::Pending(_, key)) = tried else {
             return false;
         };
         let Some(verdict) = verdict("server/discover", key, event) else {
@@ -109,29 +110,29 @@ impl Way {
         tried: Tried,
         held: VecDeque<Message>,
         refusal: ServerEvent,
-    ) -> Turn {
+    ) -> Reaction {
         match tried {
             Tried::Answered => self.release(state, vec![refusal], held, true),
-            Tried::RequestKind(greeting, key) => {
+            Tried::Pending(greeting, key) => {
                 *state = State::Greeting {
                     greeting,
                     key,
                     held,
                     tried: None,
                 };
-                Turn::Give(refusal)
+                Reaction::Give(refusal)
             }
         }
     }
 
-    pub(super) fn initialized(
+    fn initialized(
         &self,
         state: &mut State,
         verdict: Verdict,
         greeting: Message,
         mut held: VecDeque<Message>,
         event: ServerEvent,
-    ) -> Turn {
+    ) -> Reaction {
         match verdict {
             Verdict::Legacy => {
                 self.note(Some(true), None);
@@ -140,27 +141,27 @@ impl Way {
             Verdict::Modern => {
                 self.note(Some(false), Some(true));
                 held.push_front(greeting);
-                *state = State::Turning { held, bridge: None };
-                Turn::Act(Vec::new(), Act::Turn)
+                *state = State::Bridging { held, bridge: None };
+                Reaction::Then(Vec::new(), NextStep::Bridge)
             }
             Verdict::Unclear => {
                 held.push_front(greeting);
                 let refusal = Some(event);
                 *state = State::Probing { held, refusal };
-                Turn::Act(Vec::new(), Act::Probe)
+                Reaction::Then(Vec::new(), NextStep::Probe)
             }
             Verdict::Failed => self.release(state, vec![event], held, false),
         }
     }
 
-    pub(super) fn discovered(
+    fn discovered(
         &self,
         state: &mut State,
         verdict: Verdict,
         greeting: Message,
         mut held: VecDeque<Message>,
         event: ServerEvent,
-    ) -> Turn {
+    ) -> Reaction {
         match verdict {
             Verdict::Modern => {
                 self.note(None, Some(true));
@@ -173,67 +174,68 @@ impl Way {
                     held.push_front(greeting);
                 }
                 if held.is_empty() {
-                    return Turn::Give(event);
+                    return Reaction::Give(event);
                 }
-                *state = State::Turning { held, bridge: None };
+                *state = State::Bridging { held, bridge: None };
                 let told = if is_hidden { None } else { Some(event) };
-                Turn::Act(told.into_iter().collect(), Act::Turn)
+                Reaction::Then(told.into_iter().collect(), NextStep::Bridge)
             }
             Verdict::Unclear | Verdict::Failed => self.release(state, vec![event], held, false),
         }
     }
 
-    pub(super) fn probed(
+    fn probed(
         &self,
         state: &mut State,
         verdict: Verdict,
         held: VecDeque<Message>,
         refusal: Option<ServerEvent>,
         event: &ServerEvent,
-    ) -> Turn {
+    ) -> Reaction {
         match (verdict, refusal) {
             (Verdict::Modern, Some(_)) => {
                 self.note(Some(false), Some(true));
-                *state = State::Turning { held, bridge: None };
-                Turn::Act(Vec::new(), Act::Turn)
+                *state = State::Bridging { held, bridge: None };
+                Reaction::Then(Vec::new(), NextStep::Bridge)
             }
-            (_, Some(refusal)) => Turn::Give(refusal),
+            (_, Some(refusal)) => Reaction::Give(refusal),
             (Verdict::Modern, None) => {
                 self.note(None, Some(true));
                 self.release(state, Vec::new(), held, true)
             }
             (Verdict::Legacy, None) => {
                 self.note(None, Some(false));
-                *state = State::Turning { held, bridge: None };
-                Turn::Act(Vec::new(), Act::Turn)
+                *state = State::Bridging { held, bridge: None };
+                Reaction::Then(Vec::new(), NextStep::Bridge)
             }
             (Verdict::Unclear, None) => self.release(state, Vec::new(), held, false),
             (Verdict::Failed, None) => {
                 let keys = held.iter().filter_map(|message| message.id.as_ref());
                 let told = keys.filter_map(|key| for_request(event, key));
-                Turn::Act(told.collect(), Act::Nothing)
+                Reaction::Then(told.collect(), NextStep::Nothing)
             }
         }
     }
 
-    pub(super) fn note(&self, legacy: Option<bool>, modern: Option<bool>) {
-        self.eras.note(&self.server.name, Speaks { legacy, modern });
+    fn note(&self, legacy: Option<bool>, modern: Option<bool>) {
+        self.generations
+            .note(&self.server.name, SpokenGenerations { legacy, modern });
     }
 
     /// What was held goes to the server, and everything after it.
-    pub(super) fn release(
+    fn release(
         &self,
         state: &mut State,
         told: Vec<ServerEvent>,
         held: VecDeque<Message>,
         pass: bool,
-    ) -> Turn {
+    ) -> Reaction {
         if !held.is_empty() {
             *state = State::Releasing { held, pass };
-            return Turn::Act(told, Act::Release);
+            return Reaction::Then(told, NextStep::Release);
         }
         *state = State::Watching;
         self.passes.store(pass, Ordering::Release);
-        Turn::Act(told, Act::Nothing)
+        Reaction::Then(told, NextStep::Nothing)
     }
 }

@@ -1,4 +1,4 @@
-//! What comes from a process that many share: to whom does it go?
+//! Gives what comes from a process that many clients share to the right client.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -12,8 +12,6 @@ use serde_json::value::RawValue;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_wire::{ConnectionError, Frame, Item, ServerEvent, Sink, Spooled};
-
-use crate::session::malformed::as_failure;
 
 /// A request that waits for the process, and whose it is.
 #[derive(Debug, Clone)]
@@ -156,7 +154,7 @@ impl Routes {
 impl Sink for Routes {
     fn take(&self, server_event: ServerEvent) -> BoxFuture<'_, ()> {
         async move {
-            let Some(server_event) = as_failure(&self.server, server_event) else {
+            let Some(server_event) = server_event.or_failure(&self.server) else {
                 return;
             };
             let frame = match server_event.item {

@@ -1,0 +1,199 @@
+//! A connector whose connections pass frames on, or to a bridge where client and server speak
+//! different generations of MCP.
+//!
+//! It stands between a session and the connection to a server, so that neither
+//! knows of it: it opens the connection and watches the first messages. As long
+//! as both ends speak the same generation, frames pass as they are; once that is
+//! certain, nothing is looked at any more. A bridge begins when a client insists
+//! (ADR 11).
+//!
+//! ```text
+//! Session ──▶ NegotiatedConnection ─┬─ passes ──────▶ Connection ──▶ server
+//!                                   └─ RunningBridge ─▶ Connection ──▶ server
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_mcp::RequestId;
+use spillgate_wire::{
+    Connection, ConnectionError, Connector, Message, ServerEvent, ServerSpec, Sink,
+};
+use tokio::time::timeout;
+
+use crate::negotiation::{Decision, Negotiation, probe};
+use crate::{BridgeObserver, Bridging, KnownGenerations, SharedServers};
+
+/// How long a server may take to say which generation it speaks; then it is
+/// taken for a legacy one. Some never answer what they do not know, others are
+/// still being downloaded.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Opens connections that a bridge may come to stand in.
+#[derive(Debug)]
+pub struct BridgedConnector {
+    connector: Arc<dyn Connector>,
+    generations: Arc<KnownGenerations>,
+    observer: Arc<dyn BridgeObserver>,
+    /// Where the bridges of stateless exchanges are; a session has its own.
+    shared: Option<Arc<SharedServers>>,
+}
+
+impl BridgedConnector {
+    /// For one client's session: the server's process is its own.
+    #[must_use]
+    pub fn session(
+        connector: Arc<dyn Connector>,
+        generations: Arc<KnownGenerations>,
+        observer: Arc<dyn BridgeObserver>,
+    ) -> Arc<dyn Connector> {
+        Arc::new(Self {
+            connector,
+            generations,
+            observer,
+            shared: None,
+        })
+    }
+
+    /// For a stateless exchange: the server's process is shared.
+    #[must_use]
+    pub fn exchange(
+        shared: &Arc<SharedServers>,
+        generations: Arc<KnownGenerations>,
+        observer: Arc<dyn BridgeObserver>,
+    ) -> Arc<dyn Connector> {
+        Arc::new(Self {
+            observer,
+            connector: Arc::clone(shared) as Arc<dyn Connector>,
+            generations,
+            shared: Some(Arc::clone(shared)),
+        })
+    }
+}
+
+impl Connector for BridgedConnector {
+    fn open<'a>(
+        &'a self,
+        server: &'a ServerSpec,
+        sink: Arc<dyn Sink>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Connection>, ConnectionError>> {
+        let rule = self.generations.rule(&server.name);
+        if rule == Bridging::Never {
+            return self.connector.open(server, sink);
+        }
+        async move {
+            let known = (Arc::clone(&self.generations), Arc::clone(&self.observer));
+            let negotiation =
+                Negotiation::new(server.clone(), rule, known, self.shared.clone(), sink);
+            let connection = self
+                .connector
+                .open(server, negotiation.clone() as Arc<dyn Sink>)
+                .await?;
+            negotiation.connect(&connection);
+            let is_exchange = self.shared.is_some();
+            Ok(Arc::new(NegotiatedConnection {
+                negotiation,
+                connection,
+                is_exchange,
+            }) as Arc<dyn Connection>)
+        }
+        .boxed()
+    }
+}
+
+/// A connection that a bridge may come to stand in, as the session sees it.
+#[derive(Debug)]
+struct NegotiatedConnection {
+    negotiation: Arc<Negotiation>,
+    connection: Arc<dyn Connection>,
+    /// What it waits for has to be taken back when it ends: the server goes on.
+    is_exchange: bool,
+}
+
+impl Connection for NegotiatedConnection {
+    fn send(&self, message: Message) -> BoxFuture<'_, Result<(), ConnectionError>> {
+        if self.negotiation.is_passing() {
+            return self.connection.send(message);
+        }
+        async move {
+            match self.negotiation.decide(message) {
+                Decision::Pass(message) => self.connection.send(message).await,
+                Decision::ToBridge(running, caller, message) => {
+                    running.hear(caller, &message).await
+                }
+                Decision::Answer(event) => {
+                    self.negotiation.to_client(event).await;
+                    Ok(())
+                }
+                Decision::Probe => {
+                    let sent = self.connection.send(probe()).await;
+                    sent.inspect_err(|_| self.negotiation.forget_probe())
+                }
+                Decision::Bridge => {
+                    Arc::clone(&self.negotiation).bridge_held().await;
+                    Ok(())
+                }
+                Decision::Wait => Ok(()),
+            }
+        }
+        .boxed()
+    }
+
+    fn listen(&self, after: Option<String>) -> BoxFuture<'_, Result<(), ConnectionError>> {
+        match self.negotiation.bridge() {
+            // The bridge listens by itself.
+            Some(_) => std::future::ready(Ok(())).boxed(),
+            None => self.connection.listen(after),
+        }
+    }
+
+    fn abandon(&self, of: &RequestId) -> BoxFuture<'_, ()> {
+        if self.negotiation.withdraw(of) {
+            return std::future::ready(()).boxed();
+        }
+        match self.negotiation.bridge() {
+            Some((running, caller)) => {
+                let of = of.clone();
+                async move { running.abandon(caller, &of).await }.boxed()
+            }
+            None => self.connection.abandon(of),
+        }
+    }
+
+    fn close(&self, hurried: bool) -> BoxFuture<'_, ()> {
+        async move {
+            if !hurried {
+                // What still waits to be sent is to be sent.
+                drop(timeout(PATIENCE, self.negotiation.settled()).await);
+            }
+            if self.is_exchange {
+                self.negotiation.leave();
+            }
+            self.connection.close(hurried).await;
+        }
+        .boxed()
+    }
+}
+
+impl Drop for NegotiatedConnection {
+    fn drop(&mut self) {
+        self.negotiation.leave();
+    }
+}
+
+/// The same event for another request, of what can be told to several.
+pub(crate) fn for_request(event: &ServerEvent, key: &RequestId) -> Option<ServerEvent> {
+    use spillgate_wire::Item;
+    let item = match &event.item {
+        Item::Refused(refusal) => Item::Refused(refusal.clone()),
+        Item::Failed(error) => Item::Failed(error.clone()),
+        _ => return None,
+    };
+    Some(ServerEvent {
+        of: Some(key.clone()),
+        event: None,
+        item,
+    })
+}

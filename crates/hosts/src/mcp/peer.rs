@@ -1,0 +1,237 @@
+//! A client of one MCP server, for as long as it is used: asks and calls.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use spillgate_mcp::{RequestId, frame, messages, object_in};
+use spillgate_upstream::{Answered, Server, invalid_params};
+use spillgate_wire::{Connector, Frame, Message};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use super::client::{Client, Outgoing, Purpose};
+use super::leftovers::Leftovers;
+
+/// How long is waited for the end of a server that does not answer: what it says at its end comes
+/// after its output is closed.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// A client of one server, for as long as it is used.
+pub(crate) struct Peer {
+    client: Arc<Client>,
+    writer: AbortHandle,
+    /// Ends the server if nobody else does.
+    leftovers: Leftovers,
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").finish_non_exhaustive()
+    }
+}
+
+impl Peer {
+    /// A client of `server`. Nothing is opened yet.
+    pub(crate) fn new(
+        server: Server,
+        connector: Arc<dyn Connector>,
+        leftovers: &Leftovers,
+    ) -> Self {
+        let (outbox, messages) = unbounded_channel();
+        let client = Client::new(server, connector, outbox);
+        let writer = tokio::spawn(write(Arc::clone(&client), messages));
+        Self {
+            client,
+            writer: writer.abort_handle(),
+            leftovers: leftovers.clone(),
+        }
+    }
+
+    /// Opens the server.
+    pub(crate) async fn start(&self) -> Result<(), String> {
+        let opened = self.client.upstream.open(&self.client, false).await;
+        opened.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Whether this tool of the server may be used.
+    pub(crate) fn admits(&self, tool: &str) -> bool {
+        self.client.upstream.server.tools.admits(tool)
+    }
+
+    /// The result of a request, which is small.
+    pub(crate) async fn ask(&self, method: &str, params: &Value) -> Result<Value, String> {
+        let params = params.to_string();
+        let answer = self.request(self.client.number(), method, params, None);
+        let Frame::Memory(frame) = &answer.await? else {
+            return Err(format!("answered `{method}` with too much"));
+        };
+        result(frame, method)
+    }
+
+    /// The answer to a call of a tool. Dropped, the call is cancelled.
+    pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> Answered {
+        let number = self.client.number();
+        if let Some(what) = self.client.upstream.server.tools.refusal(tool) {
+            let refusal = invalid_params(&number.to_string(), &what);
+            return Ok(Frame::Memory(refusal.into()));
+        }
+        let name = json!(tool);
+        // Progress shows that the server is not silent.
+        let params = format!(
+            "{{\"name\":{name},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":{number}}}}}"
+        );
+        self.request(number, "tools/call", params, Some(tool)).await
+    }
+
+    async fn request(
+        &self,
+        number: u64,
+        method: &str,
+        params: String,
+        tool: Option<&str>,
+    ) -> Answered {
+        let (tell, told) = oneshot::channel();
+        let mut awaited = Awaited {
+            client: &self.client,
+            number,
+            // The protocol forbids to cancel the greeting.
+            is_over: method == "initialize",
+        };
+        self.client.send(Outgoing::Request {
+            number,
+            method: method.to_owned(),
+            params,
+            tool: tool.map(ToOwned::to_owned),
+            tell,
+        });
+        let answer = told.await;
+        awaited.is_over = true;
+        answer.unwrap_or_else(|_| Err("was closed".to_owned()))
+    }
+
+    /// The server's tools have changed since the last time.
+    pub(crate) async fn changed(&self) {
+        self.client.changed.notified().await;
+    }
+
+    pub(crate) fn notify(&self, method: &str) {
+        let frame = frame::notification(method, None);
+        self.client.send(Outgoing::Other(frame));
+    }
+
+    /// How the server ended, if it does within a moment: it says it better than the
+    /// message that could not be sent to it.
+    pub(crate) async fn how_it_ended(&self) -> Option<String> {
+        timeout(MOMENT, self.client.upstream.ended()).await.ok()
+    }
+
+    /// Ends the server.
+    pub(crate) async fn close(&self, hurried: bool) {
+        self.client.close(hurried).await;
+        self.forget();
+    }
+
+    /// Nobody uses it any more: it is ended aside, unless it is closed.
+    pub(crate) fn abandon(&self) {
+        if !self.forget() {
+            let client = Arc::clone(&self.client);
+            self.leftovers.end(async move { client.close(true).await });
+        }
+    }
+
+    /// Sends nothing any more, and lets those go who wait. Whether that was so already.
+    fn forget(&self) -> bool {
+        let was_closed = self.client.is_closed.swap(true, Ordering::SeqCst);
+        self.writer.abort();
+        drop(self.client.in_flight.drain(|_| true));
+        was_closed
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+async fn write(client: Arc<Client>, mut outbox: UnboundedReceiver<Outgoing>) {
+    while let Some(next) = outbox.recv().await {
+        let frame = match next {
+            Outgoing::Request {
+                number,
+                method,
+                params,
+                tool,
+                tell,
+            } => {
+                let key = client.note(number, &method, tool.as_deref(), Purpose::Answer, tell);
+                // Behind what was noted: closing forgets it.
+                if client.is_closed.load(Ordering::SeqCst) {
+                    drop(client.in_flight.take(&key));
+                    return;
+                }
+                frame::request(number, &method, Some(&params))
+            }
+            Outgoing::Cancel(number) => {
+                drop(client.in_flight.take(&RequestId::number(number)));
+                frame::cancelled(number, Some("nobody waits for it any more"))
+            }
+            Outgoing::Other(frame) => frame,
+        };
+        let frame = Bytes::from(frame::line(frame));
+        let envelopes = messages(&frame);
+        let envelope = envelopes.first();
+        let message = Message::new(frame.clone(), Vec::new(), envelope);
+        client.upstream.pass(&client, message, envelope).await;
+    }
+}
+
+/// Somebody waits for an answer.
+struct Awaited<'a> {
+    client: &'a Client,
+    number: u64,
+    is_over: bool,
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.client.send(Outgoing::Cancel(self.number));
+        }
+    }
+}
+
+/// The result in an answer, or the error's message.
+fn result(frame: &[u8], method: &str) -> Result<Value, String> {
+    #[derive(Deserialize)]
+    struct Response {
+        #[serde(default)]
+        result: Option<Value>,
+        #[serde(default)]
+        error: Option<Value>,
+    }
+    let unreadable = || format!("answered `{method}` with what is no answer");
+    let text = std::str::from_utf8(frame).map_err(|_| unreadable())?;
+    let response: Response = object_in(text).ok_or_else(unreadable)?;
+    match (response.result, response.error) {
+        (_, Some(error)) => {
+            let message = error["message"].as_str().unwrap_or("no reason");
+            let is_ours = error["data"]["fault"].is_string();
+            Err(match is_ours {
+                // It names the server already.
+                true => format!("could not be asked for `{method}`: {message}"),
+                false => format!("refused `{method}`: {message}"),
+            })
+        }
+        (Some(result), None) => Ok(result),
+        (None, None) => Err(unreadable()),
+    }
+}

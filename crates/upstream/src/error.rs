@@ -1,0 +1,75 @@
+//! Errors for requests that a server does not answer.
+//!
+//! Every error names the server that it is about, and in `data.fault` who has to
+//! act: the `client`, the `upstream` server or the `gateway`.
+
+use serde_json::{Value, json};
+use spillgate_mcp::{error_code, frame};
+use spillgate_wire::ConnectionError;
+
+use crate::RequestOutcome;
+
+/// Why a request gets no answer of its server.
+#[derive(Debug)]
+pub enum Unanswered {
+    /// The server was not reached, or ended.
+    Failed(ConnectionError),
+    /// It was not sent, though the server may be up.
+    NotSent(ConnectionError),
+    /// It was silent for too long; what is said of that.
+    TooSlow(String),
+}
+
+impl Unanswered {
+    /// How the request ended.
+    #[must_use]
+    pub fn outcome(&self) -> RequestOutcome {
+        match self {
+            Self::Failed(_) | Self::NotSent(_) => RequestOutcome::UpstreamGone,
+            Self::TooSlow(_) => RequestOutcome::Timeout,
+        }
+    }
+
+    /// The error that answers the request `id`, which was for `server`.
+    #[must_use]
+    pub fn frame(&self, id: &str, server: &str) -> Vec<u8> {
+        let (code, how) = match self {
+            Self::Failed(ConnectionError::Gone(how)) => (
+                error_code::SERVER_ERROR,
+                format!("{how} before it answered"),
+            ),
+            Self::Failed(error) | Self::NotSent(error) => {
+                (error_code::SERVER_ERROR, error.to_string())
+            }
+            Self::TooSlow(how) => (error_code::TIMED_OUT, how.clone()),
+        };
+        let message = format!("the upstream server `{server}` {how}");
+        let data = json!({"fault": "upstream", "server": server});
+        error_frame(id, &json!({"code": code, "message": message, "data": data}))
+    }
+
+    /// The same in the words of who waits inside.
+    #[must_use]
+    pub fn how(&self) -> String {
+        match self {
+            Self::Failed(error) | Self::NotSent(error) => error.to_string(),
+            Self::TooSlow(how) => how.clone(),
+        }
+    }
+}
+
+/// For parameters that cannot be meant.
+#[must_use]
+pub fn invalid_params(id: &str, message: &str) -> Vec<u8> {
+    let data = json!({"fault": "client"});
+    error_frame(
+        id,
+        &json!({"code": error_code::INVALID_PARAMS, "message": message, "data": data}),
+    )
+}
+
+/// A line with the response to the request `id` that is this error.
+#[must_use]
+pub fn error_frame(id: &str, error: &Value) -> Vec<u8> {
+    frame::line(frame::error(id, error))
+}

@@ -1,0 +1,126 @@
+//! What a server sends, and how it fails: told to its owner.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use spillgate_mcp::RequestId;
+use spillgate_wire::{ConnectionError, Frame, Item, Refusal, ServerEvent, Sink};
+
+use crate::{InFlightRequest, Owner, Slot, Unanswered, Upstream};
+
+/// Where a server's events go.
+pub(crate) struct Inbox<O> {
+    pub(crate) owner: Weak<O>,
+    pub(crate) slot: Slot,
+    pub(crate) life: u64,
+}
+
+impl<O> fmt::Debug for Inbox<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut inbox = f.debug_struct("Inbox");
+        inbox.field("slot", &self.slot).field("life", &self.life);
+        inbox.finish_non_exhaustive()
+    }
+}
+
+impl<O: Owner> Sink for Inbox<O> {
+    fn take(&self, event: ServerEvent) -> BoxFuture<'_, ()> {
+        async move {
+            // An owner that is gone has nobody who waits.
+            let Some(owner) = self.owner.upgrade() else {
+                return;
+            };
+            // The end of an earlier life was noted, and what waited was told.
+            if let Some(upstream) = owner.upstream(self.slot)
+                && upstream.lives(self.life)
+            {
+                upstream.take(&owner, event).await;
+            }
+        }
+        .boxed()
+    }
+}
+
+impl<O: Owner> Upstream<O> {
+    async fn take(self: &Arc<Self>, owner: &Arc<O>, event: ServerEvent) {
+        match event.item {
+            Item::Failed(error) => self.failed(owner, event.of, error).await,
+            Item::Refused(refusal) => self.refused(owner, event.of, refusal).await,
+            Item::Gone(how) => {
+                if !owner.is_closing() {
+                    tracing::warn!(server = self.name(), how, "the server ended");
+                }
+                // First, for another life has other requests.
+                let lost = self.waiting(owner);
+                drop(self.note_end(&how));
+                self.fail(owner, lost, &how).await;
+            }
+            _ => owner.received(self, event).await,
+        }
+    }
+
+    async fn failed(&self, owner: &O, of: Option<RequestId>, error: ConnectionError) {
+        let Some(waiting) = of.and_then(|key| owner.in_flight().take(&key)) else {
+            tracing::warn!(server = self.name(), %error, "failed");
+            return;
+        };
+        let why = Unanswered::Failed(error);
+        owner.unanswered(self, waiting, why).await;
+    }
+
+    async fn refused(self: &Arc<Self>, owner: &Arc<O>, of: Option<RequestId>, refusal: Refusal) {
+        let waiting = of.as_ref().and_then(|key| owner.in_flight().take(key));
+        if !refusal.session_lost {
+            return owner.refused(self, of, waiting, refusal).await;
+        }
+        // The next message begins another session.
+        let how = "does not know our session any more";
+        tracing::warn!(server = self.name(), how, "the session is begun again");
+        let lost = self.waiting(owner);
+        let connection = self.note_end(how);
+        owner.refused(self, of, waiting, refusal).await;
+        let (upstream, whose) = (Arc::clone(self), Arc::clone(owner));
+        // Aside: this is a task of the connection, and ends with it.
+        owner.work(async move {
+            upstream.fail(&whose, lost, how).await;
+            drop(connection);
+        });
+    }
+
+    /// Answers every request that it will not answer any more.
+    pub async fn fail_all(&self, owner: &O, how: &str) {
+        let lost = self.waiting(owner);
+        self.fail(owner, lost, how).await;
+    }
+
+    /// The requests that wait for it; they are not in flight any more.
+    fn waiting(&self, owner: &O) -> Vec<(RequestId, InFlightRequest<O::Details>)> {
+        let slot = self.slot;
+        owner.in_flight().drain(|waiting| waiting.slot == slot)
+    }
+
+    async fn fail(
+        &self,
+        owner: &O,
+        lost: Vec<(RequestId, InFlightRequest<O::Details>)>,
+        how: &str,
+    ) {
+        for (_, waiting) in lost {
+            let why = Unanswered::Failed(ConnectionError::Gone(how.to_owned()));
+            owner.unanswered(self, waiting, why).await;
+        }
+    }
+
+    /// Logs what it wrote that is no message and passes as it is.
+    pub fn log_noise(&self, frame: &Frame, is_answer: bool) {
+        frame.log_unreadable(self.name(), is_answer);
+        if !is_answer && self.is_first_noise() {
+            tracing::warn!(
+                server = self.name(),
+                "it writes what is no message of MCP where its messages belong; that is passed on as it is, and a client may stumble over it: the server should write its log to standard error"
+            );
+        }
+    }
+}

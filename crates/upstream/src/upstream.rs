@@ -1,0 +1,400 @@
+//! One server of an owner: opened when it is needed, opened again when it has ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use spillgate_mcp::{Envelope, messages, object};
+use spillgate_wire::{Connection, ConnectionError, Message, RestartBackoff};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::time::{Instant, timeout};
+
+use crate::inbox::Inbox;
+use crate::{LOG_TARGET, Owner, Server, Unanswered};
+
+/// A server's place among those of its owner.
+pub type Slot = usize;
+
+/// A server of an owner.
+#[derive(Debug)]
+pub struct Upstream<O: Owner> {
+    /// Its place among the owner's servers.
+    pub slot: Slot,
+    /// How it is configured.
+    pub server: Arc<Server>,
+    /// What its owner keeps about it.
+    pub notes: O::Notes,
+    state: Mutex<State>,
+    /// It has ended.
+    ended: Notify,
+    /// Held while it is opened, so that it is opened once.
+    opening: AsyncMutex<()>,
+    /// Whether it has written what is no message.
+    is_noisy: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    connection: Option<Arc<dyn Connection>>,
+    /// Counts its starts and ends, so that the end of one life is not taken for
+    /// that of the next.
+    life: u64,
+    /// It is open and has not been greeted yet: nobody else may talk to it.
+    is_greeting: bool,
+    backoff: RestartBackoff,
+    /// The client's `initialize` and `notifications/initialized`, to be said
+    /// again to a server that is opened again.
+    initialize: Option<Message>,
+    initialized: Option<Message>,
+}
+
+impl<O: Owner> Upstream<O> {
+    /// A server that is not opened yet.
+    pub fn new(slot: Slot, server: Arc<Server>, notes: O::Notes) -> Self {
+        Self {
+            slot,
+            server,
+            notes,
+            state: Mutex::default(),
+            ended: Notify::new(),
+            opening: AsyncMutex::default(),
+            is_noisy: AtomicBool::new(false),
+        }
+    }
+
+    /// The client greets all servers with this: it is said as soon as the server is
+    /// open, and nobody talks to it before it has answered.
+    pub fn be_greeted(&self, initialize: Message) {
+        let mut state = self.state.lock();
+        state.is_greeting = state.connection.is_some();
+        state.initialize = Some(initialize);
+    }
+
+    /// Whether it has to be opened or greeted before it can be talked to.
+    pub fn is_starting(&self) -> bool {
+        let state = self.state.lock();
+        state.is_greeting || state.connection.is_none() && state.initialize.is_some()
+    }
+
+    /// Whether it ended shortly ago and is not opened again yet.
+    pub fn is_resting(&self) -> bool {
+        self.state.lock().backoff.is_resting(Instant::now())
+    }
+
+    /// It wrote what is no message; whether for the first time.
+    pub fn is_first_noise(&self) -> bool {
+        !self.is_noisy.swap(true, Ordering::Relaxed)
+    }
+
+    /// Its name in the configuration.
+    pub fn name(&self) -> &str {
+        &self.server.spec.name
+    }
+
+    /// Passes a message on, to a server that is opened for it if need be.
+    pub async fn send(&self, owner: &Arc<O>, message: Message) -> Result<(), ConnectionError> {
+        if self.remember(&message) {
+            // Said when its greeting is over.
+            return self.open(owner, true).await.map(drop);
+        }
+        let connection = match message.method.as_deref() {
+            // The client's answers do not wait: the greeting may wait for them.
+            None => match self.connection() {
+                Some(connection) => connection,
+                None => self.open(owner, true).await?,
+            },
+            Some(method) => self.ready(owner, method != "initialize").await?,
+        };
+        connection.send(message).await
+    }
+
+    /// Its connection, once it may be talked to; `greets` unless the message is itself the
+    /// greeting.
+    pub async fn ready(
+        &self,
+        owner: &Arc<O>,
+        greets: bool,
+    ) -> Result<Arc<dyn Connection>, ConnectionError> {
+        match self.greeted() {
+            Some(connection) => Ok(connection),
+            None => self.open(owner, greets).await,
+        }
+    }
+
+    /// Notes what a server that is opened again has to be told. Whether this is told
+    /// when the greeting is over, which is not so yet.
+    fn remember(&self, message: &Message) -> bool {
+        let mut state = self.state.lock();
+        match message.method.as_deref() {
+            Some("initialize") => state.initialize = Some(message.clone()),
+            Some("notifications/initialized") => {
+                state.initialized = Some(message.clone());
+                let is_down = state.connection.is_none() && state.initialize.is_some();
+                return is_down || state.is_greeting;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// It is to be told what another server was told when the client greeted.
+    pub fn greet_like(&self, other: &Self) {
+        let other = other.state.lock();
+        let mut state = self.state.lock();
+        state.initialize.clone_from(&other.initialize);
+        state.initialized.clone_from(&other.initialized);
+    }
+
+    /// Its connection, if it is open; it may still be greeting.
+    pub fn connection(&self) -> Option<Arc<dyn Connection>> {
+        self.state.lock().connection.clone()
+    }
+
+    /// Its connection, once it may be talked to.
+    fn greeted(&self) -> Option<Arc<dyn Connection>> {
+        let state = self.state.lock();
+        state.connection.clone().filter(|_| !state.is_greeting)
+    }
+
+    /// Whether this is its present life.
+    pub fn lives(&self, life: u64) -> bool {
+        self.state.lock().life == life
+    }
+
+    /// How it ended, unless it is up or was never opened.
+    pub fn how_it_ended(&self) -> Option<String> {
+        let state = self.state.lock();
+        let how = state
+            .backoff
+            .how_it_ended()
+            .filter(|_| state.connection.is_none())?;
+        Some(how.to_owned())
+    }
+
+    /// Waits until it has ended, and tells how.
+    pub async fn ended(&self) -> String {
+        loop {
+            // Before the look: an end between the two would be missed.
+            let ended = self.ended.notified();
+            if let Some(how) = self.how_it_ended() {
+                return how;
+            }
+            ended.await;
+        }
+    }
+
+    /// Opens it if need be, and greets it if the client has greeted and `greets`.
+    pub async fn open(
+        &self,
+        owner: &Arc<O>,
+        greets: bool,
+    ) -> Result<Arc<dyn Connection>, ConnectionError> {
+        let _one_at_a_time = self.opening.lock().await;
+        if let Some(connection) = self.greeted() {
+            return Ok(connection);
+        }
+        let opened = self.opened(owner, greets).await;
+        if let Err(error) = &opened {
+            owner.not_opened(self, error);
+        }
+        opened
+    }
+
+    async fn opened(
+        &self,
+        owner: &Arc<O>,
+        greets: bool,
+    ) -> Result<Arc<dyn Connection>, ConnectionError> {
+        let present = {
+            let state = self.state.lock();
+            state
+                .connection
+                .clone()
+                .map(|connection| (connection, state.life))
+        };
+        let (connection, life) = match present {
+            Some(present) => present,
+            None => self.begin_life(owner, greets).await?,
+        };
+        if !greets {
+            return Ok(connection);
+        }
+        if let Err(error) = self.greet(owner, &connection).await {
+            if self.lives(life) {
+                drop(self.note_end(&error.to_string()));
+            }
+            owner.work(async move { connection.close(true).await });
+            return Err(error);
+        }
+        Ok(connection)
+    }
+
+    async fn begin_life(
+        &self,
+        owner: &Arc<O>,
+        greets: bool,
+    ) -> Result<(Arc<dyn Connection>, u64), ConnectionError> {
+        let (life, is_greeting) = {
+            let mut state = self.state.lock();
+            state.backoff.open(Instant::now())?;
+            state.life += 1;
+            (state.life, greets && state.initialize.is_some())
+        };
+        let inbox = Inbox {
+            owner: Arc::downgrade(owner),
+            slot: self.slot,
+            life,
+        };
+        let connector = owner.connector();
+        let opened = connector.open(&self.server.spec, Arc::new(inbox)).await;
+        let connection = opened.inspect_err(|error| drop(self.note_end(&error.to_string())))?;
+        if let Err(error) = self.note_opened(life, &connection, is_greeting) {
+            owner.work(async move { connection.close(true).await });
+            return Err(error);
+        }
+        Ok((connection, life))
+    }
+
+    /// Notes the connection of a life, unless that is over already.
+    fn note_opened(
+        &self,
+        life: u64,
+        connection: &Arc<dyn Connection>,
+        is_greeting: bool,
+    ) -> Result<(), ConnectionError> {
+        let mut state = self.state.lock();
+        if state.life != life {
+            let how = state.backoff.how_it_ended().unwrap_or("has ended");
+            return Err(ConnectionError::Gone(how.to_owned()));
+        }
+        state.connection = Some(Arc::clone(connection));
+        state.is_greeting = is_greeting;
+        Ok(())
+    }
+
+    /// Says to it what the client said when it greeted.
+    async fn greet(
+        &self,
+        owner: &Arc<O>,
+        connection: &Arc<dyn Connection>,
+    ) -> Result<(), ConnectionError> {
+        let initialize = self.state.lock().initialize.clone();
+        let Some(initialize) = initialize else {
+            return Ok(());
+        };
+        let (message, answer) = owner.greet_again(self, &initialize);
+        let key = message.id.clone();
+        let answered = async {
+            connection.send(message).await?;
+            let silent = "did not answer `initialize` when it was started again";
+            match timeout(owner.greeting_limit(self), answer).await {
+                Ok(Ok(Ok(frame))) => Ok(greeting_in(frame.in_small())),
+                Ok(Ok(Err(how))) => Err(ConnectionError::Gone(how)),
+                _ => Err(ConnectionError::Gone(silent.to_owned())),
+            }
+        };
+        let greeting = answered.await.inspect_err(|_| {
+            drop(key.and_then(|key| owner.in_flight().take(&key)));
+        })?;
+        tracing::info!(target: LOG_TARGET, server = self.name(), "greeted for the client");
+        self.end_greeting(connection).await?;
+        owner.greeted(self, &initialize, greeting);
+        Ok(())
+    }
+
+    /// It has answered the greeting: it is told that the client has, too, as soon as
+    /// that is so, and then others may talk to it.
+    async fn end_greeting(&self, connection: &Arc<dyn Connection>) -> Result<(), ConnectionError> {
+        let mut is_told = false;
+        loop {
+            let told = {
+                let mut state = self.state.lock();
+                let initialized = state.initialized.clone().filter(|_| !is_told);
+                state.is_greeting = initialized.is_some();
+                initialized
+            };
+            match told {
+                Some(initialized) => connection.send(initialized).await?,
+                None => return Ok(()),
+            }
+            is_told = true;
+        }
+    }
+
+    /// Notes that it has ended, and gives the connection that it had.
+    pub fn note_end(&self, how: &str) -> Option<Arc<dyn Connection>> {
+        let mut state = self.state.lock();
+        state.backoff.end(how, Instant::now());
+        state.life += 1;
+        state.is_greeting = false;
+        let connection = state.connection.take();
+        drop(state);
+        self.ended.notify_waiters();
+        connection
+    }
+}
+
+/// What an answer to `initialize` says; nothing if it is a refusal.
+fn greeting_in(frame: &[u8]) -> Map<String, Value> {
+    let answers = messages(frame);
+    let result = answers.first().and_then(|answer| answer.result);
+    let greeting = result.and_then(object::<Map<String, Value>>);
+    greeting.unwrap_or_default()
+}
+
+impl<O: Owner> Upstream<O> {
+    /// Passes a message on as it is, once the server may be talked to; `envelope` is that of its
+    /// frame unless it is a batch. The requests in it, which are in flight, are told should that
+    /// fail.
+    pub async fn pass(
+        &self,
+        owner: &Arc<O>,
+        mut message: Message,
+        envelope: Option<&Envelope<'_>>,
+    ) {
+        let is_over = |message: &Message| {
+            let key = message.id.as_ref();
+            key.is_some_and(|key| !owner.in_flight().has(key))
+        };
+        if is_over(&message) {
+            return; // taken back or failed before it was sent
+        }
+        let greets = message.method.as_deref() != Some("initialize");
+        let ready = match message.id {
+            Some(_) => self.ready(owner, greets).await.map(drop),
+            None => Ok(()),
+        };
+        if is_over(&message) {
+            return; // the same while it waited for the server
+        }
+        self.trace(owner, envelope, &mut message);
+        let frame = message.frame.clone();
+        let sent = match ready {
+            Ok(()) => self.send(owner, message).await,
+            Err(error) => Err(error),
+        };
+        let Err(error) = sent else {
+            return;
+        };
+        for key in messages(&frame).iter().filter_map(Envelope::key) {
+            if let Some(waiting) = owner.in_flight().take(&key) {
+                let why = Unanswered::Failed(error.clone());
+                owner.unanswered(self, waiting, why).await;
+            }
+        }
+    }
+
+    /// Tells what is known of a request that is sent now.
+    fn trace(&self, owner: &O, envelope: Option<&Envelope<'_>>, message: &mut Message) {
+        let (Some(envelope), Some(key)) = (envelope, message.id.take()) else {
+            return; // no request: there was no id to take
+        };
+        owner.in_flight().look(&key, |waiting| {
+            if let Some(span) = &mut waiting.span {
+                span.sent(owner.traces(), &self.server, envelope.params, message);
+            }
+        });
+        message.id = Some(key);
+    }
+}
