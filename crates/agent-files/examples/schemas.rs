@@ -1,9 +1,9 @@
-//! Writes `docs/schema/` anew: `cargo run -p spillgate-agentfile --example schemas`.
+//! Writes `docs/schema/` anew: `cargo run -p spillgate-agent-files --example schemas`.
 
 use std::io;
 use std::path::Path;
 
-use spillgate_agentfile::{ai_agent_schema, prompt_file_schema};
+use spillgate_agent_files::{ai_agent_schema, prompt_file_schema};
 
 fn main() -> io::Result<()> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use spillgate_agentfile::{ConfigFile, PromptFile, ai_agent_schema, prompt_file_schema};
+use spillgate_agent_files::{ConfigFile, PromptFile, ai_agent_schema, prompt_file_schema};
 
 fn docs(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -22,7 +22,7 @@ fn the_published_schemas_are_current() {
     ] {
         let text = std::fs::read_to_string(docs(&format!("schema/{name}.schema.json"))).unwrap();
         let published: Value = serde_json::from_str(&text).unwrap();
-        let hint = "run `cargo run -p spillgate-agentfile --example schemas`";
+        let hint = "run `cargo run -p spillgate-agent-files --example schemas`";
         assert!(published == schema, "{name}: {hint}");
     }
 }

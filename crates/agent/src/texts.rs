@@ -1,6 +1,6 @@
 //! What does the session itself say to the model? (wire.md)
 
-use spillgate_turns::Slot;
+use spillgate_conversation::Slot;
 
 use crate::internal::FINAL_REPORT;
 use crate::settings::Format;
@@ -87,8 +87,8 @@ pub(crate) fn duplicate(tool: &str, reply: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use spillgate_conversation::{Nonce, SlotError};
     use spillgate_llm::Stop;
-    use spillgate_turns::{Nonce, SlotError};
 
     use super::*;
 

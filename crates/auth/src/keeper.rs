@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use reqwest::Client;
 use reqwest::header::HeaderValue;
 use rmcp::transport::auth::{AuthError, CredentialStore, OAuthClientConfig, OAuthTokenResponse};
-use spillgate_wire::{Authority, NoCredential, Refused};
+use spillgate_transport::{Authority, NoCredential, Refused};
 use tokio::time::Instant;
 
 use crate::login::manager;

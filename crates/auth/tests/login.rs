@@ -15,7 +15,7 @@ use reqwest::header::HeaderValue;
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 use spillgate_auth::{Attempt, Callback, Keeper, LoginError, Request, Vault};
-use spillgate_wire::{Authority, Refused, http_client};
+use spillgate_transport::{Authority, Refused, http_client};
 
 /// An MCP server that is its own authorization server. Each refresh token is
 /// taken once.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
-use spillgate_wire::{Frame, Item, ServerEvent};
+use spillgate_transport::{Frame, Item, ServerEvent};
 
 enum From {
     Client(Bytes),

@@ -18,7 +18,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_mcp::RequestId;
-use spillgate_wire::{
+use spillgate_transport::{
     Connection, ConnectionError, Connector, Message, ServerEvent, ServerSpec, Sink,
 };
 use tokio::time::timeout;
@@ -185,7 +185,7 @@ impl Drop for NegotiatedConnection {
 
 /// The same event for another request, of what can be told to several.
 pub(crate) fn for_request(event: &ServerEvent, key: &RequestId) -> Option<ServerEvent> {
-    use spillgate_wire::Item;
+    use spillgate_transport::Item;
     let item = match &event.item {
         Item::Refused(refusal) => Item::Refused(refusal.clone()),
         Item::Failed(error) => Item::Failed(error.clone()),

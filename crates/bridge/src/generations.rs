@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
-use spillgate_wire::ServerSpec;
+use spillgate_transport::ServerSpec;
 
 use crate::Bridging;
 

@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, span_in};
-use spillgate_wire::{Frame, Item, ServerEvent, Spooled};
+use spillgate_transport::{Frame, Item, ServerEvent, Spooled};
 
 use crate::Step;
 use crate::json::put_id;

@@ -35,7 +35,7 @@ mod words;
 use std::time::Instant;
 
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Message, ServerEvent};
+use spillgate_transport::{Message, ServerEvent};
 
 use self::steps::Steps;
 use self::translation::Translation;

@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use spillgate_mcp::{Envelope, RequestId, messages};
-use spillgate_wire::{
+use spillgate_transport::{
     Connection, ConnectionError, Frame, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
 };
 use tokio::sync::{Mutex as AsyncMutex, Notify};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Message, ServerEvent};
+use spillgate_transport::{Message, ServerEvent};
 
 use crate::words::Refuse;
 use crate::{Caller, Step};

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use spillgate_mcp::{ObjectView, RequestId, frame, messages};
-use spillgate_wire::{Frame, Item, Message, Refusal, ServerEvent, Spooled};
+use spillgate_transport::{Frame, Item, Message, Refusal, ServerEvent, Spooled};
 
 use crate::json::parts;
 use crate::steps::Steps;

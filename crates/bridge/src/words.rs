@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use spillgate_mcp::{error_code, frame};
-use spillgate_wire::Item;
+use spillgate_transport::Item;
 
 /// A refusal: a JSON-RPC error with its fault and what to do.
 #[derive(Debug, Clone)]

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use spillgate_bridge::{Bridge, Caller, Heard, Step};
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Frame, Item, ServerEvent};
+use spillgate_transport::{Frame, Item, ServerEvent};
 
 use common::{META, config};
 

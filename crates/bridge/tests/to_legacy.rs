@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::{Talk, config};
 use spillgate_bridge::{Config, Declare, Limits};
-use spillgate_wire::{ConnectionError, Item};
+use spillgate_transport::{ConnectionError, Item};
 
 #[test]
 fn the_session_is_opened_before_the_first_request() {

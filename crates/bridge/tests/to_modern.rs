@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::{Talk, config};
 use spillgate_bridge::{Config, Limits};
-use spillgate_wire::{ConnectionError, Item};
+use spillgate_transport::{ConnectionError, Item};
 
 #[test]
 fn initialize_is_answered_from_discover() {

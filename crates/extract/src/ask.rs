@@ -1,7 +1,7 @@
 //! One question to a model, with an answer in its slot.
 
+use spillgate_conversation::{Slot, SlotError};
 use spillgate_llm::{ErrorKind, LlmError, Message, NoDeltas, Request, Stop};
-use spillgate_turns::{Slot, SlotError};
 
 use crate::case::Asking;
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use spillgate_artifact::LineRange;
-use spillgate_turns::{Nonce, Slot};
+use spillgate_conversation::{Nonce, Slot};
 
 use crate::case::Asking;
 use crate::plan::{Chunk, Plan, Want, plan};

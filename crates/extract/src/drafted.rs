@@ -2,9 +2,9 @@
 
 use std::io;
 
+use spillgate_conversation::SlotError;
 use spillgate_llm::LlmError;
 use spillgate_lookup::LookupError;
-use spillgate_turns::SlotError;
 
 use crate::Coverage;
 use crate::prompt::NOTHING;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use spillgate_artifact::{Handle, Interrupt, TokenBudget};
+use spillgate_conversation::{Nonces, RandomNonces};
 use spillgate_llm::{ChatModel, Dollars};
 use spillgate_lookup::Artifact;
 use spillgate_offload::{Ledger, Offloader, RetrieveError, Spent};
-use spillgate_turns::{Nonces, RandomNonces};
 use tokio::task::spawn_blocking;
 
 use crate::case::{Asking, Case};

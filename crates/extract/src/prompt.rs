@@ -5,7 +5,7 @@
 //! before `OUTPUT FORMAT` (wire.md).
 
 use spillgate_artifact::LineRange;
-use spillgate_turns::Slot;
+use spillgate_conversation::Slot;
 
 use crate::case::Case;
 use crate::mask::{inline, masked};

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use spillgate_artifact::{Interrupt, LOOKUP_TIMEOUT, TokenBudget};
+use spillgate_conversation::{
+    Ending, Observer, Slot, ToolHost, ToolReplyFuture, TurnLimits, Turns, run,
+};
 use spillgate_files::{FileTools, Pinned};
 use spillgate_llm::{
     ChatModel, LlmError, Message, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Target,
     ToolCall, ToolReply, ToolSpec,
 };
-use spillgate_turns::{Ending, Observer, Slot, ToolHost, ToolReplyFuture, TurnLimits, Turns, run};
 
 use crate::case::{Asking, Case};
 use crate::drafted::{Drafted, StrategyError};

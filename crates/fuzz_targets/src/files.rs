@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use spillgate_agentfile::{ConfigFile, PromptFile, Settings, resolve};
+use spillgate_agent_files::{ConfigFile, PromptFile, Settings, resolve};
 use spillgate_clients::{
     Client, Gateway, Records, ServerTable, Surroundings, inspect, json_values, places, unwrap, wrap,
 };

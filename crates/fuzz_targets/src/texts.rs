@@ -6,7 +6,6 @@ use bytes::Bytes;
 use reqwest::Url;
 use serde_json::{Map, Value};
 use spillgate_artifact::{ByteRange, ContentKind, Layout, Stats, TokenBudget};
-use spillgate_guarded::{Body, Guarded, Rules, Workspace};
 use spillgate_lookup::Artifact;
 use spillgate_measure::Tokenizer;
 use spillgate_outline::within;
@@ -15,6 +14,7 @@ use spillgate_view::{
     JsonLayout, JsonStringDecoder, Sanitizer, ViewSink, clip, decode_json_string, raw_offset,
 };
 use spillgate_web::{Decoder, Kind, readable, robots_allow};
+use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};
 use tempfile::TempDir;
 
 use crate::{BLOCKS, block_on, first_line, stored};

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
 use spillgate_mcp::{ByteEdits, RequestId, messages, span_in};
 use spillgate_store::MemoryStore;
-use spillgate_wire::{
+use spillgate_transport::{
     EventDecoder, EventPiece, EventTags, Filled, Frame, FrameReader, Item, Message, ParamHeaders,
     ServerEvent, Skeleton, one_line, request_headers,
 };

@@ -35,12 +35,12 @@ use spillgate_retrieval::audience;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore, Part, SyncWhen};
 use spillgate_testkit::{log, records};
-use spillgate_upstream::Server;
-use spillgate_view::{Indexer, JsonLayout, View};
-use spillgate_wire::{
+use spillgate_transport::{
     Connection, ConnectionError, Connector, Frame, Item, Message, ServerCommand, ServerEvent,
     ServerSpec, Sink, Transport,
 };
+use spillgate_upstream::Server;
+use spillgate_view::{Indexer, JsonLayout, View};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 fn main() {

@@ -7,8 +7,8 @@ use std::io;
 
 use serde_json::json;
 use spillgate_mcp::{ByteEdits, RequestId, error_code, messages, span_in};
+use spillgate_transport::{ConnectionError, Refusal};
 use spillgate_upstream::error_frame;
-use spillgate_wire::{ConnectionError, Refusal};
 
 /// The gateway could not start or go on.
 #[derive(Debug, thiserror::Error)]

@@ -9,8 +9,8 @@ use spillgate_artifact::TokenBudget;
 use spillgate_extract::Extractor;
 use spillgate_offload::Offloader;
 use spillgate_query::Engine;
+use spillgate_transport::Connector;
 use spillgate_upstream::Server;
-use spillgate_wire::Connector;
 
 use crate::ListTools;
 use spillgate_retrieval::Tools;

@@ -10,8 +10,8 @@ use spillgate_bridge::{
     BridgeObserver, BridgedConnector, Bridging, KnownGenerations, SharedServers,
 };
 use spillgate_offload::Ledger;
+use spillgate_transport::{ServerEvent, ServerSpec, Sink};
 use spillgate_upstream::{Server, Traces};
-use spillgate_wire::{ServerEvent, ServerSpec, Sink};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::aggregate::index::Catalogue;

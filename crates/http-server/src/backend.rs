@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_gateway::{Hub, Incoming, Session};
 use spillgate_mcp::RequestId;
-use spillgate_wire::Sink;
+use spillgate_transport::Sink;
 
 /// What clients connect to: the [`Hub`], or in tests a script.
 pub trait Backend: Send + Sync + fmt::Debug {

@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
-use spillgate_wire::{ServerEvent, Sink};
+use spillgate_transport::{ServerEvent, Sink};
 
 use crate::inlet::{Inlet, Outlet};
 use crate::posted::Asked;

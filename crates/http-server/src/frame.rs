@@ -7,7 +7,7 @@ use std::io;
 
 use bytes::Bytes;
 use spillgate_mcp::{Envelope, error_code, messages};
-use spillgate_wire::{Frame, Pieces};
+use spillgate_transport::{Frame, Pieces};
 
 use crate::problem::error_frame;
 use crate::sse;

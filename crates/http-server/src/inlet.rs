@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use spillgate_mcp::RequestId;
-use spillgate_wire::ServerEvent;
+use spillgate_transport::ServerEvent;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, timeout};

@@ -11,7 +11,7 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
-use spillgate_wire::{Item, Refusal};
+use spillgate_transport::{Item, Refusal};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;

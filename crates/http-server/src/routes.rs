@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use serde::Deserialize;
-use spillgate_wire::{Item, ServerEvent};
+use spillgate_transport::{Item, ServerEvent};
 
 use crate::frame;
 use crate::inlet::{Delivery, Letter, Outlet};

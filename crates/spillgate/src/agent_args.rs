@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Subcommand, ValueEnum, ValueHint};
-use spillgate_agentfile::{Cost, Count, CountOrNone, OutputFormat, Time, Whole};
+use spillgate_agent_files::{Cost, Count, CountOrNone, OutputFormat, Time, Whole};
 use spillgate_llm::TargetError;
 
 use crate::args::Models;

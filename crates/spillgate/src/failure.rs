@@ -13,7 +13,7 @@ use spillgate_lookup::LookupError;
 use spillgate_offload::RetrieveError;
 use spillgate_query::QueryError;
 use spillgate_store::StoreError;
-use spillgate_wire::ConnectionError;
+use spillgate_transport::ConnectionError;
 
 use crate::args::Args;
 use crate::output::Output;

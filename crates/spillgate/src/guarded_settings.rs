@@ -4,10 +4,10 @@ use std::path::{Component, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use spillgate_guarded::{
+use spillgate_web::{FetchSettings, Fetcher, Key, Provider, Service};
+use spillgate_workspace_tools::{
     MAX_TOKENS, Network, OnOverflow, Rules, Sandbox, ShellRules, Supervisor, TOOLS, Writable,
 };
-use spillgate_web::{FetchSettings, Fetcher, Key, Provider, Service};
 
 use crate::cmd::shell_child;
 use crate::config_file::Places as Written;

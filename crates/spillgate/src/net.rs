@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use reqwest::{Client, Url};
 use spillgate_auth::{Keeper, Vault};
-use spillgate_http::{Certificates, is_loopback};
-use spillgate_wire::{Access, AccessTo, HttpServer, http_client};
+use spillgate_http_client::{Certificates, is_loopback};
+use spillgate_transport::{Access, AccessTo, HttpServer, http_client};
 
 use crate::failure::{Failure, Fault};
 use crate::settings::login_directory;
@@ -18,7 +18,7 @@ pub(crate) fn client(url: &Url) -> Result<Client, Failure> {
         "http" => Certificates::MachineOrNone,
         _ => Certificates::Machine,
     };
-    let builder = spillgate_http::builder(certificates);
+    let builder = spillgate_http_client::builder(certificates);
     let mut builder = http_client(builder.map_err(|error| failure(&error.to_string()))?);
     if is_loopback(url) {
         builder = builder.no_proxy();

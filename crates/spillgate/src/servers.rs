@@ -8,8 +8,8 @@ use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize, Serializer};
 use spillgate_bridge::Bridging;
 use spillgate_offload::{Rule, with_limits};
+use spillgate_transport::{HttpServer, ServerCommand, ServerSpec};
 use spillgate_upstream::{DEFAULT_TIMEOUT, Server, ToolFilter};
-use spillgate_wire::{HttpServer, ServerCommand, ServerSpec};
 
 use crate::failure::{Failure, Fault};
 use crate::quantities::Span;
@@ -108,7 +108,7 @@ fn names_only<S: Serializer>(map: &BTreeMap<String, String>, to: S) -> Result<S:
 impl ServerSettings {
     /// The way to it; `None` where only rules are given. An error names the
     /// member that is wrong, and says what is.
-    fn reached_by(&self) -> Result<Option<spillgate_wire::Transport>, (&'static str, String)> {
+    fn reached_by(&self) -> Result<Option<spillgate_transport::Transport>, (&'static str, String)> {
         let expand = |member, text: &String| expand(text).map_err(|what| (member, what));
         let all = |member, map: &BTreeMap<String, String>| {
             let pairs = map.iter().map(|(name, value)| {
@@ -119,7 +119,7 @@ impl ServerSettings {
         };
         Ok(Some(match (&self.command, &self.url) {
             (None, None) => return Ok(None),
-            (Some(command), _) => spillgate_wire::Transport::Command(ServerCommand {
+            (Some(command), _) => spillgate_transport::Transport::Command(ServerCommand {
                 program: expand("command", command)?,
                 arguments: self
                     .args
@@ -136,8 +136,8 @@ impl ServerSettings {
                     headers: all("headers", &self.headers)?,
                 };
                 match self.transport {
-                    Some(Transport::Sse) => spillgate_wire::Transport::Sse(server),
-                    _ => spillgate_wire::Transport::Http(server),
+                    Some(Transport::Sse) => spillgate_transport::Transport::Sse(server),
+                    _ => spillgate_transport::Transport::Http(server),
                 }
             }
         }))

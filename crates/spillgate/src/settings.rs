@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
-use spillgate_front::FrontSettings;
 use spillgate_gateway::{ListTools, Prefix, Several};
+use spillgate_http_server::FrontSettings;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_measure::Tokenizer;
 use spillgate_offload::{ByReference, Policy, Rule, TemplateError, Templates, with_limits};
 use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
-use spillgate_wire::FrameReader;
+use spillgate_transport::FrameReader;
 
 use crate::args::LimitArgs;
 use crate::config_file::Places;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use spillgate_guarded::{OnOverflow, TOOLS};
+use spillgate_workspace_tools::{OnOverflow, TOOLS};
 
 const EXAMPLES: &str = "\
 Examples:

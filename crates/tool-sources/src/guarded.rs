@@ -12,8 +12,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use spillgate_agent::{Given, Host, Scope};
-use spillgate_guarded::{Answer, Body, Definition, Guarded, Oversized};
 use spillgate_llm::{ToolCall, ToolSpec};
+use spillgate_workspace_tools::{Answer, Body, Definition, Guarded, Oversized};
 use tokio::time::timeout;
 
 /// The tool whose calls have a limit of time each, by the rules and the call. When it is

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_store::MemoryStore;
-use spillgate_wire::{
+use spillgate_transport::{
     ChildConnection, Connection, ConnectionError, FrameReader, Item, Message, ServerCommand,
     ServerEvent, Sink,
 };

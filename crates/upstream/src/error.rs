@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use spillgate_mcp::{error_code, frame};
-use spillgate_wire::ConnectionError;
+use spillgate_transport::ConnectionError;
 
 use crate::RequestOutcome;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use spillgate_mcp::RequestId;
-use spillgate_wire::Frame;
+use spillgate_transport::Frame;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_mcp::RequestId;
-use spillgate_wire::{ConnectionError, Frame, Item, Refusal, ServerEvent, Sink};
+use spillgate_transport::{ConnectionError, Frame, Item, Refusal, ServerEvent, Sink};
 
 use crate::{InFlightRequest, Owner, Slot, Unanswered, Upstream};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use spillgate_mcp::RequestId;
-use spillgate_wire::{ConnectionError, Connector, Message, Refusal, ServerEvent};
+use spillgate_transport::{ConnectionError, Connector, Message, Refusal, ServerEvent};
 use tokio::sync::oneshot;
 
 use crate::{Answered, InFlight, InFlightRequest, Slot, Traces, Unanswered, Upstream};

@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{CLIENT_METHODS, Envelope, RequestId, object};
+use spillgate_transport::{Message, Transport};
 use spillgate_untrusted::line;
-use spillgate_wire::{Message, Transport};
 use tokio::time::Instant;
 use tracing::{Span, field};
 

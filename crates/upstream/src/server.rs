@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use spillgate_bridge::Bridging;
-use spillgate_wire::ServerSpec;
+use spillgate_transport::ServerSpec;
 
 /// A server that has said nothing of a request for so long is given up, unless
 /// configured otherwise: longer than clients wait, so that only what nobody

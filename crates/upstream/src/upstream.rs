@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use spillgate_mcp::{Envelope, messages, object};
-use spillgate_wire::{Connection, ConnectionError, Message, RestartBackoff};
+use spillgate_transport::{Connection, ConnectionError, Message, RestartBackoff};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, timeout};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use spillgate_mcp::{RequestId, frame};
-use spillgate_wire::Message;
+use spillgate_transport::Message;
 use tokio::time::{Instant, sleep};
 
 use crate::{InFlightRequest, Owner, Unanswered};

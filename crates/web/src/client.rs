@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::ClientBuilder;
-use spillgate_http::{Certificates, ClientError};
+use spillgate_http_client::{Certificates, ClientError};
 
 /// Bytes of all headers of a response over HTTP/2; over HTTP/1 the client has limits of
 /// its own (100 headers).
@@ -12,7 +12,7 @@ const MOST_HEADER_BYTES: u32 = 64 << 10;
 /// A client without redirects, proxies, cookies and referrers. Where the machine has no
 /// certificates, only `http:` URLs can be fetched, and https ones say that nobody is trusted.
 pub(crate) fn builder(connect_timeout: Duration) -> Result<ClientBuilder, ClientError> {
-    Ok(spillgate_http::builder(Certificates::MachineOrNone)?
+    Ok(spillgate_http_client::builder(Certificates::MachineOrNone)?
         .no_proxy()
         .referer(false)
         .connect_timeout(connect_timeout)

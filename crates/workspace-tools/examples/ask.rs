@@ -12,7 +12,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use spillgate_guarded::{Body, Guarded, Rules, Workspace};
+use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {

@@ -17,9 +17,9 @@ mod tests;
 
 use std::sync::Arc;
 
+use spillgate_conversation::Slot;
 use spillgate_llm::{Message, ToolSpec, Usage};
 use spillgate_measure::TokenCounter;
-use spillgate_turns::Slot;
 
 use crate::event::{Abort, Effect, Event};
 use crate::guard::Guard;

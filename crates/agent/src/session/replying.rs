@@ -1,8 +1,8 @@
 //! What did the model say, and what follows from it?
 
 use serde_json::Value;
+use spillgate_conversation::{SlotError, Sorted};
 use spillgate_llm::{ErrorKind, LlmError, Message, Reply, Stop, ToolCall, ToolSpec};
-use spillgate_turns::{SlotError, Sorted};
 
 use super::round::{Round, Shown};
 use super::{MESSAGE_TOKENS, Session};

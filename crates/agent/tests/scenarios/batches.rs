@@ -3,8 +3,8 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_agent::{BATCH, Decided, Format};
+use spillgate_conversation::{Nonce, Slot};
 use spillgate_llm::Scripted;
-use spillgate_turns::{Nonce, Slot};
 
 use crate::stage::{Row, calls, done, give};
 

@@ -11,10 +11,10 @@ use spillgate_agent::{
     GET_CONTINUATION, TOOL_OUTPUT,
 };
 use spillgate_artifact::Handle;
+use spillgate_conversation::{Nonce, Slot};
 use spillgate_llm::{Message, Reply, Request, Scripted};
 use spillgate_measure::Tokenizer;
 use spillgate_testkit::StoppedClock;
-use spillgate_turns::{Nonce, Slot};
 
 use crate::stage::{By, Row, calls, found, give, scripted};
 

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use spillgate_wire::{ConnectionError, Sink};
+use spillgate_transport::{ConnectionError, Sink};
 
 use super::{Negotiation, NextStep, State, failed, probe, probe_key};
 use crate::running_bridge::{RunningBridge, config};

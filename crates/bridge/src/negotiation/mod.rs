@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Generation, RequestId, generation_of_client, messages, object};
-use spillgate_wire::{
+use spillgate_transport::{
     Connection, ConnectionError, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
 };
 use tokio::sync::Notify;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ProtocolVersion, RequestId, error_code, frame, meta};
-use spillgate_wire::{Message, ServerEvent};
+use spillgate_transport::{Message, ServerEvent};
 
 /// The id of the gateway's own `server/discover`: those of its other questions
 /// are numbered.

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use spillgate_wire::{Item, Message, ServerEvent};
+use spillgate_transport::{Item, Message, ServerEvent};
 
 use super::verdict::{Verdict, verdict};
 use super::{Negotiation, NextStep, Reaction, State, Tried, probe_key};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, generation_of_server, messages};
-use spillgate_wire::{Frame, Item, ServerEvent};
+use spillgate_transport::{Frame, Item, ServerEvent};
 
 /// What an answer to `initialize` or `server/discover` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn of_answer(asked: &str, answer: &[u8]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use spillgate_wire::{ConnectionError, Refusal};
+    use spillgate_transport::{ConnectionError, Refusal};
 
     use super::*;
 

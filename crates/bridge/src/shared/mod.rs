@@ -15,7 +15,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, RequestId, frame, messages, object, span_in};
-use spillgate_wire::{
+use spillgate_transport::{
     Connection, ConnectionError, Connector, Item, Message, RestartBackoff, ServerEvent, ServerSpec,
     Sink, Transport,
 };

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
-use spillgate_wire::{ConnectionError, Frame, Item, ServerEvent, Sink, Spooled};
+use spillgate_transport::{ConnectionError, Frame, Item, ServerEvent, Sink, Spooled};
 
 /// A request that waits for the process, and whose it is.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, error_code, messages};
-use spillgate_wire::{Item, Message, ServerEvent, Spooled};
+use spillgate_transport::{Item, Message, ServerEvent, Spooled};
 
 use super::asks::Question;
 use super::{Own, Request, Server, ToLegacy};

@@ -18,7 +18,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use serde_json::json;
 use spillgate_mcp::{Envelope, ProtocolVersion, RequestId, error_code, frame, messages, meta};
-use spillgate_wire::{Item, ServerEvent, Spooled};
+use spillgate_transport::{Item, ServerEvent, Spooled};
 
 use self::asks::{Ask, Question};
 use self::calls::Call;

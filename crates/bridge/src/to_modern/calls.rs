@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, error_code, messages, meta};
-use spillgate_wire::{Item, Message, ServerEvent, Spooled};
+use spillgate_transport::{Item, Message, ServerEvent, Spooled};
 
 use super::rounds::Round;
 use super::{Request, ToModern};

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use spillgate_mcp::{
     ByteEdits, Envelope, ObjectView, ProtocolVersion, RequestId, error_code, frame, messages, meta,
 };
-use spillgate_wire::{Item, ServerEvent, Spooled};
+use spillgate_transport::{Item, ServerEvent, Spooled};
 
 use self::calls::Call;
 use self::listening::Listening;

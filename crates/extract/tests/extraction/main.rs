@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use spillgate_artifact::{Handle, Origin};
+use spillgate_conversation::{Nonce, Nonces};
 use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::{Reply, Request, Scripted};
 use spillgate_measure::Tokenizer;
@@ -23,7 +24,6 @@ use spillgate_retrieval::audience;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{MemoryStore, Part};
 use spillgate_testkit::{StoppedClock, in_slot};
-use spillgate_turns::{Nonce, Nonces};
 
 /// Nonces that count: tests can read their texts.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spillgate_mcp::frame;
 use spillgate_mcp::meta::LOG_LEVEL;
-use spillgate_wire::{ConnectionError, ServerEvent};
+use spillgate_transport::{ConnectionError, ServerEvent};
 
 use super::Question;
 use crate::session::Session;

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use spillgate_mcp::{error_code, frame, messages};
-use spillgate_wire::ConnectionError;
+use spillgate_transport::ConnectionError;
 use tokio::time::{sleep, timeout};
 
 use super::faults::why;

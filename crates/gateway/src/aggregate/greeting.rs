@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use spillgate_mcp::meta::SERVER_INFO;
 use spillgate_mcp::{ProtocolVersion, frame, messages, object};
-use spillgate_wire::Message;
+use spillgate_transport::Message;
 use tokio::time::timeout;
 
 use super::fetch::{SILENT, keep};

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use spillgate_wire::{ServerSpec, Transport};
+use spillgate_transport::{ServerSpec, Transport};
 
 use super::Kind;
 use spillgate_upstream::Server;
@@ -278,7 +278,7 @@ fn file_name(spec: &ServerSpec) -> String {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use spillgate_wire::ServerCommand;
+    use spillgate_transport::ServerCommand;
 
     use super::*;
 

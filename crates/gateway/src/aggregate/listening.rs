@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, frame, object, span_in};
+use spillgate_transport::{Message, ServerEvent};
 use spillgate_upstream::Answered;
-use spillgate_wire::{Message, ServerEvent};
 use tokio::time::sleep;
 
 use super::{Kind, Question, links, lists, with_id};

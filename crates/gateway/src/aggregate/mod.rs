@@ -26,7 +26,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use spillgate_wire::{Frame, Item, ServerEvent};
+use spillgate_transport::{Frame, Item, ServerEvent};
 
 use crate::error::no_message;
 use crate::session::Session;

@@ -17,8 +17,8 @@ use crate::session::Session;
 use crate::session::incoming::Incoming;
 use crate::upstream::Upstream;
 use spillgate_mcp::{Envelope, messages};
+use spillgate_transport::ConnectionError;
 use spillgate_upstream::{Slot, Unanswered};
-use spillgate_wire::ConnectionError;
 
 /// Messages that may wait for one server.
 const MOST_MESSAGES: usize = 1000;

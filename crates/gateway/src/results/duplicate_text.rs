@@ -13,8 +13,8 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteSource, ReadRange, TextPart};
 use spillgate_mcp::span_in;
+use spillgate_transport::Skeleton;
 use spillgate_view::Decoded;
-use spillgate_wire::Skeleton;
 
 use crate::results::canonical::{Canonical, List};
 

@@ -15,7 +15,7 @@ use spillgate_mcp::{ByteEdits, span_in};
 use spillgate_offload::{Choice, JsonResult, Limits, Offloader, Outcome, PendingResult};
 use spillgate_retrieval::RETRIEVAL_MARK;
 use spillgate_store::{Draft, Receipt, SpooledBytes, StoreError};
-use spillgate_wire::StandIn;
+use spillgate_transport::StandIn;
 
 use crate::results::Found;
 use crate::results::client_view::ShownPart;

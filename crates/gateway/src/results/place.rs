@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use spillgate_mcp::span_in;
-use spillgate_wire::{Filled, StandIn};
+use spillgate_transport::{Filled, StandIn};
 
 /// What the parts of a result are slices of.
 #[derive(Debug, Clone, Copy)]

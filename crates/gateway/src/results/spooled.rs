@@ -8,7 +8,7 @@ use bytes::Bytes;
 use spillgate_mcp::{ByteEdits, Envelope, messages, span_in};
 use spillgate_offload::Offloader;
 use spillgate_store::{Part, StoreError};
-use spillgate_wire::{Filled, Pieces, Spooled, StandIn};
+use spillgate_transport::{Filled, Pieces, Spooled, StandIn};
 
 use crate::results::intercept::{Case, Incoming, Left, intercept};
 

@@ -27,8 +27,8 @@ use crate::session::answers::Due;
 use crate::session::in_flight::{CallParams, InFlightRequest, RequestKind};
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
+use spillgate_transport::{Frame, Spooled};
 use spillgate_upstream::ToolFilter;
-use spillgate_wire::{Frame, Spooled};
 
 /// What was learnt from a server's answers.
 #[derive(Debug, Default)]

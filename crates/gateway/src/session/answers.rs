@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
+use spillgate_transport::{Frame, Item, Refusal, ServerEvent, Spooled};
 use spillgate_upstream::{RequestOutcome, Unanswered};
-use spillgate_wire::{Frame, Item, Refusal, ServerEvent, Spooled};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 

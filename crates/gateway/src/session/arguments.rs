@@ -7,8 +7,8 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, Generation, frame, messages, meta};
+use spillgate_transport::ServerEvent;
 use spillgate_upstream::RequestOutcome;
-use spillgate_wire::ServerEvent;
 use tokio::task::spawn_blocking;
 
 use crate::error::internal;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use spillgate_mcp::Envelope;
-use spillgate_wire::Message;
+use spillgate_transport::Message;
 
 /// A frame from a client. Printed without its bytes.
 #[derive(Clone)]

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
+use spillgate_transport::{ConnectionError, Frame, Item, ServerEvent};
 use spillgate_upstream::Unanswered;
-use spillgate_wire::{ConnectionError, Frame, Item, ServerEvent};
 
 use crate::aggregate::plain;
 use crate::session::Session;

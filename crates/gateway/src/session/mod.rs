@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
+use spillgate_transport::{Connector, ServerEvent, Sink};
 use spillgate_upstream::{InFlight, Server, invalid_params};
-use spillgate_wire::{Connector, ServerEvent, Sink};
 use tokio::task::JoinSet;
 
 use crate::aggregate::listening::{self, Listening};

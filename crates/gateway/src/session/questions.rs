@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, frame, messages};
+use spillgate_transport::{ConnectionError, Frame, Message};
 use spillgate_upstream::{Answered, RequestSpan};
-use spillgate_wire::{ConnectionError, Frame, Message};
 use tokio::sync::oneshot;
 
 use crate::builtin_tools::progress;

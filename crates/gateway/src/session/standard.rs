@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use spillgate_wire::{Frame, Frames, Item, Output, ServerEvent, Sink, input, one_line, output};
+use spillgate_transport::{
+    Frame, Frames, Item, Output, ServerEvent, Sink, input, one_line, output,
+};
 use tokio::io::AsyncWriteExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Mutex;

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use spillgate_transport::RestartBackoff;
 use spillgate_upstream::{Method, RequestMeter, RequestOutcome};
-use spillgate_wire::RestartBackoff;
 use tokio::time::Instant;
 
 use crate::telemetry::metrics::{

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use spillgate_mcp::RequestId;
 use spillgate_offload::{Exit, Ledger, LedgerEntry};
-use spillgate_wire::{
+use spillgate_transport::{
     Connection, ConnectionError, Connector, Item, Message, ServerEvent, ServerSpec, Sink, Transport,
 };
 

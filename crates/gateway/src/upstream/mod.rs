@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use spillgate_mcp::{RequestId, messages};
+use spillgate_transport::{ConnectionError, Connector, Message, Refusal, ServerEvent};
 use spillgate_upstream::{Answered, DEFAULT_TIMEOUT, InFlight, Owner, Slot, Traces, Unanswered};
-use spillgate_wire::{ConnectionError, Connector, Message, Refusal, ServerEvent};
 use tokio::sync::{oneshot, watch};
 
 use crate::aggregate::{Fetches, Standing, why};

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_bridge::Bridging;
+use spillgate_transport::{HttpServer, ServerSpec, Transport};
 use spillgate_upstream::Server;
-use spillgate_wire::{HttpServer, ServerSpec, Transport};
 
 use crate::fake::{Client, Servers, the_end};
 

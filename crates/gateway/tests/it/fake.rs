@@ -19,11 +19,11 @@ use spillgate_query::{Child, Engine};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
-use spillgate_upstream::Server;
-use spillgate_wire::{
+use spillgate_transport::{
     Connection, ConnectionError, Connector, Frame, FrameReader, Item, Message, Refusal,
     ServerCommand, ServerEvent, ServerSpec, Sink, Transport,
 };
+use spillgate_upstream::Server;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 

@@ -11,7 +11,7 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use spillgate_http::is_loopback;
+use spillgate_http_client::is_loopback;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 

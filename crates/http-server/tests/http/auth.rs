@@ -9,7 +9,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 use spillgate_artifact::{Clock, Timestamp};
-use spillgate_front::{Auth, Front, FrontError, FrontSettings, Token};
+use spillgate_http_server::{Auth, Front, FrontError, FrontSettings, Token};
 use tokio::net::TcpListener;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};

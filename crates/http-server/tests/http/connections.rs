@@ -1,7 +1,7 @@
 //! Connections that are slow, half open, silent, or HTTP/2, and the end of all.
 
 use serde_json::json;
-use spillgate_front::FrontSettings;
+use spillgate_http_server::FrontSettings;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use spillgate_front::FrontSettings;
+use spillgate_http_server::FrontSettings;
 
 use crate::running::{Running, call};
 

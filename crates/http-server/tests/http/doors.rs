@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::Value;
-use spillgate_front::{FrontSettings, Health, Rate, RateBy};
+use spillgate_http_server::{FrontSettings, Health, Rate, RateBy};
 
 use crate::running::{Running, initialize};
 
@@ -139,7 +139,7 @@ async fn health_and_metrics_have_pages() {
         "up 1\n"
     );
     assert_eq!(page("/").await.unwrap().status(), 404);
-    let down = |front: spillgate_front::Front| {
+    let down = |front: spillgate_http_server::Front| {
         front.health(|| Health {
             servers: 1,
             ..Health::default()

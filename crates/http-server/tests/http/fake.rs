@@ -9,10 +9,10 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use spillgate_front::{Backend, Peer};
 use spillgate_gateway::Incoming;
+use spillgate_http_server::{Backend, Peer};
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Item, Refusal, ServerEvent, Sink};
+use spillgate_transport::{Item, Refusal, ServerEvent, Sink};
 use tokio::sync::Notify;
 
 /// What was asked of the gateway: of which of its peers, and what.

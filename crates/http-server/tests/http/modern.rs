@@ -1,7 +1,7 @@
 //! Stateless requests (2026-07-28).
 
 use serde_json::{Value, json};
-use spillgate_front::FrontSettings;
+use spillgate_http_server::FrontSettings;
 
 use crate::fake::{Event, message, note};
 use crate::running::{Reader, Running, call, modern, request};

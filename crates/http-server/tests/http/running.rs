@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use spillgate_front::{Front, FrontError, FrontSettings};
+use spillgate_http_server::{Front, FrontError, FrontSettings};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

@@ -3,7 +3,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use spillgate_front::{Auth, FrontSettings};
+use spillgate_http_server::{Auth, FrontSettings};
 
 use crate::fake::{Event, message, note};
 use crate::running::{Reader, Running, call, initialize, request};

@@ -9,8 +9,8 @@ use futures_util::StreamExt;
 use reqwest::Method;
 use serde_json::json;
 use spillgate_artifact::ByteSource;
-use spillgate_front::FrontSettings;
-use spillgate_wire::{Frame, Item, Pieces, ServerEvent};
+use spillgate_http_server::FrontSettings;
+use spillgate_transport::{Frame, Item, Pieces, ServerEvent};
 
 use crate::fake::{Event, answer, key, message, note, server_event};
 use crate::running::{Reader, Running, call};

@@ -17,7 +17,7 @@ use crate::{
     ChatModel, Endpoint, EndpointConfig, EndpointError, Fallback, Gate, Key, MaxTokensField,
     ModelLimits, Paced, Priced, Prices, RetryPolicy, Retrying, Target, Timeouts,
 };
-use spillgate_http::is_loopback;
+use spillgate_http_client::is_loopback;
 
 pub use config::{ModelConfig, ProviderConfig};
 pub use key_file::read_key_file;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, stream};
 use reqwest::{Client, Response, Url};
-use spillgate_http::{Certificates, is_loopback};
+use spillgate_http_client::{Certificates, is_loopback};
 use tokio::time::{Instant, timeout_at};
 
 use super::fault::Fault;
@@ -51,7 +51,8 @@ pub(super) fn client(url: &Url, timeouts: &Timeouts) -> Result<Client, String> {
         "https" => Certificates::Machine,
         _ => Certificates::None,
     };
-    let builder = spillgate_http::builder(certificates).map_err(|error| error.to_string())?;
+    let builder =
+        spillgate_http_client::builder(certificates).map_err(|error| error.to_string())?;
     let mut builder = builder.connect_timeout(timeouts.connect);
     if is_loopback(url) {
         builder = builder.no_proxy();

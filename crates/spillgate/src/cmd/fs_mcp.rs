@@ -2,7 +2,7 @@
 
 use spillgate_artifact::TokenBudget;
 use spillgate_files::Root;
-use spillgate_tools::serve_files;
+use spillgate_tool_server::serve_files;
 
 use crate::args::{Common, FsMcp, LimitArgs};
 use crate::failure::{Failure, Fault};

@@ -8,5 +8,5 @@ pub(crate) const CHILD: &str = "__shell";
 
 /// The request is in standard input: arguments every user of the machine can read.
 pub(crate) fn child(arguments: impl Iterator<Item = OsString>) -> u8 {
-    spillgate_guarded::shell_child_main(arguments)
+    spillgate_workspace_tools::shell_child_main(arguments)
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use spillgate_artifact::Origin;
-use spillgate_guarded::{Answer, Body, Guarded, OnOverflow, Workspace};
 use spillgate_offload::Offloader;
-use spillgate_tools::{Offloading, offloaded, serve_guarded};
+use spillgate_tool_server::{Offloading, offloaded, serve_guarded};
+use spillgate_workspace_tools::{Answer, Body, Guarded, OnOverflow, Workspace};
 use tokio::runtime::Builder;
 
 use super::mcp;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spillgate_guarded::{
+use spillgate_workspace_tools::{
     Body, Guarded, Network, Rules, Sandbox, ShellRules, Supervisor, Workspace,
 };
 use tempfile::TempDir;

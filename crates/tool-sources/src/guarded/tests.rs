@@ -3,8 +3,8 @@
 use std::fs;
 
 use spillgate_agent::{OpKind, Span};
-use spillgate_guarded::{OnOverflow, Rules, Workspace};
 use spillgate_web::{FetchSettings, Fetcher};
+use spillgate_workspace_tools::{OnOverflow, Rules, Workspace};
 use tempfile::TempDir;
 
 use super::*;

@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, RequestId, error_code, frame, is_message, messages, object};
+use spillgate_transport::{
+    ConnectionError, Connector, Frame, Item, Message, Refusal, ServerEvent, Spooled,
+};
 use spillgate_upstream::{
     Answered, InFlight, InFlightRequest, Owner, RequestOutcome, RequestSpan, Server, Slot,
     Unanswered, Upstream, watch,
-};
-use spillgate_wire::{
-    ConnectionError, Connector, Frame, Item, Message, Refusal, ServerEvent, Spooled,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, oneshot};

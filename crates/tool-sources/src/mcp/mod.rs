@@ -26,8 +26,8 @@ use spillgate_agent::{Given, Host, Scope};
 use spillgate_bridge::{BridgedConnector, KnownGenerations};
 use spillgate_llm::{ToolCall, ToolSpec};
 use spillgate_mcp::object_in;
+use spillgate_transport::{Connector, ServerLog, Transport};
 use spillgate_upstream::Server;
-use spillgate_wire::{Connector, ServerLog, Transport};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::timeout;
 

@@ -184,7 +184,7 @@ impl fmt::Debug for RestTools {
 
 impl RestTools {
     /// A tool that is a host of its own name. `client` follows no redirect by itself
-    /// (as one made with [`http_client`](spillgate_wire::http_client)): a redirect is followed
+    /// (as one made with [`http_client`](spillgate_transport::http_client)): a redirect is followed
     /// here, and takes no headers to another host.
     pub fn one(name: &str, tool: &RestTool, client: Client) -> Result<Self, RestError> {
         let plan = Plan::of(tool).map_err(|(member, what)| RestError {

@@ -11,15 +11,15 @@ use axum::response::{IntoResponse, Response};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_agent::{Host, OpKind, Span};
-#[cfg(target_os = "linux")]
-use spillgate_hosts::{Leftovers, McpError, McpTools, OPENING};
 use spillgate_store::{FileStore, Lifetime};
 use spillgate_testkit::StoppedClock;
-use spillgate_upstream::{Server, ToolFilter};
-use spillgate_wire::{
+#[cfg(target_os = "linux")]
+use spillgate_tool_sources::{Leftovers, McpError, McpTools, OPENING};
+use spillgate_transport::{
     Access, Connector, FrameReader, HttpServer, ServerCommand, ServerSpec, StandardConnector,
     Transport,
 };
+use spillgate_upstream::{Server, ToolFilter};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;

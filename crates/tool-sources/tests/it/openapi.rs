@@ -5,7 +5,7 @@ use std::fs;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_agent::Host;
-use spillgate_hosts::{OpenApi, RestTools};
+use spillgate_tool_sources::{OpenApi, RestTools};
 use tempfile::TempDir;
 
 use crate::told;

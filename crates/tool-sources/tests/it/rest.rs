@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spillgate_hosts::{RestTool, RestTools};
+use spillgate_tool_sources::{RestTool, RestTools};
 use tokio::task::spawn_blocking;
 
 use crate::web::{BLOCK, BLOCKS, Web, client};

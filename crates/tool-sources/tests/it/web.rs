@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use spillgate_wire::http_client;
+use spillgate_transport::http_client;
 use tokio::net::TcpListener;
 
 /// Bytes of a block of a large response.

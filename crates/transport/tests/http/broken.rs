@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::body::Bytes;
 use axum::response::Response;
-use spillgate_wire::{Connection, ConnectionError, HttpConnection, HttpOptions, HttpServer};
+use spillgate_transport::{Connection, ConnectionError, HttpConnection, HttpOptions, HttpServer};
 
 use crate::server::{
     Log, answering, client, dripping, frame_reader, json, message, open, send, serve, sink, typed,

@@ -1,7 +1,7 @@
 //! Sessions of 2025-11-25 and older.
 
 use axum::http::Method;
-use spillgate_wire::{Connection, ConnectionError, HttpOptions, Message};
+use spillgate_transport::{Connection, ConnectionError, HttpOptions, Message};
 
 use crate::server::{Log, answering, events, json, message, open, passing, send, serve, status};
 

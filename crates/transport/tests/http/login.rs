@@ -7,7 +7,9 @@ use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use reqwest::header::HeaderValue;
-use spillgate_wire::{Authority, HttpConnection, HttpOptions, HttpServer, NoCredential, Refused};
+use spillgate_transport::{
+    Authority, HttpConnection, HttpOptions, HttpServer, NoCredential, Refused,
+};
 
 use crate::server::{Log, answering, at, client, frame_reader, json, open, send, serve, sink};
 

@@ -1,6 +1,6 @@
 //! Requests without sessions (2026-07-28).
 
-use spillgate_wire::{Connection, HttpOptions, Message};
+use spillgate_transport::{Connection, HttpOptions, Message};
 
 use crate::server::{Log, answering, json, message, open, send, serve};
 

@@ -8,7 +8,7 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
-use spillgate_wire::{Connection, HttpConnection, HttpOptions};
+use spillgate_transport::{Connection, HttpConnection, HttpOptions};
 
 use crate::server::{Parcels, open, send, serve};
 

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use spillgate_mcp::messages;
 use spillgate_store::MemoryStore;
-use spillgate_wire::{
+use spillgate_transport::{
     Connection, Frame, FrameReader, HttpConnection, HttpOptions, HttpServer, Item, Message,
     ServerEvent, Sink, http_client,
 };

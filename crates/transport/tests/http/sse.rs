@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use axum::http::Method;
-use spillgate_wire::{Connection, ConnectionError, SseConnection};
+use spillgate_transport::{Connection, ConnectionError, SseConnection};
 
 use crate::server::{
     Log, Parcels, answering, at, client, dripping, events, frame_reader, json, message, send,

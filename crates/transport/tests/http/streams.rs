@@ -9,7 +9,7 @@ use axum::http::Method;
 use axum::response::Response;
 use futures_util::stream;
 use spillgate_mcp::RequestId;
-use spillgate_wire::{Connection, HttpConnection, HttpOptions, Item};
+use spillgate_transport::{Connection, HttpConnection, HttpOptions, Item};
 
 use crate::server::{
     Log, answering, at, client, dripping, events, frame_reader, json, open, passing, send, serve,

@@ -8,7 +8,7 @@ use std::thread;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
-use spillgate_guarded::Guarded;
+use spillgate_workspace_tools::Guarded;
 use tempfile::TempDir;
 
 use super::{call, tools};

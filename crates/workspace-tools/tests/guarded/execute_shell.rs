@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spillgate_guarded::{
+use spillgate_workspace_tools::{
     Answer, Body, Guarded, OnOverflow, Oversized, Rules, Sandbox, ShellRules, Workspace,
 };
 use tempfile::TempDir;

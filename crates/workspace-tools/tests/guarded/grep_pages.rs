@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use rustix::fs::{RenameFlags, renameat_with};
 use serde_json::json;
-use spillgate_guarded::{Body, Guarded, Rules, Workspace};
+use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};
 
 use crate::escapes::Ends;
 use crate::tools;

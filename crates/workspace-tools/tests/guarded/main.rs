@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use spillgate_guarded::{Body, Guarded, MAX_TOKENS, Rules, Workspace};
+use spillgate_workspace_tools::{Body, Guarded, MAX_TOKENS, Rules, Workspace};
 use tokio::runtime::Runtime;
 
 /// The tools below `root`, by the rules that need no settings.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
-use spillgate_guarded::{Guarded, OnOverflow, Rules, Workspace};
+use spillgate_workspace_tools::{Guarded, OnOverflow, Rules, Workspace};
 use tempfile::TempDir;
 
 use crate::tree::{refused, told, tree};
@@ -234,9 +234,9 @@ fn a_command() {
 #[test]
 fn a_command_that_does_not_end() {
     let root = TempDir::new().unwrap();
-    let shell = spillgate_guarded::ShellRules {
+    let shell = spillgate_workspace_tools::ShellRules {
         max_output_bytes: 300_000,
-        ..spillgate_guarded::ShellRules::default()
+        ..spillgate_workspace_tools::ShellRules::default()
     };
     let rules = Rules {
         shell: Some(shell),
@@ -259,7 +259,7 @@ fn what_is_offloaded_has_no_block() {
         unreachable!()
     };
     let answer = RUNTIME.block_on(tools.call("execute_shell", arguments));
-    let spillgate_guarded::Body::Oversized(mut whole) = answer.body else {
+    let spillgate_workspace_tools::Body::Oversized(mut whole) = answer.body else {
         panic!("it is given whole");
     };
     let mut text = String::new();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spillgate_guarded::Guarded;
+use spillgate_workspace_tools::Guarded;
 use tempfile::TempDir;
 
 /// A directory with these files.

@@ -8,10 +8,10 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, TokenBudget};
+use spillgate_conversation::{Nonce, Slot};
 use spillgate_llm::{Message, Reply, Request, Scripted, Stop, ToolSpec};
 use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{Bounds, Presentation};
-use spillgate_turns::{Nonce, Slot};
 
 use super::*;
 use crate::event::{Kept, Planned, Returned};

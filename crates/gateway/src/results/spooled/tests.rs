@@ -11,7 +11,7 @@ use spillgate_offload::{NoLedger, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, Receipt, Stored};
 use spillgate_testkit::{StoppedClock, log, records};
-use spillgate_wire::{Frame, FrameReader};
+use spillgate_transport::{Frame, FrameReader};
 
 use super::*;
 use crate::fixture::{offloader, offloader_with, replaced, without_handles};

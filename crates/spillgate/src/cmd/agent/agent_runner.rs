@@ -14,16 +14,16 @@ use spillgate_agent::{
     Offers, Orchestrator, Retrieval, RunLimits, Scope, Session, Settings as SessionSettings, Share,
     SubAgent, Until, run,
 };
-use spillgate_agentfile::{Agent, InputFormat, OutputFormat, Retrieval as Way, RunRules, Source};
+use spillgate_agent_files::{Agent, InputFormat, OutputFormat, Retrieval as Way, RunRules, Source};
 use spillgate_artifact::{Clock, SystemClock};
+use spillgate_conversation::{Nonces, RandomNonces, Slot};
 use spillgate_extract::Extractor;
-use spillgate_hosts::{Leftovers, McpTools};
 use spillgate_llm::{Dollars, Target};
 use spillgate_measure::TokenCounter;
 use spillgate_offload::{Audience, NoLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::{FileStore, Lifetime};
-use spillgate_turns::{Nonces, RandomNonces, Slot};
-use spillgate_wire::{Connector, StandardConnector};
+use spillgate_tool_sources::{Leftovers, McpTools};
+use spillgate_transport::{Connector, StandardConnector};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillgate_agent::Window;
-use spillgate_agentfile::{Agent, FileError, Problems, Source};
+use spillgate_agent_files::{Agent, FileError, Problems, Source};
 use spillgate_llm::{Catalogue, CatalogueError, ChatModel, Target};
 
 use super::plan::{self, Plan};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use spillgate_agentfile::{Agent, Source, SourceKind, ToolSource};
+use spillgate_agent_files::{Agent, Source, SourceKind, ToolSource};
 use spillgate_llm::Target;
 
 use super::asked::{Asked, catalogue, window};

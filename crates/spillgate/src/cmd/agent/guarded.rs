@@ -8,12 +8,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use spillgate_agentfile::{
+use spillgate_agent_files::{
     Agent, GuardedShell, GuardedTool, GuardedTools as Said, GuardedWeb, Overflow, Problems,
     SearchService, Source, ToolSource, Whole, WritableBelow,
 };
-use spillgate_guarded::{Guarded, MAX_TOKENS, OnOverflow, Rules, Workspace};
-use spillgate_hosts::GuardedTools;
+use spillgate_tool_sources::GuardedTools;
+use spillgate_workspace_tools::{Guarded, MAX_TOKENS, OnOverflow, Rules, Workspace};
 
 use super::plan::wrong;
 use super::sources::directory;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use spillgate_agent::{
     CacheLimits, CacheRules, Caching, DEFAULT_ENTRY_BYTES, DEFAULT_TOTAL_BYTES, DirectoryCache,
 };
-use spillgate_agentfile::SourceKind;
+use spillgate_agent_files::SourceKind;
 use spillgate_artifact::Clock;
 
 use super::plan::Plan;

@@ -26,7 +26,7 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
-use spillgate_agentfile::{Agent, InputFormat};
+use spillgate_agent_files::{Agent, InputFormat};
 
 use self::asked::Asked;
 use self::plan::Plan;

@@ -1,6 +1,6 @@
 //! What of the command line is over the files?
 
-use spillgate_agentfile::{Models, Names, Output, OutputFormat, Settings, ToolOutput};
+use spillgate_agent_files::{Models, Names, Output, OutputFormat, Settings, ToolOutput};
 
 use crate::agent_args::AgentRun;
 

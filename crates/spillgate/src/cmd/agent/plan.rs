@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::BaseStrategy;
-use spillgate_agentfile::{Agent, ConfigFile, Problems, PromptFile, Settings, resolve};
+use spillgate_agent_files::{Agent, ConfigFile, Problems, PromptFile, Settings, resolve};
 
 use crate::failure::{Failure, Fault};
 use crate::settings::directories;

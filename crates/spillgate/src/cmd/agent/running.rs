@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillgate_agent::{Ending, Trace, Until};
-use spillgate_agentfile::DEFAULT_RUN_TIME;
+use spillgate_agent_files::DEFAULT_RUN_TIME;
 use spillgate_artifact::{Clock, SystemClock};
 use tokio::time::{Instant, sleep_until};
 

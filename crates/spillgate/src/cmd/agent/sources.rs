@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use reqwest::{Client, Url};
 use spillgate_agent::Host;
-use spillgate_agentfile::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
-use spillgate_hosts::{Choice, Leftovers, McpTools, OPENING, OpenApi, RestTool, RestTools, choose};
+use spillgate_agent_files::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
+use spillgate_tool_sources::{
+    Choice, Leftovers, McpTools, OPENING, OpenApi, RestTool, RestTools, choose,
+};
+use spillgate_transport::{Connector, HttpServer, ServerCommand, ServerLog, ServerSpec, Transport};
 use spillgate_upstream::{Server, ToolFilter};
-use spillgate_wire::{Connector, HttpServer, ServerCommand, ServerLog, ServerSpec, Transport};
 
 use super::guarded;
 use super::plan::wrong;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use reqwest::Url;
 use spillgate_artifact::SystemClock;
-use spillgate_front::{Auth, Front, FrontError, FrontSettings, Token};
 use spillgate_gateway::{Hub, Signals};
+use spillgate_http_server::{Auth, Front, FrontError, FrontSettings, Token};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 

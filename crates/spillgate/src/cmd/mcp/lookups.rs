@@ -7,7 +7,7 @@ use spillgate_clients::{Client, Lookups, explicit, lookups};
 use spillgate_gateway::ListTools;
 use spillgate_offload::Audience;
 use spillgate_retrieval::audience;
-use spillgate_tools::{Offloading, serve_lookups};
+use spillgate_tool_server::{Offloading, serve_lookups};
 use tokio::runtime::Builder;
 
 use crate::clients::surroundings;

@@ -18,8 +18,8 @@ use spillgate_gateway::{Gateway, Hub, own_tools};
 use spillgate_offload::{Audience, Offloader};
 use spillgate_retrieval::Tools;
 use spillgate_retrieval::audience;
+use spillgate_transport::{HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport};
 use spillgate_upstream::Server;
-use spillgate_wire::{HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::Common;

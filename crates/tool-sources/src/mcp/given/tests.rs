@@ -5,7 +5,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use serde_json::json;
 use spillgate_store::{ArtifactStore, MemoryStore};
-use spillgate_wire::FrameReader;
+use spillgate_transport::FrameReader;
 
 use super::*;
 

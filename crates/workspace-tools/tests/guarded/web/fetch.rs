@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use serde_json::{Value, json};
-use spillgate_guarded::{Body, OnOverflow, Oversized, Rules, Writable};
 use spillgate_web::FetchSettings;
+use spillgate_workspace_tools::{Body, OnOverflow, Oversized, Rules, Writable};
 
 use super::server::{Server, endless, page, to};
 use super::{answer, call, rules, tools};

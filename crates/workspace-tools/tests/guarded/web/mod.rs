@@ -8,8 +8,8 @@ pub(crate) mod server;
 use std::path::Path;
 
 use serde_json::Value;
-use spillgate_guarded::{Answer, Body, Guarded, Rules, Workspace};
 use spillgate_web::{FetchSettings, Fetcher};
+use spillgate_workspace_tools::{Answer, Body, Guarded, Rules, Workspace};
 
 use server::Server;
 
@@ -41,7 +41,7 @@ async fn call(tools: &Guarded, name: &str, arguments: &Value) -> String {
     let Body::Text(text) = answer.body else {
         panic!("{name} gave more than the limit");
     };
-    assert!(text.len() as u64 / 4 <= spillgate_guarded::MAX_TOKENS);
+    assert!(text.len() as u64 / 4 <= spillgate_workspace_tools::MAX_TOKENS);
     assert_eq!(text.starts_with("Error: "), answer.is_error, "{text}");
     text
 }

@@ -1,8 +1,8 @@
 //! What is a model told of a search?
 
 use serde_json::{Value, json};
-use spillgate_guarded::Rules;
 use spillgate_web::{Provider, Service};
+use spillgate_workspace_tools::Rules;
 
 use super::server::{Server, page};
 use super::{call, tools};
