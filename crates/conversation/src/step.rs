@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spillgate_llm::{
     ErrorKind, LlmError, Message, Reply, Request, Stop, ToolCall, ToolReply, ToolSpec, Usage,
 };
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 use crate::calls::{Calls, Sorted};
 use crate::slot::{Slot, SlotError};

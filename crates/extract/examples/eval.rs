@@ -26,10 +26,10 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Origin, SystemClock};
 use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, NoWatch, Status};
 use spillgate_llm::{ChatModel, Message, Reply, Request, Scripted, Stop};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::in_slot;
+use spillgate_text::Tokenizer;
 
 /// Tokens of a chunk, as in the research notes (extraction.md, section 4).
 const CHUNKS: [u64; 2] = [2000, 8000];

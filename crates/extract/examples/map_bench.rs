@@ -17,10 +17,10 @@ use serde_json::json;
 use spillgate_artifact::{Handle, Origin, SystemClock};
 use spillgate_extract::{Asked, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::Scripted;
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::{in_slot, log};
+use spillgate_text::Tokenizer;
 
 /// Chunks of the speed-up: enough that the last round weighs little.
 const CHUNKS: u64 = 80;

@@ -15,10 +15,9 @@ use serde_json::json;
 use spillgate_artifact::{ContentKind, Layout};
 use spillgate_extract::plan_chunks;
 use spillgate_lookup::Artifact;
-use spillgate_measure::Tokenizer;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
-use spillgate_view::{Indexer, JsonLayout};
+use spillgate_text::{Indexer, JsonLayout, Tokenizer};
 
 const RUNS: usize = 5;
 

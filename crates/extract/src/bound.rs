@@ -3,7 +3,7 @@
 //! What a reply may have is asked of the server; whether it keeps to that is its own
 //! affair. So what is passed on is counted here.
 
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 /// After an answer that goes on. It has no number: what has one is checked against the
 /// output.
@@ -53,7 +53,7 @@ fn cut(answer: &str, most: usize) -> String {
 mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
-    use spillgate_measure::Tokenizer;
+    use spillgate_text::Tokenizer;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spillgate_conversation::{Nonces, Slot};
 use spillgate_llm::ChatModel;
 use spillgate_lookup::Artifact;
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::ExtractionSettings;

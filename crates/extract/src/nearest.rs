@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::{Artifact, LookupError};
-use spillgate_measure::TokenCounter;
 use spillgate_search::{Passage, SearchQuery, search};
+use spillgate_text::TokenCounter;
 
 use crate::mask::inline;
 
@@ -125,8 +125,8 @@ pub(crate) fn told(nearest: &Nearest) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use spillgate_measure::Tokenizer;
     use spillgate_testkit::{log, records};
+    use spillgate_text::Tokenizer;
 
     use super::*;
     use crate::testing::artifact;

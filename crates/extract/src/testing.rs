@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use spillgate_artifact::{Layout, Origin, SystemClock};
 use spillgate_lookup::Artifact;
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
-use spillgate_view::Indexer;
+use spillgate_text::{Indexer, Tokenizer};
 
 /// A text, stored as a tool's result is stored, however small it is.
 pub(crate) fn artifact(text: &str) -> Artifact {

@@ -8,8 +8,8 @@ use std::io;
 
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::Artifact;
-use spillgate_measure::{TokenCounter, source_exceeds};
 use spillgate_offload::middle_cut;
+use spillgate_text::{TokenCounter, source_exceeds};
 
 /// Bytes a token, with room to spare: no ordinary text has more.
 const BYTES_A_TOKEN: u64 = 16;
@@ -149,7 +149,7 @@ fn is_char_start(bytes: &[u8], at: usize) -> bool {
 mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
-    use spillgate_measure::Tokenizer;
+    use spillgate_text::Tokenizer;
 
     use super::*;
     use crate::testing::artifact;

@@ -3,7 +3,7 @@
 use std::io;
 
 use spillgate_artifact::{Interrupted, Shortened};
-use spillgate_view::clip;
+use spillgate_text::clip;
 
 /// Characters of a name that an error repeats.
 const NAME_CHARS: usize = 256;

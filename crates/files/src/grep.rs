@@ -5,7 +5,7 @@ use std::io;
 
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::{Case, GrepPage, GrepQuery, LookupError, Match, grep_view};
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::arguments::Arguments;
 use crate::page::Page;

@@ -2,7 +2,7 @@
 
 use spillgate_artifact::Interrupt;
 use spillgate_lookup::Artifact;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::FileError;
 

@@ -5,7 +5,7 @@ use std::io;
 
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::fitting;
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 /// Below this a name, a line and the way on do not fit together.
 const LEAST: u64 = 128;

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::fitting;
-use spillgate_measure::{MAX_TOKEN_BYTES, TokenCounter};
-use spillgate_view::View;
+use spillgate_text::{MAX_TOKEN_BYTES, TokenCounter, View};
 
 use crate::arguments::Arguments;
 use crate::page::{Page, line_text};

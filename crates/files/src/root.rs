@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use spillgate_artifact::{ByteSource, Interrupt, Layout};
-use spillgate_view::{Indexer, View};
+use spillgate_text::{Indexer, View};
 
 use crate::name::checked;
 use crate::regular::{FileSource, NotOpened, open_regular};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use spillgate_artifact::{Interrupt, LineRange, TokenBudget};
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 use crate::arguments::Arguments;
 use crate::grep::Grep;

@@ -4,11 +4,11 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{ByteRange, Origin, TokenBudget};
 use spillgate_lookup::{Artifact, GrepQuery, LookupError, ReadQuery, Span, grep, read, slice};
-use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{Offloader, Outcome, Profile};
 use spillgate_outline::{outline, within};
 use spillgate_query::unconfined;
 use spillgate_search::{SearchQuery, search};
+use spillgate_text::{TokenCounter, Tokenizer};
 
 use crate::{stored, texts};
 

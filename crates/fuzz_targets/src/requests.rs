@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Interrupt, TokenBudget};
 use spillgate_conversation::{Nonce, Slot};
 use spillgate_llm::Stop;
-use spillgate_measure::Tokenizer;
 use spillgate_offload::Profile;
 use spillgate_query::{Child, Engine, unconfined};
 use spillgate_retrieval::{NAMES, Tools};
 use spillgate_search::SearchQuery;
+use spillgate_text::Tokenizer;
 
 use crate::{first_line, stored};
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use spillgate_artifact::{Handle, Origin, Reason, SystemClock};
 use spillgate_lookup::Artifact;
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{Choice, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
+use spillgate_text::Tokenizer;
 
 /// An offloader that keeps in memory and shows oversized results by `profile`.
 pub(crate) fn offloader(profile: Profile) -> Offloader {

@@ -7,11 +7,11 @@ use reqwest::Url;
 use serde_json::{Map, Value};
 use spillgate_artifact::{ByteRange, ContentKind, Layout, Stats, TokenBudget};
 use spillgate_lookup::Artifact;
-use spillgate_measure::Tokenizer;
 use spillgate_outline::within;
 use spillgate_search::paths_at;
-use spillgate_view::{
-    JsonLayout, JsonStringDecoder, Sanitizer, ViewSink, clip, decode_json_string, raw_offset,
+use spillgate_text::{
+    JsonLayout, JsonStringDecoder, Sanitizer, Tokenizer, ViewSink, clip, decode_json_string,
+    raw_offset,
 };
 use spillgate_web::{Decoder, Kind, readable, robots_allow};
 use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};

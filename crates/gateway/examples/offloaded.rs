@@ -27,7 +27,6 @@ use sha2::{Digest, Sha256};
 use spillgate_artifact::{Layout, Stats, SystemClock, TokenBudget, Tokens, ViewFacts};
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Several};
 use spillgate_mcp::{RequestId, messages};
-use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, Tokenizer, classify, count_source};
 use spillgate_offload::{NoLedger, Offloader, Policy};
 use spillgate_outline::outline;
 use spillgate_query::{Child, Engine};
@@ -35,12 +34,14 @@ use spillgate_retrieval::audience;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore, Part, SyncWhen};
 use spillgate_testkit::{log, records};
+use spillgate_text::{
+    Indexer, JsonLayout, SAMPLE_BYTES, Sample, Scan, Tokenizer, View, classify, count_source,
+};
 use spillgate_transport::{
     Connection, ConnectionError, Connector, Frame, Item, Message, ServerCommand, ServerEvent,
     ServerSpec, Sink, Transport,
 };
 use spillgate_upstream::Server;
-use spillgate_view::{Indexer, JsonLayout, View};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 fn main() {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Origin};
 use spillgate_mcp::ByteEdits;
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
+use spillgate_text::Tokenizer;
 
 use crate::results::intercept::{Case, Incoming, intercept};
 

@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use spillgate_artifact::{Handle, SystemClock, TokenBudget};
 use spillgate_lookup::{Artifact, GrepQuery, grep};
-use spillgate_measure::Tokenizer;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
+use spillgate_text::Tokenizer;
 
 /// Odd, so that the median is one of them.
 const RUNS: usize = 51;

@@ -8,7 +8,7 @@ use spillgate_artifact::{
     ByteSource, Interrupt, Interruptible, Layout, Manifest, RawForm, TextPart,
 };
 use spillgate_store::Stored;
-use spillgate_view::{Decoded, LineIndex, Transcoded, View, raw_range};
+use spillgate_text::{JsonText, LineIndex, Transcoded, View, raw_range};
 
 use crate::LookupError;
 
@@ -80,8 +80,8 @@ impl Artifact {
     }
 
     /// The text that lies in parts of the raw bytes.
-    fn decoded(&self, parts: &[TextPart]) -> io::Result<Decoded> {
-        Decoded::new(Arc::clone(&self.raw), parts, &mut |_| {})
+    fn decoded(&self, parts: &[TextPart]) -> io::Result<JsonText> {
+        JsonText::new(Arc::clone(&self.raw), parts, &mut |_| {})
     }
 
     /// The text that the raw bytes are in another encoding.
@@ -147,7 +147,7 @@ fn same_bytes(one: &dyn ByteSource, other: &dyn ByteSource) -> io::Result<bool> 
 pub(crate) mod tests {
     use spillgate_store::conformance::facts_of;
     use spillgate_store::{ArtifactStore, MemoryStore, Part};
-    use spillgate_view::Indexer;
+    use spillgate_text::Indexer;
 
     use super::*;
 

@@ -35,7 +35,7 @@ pub enum LookupError {
     },
     /// The stored line index cannot be used.
     #[error(transparent)]
-    Index(#[from] spillgate_view::IndexError),
+    Index(#[from] spillgate_text::IndexError),
     /// The stored bytes could not be read.
     #[error("the stored artifact could not be read: {0}")]
     Io(io::Error),

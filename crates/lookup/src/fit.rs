@@ -1,7 +1,7 @@
 //! How much of a text fits a token budget?
 
 use spillgate_artifact::TokenBudget;
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 /// The longest start of `text` that costs no more than the budget: whole lines
 /// (as cut at `ends`, ascending) if at least one fits, else whole characters,
@@ -41,7 +41,7 @@ pub fn fitting(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use spillgate_measure::Tokenizer;
+    use spillgate_text::Tokenizer;
 
     use super::*;
 

@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 use spillgate_artifact::{ByteRange, LineRange, TokenBudget};
-use spillgate_measure::TokenCounter;
+use spillgate_text::{HARD_BYTES, TokenCounter, View, line_end};
 use spillgate_untrusted::lines;
-use spillgate_view::{HARD_BYTES, View, line_end};
 
 use crate::fit::fitting;
 use crate::{Artifact, LookupError};
@@ -256,7 +255,7 @@ fn next(view: &View, asked: &Asked, end: u64) -> Result<Span, LookupError> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use spillgate_measure::Tokenizer;
+    use spillgate_text::Tokenizer;
 
     use super::*;
     use crate::artifact::tests::artifact;

@@ -11,10 +11,9 @@ use spillgate_artifact::{
     ByteSource, Handle, Interrupt, Interrupted, Layout, Manifest, Shortened, TokenBudget,
 };
 use spillgate_lookup::{Artifact, GrepQuery, LookupError, ReadQuery, Span, grep, read, slice};
-use spillgate_measure::Tokenizer;
 use spillgate_store::Stored;
 use spillgate_store::conformance::facts_of;
-use spillgate_view::Indexer;
+use spillgate_text::{Indexer, Tokenizer};
 
 /// What happens to a source while it is read.
 #[derive(Debug)]

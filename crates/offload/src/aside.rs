@@ -9,7 +9,7 @@ use std::{panic, thread};
 
 use spillgate_artifact::{ByteSource, ContentKind, SharedBytes, ViewFacts};
 use spillgate_outline::{OutlineEntry, outline};
-use spillgate_view::{Sanitizer, View};
+use spillgate_text::{Sanitizer, View};
 
 use crate::capture::{Captured, Raw};
 use crate::limits::Limits;

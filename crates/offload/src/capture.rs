@@ -10,9 +10,11 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes};
-use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
 use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
-use spillgate_view::{Decoded, Indexer, LineIndex, Transcoded};
+use spillgate_text::{
+    Indexer, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, Transcoded,
+    classify,
+};
 
 use crate::hash::{Hash, Hashing, sha256};
 use crate::sanitize::layout_of;
@@ -59,7 +61,7 @@ pub(crate) enum Text {
     /// In memory.
     Memory(Arc<Vec<u8>>),
     /// In the spooled raw bytes, decoded where it is read.
-    Decoded(Arc<Decoded>),
+    Decoded(Arc<JsonText>),
     /// The same for raw bytes in another encoding.
     Transcoded(Arc<Transcoded>),
 }

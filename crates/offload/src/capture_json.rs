@@ -7,9 +7,11 @@ use std::io;
 use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes, TextPart};
-use spillgate_measure::{SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, classify};
 use spillgate_store::{Draft, LostBytes, Part, SpooledBytes, StoreError};
-use spillgate_view::{Decoded, Indexer, JsonStringDecoder, LineIndex};
+use spillgate_text::{
+    Indexer, JsonStringDecoder, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts,
+    TokenCounter, classify,
+};
 
 use crate::capture::{Captured, Raw, Text, in_memory};
 use crate::hash::Hash;
@@ -39,7 +41,7 @@ impl JsonResult {
             Self::Memory(raw) => Some(Arc::new(decoded(raw, parts))),
             Self::Spooled(raw) => match raw.source()? {
                 Some(source) => {
-                    let text = Decoded::new(source, parts, &mut |_| {});
+                    let text = JsonText::new(source, parts, &mut |_| {});
                     Some(Arc::new(text.map_err(|error| unreadable(&error))?))
                 }
                 None => None,
@@ -137,7 +139,7 @@ fn of_draft(
 
 /// What one pass over the text found.
 struct Looked {
-    text: Option<Decoded>,
+    text: Option<JsonText>,
     scan: ScanFacts,
     index: LineIndex,
     head: Vec<u8>,
@@ -147,7 +149,7 @@ impl Looked {
     fn at(draft: &dyn Draft, parts: &[TextPart]) -> Result<Self, StoreError> {
         let (mut scan, mut start) = (Scan::default(), Start::Collecting(Vec::new()));
         let source = draft.read(Part::Raw)?;
-        let text = Decoded::new(source, parts, &mut |block| {
+        let text = JsonText::new(source, parts, &mut |block| {
             scan.feed(block);
             start.feed(block);
         });

@@ -4,9 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, RawForm};
-use spillgate_measure::{Encoding, SAMPLE_BYTES, Sample, Scan, ScanFacts, classify};
 use spillgate_store::StoreError;
-use spillgate_view::{Indexer, Transcoded};
+use spillgate_text::{
+    Encoding, Indexer, SAMPLE_BYTES, Sample, Scan, ScanFacts, Transcoded, classify,
+};
 
 use crate::capture::{Captured, Raw, Text};
 use crate::sanitize::{layout_of, unreadable};

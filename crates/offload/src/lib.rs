@@ -11,7 +11,7 @@
 //! use std::sync::Arc;
 //!
 //! use spillgate_artifact::{Origin, SystemClock};
-//! use spillgate_measure::Tokenizer;
+//! use spillgate_text::Tokenizer;
 //! use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy};
 //! use spillgate_store::MemoryStore;
 //!

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use spillgate_artifact::{Stats, Tokens};
-use spillgate_measure::{TokenCounter, count_source, source_exceeds};
+use spillgate_text::{TokenCounter, count_source, source_exceeds};
 
 use crate::capture::Raw;
 use crate::sanitize::Sanitized;

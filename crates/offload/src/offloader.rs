@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use spillgate_artifact::{ByteSource, Clock, Handle, Interrupt, LOOKUP_TIMEOUT, Origin};
 use spillgate_lookup::Artifact;
-use spillgate_measure::{Scan, TokenCounter, source_exceeds};
 use spillgate_store::ArtifactStore;
+use spillgate_text::{Scan, TokenCounter, source_exceeds};
 
 use crate::RetrieveError;
 use crate::call_ids::CallIds;

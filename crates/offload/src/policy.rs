@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use globset::{Glob, GlobMatcher};
 use spillgate_artifact::Origin;
-use spillgate_measure::ScanFacts;
+use spillgate_text::ScanFacts;
 
 use crate::limits::{LEAST_PREVIEW_TOKENS, Limits, Rule};
 use crate::measured::Measured;

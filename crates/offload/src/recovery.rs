@@ -10,8 +10,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use spillgate_artifact::TokenBudget;
-use spillgate_measure::TokenCounter;
-use spillgate_view::clip;
+use spillgate_text::{TokenCounter, clip};
 
 use crate::present::{name_in_line, spaced};
 

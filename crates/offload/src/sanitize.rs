@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use spillgate_artifact::{ByteSource, ContentKind, Layout, RawForm, ReadRange, ViewFacts};
-use spillgate_measure::{Sample, classify};
 use spillgate_store::{Draft, Part, StoreError};
-use spillgate_view::{Indexer, JsonLayout, LineIndex, SOFT_CHARS, Sanitizer, ViewSink};
+use spillgate_text::{
+    Indexer, JsonLayout, LineIndex, SOFT_CHARS, Sample, Sanitizer, ViewSink, classify,
+};
 
 use crate::capture::{Captured, Raw, Text};
 use crate::encoded;

@@ -12,7 +12,7 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use spillgate_artifact::{Handle, Manifest, ReadRange};
 use spillgate_store::{ArtifactStore, Part, StoreError, Stored};
-use spillgate_view::{Indexer, LineIndex};
+use spillgate_text::{Indexer, LineIndex};
 
 /// Bytes that are read at a time.
 const BLOCK: usize = 256 << 10;

@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use spillgate_artifact::{Handle, Manifest, Origin, Timestamp};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, StoreError, Stored};
 use spillgate_testkit::{StoppedClock, log};
+use spillgate_text::Tokenizer;
 
 /// A store in which somebody stores a result each time that it is listed.
 #[derive(Debug, Default)]

@@ -12,11 +12,11 @@ use encoding_rs::{
 use insta::assert_snapshot;
 use spillgate_artifact::{ContentKind, Facts, Handle, Origin, RawForm, TokenBudget};
 use spillgate_lookup::{Artifact, GrepQuery};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::MemoryStore;
 use spillgate_testkit::{StoppedClock, noise};
+use spillgate_text::Tokenizer;
 
 fn offloader() -> Offloader {
     let rule = Rule {

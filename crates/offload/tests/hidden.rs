@@ -9,12 +9,12 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use spillgate_artifact::{Handle, Origin, TokenBudget};
 use spillgate_lookup::{GrepQuery, ReadQuery, Span};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_search::SearchQuery;
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
+use spillgate_text::Tokenizer;
 
 fn offloader(profile: Profile) -> Offloader {
     let rule = Rule {

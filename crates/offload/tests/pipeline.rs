@@ -8,7 +8,6 @@ use proptest::prelude::*;
 use spillgate_artifact::{
     ByteSource, Facts, Handle, Manifest, Origin, Reason, TextPart, Timestamp, TokenBudget,
 };
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{
     Choice, JsonResult, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, PendingResult, Policy,
     Profile, RECOVERY_TOKENS, Rule, Spent,
@@ -18,6 +17,7 @@ use spillgate_store::{
     ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored, Survey,
 };
 use spillgate_testkit::{StoppedClock, log, noise, records};
+use spillgate_text::Tokenizer;
 
 fn offloader(store: Arc<dyn ArtifactStore>, rule: Rule, ledger: Arc<dyn Ledger>) -> Offloader {
     Offloader::new(

@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use spillgate_artifact::{Origin, SystemClock, TokenBudget};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy};
 use spillgate_outline::{DEFAULT_TOKENS, outline, within};
 use spillgate_store::{FileStore, Lifetime};
+use spillgate_text::Tokenizer;
 
 const USAGE: &str = "usage: outline FILE [--max-tokens N] [--runs N]";
 

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::parts::{Plan, counted};
 use crate::{EntryKind, OutlineEntry, located, note};

@@ -1,7 +1,7 @@
 //! The lines of an outline that a budget allows.
 
 use spillgate_artifact::TokenBudget;
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 use crate::{EntryKind, OutlineEntry};
 
@@ -109,7 +109,7 @@ fn also(names: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use spillgate_measure::Tokenizer;
+    use spillgate_text::Tokenizer;
 
     use super::*;
 

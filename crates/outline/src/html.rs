@@ -7,7 +7,7 @@ use std::io;
 
 use html5gum::{DefaultEmitter, IoReader, StartTag, Token, Tokenizer};
 use spillgate_artifact::ReadRange;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::parts::{counted, grouped};
 use crate::{OutlineEntry, located, note};

@@ -26,9 +26,8 @@ mod xml;
 use std::{fmt, io};
 
 use spillgate_artifact::{ContentKind, ViewFacts};
-use spillgate_measure::{SAMPLE_BYTES, Sample, classify};
+use spillgate_text::{SAMPLE_BYTES, Sample, View, classify, clip};
 use spillgate_untrusted::marked;
-use spillgate_view::{View, clip};
 
 pub use fit::{DEFAULT_TOKENS, within};
 pub use parts::grouped;
@@ -224,7 +223,7 @@ mod tests {
 
     use insta::{allow_duplicates, assert_snapshot};
     use spillgate_artifact::Layout;
-    use spillgate_view::Indexer;
+    use spillgate_text::Indexer;
 
     use super::*;
 

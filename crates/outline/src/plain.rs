@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 use rustc_hash::FxHashMap;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::parts::{Plan, counted, grouped, lines};
 use crate::{OutlineEntry, located, note, table};

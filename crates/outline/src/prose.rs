@@ -2,7 +2,7 @@
 
 use std::io;
 
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::parts::{Plan, counted};
 use crate::{OutlineEntry, located, note};

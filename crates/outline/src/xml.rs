@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use spillgate_artifact::ReadRange;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::parts::grouped;
 use crate::values::Values;

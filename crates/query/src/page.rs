@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::{Artifact, fitting};
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 use spillgate_untrusted::{in_json, lines};
 
 use crate::engine::Engine;

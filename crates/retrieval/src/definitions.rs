@@ -139,7 +139,7 @@ fn tool_output(extraction: Extraction) -> Value {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use spillgate_measure::Tokenizer;
+    use spillgate_text::Tokenizer;
 
     use super::*;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use spillgate_artifact::{Handle, Origin};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy};
 use spillgate_store::MemoryStore;
 use spillgate_testkit::StoppedClock;
+use spillgate_text::Tokenizer;
 
 /// An offloader with the default limits that keeps in memory.
 pub(crate) fn offloader() -> Offloader {

@@ -12,7 +12,6 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, Interrupt, Manifest, Origin, Timestamp, TokenBudget};
 use spillgate_extract::{ExtractionSettings, Extractor, NoWatch};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy};
 use spillgate_query::{Child, Engine};
 use spillgate_retrieval::audience;
@@ -21,6 +20,7 @@ use spillgate_store::{
     ArtifactStore, Draft, FileStore, Gone, Lifetime, Listed, StoreError, Stored,
 };
 use spillgate_testkit::{StoppedClock, log, records};
+use spillgate_text::Tokenizer;
 use tempfile::TempDir;
 
 /// A store whose files are shortened as soon as they were opened.

@@ -28,10 +28,10 @@ use std::time::Instant;
 use serde_json::Value;
 use spillgate_artifact::{Layout, Origin, SystemClock, TokenBudget};
 use spillgate_lookup::Artifact;
-use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_search::{SearchPage, SearchQuery, search};
 use spillgate_store::MemoryStore;
+use spillgate_text::{TokenCounter, Tokenizer};
 
 const BUDGETS: [u64; 4] = [250, 500, 1000, 2000];
 

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::Answer;
 use crate::found::{Place, template};

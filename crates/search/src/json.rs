@@ -12,7 +12,7 @@ use std::io;
 use memchr::memchr;
 use rustc_hash::FxHasher;
 use spillgate_artifact::Layout;
-use spillgate_view::{SOFT_CHARS, View, push_elements};
+use spillgate_text::{SOFT_CHARS, View, push_elements};
 
 use crate::entity::{Entity, Member, names_its_object};
 use crate::found::{Found, Place};

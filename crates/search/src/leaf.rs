@@ -1,7 +1,7 @@
 //! What is a leaf of a JSON document, and which leaves say something?
 
 use spillgate_artifact::Layout;
-use spillgate_view::SOFT_CHARS;
+use spillgate_text::SOFT_CHARS;
 
 use crate::matcher::Hit;
 use crate::question::Terms;

@@ -30,7 +30,7 @@ use std::io;
 
 use spillgate_artifact::{Layout, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 use crate::page::{Block, Filling};
 use crate::question::{Question, Terms};

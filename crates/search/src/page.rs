@@ -5,9 +5,8 @@ use std::io;
 use serde::Serialize;
 use spillgate_artifact::{Layout, LineRange, TokenBudget};
 use spillgate_lookup::fitting;
-use spillgate_measure::TokenCounter;
+use spillgate_text::{TokenCounter, View, line_end};
 use spillgate_untrusted::marked;
-use spillgate_view::{View, line_end};
 
 use crate::Blocks;
 use crate::path::common_path;

@@ -1,6 +1,6 @@
 //! Steps of paths in JSON, and the container that two paths share.
 
-use spillgate_view::push_key;
+use spillgate_text::push_key;
 
 /// A path through a longer key is not told.
 pub(crate) const LONGEST_KEY: usize = 1000;

@@ -5,7 +5,7 @@ use std::io;
 use memchr::memchr;
 use spillgate_artifact::Layout;
 use spillgate_lookup::Artifact;
-use spillgate_view::push_elements;
+use spillgate_text::push_elements;
 
 use crate::leaf::string_end;
 use crate::path::{LONGEST_KEY, UNTOLD, step_key};

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::found::{Found, Place};
 use crate::json::{Node, dilution};

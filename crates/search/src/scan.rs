@@ -8,7 +8,7 @@ use std::io;
 
 use memchr::{memchr, memrchr};
 use spillgate_artifact::Layout;
-use spillgate_view::{HARD_BYTES, SOFT_CHARS, View, line_end};
+use spillgate_text::{HARD_BYTES, SOFT_CHARS, View, line_end};
 
 use crate::matcher::{KnownWords, Matcher};
 use crate::question::Terms;

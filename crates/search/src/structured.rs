@@ -4,7 +4,7 @@ use std::io;
 
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::Artifact;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::Answer;
 use crate::json::{self, Node, USUAL_LEAF};

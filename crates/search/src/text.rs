@@ -4,7 +4,7 @@ use std::io;
 
 use spillgate_artifact::{ContentKind, LineRange};
 use spillgate_lookup::Artifact;
-use spillgate_view::{SOFT_CHARS, View};
+use spillgate_text::{SOFT_CHARS, View};
 
 use crate::Answer;
 use crate::found::{Found, Place, template};

@@ -8,10 +8,10 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use spillgate_artifact::{Layout, Origin, SystemClock, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
-use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{Audience, NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_search::{Passage, SearchPage, SearchQuery, paths_at, search};
 use spillgate_store::MemoryStore;
+use spillgate_text::{TokenCounter, Tokenizer};
 
 /// Stores a text as a tool's result is stored, however small it is.
 fn artifact(text: &str) -> Artifact {

@@ -9,8 +9,8 @@ use serde::Serialize;
 use spillgate_artifact::{ByteRange, Handle};
 use spillgate_extract::Mode;
 use spillgate_llm::{Target, TargetError};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{Profile, Rule};
+use spillgate_text::Tokenizer;
 
 use crate::agent_args::Agent;
 use crate::client_args::{Doctor, Unwrap, Wrap};

@@ -13,8 +13,8 @@ use figment2::value::Map;
 use figment2::{Figment, Metadata, Profile as Section, Provider};
 use serde::Serialize;
 use serde_json::{Value, json};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{DEFAULT_REFERENCE_BYTES, Rule, ValueKind};
+use spillgate_text::Tokenizer;
 
 use crate::args::{Common, LimitArgs};
 use crate::config_file::{ConfigFile, Places};

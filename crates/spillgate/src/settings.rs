@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use spillgate_gateway::{ListTools, Prefix, Several};
 use spillgate_http_server::FrontSettings;
 use spillgate_llm::{ModelConfig, ProviderConfig};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{ByReference, Policy, Rule, TemplateError, Templates, with_limits};
 use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
+use spillgate_text::Tokenizer;
 use spillgate_transport::FrameReader;
 
 use crate::args::LimitArgs;

@@ -17,7 +17,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use spillgate_artifact::{Interrupt, TokenBudget};
 use spillgate_files::{Answer, FileTools, Root};
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 use crate::ToolsError;
 use crate::stdio::serve;

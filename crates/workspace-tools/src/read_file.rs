@@ -10,8 +10,7 @@ use encoding_rs::{UTF_16BE, UTF_16LE};
 use serde_json::json;
 use spillgate_artifact::{ByteSource, Interrupt};
 use spillgate_files::{Arguments, FileSource, Identity};
-use spillgate_measure::{Encoding, SAMPLE_BYTES, Sample};
-use spillgate_view::Newline;
+use spillgate_text::{Encoding, Newline, SAMPLE_BYTES, Sample};
 
 use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};

@@ -15,8 +15,8 @@ use std::sync::{Arc, LazyLock};
 use encoding_rs::{Encoding, UTF_8};
 use serde_json::{Value, json};
 use spillgate_artifact::{ContentKind, TokenBudget};
-use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{RECOVERY_TOKENS, Recovery, Structure, call, grouped};
+use spillgate_text::{TokenCounter, Tokenizer};
 use tokio::task::spawn_blocking;
 
 use crate::guarded::Shared;

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use spillgate_view::clip;
+use spillgate_text::clip;
 
 use crate::Writable;
 use crate::answer::Refused;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use spillgate_files::Arguments;
 use spillgate_offload::{Rejection, estimated_tokens};
-use spillgate_view::clip;
+use spillgate_text::clip;
 use spillgate_web::Found;
 
 use crate::answer::{Body, Refused, Reply};

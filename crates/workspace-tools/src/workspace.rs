@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use spillgate_files::{Known, NotOpened, open_regular};
-use spillgate_view::LineGrid;
+use spillgate_text::LineGrid;
 
 pub(crate) use place::shown;
 pub use place::{PlaceError, Sought};

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use spillgate_conversation::Slot;
 use spillgate_llm::{Message, ToolSpec, Usage};
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 use crate::event::{Abort, Effect, Event};
 use crate::guard::Guard;

@@ -13,8 +13,8 @@ use spillgate_agent::{
 use spillgate_artifact::Handle;
 use spillgate_conversation::{Nonce, Slot};
 use spillgate_llm::{Message, Reply, Request, Scripted};
-use spillgate_measure::Tokenizer;
 use spillgate_testkit::StoppedClock;
+use spillgate_text::Tokenizer;
 
 use crate::stage::{By, Row, calls, found, give, scripted};
 

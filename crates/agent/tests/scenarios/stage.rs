@@ -13,10 +13,10 @@ use spillgate_artifact::Handle;
 use spillgate_conversation::{Nonce, Slot};
 use spillgate_extract::{ExtractionSettings as Extraction, Extractor};
 use spillgate_llm::{ChatModel, Fallback, Message, Reply, Request, Scripted};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{Audience, NoLedger, Offloader, Policy, Profile, Rule};
 use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
+use spillgate_text::Tokenizer;
 
 use crate::tools::Tools;
 

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::json;
 use spillgate_llm::{ErrorKind, LlmError, Message, Reply, Request, Scripted, Stop, ToolSpec};
-use spillgate_measure::Tokenizer;
+use spillgate_text::Tokenizer;
 
 use super::*;
 use crate::host::ToolReplyFuture;

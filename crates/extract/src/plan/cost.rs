@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, LineRange};
 use spillgate_lookup::Artifact;
-use spillgate_measure::TokenCounter;
-use spillgate_view::{Indexer, View};
+use spillgate_text::{Indexer, TokenCounter, View};
 
 use super::rows::{Row, Rows, Sort};
 use super::show::show;

@@ -30,7 +30,7 @@ use std::io;
 
 use spillgate_artifact::LineRange;
 use spillgate_lookup::Artifact;
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 use cost::{Costs, FINE, within};
 use cut::{Costed, Cutter, Sizes};

@@ -4,8 +4,8 @@ use std::io;
 
 use spillgate_artifact::TokenBudget;
 use spillgate_lookup::{Artifact, LookupError};
-use spillgate_measure::TokenCounter;
 use spillgate_search::{SearchQuery, search};
+use spillgate_text::TokenCounter;
 
 use super::Plan;
 

@@ -3,7 +3,7 @@
 //! Followed row by row. Only containers that are larger than a row are ever open,
 //! so that the way is short; below [`DEEPEST`] it is not told.
 
-use spillgate_view::{push_elements, push_key};
+use spillgate_text::{push_elements, push_key};
 
 use super::rows::{Opened, Row, Shape};
 

@@ -10,7 +10,7 @@ use std::io;
 use memchr::memchr_iter;
 use spillgate_artifact::{ContentKind, Layout, LineRange};
 use spillgate_lookup::Artifact;
-use spillgate_view::{Lines, View};
+use spillgate_text::{Lines, View};
 
 use super::json::JsonRows;
 use super::text::Ranker;

@@ -12,7 +12,7 @@
 
 use memchr::memchr2;
 use spillgate_artifact::Layout;
-use spillgate_view::line_end;
+use spillgate_text::line_end;
 
 use super::json::compact;
 use super::rows::Row;

@@ -8,7 +8,7 @@ use std::io;
 
 use aho_corasick::AhoCorasick;
 use memchr::memmem;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use super::normal::{Normaliser, normal};
 use crate::Match;

@@ -28,7 +28,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::Regex;
 use spillgate_lookup::Artifact;
-use spillgate_view::{View, clip};
+use spillgate_text::{View, clip};
 
 use crate::Citation;
 use crate::map::found;

@@ -7,11 +7,11 @@ use serde_json::json;
 use spillgate_artifact::SystemClock;
 use spillgate_extract::{ExtractionSettings, Extractor, Mode, NoWatch, Op, Status, Strategy};
 use spillgate_llm::Scripted;
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
 use spillgate_testkit::{log, records};
+use spillgate_text::Tokenizer;
 
 use super::{asked, data, offloader, oracle, origin, says, stored};
 

@@ -94,7 +94,7 @@ fn offloader(ledger: &Path) -> Offloader {
     Offloader::new(
         Arc::new(MemoryStore::default()),
         Policy::new(rule, [], []).unwrap(),
-        spillgate_measure::Tokenizer::O200kBase.counter(),
+        spillgate_text::Tokenizer::O200kBase.counter(),
         audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(FileLedger::new(ledger)),

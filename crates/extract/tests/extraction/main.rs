@@ -18,12 +18,12 @@ use spillgate_artifact::{Handle, Origin};
 use spillgate_conversation::{Nonce, Nonces};
 use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, NoWatch};
 use spillgate_llm::{Reply, Request, Scripted};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{MemoryStore, Part};
 use spillgate_testkit::{StoppedClock, in_slot};
+use spillgate_text::Tokenizer;
 
 /// Nonces that count: tests can read their texts.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ fn stored(offloader: &Offloader, bytes: &[u8]) -> Handle {
 fn stored_empty(offloader: &Offloader) -> Handle {
     let mut draft = offloader.store().draft().unwrap();
     draft.write(Part::Raw, b"").unwrap();
-    let index = spillgate_view::Indexer::as_is(spillgate_artifact::Layout::AsIs).finish();
+    let index = spillgate_text::Indexer::as_is(spillgate_artifact::Layout::AsIs).finish();
     let receipt = draft.commit(facts_of(b""), &index.to_bytes()).unwrap();
     receipt.handle()
 }

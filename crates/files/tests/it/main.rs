@@ -15,10 +15,9 @@ use serde_json::Value;
 use spillgate_artifact::{Handle, Interrupt, Layout, TokenBudget};
 use spillgate_files::{FileTools, Files, Pinned, Root};
 use spillgate_lookup::Artifact;
-use spillgate_measure::Tokenizer;
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
-use spillgate_view::Indexer;
+use spillgate_text::{Indexer, Tokenizer};
 
 /// The tools over `files`, with answers of so many tokens.
 fn tools(files: impl Files + 'static, budget: u64) -> FileTools {

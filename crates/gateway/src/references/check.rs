@@ -9,8 +9,8 @@ use std::ops::Range;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Value, json};
 use spillgate_mcp::ByteEdits;
+use spillgate_text::clip;
 use spillgate_untrusted::line;
-use spillgate_view::clip;
 
 /// Characters of a message about a schema, which a stranger wrote.
 const LONGEST: usize = 200;

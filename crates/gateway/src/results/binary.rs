@@ -7,8 +7,8 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::Handle;
 use spillgate_offload::Limits;
+use spillgate_text::{clip, decode_json_string};
 use spillgate_untrusted::line;
-use spillgate_view::{clip, decode_json_string};
 
 use crate::resources::uri::Uri;
 use crate::results::content_block::{Binary, Block, Form};

@@ -3,7 +3,7 @@
 
 use memchr::{memchr, memchr2};
 use sha2::{Digest, Sha256};
-use spillgate_view::JsonStringDecoder;
+use spillgate_text::JsonStringDecoder;
 
 /// Stands for the quotes of a string: no UTF-8 has this byte.
 const QUOTE: u8 = 0xff;

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use spillgate_view::decode_json_string;
+use spillgate_text::decode_json_string;
 
 use spillgate_mcp::ObjectView;
 

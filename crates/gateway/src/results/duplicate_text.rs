@@ -13,8 +13,8 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteSource, ReadRange, TextPart};
 use spillgate_mcp::span_in;
+use spillgate_text::JsonText;
 use spillgate_transport::Skeleton;
-use spillgate_view::Decoded;
 
 use crate::results::canonical::{Canonical, List};
 
@@ -214,7 +214,7 @@ fn is_same_json(
     }
     let mut canonical_text = Canonical::default();
     let part = std::slice::from_ref(text);
-    Decoded::new(Arc::clone(source), part, &mut |block| {
+    JsonText::new(Arc::clone(source), part, &mut |block| {
         canonical_text.feed(block);
     })?;
     Ok(canonical_text.finish() == canonical(&**source, json.clone())?)
@@ -257,7 +257,7 @@ fn elements(source: &Arc<dyn ByteSource>, texts: &[TextPart]) -> io::Result<Vec<
     let mut list = List::default();
     for text in texts {
         let part = std::slice::from_ref(text);
-        list.element(|one| Decoded::new(Arc::clone(source), part, &mut |block| one.feed(block)))?;
+        list.element(|one| JsonText::new(Arc::clone(source), part, &mut |block| one.feed(block)))?;
     }
     Ok(list.finish())
 }

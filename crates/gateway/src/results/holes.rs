@@ -9,7 +9,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteSource, TextPart};
 use spillgate_store::StoreError;
-use spillgate_view::Decoded;
+use spillgate_text::JsonText;
 
 use crate::results::content_block::{Base64, Binary, Kind, is_image};
 use crate::results::intercept::damaged;
@@ -90,7 +90,7 @@ fn long_word(source: &Arc<dyn ByteSource>, span: Range<u64>) -> io::Result<Box<R
         end: span.end - 1,
         is_string: true,
     };
-    let text = Decoded::new(Arc::clone(source), &[inside], &mut |_| {})?;
+    let text = JsonText::new(Arc::clone(source), &[inside], &mut |_| {})?;
     let start = text.bytes(0, 2 * MOST_OTHERS)?;
     let start = String::from_utf8_lossy(&start);
     Ok(RawValue::from_string(json!(start).to_string())?)

@@ -81,8 +81,8 @@ pub(crate) fn size_mark(frame: &[u8], tool: &RawValue, limits: &Limits) -> ByteE
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use spillgate_measure::Tokenizer;
     use spillgate_offload::Rule;
+    use spillgate_text::Tokenizer;
 
     use super::*;
 

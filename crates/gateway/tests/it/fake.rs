@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use spillgate_artifact::TokenBudget;
 use spillgate_gateway::{Gateway, Hub, Incoming, ListTools, Session, Several};
 use spillgate_mcp::RequestId;
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, MemoryStore};
 use spillgate_testkit::StoppedClock;
+use spillgate_text::Tokenizer;
 use spillgate_transport::{
     Connection, ConnectionError, Connector, Frame, FrameReader, Item, Message, Refusal,
     ServerCommand, ServerEvent, ServerSpec, Sink, Transport,

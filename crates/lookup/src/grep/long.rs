@@ -8,7 +8,7 @@ use std::io;
 
 use grep_matcher::Matcher;
 use spillgate_artifact::{ByteSource, Layout};
-use spillgate_view::line_end;
+use spillgate_text::line_end;
 
 use super::{Found, Search, Seeker, seeker};
 

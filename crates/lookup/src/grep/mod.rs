@@ -11,8 +11,7 @@ mod pattern;
 mod scan;
 
 use spillgate_artifact::{ByteSource, TokenBudget};
-use spillgate_measure::TokenCounter;
-use spillgate_view::View;
+use spillgate_text::{TokenCounter, View};
 
 use crate::{Artifact, LookupError};
 
@@ -145,7 +144,7 @@ impl Search<'_> {
 mod tests {
     use proptest::prelude::*;
     use spillgate_artifact::Layout;
-    use spillgate_measure::Tokenizer;
+    use spillgate_text::Tokenizer;
 
     use super::*;
     use crate::artifact::tests::{artifact, artifact_as};

@@ -4,9 +4,8 @@ use std::fmt::Write;
 
 use grep_matcher::Matcher;
 use serde::Serialize;
-use spillgate_measure::{MAX_TOKEN_BYTES, TokenCounter};
+use spillgate_text::{LineSpan, MAX_TOKEN_BYTES, TokenCounter, View};
 use spillgate_untrusted::marked;
-use spillgate_view::{LineSpan, View};
 
 use super::{Found, GrepQuery, Pattern, Seeker, seeker};
 use crate::LookupError;

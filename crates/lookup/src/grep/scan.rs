@@ -5,7 +5,7 @@ use std::io;
 use grep_matcher::Matcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use spillgate_artifact::Layout;
-use spillgate_view::{SOFT_CHARS, View, line_end};
+use spillgate_text::{SOFT_CHARS, View, line_end};
 
 use super::{CostlyBoundary, Found, LONGEST_HELD, Search, Seeker, seeker};
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use spillgate_artifact::TokenBudget;
-use spillgate_measure::TokenCounter;
+use spillgate_text::TokenCounter;
 
 /// What a message may cost where it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +184,7 @@ pub(crate) fn section(title: &str, lines: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use spillgate_measure::Tokenizer;
+    use spillgate_text::Tokenizer;
 
     use super::*;
 

@@ -16,9 +16,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{ContentKind, Facts, Stats, TokenBudget};
-use spillgate_measure::{ScanFacts, TokenCounter};
+use spillgate_text::{ScanFacts, TokenCounter, clip};
 use spillgate_untrusted::{is_hidden, marked};
-use spillgate_view::clip;
 
 use crate::RetrieveError;
 use crate::limits::Limits;

@@ -8,8 +8,8 @@ use std::io;
 use spillgate_artifact::{ContentKind, Manifest, RawForm, Stats, TokenBudget};
 use spillgate_lookup::Artifact;
 use spillgate_outline::within;
+use spillgate_text::clip;
 use spillgate_untrusted::marked;
-use spillgate_view::clip;
 
 use super::message::{Parts, next_lines, section};
 use super::{Bounds, Message, Sizes, Strategy, Subject, name_in_line};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use spillgate_artifact::{Facts, Manifest, TokenBudget};
 use spillgate_lookup::Artifact;
-use spillgate_measure::TokenCounter;
 use spillgate_outline::{OutlineEntry, outline};
 use spillgate_store::ArtifactStore;
+use spillgate_text::TokenCounter;
 
 use super::{Audience, Bounds, Templates};
 use crate::RetrieveError;

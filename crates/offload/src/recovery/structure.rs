@@ -5,9 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use spillgate_artifact::{ContentKind, Layout, TokenBudget, ViewFacts};
-use spillgate_measure::{SAMPLE_BYTES, Sample, Tokenizer, classify};
 use spillgate_outline::{EntryKind, OutlineEntry, outline, within};
-use spillgate_view::{Indexer, View};
+use spillgate_text::{Indexer, SAMPLE_BYTES, Sample, Tokenizer, View, classify};
 
 /// Definitions that are named (seed 004's system), and lines of other outlines.
 const ENTRIES: usize = 10;

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::json;
-use spillgate_measure::Tokenizer;
+use spillgate_text::Tokenizer;
 
 use super::*;
 use crate::grouped;

@@ -14,11 +14,11 @@ use std::fmt;
 
 use spillgate_artifact::{Handle, Origin, TokenBudget, Tokens};
 use spillgate_lookup::{Artifact, GrepPage, GrepQuery, LookupError, Page, ReadQuery, grep, read};
-use spillgate_measure::TokenCounter;
 use spillgate_outline::{outline, within};
 use spillgate_query::{Engine, Query, QueryError, QueryPage, query};
 use spillgate_search::{SearchPage, SearchQuery, search};
 use spillgate_store::StoreError;
+use spillgate_text::TokenCounter;
 use spillgate_untrusted::{in_json, lines, marked};
 
 use crate::Offloader;

@@ -14,11 +14,11 @@ mod seed_004;
 use std::sync::Arc;
 
 use spillgate_artifact::{Origin, SystemClock};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore};
 use spillgate_testkit::StoppedClock;
+use spillgate_text::Tokenizer;
 
 /// An offloader that shows by `profile`.
 fn offloader(profile: Profile) -> Offloader {

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 
 use serde::de::IgnoredAny;
 use spillgate_artifact::{ByteSource, Layout, ReadRange};
-use spillgate_view::{JsonLayout, View, ViewSink};
+use spillgate_text::{JsonLayout, View, ViewSink};
 
 use crate::parts::{MOST_BYTES, Plan, counted, grouped, lines};
 use crate::{OutlineEntry, aside};

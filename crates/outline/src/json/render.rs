@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use spillgate_view::push_key;
+use spillgate_text::push_key;
 
 use super::shape::{Id, Key, Keys, Shape, Span, Tree};
 use crate::parts::grouped;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spillgate_view::Indexer;
+use spillgate_text::Indexer;
 
 use super::*;
 use crate::tests::{texts, view_of};

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::parts::{Plan, counted, grouped, lines};
 use crate::{EntryKind, OutlineEntry, note};

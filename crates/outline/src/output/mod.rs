@@ -12,7 +12,7 @@ use aho_corasick::{AhoCorasick, Input, MatchKind};
 use regex::bytes::Regex;
 use rustc_hash::FxHashMap;
 use spillgate_artifact::ContentKind;
-use spillgate_view::View;
+use spillgate_text::View;
 
 use crate::log::signature;
 use crate::parts::{Plan, grouped};

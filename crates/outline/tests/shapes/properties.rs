@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use spillgate_artifact::{ContentKind, TokenBudget};
-use spillgate_measure::Tokenizer;
 use spillgate_outline::within;
+use spillgate_text::Tokenizer;
 
 use crate::support::Returned;
 

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use spillgate_artifact::{ContentKind, Layout, Stats, TokenBudget, Tokens, ViewFacts};
-use spillgate_measure::{Sample, Scan, Tokenizer, classify};
 use spillgate_outline::{OutlineEntry, outline, within};
-use spillgate_view::{Indexer, JsonLayout, View};
+use spillgate_text::{Indexer, JsonLayout, Sample, Scan, Tokenizer, View, classify};
 
 pub(crate) struct Returned {
     pub(crate) view: View,

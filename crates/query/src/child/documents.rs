@@ -3,7 +3,7 @@
 use jaq_json::{Val, read};
 use memchr::memchr;
 use spillgate_artifact::Layout;
-use spillgate_view::line_end;
+use spillgate_text::line_end;
 
 use super::table::Table;
 use super::text::too_deep;

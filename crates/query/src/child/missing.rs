@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
-use spillgate_view::is_plain_key;
+use spillgate_text::is_plain_key;
 
 use super::lazy::{document, element, member, name_of};
 use super::plan::{Part, Step};

@@ -1,8 +1,8 @@
 //! Every byte that goes in comes out again, whatever it is.
 
 use insta::assert_snapshot;
-use spillgate_measure::Tokenizer;
 use spillgate_testkit::{log, noise, records};
+use spillgate_text::Tokenizer;
 
 use crate::tool::{Tool, masked, sha256};
 

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use spillgate_artifact::{SystemClock, TokenBudget};
 use spillgate_lookup::Artifact;
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{Audience, NoLedger, Offloader, Policy};
 use spillgate_query::{Child, Engine, Query, QueryError, QueryLimits, QueryNext, QueryPage, query};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime};
 use spillgate_testkit::records;
+use spillgate_text::Tokenizer;
 
 use crate::tool::Tool;
 

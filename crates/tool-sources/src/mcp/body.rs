@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, TextPart};
 use spillgate_store::Draft;
-use spillgate_view::JsonStringDecoder;
+use spillgate_text::JsonStringDecoder;
 
 /// Bytes read from the source at a time.
 const BLOCK: u64 = 256 << 10;

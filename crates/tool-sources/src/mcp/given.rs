@@ -16,9 +16,9 @@ use spillgate_artifact::{ByteSource, SharedBytes, TextPart};
 use spillgate_gateway::{Base64, Place, is_twin};
 use spillgate_mcp::{messages, object, object_in, span_in};
 use spillgate_store::{Draft, Part};
+use spillgate_text::{clip, decode_json_string};
 use spillgate_transport::{Frame, Spooled};
 use spillgate_untrusted::line;
-use spillgate_view::{clip, decode_json_string};
 
 use super::body::{Body, Piece};
 

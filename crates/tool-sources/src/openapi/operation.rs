@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 use spillgate_llm::ToolSpec;
-use spillgate_view::clip;
+use spillgate_text::clip;
 
 use super::document::{At, Document};
 use super::schema::Schemas;

@@ -5,7 +5,7 @@
 //! will judge.
 
 use serde_json::{Map, Value, json};
-use spillgate_view::clip;
+use spillgate_text::clip;
 
 use super::Broken;
 use super::document::{At, Document};

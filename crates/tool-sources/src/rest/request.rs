@@ -5,7 +5,7 @@ use std::fmt;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
-use spillgate_view::clip;
+use spillgate_text::clip;
 
 use super::plan::{Body, Plan, Rest, arguments_in};
 use super::template::{Arguments, Template, encoded, plain};

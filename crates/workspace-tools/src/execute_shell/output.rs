@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
-use spillgate_view::{Sanitizer, ViewSink};
+use spillgate_text::{Sanitizer, ViewSink};
 use tempfile::SpooledTempFile;
 
 /// Bytes of a spooled output that stay in memory.

@@ -174,7 +174,7 @@ impl Supervised {
         let strange = |_| {
             format!(
                 "its supervisor broke down: {}",
-                spillgate_view::clip(&line, 200)
+                spillgate_text::clip(&line, 200)
             )
         };
         serde_json::from_str(&line).map_err(strange)

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use spillgate_artifact::{ByteSource, Interrupt};
 use spillgate_files::Identity;
-use spillgate_measure::{Decoded, Encoding};
-use spillgate_view::LineGrid;
+use spillgate_text::{Decoded, Encoding, LineGrid};
 
 use super::refusal::Why;
 use super::{Asked, encoding, newline, sample};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use spillgate_view::{LineGrid, Newline};
+use spillgate_text::{LineGrid, Newline};
 use tempfile::TempDir;
 
 use super::*;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use spillgate_files::Arguments;
-use spillgate_view::clip;
+use spillgate_text::clip;
 use spillgate_web::{FetchError, FetchSettings, Fetcher, Kind, Opened, Readable, readable};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;

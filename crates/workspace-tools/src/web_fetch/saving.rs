@@ -1,7 +1,7 @@
 //! How is a page saved?
 
 use spillgate_offload::estimated_tokens;
-use spillgate_view::clip;
+use spillgate_text::clip;
 use spillgate_web::{FetchError, Fetcher, Kind, Opened};
 use tokio::task::spawn_blocking;
 

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use spillgate_offload::{Rejection, estimated_tokens};
-use spillgate_view::clip;
+use spillgate_text::clip;
 use spillgate_web::{Fetcher, Kind, Opened, Readable};
 
 use super::{Advice, Wanted, read, type_shown, url_shown};

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use cap_std::fs::{FileType, FileTypeExt};
 use rustix::io::Errno;
-use spillgate_view::clip;
+use spillgate_text::clip;
 
 /// Characters of a name that an error repeats.
 const NAME_CHARS: usize = 200;

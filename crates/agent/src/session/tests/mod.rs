@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_conversation::{Nonce, Slot};
 use spillgate_llm::{Message, Reply, Request, Scripted, Stop, ToolSpec};
-use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_offload::{Bounds, Presentation};
+use spillgate_text::{TokenCounter, Tokenizer};
 
 use super::*;
 use crate::event::{Kept, Planned, Returned};

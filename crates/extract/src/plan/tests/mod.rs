@@ -7,10 +7,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use spillgate_artifact::{ContentKind, Layout};
 use spillgate_lookup::Artifact;
-use spillgate_measure::{TokenCounter, Tokenizer};
 use spillgate_store::conformance::facts_of;
 use spillgate_store::{ArtifactStore, MemoryStore, Part};
-use spillgate_view::{Indexer, JsonLayout};
+use spillgate_text::{Indexer, JsonLayout, TokenCounter, Tokenizer};
 
 use super::*;
 

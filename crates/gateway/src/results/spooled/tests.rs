@@ -6,11 +6,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spillgate_artifact::{ByteSource, Facts, Handle, Manifest, Origin, Timestamp};
-use spillgate_measure::Tokenizer;
 use spillgate_offload::{NoLedger, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, Receipt, Stored};
 use spillgate_testkit::{StoppedClock, log, records};
+use spillgate_text::Tokenizer;
 use spillgate_transport::{Frame, FrameReader};
 
 use super::*;

@@ -4,7 +4,7 @@
 use serde_json::json;
 use spillgate_artifact::{ContentKind, Facts, Stats};
 use spillgate_lookup::{Slice, slice};
-use spillgate_measure::{ScanFacts, TokenCounter};
+use spillgate_text::{ScanFacts, TokenCounter};
 
 use crate::RetrieveError;
 use crate::limits::Limits;

@@ -1,7 +1,7 @@
 //! The `handle` profile: three lines, byte for byte those of the format it comes from.
 
 use spillgate_artifact::{ContentKind, Handle as Name, Stats, Tokens};
-use spillgate_measure::{ScanFacts, TokenCounter};
+use spillgate_text::{ScanFacts, TokenCounter};
 
 use super::truncate::DEFAULT_MAX_BYTES;
 use crate::RetrieveError;

@@ -1,8 +1,8 @@
 //! The `reject` profile: an error that teaches, and no partial data.
 
 use spillgate_artifact::Stats;
-use spillgate_measure::ScanFacts;
 use spillgate_outline::grouped;
+use spillgate_text::ScanFacts;
 
 use crate::RetrieveError;
 use crate::limits::Limits;

@@ -1,8 +1,8 @@
 //! The `truncate` profile, and what is shown when nothing could be stored.
 
 use spillgate_artifact::{ContentKind, Stats};
-use spillgate_measure::{ScanFacts, TokenCounter};
 use spillgate_store::StoreError;
+use spillgate_text::{ScanFacts, TokenCounter};
 
 use crate::RetrieveError;
 use crate::limits::Limits;
@@ -254,7 +254,7 @@ mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
     use spillgate_artifact::{ContentKind, SharedBytes, Tokens};
-    use spillgate_measure::Tokenizer;
+    use spillgate_text::Tokenizer;
 
     use super::*;
     use crate::aside::TwoEnds;

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use spillgate_measure::Tokenizer;
+use spillgate_text::Tokenizer;
 
 const LIMIT: u64 = 25_000;
 const RUNS: usize = 41;

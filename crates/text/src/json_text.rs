@@ -1,4 +1,4 @@
-//! How is text read that lies encoded in raw bytes, without decoding all of it?
+//! Text that lies in strings of raw JSON, decoded where it is read.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const SPACING: u64 = 48 << 10;
 /// that decodes what is asked for. One pass over the raw bytes finds places to
 /// start from.
 #[derive(Debug)]
-pub struct Decoded {
+pub struct JsonText {
     raw: Arc<dyn ByteSource>,
     parts: Arc<[TextPart]>,
     places: Vec<Place>,
@@ -36,7 +36,7 @@ struct Place {
     raw: u64,
 }
 
-impl Decoded {
+impl JsonText {
     /// The text of `parts` of `raw`; `each` is shown it block by block on the
     /// way.
     pub fn new(
@@ -111,7 +111,7 @@ impl Decoded {
     }
 }
 
-impl ByteSource for Decoded {
+impl ByteSource for JsonText {
     fn len(&self) -> u64 {
         self.bytes
     }
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn no_parts_are_no_text() {
-        let none = Decoded::new(Arc::new(Vec::new()), &[], &mut |_| {}).unwrap();
+        let none = JsonText::new(Arc::new(Vec::new()), &[], &mut |_| {}).unwrap();
         assert_eq!((none.len(), none.raw_at(0).unwrap()), (0, 0));
     }
 
@@ -251,7 +251,7 @@ mod tests {
             let want = texts.join("\n").into_bytes();
             let mut seen = Vec::new();
             let raw = Arc::new(raw);
-            let decoded = Decoded::new(raw, &parts, &mut |block| seen.extend_from_slice(block)).unwrap();
+            let decoded = JsonText::new(raw, &parts, &mut |block| seen.extend_from_slice(block)).unwrap();
             prop_assert_eq!(&seen, &want);
             prop_assert_eq!(decoded.len(), want.len() as u64);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a test's text")]

@@ -1,0 +1,91 @@
+//! Texts: how large they are, what they are, and how stored bytes become readable.
+//!
+//! **Measuring**: one fused pass over the bytes as they come ([`Scan`]), exact tokens with an
+//! early stop ([`TokenCounter`]), the content kind and the encoding from a sample ([`classify`],
+//! [`Encoding`]).
+//!
+//! **Views**: raw bytes are kept as they came; beside them stands a *view*, text that line tools
+//! can use. A view is made by at most one transformation ([`Sanitizer`] or [`JsonLayout`]; most
+//! text needs none), is cut into *view lines* by one rule ([`line_end`]) and carries a sparse
+//! [`LineIndex`], so that line 7,000,000 is a seek. Every view line leads back to its raw bytes.
+//! Long lines are broken only in the index, never in the text: valid JSON stays valid, and pages
+//! put together are the text again (ADR 3).
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use spillgate_artifact::Layout;
+//! use spillgate_text::{Indexer, Scan, Tokenizer, View};
+//!
+//! let text = b"one\ntwo\nthree".to_vec();
+//! let mut scan = Scan::default();
+//! scan.feed(&text);
+//! assert_eq!(scan.finish().lines(), 3);
+//! assert_eq!(Tokenizer::O200kBase.counter().count("hello world"), 2);
+//!
+//! let mut indexer = Indexer::as_is(Layout::AsIs);
+//! indexer.feed(&text);
+//! let view = View::new(Arc::new(text), indexer.finish(), Layout::AsIs);
+//! assert_eq!(view.offset_of_line(2)?, 4);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod bpe;
+mod clip;
+mod counter;
+mod encoding;
+mod estimate;
+mod grid;
+mod index;
+mod jq_path;
+mod json;
+mod json_decoder;
+mod json_string;
+mod json_text;
+mod kind;
+mod lines;
+mod magic;
+mod replay;
+mod sanitize;
+mod scan;
+mod transcoded;
+mod view;
+
+pub use bpe::MAX_TOKEN_BYTES;
+pub use clip::clip;
+pub use counter::{TokenCounter, Tokenizer, UnknownTokenizer};
+pub use encoding::{Decoded, Encoding};
+pub use estimate::{EXACT_BYTES, count_source, source_exceeds};
+pub use grid::{LineGrid, Newline};
+pub use index::{Anchor, IndexError, Indexer, LineIndex};
+pub use jq_path::{is_plain_key, push_elements, push_key};
+pub use json::JsonLayout;
+pub use json_decoder::JsonStringDecoder;
+pub use json_string::{decode_json_string, raw_offset};
+pub use json_text::JsonText;
+pub use kind::{SAMPLE_BYTES, Sample, classify, is_binary};
+pub use lines::{HARD_BYTES, SOFT_CHARS, line_end};
+pub use replay::raw_range;
+pub use sanitize::Sanitizer;
+pub use scan::{Scan, ScanFacts};
+pub use transcoded::Transcoded;
+pub use view::{LineSpan, Lines, View};
+
+/// Takes what a transformation writes.
+pub trait ViewSink {
+    /// The next bytes of the view.
+    fn text(&mut self, bytes: &[u8]) -> std::io::Result<()>;
+
+    /// The next byte begins a line that was made from the text at `origin`.
+    fn line(&mut self, origin: u64);
+}
+
+/// The text alone.
+impl ViewSink for Vec<u8> {
+    fn text(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn line(&mut self, _: u64) {}
+}
