@@ -15,6 +15,7 @@ mod load;
 mod models;
 mod oracle;
 mod peers;
+mod prose;
 mod python;
 mod report;
 mod served;
@@ -43,6 +44,8 @@ usage: cargo xtask <command>
   load      many clients at once through the gateway and directly; --minutes N, --clients N, --release
   oracle    whether two builds say the same, but for handles and times: OLD NEW [--only texts|commands|calls|frames]
             [--quick]; thousands of inputs under each profile and command, calls through the gateway, broken frames
+  prose     whether the commits since BASE whose topic is `prose` or `texts` change only comments and documents, or string
+            literals besides
   fuzz      feed fuzz targets to libFuzzer; --minutes N (all targets together, default 5), --group 1..4,
             --target NAME, --jobs N, --sanitizer address; cases that are found go to fuzz/corpus
   bench     install the peers, then run benches/run.sh (further arguments go to it)
@@ -77,6 +80,7 @@ fn dispatch() -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         ("oracle", _) => oracle::run_with(&mut report, &rest)?,
+        ("prose", _) => prose::run_with(&mut report, &rest)?,
         ("load", _) => load::run_with(&mut report, &rest)?,
         ("fuzz", _) => fuzz::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run(&mut report, &rest)?,
