@@ -1,4 +1,4 @@
-//! Requests that wait: the client's, and the gateway's own.
+//! Registers requests in flight: the client's, and the gateway's own.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,13 @@ use crate::session::in_flight::{CallParams, InFlightRequest, RequestKind, asked}
 use crate::session::incoming::Incoming;
 use crate::upstream::Upstream;
 
-/// What is said of an answer to a question of ours that is too large for the memory: lists and
-/// greetings never are.
+/// The error for a response to our own request that is too large for memory. Lists and greetings
+/// never are.
 pub(crate) const TOO_MUCH: &str = "answered with too much";
 
 impl Session {
-    /// Notes a request that is about to go to `upstream`; `call` are its
-    /// parameters where it calls a tool.
+    /// Registers a request that is about to go to `upstream`. `call` are its parameters if it calls
+    /// a tool.
     pub(crate) fn expect(
         &self,
         upstream: &Upstream,
@@ -43,8 +43,7 @@ impl Session {
         }
     }
 
-    /// Asks a server something for the gateway's own sake; gives the frame with
-    /// its answer.
+    /// Sends a server a request of the gateway's own and returns the response frame.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -65,8 +64,8 @@ impl Session {
         }
     }
 
-    /// A request of the gateway itself: the message to send, and where its answer
-    /// comes. The id is `id`.
+    /// Makes a request of the gateway's own. Returns the message to send, and the receiver of its
+    /// response.
     pub(crate) fn question(
         &self,
         upstream: &Upstream,
@@ -93,7 +92,7 @@ impl Session {
         (message, answer)
     }
 
-    /// The same with the parameters of an earlier request.
+    /// Makes a request with the method and parameters of an earlier one.
     pub(crate) fn question_again(
         &self,
         upstream: &Upstream,

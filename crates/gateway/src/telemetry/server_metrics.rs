@@ -1,4 +1,4 @@
-//! What is counted of one server.
+//! The metrics of one server.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -116,7 +116,7 @@ impl Meter {
         counter.inc();
     }
 
-    /// Counts an extraction by the strategy that made its answer.
+    /// Counts an extraction by the strategy that produced its answer.
     pub(crate) fn extraction(&self, strategy: &str, fell_back: bool) {
         let known = STRATEGIES.iter().find(|known| **known == strategy);
         let of = OfExtraction {
@@ -136,9 +136,9 @@ impl Meter {
         self.tokens_given_back.inc_by(given_back);
     }
 
-    /// Notes that it is about to be opened.
+    /// Records that the server is about to be opened.
     pub(crate) fn opening(&self) {
-        // Whether it may be is decided elsewhere.
+        // Whether it may be opened is decided elsewhere.
         drop(self.rest.lock().open(Instant::now()));
     }
 

@@ -1,4 +1,4 @@
-//! The servers of a session: what it keeps about each, and what it is told of them.
+//! The servers of a session: what the session keeps about each, and how it reacts to their events.
 
 pub(crate) mod instrumented;
 pub(crate) mod upstream_set;
@@ -24,27 +24,27 @@ pub(crate) type Upstream = spillgate_upstream::Upstream<Session>;
 /// What a session keeps about a server.
 #[derive(Debug)]
 pub struct ServerNotes {
-    /// What its answers told.
+    /// What its responses have taught us.
     pub(crate) learnt: Arc<Learnt>,
-    /// What became of the client's greeting, where there are several servers.
+    /// The outcome of the client's greeting, if there are several servers.
     greeted: watch::Sender<Greeted>,
-    /// How it stands with the client, where there are several servers.
+    /// Its state towards the client, if there are several servers.
     pub(crate) standing: Standing,
-    /// Its lists that are under way.
+    /// Its lists that are being fetched.
     pub(crate) fetches: Fetches,
-    /// Somebody sees to it that it comes up.
+    /// Whether a task is trying to bring it up.
     pub(crate) is_kept: AtomicBool,
 }
 
-/// What became of the client's greeting.
+/// The outcome of the client's greeting at a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Greeted {
-    /// Nothing yet.
+    /// Not known yet.
     #[default]
     Waits,
-    /// It answered; nothing is in it if it refused.
+    /// The server's greeting; empty if it refused.
     Up(Arc<Map<String, Value>>),
-    /// It could not be said.
+    /// The greeting could not be sent.
     Failed(String),
 }
 
@@ -59,7 +59,7 @@ impl ServerNotes {
         }
     }
 
-    /// What becomes of the client's greeting, once that is known.
+    /// Waits for the outcome of the client's greeting.
     pub(crate) async fn greeted(&self) -> Greeted {
         let mut greeted = self.greeted.subscribe();
         let known = greeted.wait_for(|greeted| !matches!(greeted, Greeted::Waits));
@@ -69,7 +69,7 @@ impl ServerNotes {
     }
 }
 
-/// Whether a server cannot be expected to answer soon.
+/// Whether a server is unlikely to answer soon.
 pub(crate) fn is_out(upstream: &Upstream) -> bool {
     upstream.is_resting() || upstream.notes.standing.fault().is_some()
 }
@@ -111,7 +111,7 @@ impl Owner for Session {
     }
 
     fn greeting_limit(&self, upstream: &Upstream) -> Duration {
-        // Of several servers each may be starting for as long as a request may take.
+        // If there are several servers, each may take as long to start as a request may take.
         match self.is_solo() {
             true => spillgate_upstream::GREETING,
             false => upstream.server.timeout.unwrap_or(DEFAULT_TIMEOUT),
@@ -121,7 +121,7 @@ impl Owner for Session {
     fn greeted(&self, upstream: &Upstream, initialize: &Message, greeting: Map<String, Value>) {
         if !greeting.is_empty() {
             let mut known = greeting.clone();
-            // A version that it took over from this client is no limit of its own.
+            // A version that the server took over from this client is no limit of its own.
             if known.get("protocolVersion").and_then(Value::as_str)
                 == asked_version(initialize).as_deref()
             {
