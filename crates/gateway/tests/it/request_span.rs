@@ -1,4 +1,4 @@
-//! What is counted of a conversation.
+//! Tests of the metrics of a conversation.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tracing::Span;
 
 use crate::fake::{Client, Servers, the_end};
 
-/// Answers a call as the name of its tool says.
+/// Answers a call as its tool's name says.
 fn obedient(frame: &Value) -> Vec<Value> {
     let Some(id) = frame.get("id").cloned() else {
         return vec![];
@@ -32,7 +32,7 @@ fn obedient(frame: &Value) -> Vec<Value> {
     }
 }
 
-/// The figures but for times, which differ: of those, how many there are.
+/// The metrics without times, which vary; for those only their count.
 fn figures(client: &Client) -> String {
     let text = client.hub().metrics().text();
     let is_told = |line: &&str| {
@@ -97,7 +97,7 @@ async fn a_conversation_in_figures() {
     "#);
 }
 
-/// Remembers what clients said, and always says the same.
+/// Records what clients sent, and always returns the same.
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<String>>);
 
