@@ -1,8 +1,8 @@
-//! Puts each server event on the stream of the client that it belongs to.
+//! Puts each server event on the right stream of its client.
 //!
-//! A request's stream is the response to its POST. What belongs to no request
-//! goes to the session's GET stream; while there is none, to the stream of the
-//! only request that is under way, else it is kept for a while.
+//! A request's stream is the response to its POST. Messages that belong to no request go to the
+//! session's GET stream. While there is none, they go to the stream of the only request in flight,
+//! or are kept for a while.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::routes::{Routes, Waiting};
 use spillgate_mcp::{Generation, RequestId, error_code};
 
-/// Where the server events for one client arrive.
+/// The sink of the server events for one client.
 #[derive(Debug)]
 pub(crate) struct ClientStreams {
     routes: Mutex<Routes>,
@@ -27,7 +27,7 @@ pub(crate) struct ClientStreams {
 }
 
 impl ClientStreams {
-    /// A desk that keeps so many messages while nobody reads.
+    /// Returns the streams of a client. Keeps up to `kept` messages while nobody reads them.
     pub(crate) fn new(generation: Generation, kept: usize) -> Arc<Self> {
         Arc::new(Self {
             routes: Mutex::new(Routes::new(generation, kept)),
@@ -35,7 +35,7 @@ impl ClientStreams {
         })
     }
 
-    /// Each change is one call, so a panic elsewhere leaves it whole.
+    /// Each change is a single call, so a panic elsewhere leaves the state consistent.
     fn routes(&self) -> MutexGuard<'_, Routes> {
         self.routes.lock()
     }
@@ -44,8 +44,8 @@ impl ClientStreams {
         Inlet::open(self.streams.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Opens the stream of some requests. An error if one of their ids is under
-    /// way already, or `most` requests are.
+    /// Opens the stream of some requests. Fails if one of their ids is already in flight, or `most`
+    /// requests are.
     pub(crate) fn open(&self, asked: &[Asked], most: usize) -> Result<Inlet, Problem> {
         let (outlet, inlet) = self.channel();
         let mut routes = self.routes();
@@ -70,8 +70,8 @@ impl ClientStreams {
         Ok(inlet)
     }
 
-    /// Opens the stream for what belongs to no request, or takes up the one that
-    /// the event `after` was on. An error if the former is open.
+    /// Opens the stream for messages that belong to no request, or resumes the stream that the
+    /// event `after` was on. Fails if the former is open already.
     pub(crate) fn listen(&self, after: Option<&str>) -> Result<Inlet, Problem> {
         let (outlet, mut inlet) = self.channel();
         let mut routes = self.routes();
@@ -89,12 +89,12 @@ impl ClientStreams {
         Ok(inlet)
     }
 
-    /// Nobody reads the stream any more. The requests on it that have no answer.
+    /// Records that nobody reads a stream any more. Returns its requests without a response.
     pub(crate) fn gone(&self, stream: u64) -> Vec<RequestId> {
         self.routes().gone(stream)
     }
 
-    /// Those of the requests whose stream nobody can take up: no event of it had an id.
+    /// The requests whose stream cannot be resumed, because no event of it had an id.
     pub(crate) fn lost(&self, keys: &[RequestId]) -> Vec<RequestId> {
         let routes = self.routes();
         let is_lost = |key: &&RequestId| !routes.can_be_taken_up(key);
@@ -111,21 +111,21 @@ impl ClientStreams {
         self.routes().is_refused
     }
 
-    /// Whether anybody reads.
+    /// Whether anybody reads a stream.
     pub(crate) fn is_read(&self) -> bool {
         let routes = self.routes();
         let outlets = routes.waiting.values().filter_map(Waiting::outlet);
         outlets.chain(&routes.general).any(Outlet::is_read)
     }
 
-    /// Ends the streams that would last.
+    /// Ends the streams that would not end on their own.
     pub(crate) fn end_lasting(&self) {
         let mut routes = self.routes();
         routes.general = None;
         routes.waiting.retain(|_, waiting| !waiting.is_lasting);
     }
 
-    /// Nothing will come any more.
+    /// Answers all waiting requests with an error, because nothing more will come.
     pub(crate) async fn fail(&self, why: &str) {
         let deliveries = self.routes().fail_all(why);
         for delivery in deliveries {

@@ -1,4 +1,4 @@
-//! What does the endpoint do with a POST, a GET and a DELETE?
+//! Handles POST, GET and DELETE at the MCP endpoint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use spillgate_mcp::{Generation, error_code};
 /// The header that names the session.
 pub(crate) use spillgate_mcp::meta::SESSION_HEADER as SESSION;
 
-/// Times the time for a part of a body that all of it may take.
+/// The time limit for a whole body, as a multiple of the limit for a part of it.
 const PARTS: u32 = 10;
 
 type Reply = Result<Response<Body>, Problem>;
@@ -57,7 +57,7 @@ fn visitor(extensions: &axum::http::Extensions) -> Visitor {
         .expect("invariant: no request comes here but through the gate")
 }
 
-/// A request for the endpoint.
+/// A request to the endpoint.
 struct Call<'a> {
     parts: &'a Parts,
     visitor: &'a Visitor,
@@ -87,7 +87,7 @@ impl Inner {
         }
     }
 
-    /// The body, which may not be too large and must come in time.
+    /// Reads the body, within the limits on its size and time.
     async fn read(&self, body: Body) -> Result<Bytes, Problem> {
         let most = self.settings.max_body_bytes;
         let wait = self.settings.read_time();
@@ -155,7 +155,7 @@ impl Inner {
         let asked = posted.asked();
         let incoming = call.incoming();
         if asked.is_empty() {
-            // To its end, even if the client does not wait for that.
+            // Runs to its end, even if the client does not wait for that.
             if let Some(handing) = begun(client.peer.take(incoming)) {
                 drop(handing.await);
             }
@@ -175,7 +175,7 @@ impl Inner {
         Ok(reading.respond().await)
     }
 
-    /// A stateless request or notification.
+    /// Handles a stateless request or notification.
     async fn post_alone(&self, posted: &Posted<'_>, call: Call<'_>) -> Reply {
         let Some(message) = posted.single().filter(|message| message.method.is_some()) else {
             let what = "without a session, no request of the server waits for a response";
@@ -254,7 +254,7 @@ impl Inner {
 }
 
 impl Call<'_> {
-    /// What the gateway gets of it. Nothing that says who the client is.
+    /// Returns the frame and headers for the gateway, without anything that identifies the client.
     fn incoming(&self) -> Incoming {
         let passes = |name: &str| {
             (name.starts_with("mcp-") && name != SESSION)
@@ -273,8 +273,8 @@ impl Call<'_> {
     }
 }
 
-/// A session that did not come about is forgotten: its `initialize` failed, or
-/// its client went before it was answered.
+/// Drops a session that was not established: its `initialize` failed, or its client left before the
+/// response.
 struct Forget<'a> {
     front: &'a Inner,
     client: Option<&'a Arc<Client>>,
@@ -295,9 +295,9 @@ impl Drop for Forget<'_> {
     }
 }
 
-/// Begins to hand something to the gateway, which goes on to its end even if the
-/// client does not wait for that. Mostly there is nothing to wait for; then it
-/// is done here, without a task that another thread would be woken for.
+/// Starts handing something to the gateway, which continues to its end even if the client does not
+/// wait. Usually there is nothing to wait for; then it completes here, without a task that would
+/// wake another thread.
 fn begun(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
     match (&mut handing).now_or_never() {
         Some(()) => None,
@@ -320,7 +320,7 @@ fn accepted() -> Response<Body> {
     StatusCode::ACCEPTED.into_response()
 }
 
-/// How often what is quiet for too long is looked for.
+/// Interval between two searches for idle sessions.
 pub(crate) fn sweep_every(idle: Duration) -> Duration {
     (idle / 4).clamp(Duration::from_millis(50), Duration::from_secs(30))
 }

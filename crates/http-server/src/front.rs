@@ -1,4 +1,4 @@
-//! What is served where, and what does every request pass first?
+//! The HTTP server: its routes, and the checks that every request passes first.
 
 use std::fmt;
 use std::future::Future;
@@ -31,12 +31,12 @@ use crate::sessions::Sessions;
 use crate::settings::Token;
 use crate::{FrontError, FrontSettings, serve};
 
-/// Says how the servers are.
+/// Returns the state of the servers.
 type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
-/// Writes the metrics, in the text format of OpenMetrics.
+/// Writes the metrics in the text format of OpenMetrics.
 type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// The HTTP front of a gateway.
+/// The HTTP server of a gateway.
 pub struct Front {
     backend: Arc<dyn Backend>,
     settings: FrontSettings,
@@ -46,7 +46,7 @@ pub struct Front {
     metrics: Option<MetricsSource>,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 pub(crate) struct Inner {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) settings: FrontSettings,
@@ -57,11 +57,11 @@ pub(crate) struct Inner {
     porter: Authenticator,
     health: Option<HealthSource>,
     metrics: Option<MetricsSource>,
-    /// Stateless requests that end only when they are ended.
+    /// Stateless requests that last until they are ended.
     lasting: Mutex<Vec<Weak<ClientStreams>>>,
 }
 
-/// The two ends of a connection.
+/// The two addresses of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
     pub(crate) local: SocketAddr,
@@ -78,7 +78,7 @@ impl fmt::Debug for Front {
 }
 
 impl Front {
-    /// A front for a hub, whose health and figures it tells.
+    /// Returns a server for a hub, with the hub's health and metrics.
     #[must_use]
     pub fn new(hub: Arc<Hub>, settings: FrontSettings) -> Self {
         let (watched, counted) = (Arc::clone(&hub), Arc::clone(hub.metrics()));
@@ -87,7 +87,7 @@ impl Front {
             .metrics(move || counted.text())
     }
 
-    /// A front for anything that behaves like a hub.
+    /// Returns a server for anything that behaves like a hub.
     #[must_use]
     pub fn of(backend: Arc<dyn Backend>, settings: FrontSettings) -> Self {
         Self {
@@ -100,38 +100,37 @@ impl Front {
         }
     }
 
-    /// The tokens of `auth = bearer`, from the files and variables that the
-    /// settings name.
+    /// Sets the tokens of `auth = bearer`, read from the files and variables that the settings
+    /// name.
     #[must_use]
     pub fn tokens(self, tokens: Vec<Token>) -> Self {
         Self { tokens, ..self }
     }
 
-    /// What `auth = oauth` needs: a client to fetch the issuer's keys with, which
-    /// should follow no redirects, and a clock to see that a token has expired.
+    /// Sets what `auth = oauth` needs: a client to fetch the issuer's keys, which should follow no
+    /// redirects, and a clock to check when a token expires.
     #[must_use]
     pub fn oauth(self, http: reqwest::Client, clock: Arc<dyn Clock>) -> Self {
         let outside = Some(Outside { http, clock });
         Self { outside, ..self }
     }
 
-    /// What `GET /healthz` says.
+    /// Sets the content of `GET /healthz`.
     #[must_use]
     pub fn health(self, health: impl Fn() -> Health + Send + Sync + 'static) -> Self {
         let health: Option<HealthSource> = Some(Arc::new(health));
         Self { health, ..self }
     }
 
-    /// What `GET /metrics` says. Without it, there is no such page.
+    /// Sets the content of `GET /metrics`. Without it there is no such page.
     #[must_use]
     pub fn metrics(self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
         let metrics: Option<MetricsSource> = Some(Arc::new(metrics));
         Self { metrics, ..self }
     }
 
-    /// Serves until `shutdown` is done; then takes no more connections, lets
-    /// requests under way finish in the time that the settings give, ends all
-    /// sessions and returns.
+    /// Serves until `shutdown` completes. Then accepts no more connections, gives requests in
+    /// flight the configured time to finish, ends all sessions and returns.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -162,7 +161,7 @@ impl Front {
 }
 
 impl Inner {
-    /// Everything that is served.
+    /// Returns the router with all routes.
     pub(crate) fn router(self: &Arc<Self>) -> Router {
         let gate = middleware::from_fn_with_state(Arc::clone(self), gate);
         let door = middleware::from_fn_with_state(Arc::clone(self), door);
@@ -192,7 +191,7 @@ impl Inner {
             .with_state(Arc::clone(self))
     }
 
-    /// What pages of allowed origins may do; the door lets no others in.
+    /// CORS rules for pages of allowed origins. The guard refuses all other origins earlier.
     fn cors(self: &Arc<Self>) -> CorsLayer {
         let inner = Arc::clone(self);
         let is_allowed = move |origin: &HeaderValue, _: &_| {
@@ -215,7 +214,7 @@ impl Inner {
         lasting.push(Arc::downgrade(desk));
     }
 
-    /// Ends the streams that would last.
+    /// Ends the streams that would not end on their own.
     pub(crate) fn end_lasting(&self) {
         for client in self.sessions.all() {
             client.desk.end_lasting();
@@ -227,7 +226,7 @@ impl Inner {
     }
 }
 
-/// Every request: was it meant for us?
+/// Checks of every request that it is meant for this server.
 async fn door(State(inner): State<Arc<Inner>>, request: Request, next: Next) -> Response {
     let ends = request.extensions().get::<Ends>();
     let ends = ends.expect("invariant: each connection's requests carry its ends");
@@ -240,7 +239,7 @@ async fn door(State(inner): State<Arc<Inner>>, request: Request, next: Next) -> 
     }
 }
 
-/// Requests that not everybody may make: who asks?
+/// Authenticates requests that not everybody may make.
 async fn gate(State(inner): State<Arc<Inner>>, mut request: Request, next: Next) -> Response {
     let ends = request.extensions().get::<Ends>().copied();
     let ends = ends.expect("invariant: each connection's requests carry its ends");

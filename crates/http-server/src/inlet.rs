@@ -1,8 +1,7 @@
 //! The channel that carries server events from a client's streams to a response.
 //!
-//! Through a channel with few places. A reader that does not keep up makes its
-//! sender wait, so that bursts are smoothed; but one that has used up the
-//! patience is cut off, so that it holds up nobody else.
+//! It has few places. A slow reader makes its sender wait, which smooths bursts. A reader that has
+//! used up the patience is cut off, so that it delays nobody else.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,42 +14,41 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, timeout};
 
-/// Parcels that wait for a reader.
+/// Events that may wait for a reader.
 const PLACES: usize = 64;
 
-/// Time that all senders together wait for a reader before it has caught up
-/// once.
+/// Total time that senders wait for a reader until it has caught up once.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A server event on its way to a response.
 #[derive(Debug)]
 pub(crate) struct Letter {
     pub(crate) server_event: ServerEvent,
-    /// The stream ends with it.
+    /// Whether the stream ends with it.
     pub(crate) is_last: bool,
-    /// Requests that it leaves without an answer.
+    /// Requests that it leaves without a response.
     pub(crate) unanswered: Vec<RequestId>,
 }
 
-/// The end of a stream that server events are put into.
+/// The sending end of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Outlet {
-    /// Which stream of its desk.
+    /// Number of the stream among its client's streams.
     pub(crate) stream: u64,
     to: mpsc::Sender<Letter>,
     patience: Arc<Mutex<Duration>>,
 }
 
-/// The end that they come out of.
+/// The receiving end of a stream.
 #[derive(Debug)]
 pub(crate) struct Inlet {
-    /// Which stream of its desk.
+    /// Number of the stream among its client's streams.
     pub(crate) stream: u64,
     first: VecDeque<Letter>,
     from: mpsc::Receiver<Letter>,
 }
 
-/// A letter and where it goes.
+/// A letter and its destination.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) outlet: Outlet,
@@ -73,7 +71,7 @@ impl Inlet {
         (outlet, inlet)
     }
 
-    /// Parcels that come before all others.
+    /// Puts events before all others.
     pub(crate) fn begin_with(&mut self, server_events: impl Iterator<Item = ServerEvent>) {
         let letter = |server_event| Letter {
             server_event,
@@ -83,8 +81,7 @@ impl Inlet {
         self.first.extend(server_events.map(letter));
     }
 
-    /// The next server event; `None` when the stream has ended. Nothing is lost when
-    /// the future is dropped.
+    /// Returns the next event; `None` when the stream has ended. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Option<Letter> {
         match self.first.pop_front() {
             Some(letter) => Some(letter),
@@ -124,7 +121,7 @@ impl Outlet {
 }
 
 impl Delivery {
-    /// Whether it reached a reader, or will.
+    /// Returns whether it reached a reader, or will.
     pub(crate) async fn hand_over(self) -> bool {
         self.outlet.push(self.letter).await
     }

@@ -1,13 +1,12 @@
 //! Streamable HTTP for many clients, in front of the gateway.
 //!
-//! A POST brings messages, its response is the stream of what belongs to them;
-//! a GET opens the stream for the rest. Legacy clients (2025-11-25 and older)
-//! have a session; modern ones (2026-07-28) do not. Frames pass as bytes: only
-//! envelopes are read.
+//! A POST carries messages, and its response is the stream of everything that belongs to them. A
+//! GET opens the stream for the rest. Legacy clients (2025-11-25 and older) have a session; modern
+//! ones (2026-07-28) do not. Frames pass as bytes: only envelopes are parsed.
 //!
 //! ```text
-//!            door ─▶ gate ─▶ endpoint ──────────────▶ Peer
-//! client ──▶ Host    token   generation, headers, session     │ gateway
+//!            guard ─▶ auth ─▶ endpoint ───────────────────────▶ Peer
+//! client ──▶ Host     token   generation, headers, session       │ gateway
 //! client ◀── Reading ◀─ Inlet ◀═ Outlet ◀─ ClientStreams (Sink) ◀┘
 //! ```
 

@@ -1,4 +1,4 @@
-//! What was posted, as far as the transport must know?
+//! A posted body, parsed as far as the transport needs.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub(crate) struct Posted<'a> {
     pub(crate) is_batch: bool,
 }
 
-/// A request that waits for an answer.
+/// A request that waits for a response.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) key: RequestId,
@@ -23,13 +23,13 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Whether it is answered only when it ends: until then, notifications come.
+    /// Whether it gets its response only when it ends, and notifications until then.
     pub(crate) fn is_lasting(&self) -> bool {
         self.method == "subscriptions/listen"
     }
 }
 
-/// What transports look at in `params`.
+/// The members of `params` that the transport examines.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Params<'a> {
     #[serde(borrow, default, rename = "_meta")]
@@ -54,17 +54,17 @@ struct Meta<'a> {
     capabilities: Option<&'a RawValue>,
 }
 
-/// What a request says of itself in `_meta` (2026-07-28).
+/// What a request declares in `_meta` (2026-07-28).
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     /// The version that it speaks.
     pub(crate) version: Option<String>,
-    /// Whether it says what the client can do.
+    /// Whether it declares the client's capabilities.
     pub(crate) has_capabilities: bool,
 }
 
 impl<'a> Posted<'a> {
-    /// Reads the envelopes of a body. An error for what is no JSON-RPC.
+    /// Parses the envelopes of a body. Fails if it is not JSON-RPC.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, Problem> {
         let messages = messages(body);
         let is_batch = body.trim_ascii_start().starts_with(b"[");
@@ -98,7 +98,7 @@ impl<'a> Posted<'a> {
         Ok(())
     }
 
-    /// The only message of a body that is no batch.
+    /// The only message of a body that is not a batch.
     pub(crate) fn single(&self) -> Option<&Envelope<'a>> {
         match self.messages.as_slice() {
             [single] if !self.is_batch => Some(single),
@@ -126,12 +126,12 @@ fn is_initialize(message: &Envelope<'_>) -> bool {
     message.method.as_deref() == Some("initialize") && message.id.is_some()
 }
 
-/// The parameters of a message; none for what is no object.
+/// The parameters of a message; empty if they are not an object.
 pub(crate) fn params<'a>(message: &Envelope<'a>) -> Params<'a> {
     message.params.and_then(object).unwrap_or_default()
 }
 
-/// A member that is a text.
+/// The text of a member that is a string.
 pub(crate) fn text(member: Option<&RawValue>) -> Option<Cow<'_, str>> {
     serde_json::from_str(member?.get()).ok()
 }
@@ -142,7 +142,7 @@ impl Params<'_> {
         text(self.version)
     }
 
-    /// What the request says of itself.
+    /// What the request declares in `_meta`.
     pub(crate) fn said(&self) -> Said {
         let meta: Meta<'_> = self.meta.and_then(object).unwrap_or_default();
         let capabilities = meta.capabilities;

@@ -25,32 +25,32 @@ use crate::problem::{Problem, error_frame};
 use crate::sessions::Client;
 use crate::sse;
 
-/// Errors that a status repeats are short.
+/// Bytes of a response above which it is not examined for an error code: errors are short.
 const SHORT: usize = 64 << 10;
 
-/// A stream that a client reads. Dropped, the client is gone, or has all.
+/// A stream that a client reads. It is dropped when the client leaves or has received everything.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) inlet: Inlet,
     pub(crate) desk: Arc<ClientStreams>,
     pub(crate) peer: Arc<dyn Peer>,
     pub(crate) whose: Whose,
-    /// Hands the request to the gateway.
+    /// The task that hands the request to the gateway.
     pub(crate) handing: Option<JoinHandle<()>>,
     pub(crate) keep_alive: Duration,
 }
 
-/// Whose stream it is.
+/// The owner of the stream.
 #[derive(Debug)]
 pub(crate) enum Whose {
-    /// A session's, which outlives it.
+    /// A session, which outlives the stream.
     Session(Arc<Client>),
-    /// That of one stateless request.
+    /// A single stateless request.
     Exchange {
-        /// Given back at the end.
+        /// Released at the end.
         #[expect(dead_code, reason = "it counts while it is held")]
         seat: ConcurrencyPermit,
-        /// Whether the request says in `_meta` all that it must.
+        /// Whether `_meta` of the request has all required members.
         is_whole: bool,
     },
 }
@@ -70,7 +70,7 @@ impl Drop for Reading {
         };
         let (peer, handing) = (Arc::clone(&self.peer), self.handing.take());
         runtime.spawn(async move {
-            // What was not handed over yet could not be called off.
+            // A request that is not handed over yet could not be cancelled.
             if let Some(handing) = handing {
                 drop(handing.await);
             }
@@ -84,10 +84,10 @@ impl Drop for Reading {
 }
 
 impl Reading {
-    /// The response: JSON if the answer comes first, else a stream of events.
+    /// Returns the response: JSON if the answer comes first, else an event stream.
     pub(crate) async fn respond(mut self) -> Response<Body> {
         let Ok(first) = timeout(self.keep_alive, self.inlet.next()).await else {
-            // Long enough for what stands in between to become impatient.
+            // Proxies in between would become impatient if nothing came now.
             return self.events(VecDeque::from([sse::COMMENT]));
         };
         let Some(letter) = first else {
@@ -103,7 +103,7 @@ impl Reading {
                     let status = self.status(&frame);
                     typed(status, "application/json", Body::from(frame))
                 }
-                // An error is never so large.
+                // An error is never that large.
                 pieces @ Chunk::Pieces(_) => {
                     let body = self.body(VecDeque::from([pieces]), true);
                     typed(StatusCode::OK, "application/json", body)
@@ -121,15 +121,14 @@ impl Reading {
         }
     }
 
-    /// The response as a stream of events, of which some are there.
+    /// Returns the response as an event stream, which begins with `first`.
     pub(crate) fn events(self, first: VecDeque<Bytes>) -> Response<Body> {
         let first = first.into_iter().map(Chunk::Bytes).collect();
         event_stream(self.body(first, false))
     }
 
-    /// A body that begins with some chunks, and ends with them if they are the
-    /// last. An error amid it ends the connection, so that nobody takes what came
-    /// for all.
+    /// Returns a body that begins with `first`, and ends there if `is_last`. An error in the middle
+    /// closes the connection, so that a truncated body is not taken for a complete one.
     fn body(self, first: VecDeque<Chunk>, is_last: bool) -> Body {
         let state = Some((self, first, is_last));
         Body::from_stream(stream::unfold(state, |state| async {
@@ -160,7 +159,7 @@ impl Reading {
         }))
     }
 
-    /// 2026-07-28 has some errors repeated by the status.
+    /// The status for a response. 2026-07-28 requires that some errors determine it.
     fn status(&self, frame: &[u8]) -> StatusCode {
         #[derive(Deserialize)]
         struct Failure {
@@ -190,7 +189,7 @@ impl Reading {
     }
 }
 
-/// A server event as events.
+/// Converts a server event to server-sent events.
 fn events(letter: Letter) -> VecDeque<Chunk> {
     let event = letter.server_event.event.as_deref();
     let in_memory = |bytes: [Bytes; 3]| bytes.map(Chunk::Bytes);
@@ -213,7 +212,7 @@ fn events(letter: Letter) -> VecDeque<Chunk> {
             let events = errors.flat_map(|error| in_memory(sse::message(None, error)));
             events.collect()
         }
-        // The desk makes errors of these.
+        // `Routes` turns these into errors.
         Item::Ended | Item::Failed(_) | Item::Gone(_) => VecDeque::new(),
     }
 }
@@ -222,7 +221,7 @@ fn event_stream(body: Body) -> Response<Body> {
     let mut response = typed(StatusCode::OK, "text/event-stream", body);
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // nginx would collect the events.
+    // nginx would buffer the events.
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     headers.insert(unbuffered, HeaderValue::from_static("no"));
     response
@@ -236,7 +235,7 @@ fn typed(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
     response
 }
 
-/// What a server refused, as it did.
+/// Relays a server's refusal.
 fn relay(refusal: Refusal) -> Response<Body> {
     let mut response = Response::new(Body::from(refusal.body));
     let status = StatusCode::from_u16(refusal.status).ok();

@@ -1,4 +1,4 @@
-//! The rules by which a client's stream is found for a server event.
+//! The rules that find a client's stream for a server event.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,39 +10,39 @@ use crate::inlet::{Delivery, Letter, Outlet};
 use crate::problem::error_frame;
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, messages, object};
 
-/// Events whose stream is remembered, for clients that come back.
+/// Most events whose stream is remembered, for clients that resume.
 const EVENTS: usize = 1024;
 
-/// What a desk knows.
+/// The routing state of one client.
 #[derive(Debug)]
 pub(crate) struct Routes {
     generation: Generation,
-    /// Requests without an answer.
+    /// Requests without a response.
     pub(crate) waiting: HashMap<RequestId, Waiting>,
-    /// The stream for what belongs to no request.
+    /// The stream for messages that belong to no request.
     pub(crate) general: Option<Outlet>,
-    /// What came while there was no stream for it.
+    /// Messages that arrived while there was no stream for them.
     pub(crate) kept: VecDeque<ServerEvent>,
     most_kept: usize,
     events: HashMap<String, Option<RequestId>>,
-    /// The same, the oldest first.
+    /// The ids in `events`, oldest first.
     order: VecDeque<String>,
     /// The request that began the session.
     pub(crate) initialize: Option<RequestId>,
     /// The version that it ended with.
     pub(crate) agreed: Option<String>,
-    /// It ended with an error.
+    /// Whether it ended with an error.
     pub(crate) is_refused: bool,
 }
 
-/// A request without an answer.
+/// A request without a response.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     stream: u64,
     outlet: Option<Outlet>,
-    /// An event of it had an id.
+    /// Whether an event of its stream had an id.
     has_events: bool,
-    /// It has no answer but when it is ended.
+    /// Whether it gets a response only when it is ended.
     pub(crate) is_lasting: bool,
 }
 
@@ -56,7 +56,7 @@ impl Waiting {
         }
     }
 
-    /// Its stream, if somebody reads it.
+    /// Its stream, if there is one.
     pub(crate) fn outlet(&self) -> Option<&Outlet> {
         self.outlet.as_ref()
     }
@@ -78,20 +78,20 @@ impl Routes {
         }
     }
 
-    /// The request that the event was for; nothing for another event, or one that
-    /// is forgotten.
+    /// The request on whose stream the event was; `None` for an event of another stream, or one
+    /// that is forgotten.
     pub(crate) fn place(&self, event: &str) -> Option<RequestId> {
         self.events.get(event)?.clone()
     }
 
-    /// Whether a client has an event of this request's stream to name.
+    /// Whether a client has an event of this request's stream from which to resume.
     pub(crate) fn can_be_taken_up(&self, key: &RequestId) -> bool {
         self.waiting
             .get(key)
             .is_some_and(|waiting| waiting.has_events)
     }
 
-    /// A broken stream goes on.
+    /// Continues a broken stream on another outlet.
     pub(crate) fn take_up(&mut self, key: &RequestId, outlet: &Outlet) {
         let again = || Waiting {
             has_events: true,
@@ -105,7 +105,7 @@ impl Routes {
         }
     }
 
-    /// The stream has no reader any more. Its requests that have no answer.
+    /// Records that a stream has no reader any more. Returns its requests without a response.
     pub(crate) fn gone(&mut self, stream: u64) -> Vec<RequestId> {
         if self
             .general
@@ -124,7 +124,7 @@ impl Routes {
         keys
     }
 
-    /// Where a server event goes.
+    /// Routes a server event.
     pub(crate) fn route(&mut self, server_event: ServerEvent) -> Vec<Delivery> {
         match (&server_event.item, &server_event.of) {
             (Item::Gone(how), None) => self.fail_all(how),
@@ -150,7 +150,7 @@ impl Routes {
             for message in messages(frame::head(frame)) {
                 self.look_at(&message, server_event.of.as_ref(), &mut answered);
             }
-            // Nothing of it is read: only its stream says whose answer it is.
+            // It cannot be parsed, so only its stream tells which request it answers.
             let is_opaque = frame::head(frame).is_empty() && frame.is_answer();
             let key = server_event.of.iter().filter(|_| is_opaque);
             answered.extend(key.filter(|key| self.waiting.contains_key(key)).cloned());
@@ -173,7 +173,7 @@ impl Routes {
         self.letter(outlet, server_event)
     }
 
-    /// Notes which request a message answers.
+    /// Records which request a message answers.
     fn look_at(
         &mut self,
         message: &Envelope<'_>,
@@ -183,7 +183,7 @@ impl Routes {
         if message.method.is_some() {
             return;
         }
-        // A server that could not read the id of a request answers without one.
+        // A server that could not read a request's id answers without one.
         let Some(key) = message.key().or(of.cloned()) else {
             return;
         };
@@ -200,7 +200,7 @@ impl Routes {
         answered.push(key);
     }
 
-    /// A server event that is for no request that waits.
+    /// Routes a server event that belongs to no waiting request.
     fn unasked(&mut self, server_event: ServerEvent) -> Vec<Delivery> {
         let is_message = matches!(server_event.item, Item::Message(_));
         let general = self.general.clone().filter(Outlet::is_read);
@@ -231,8 +231,8 @@ impl Routes {
         Vec::new()
     }
 
-    /// The only request under way, if it has a stream. Not the one that begins
-    /// the session: before it is answered, a client expects nothing else.
+    /// The only request in flight, if it has a stream. Not `initialize`: before its response a
+    /// client expects nothing else.
     fn only_one(&self) -> Option<RequestId> {
         let mut waiting = self.waiting.iter();
         let (key, only) = waiting.next()?;
@@ -276,7 +276,7 @@ impl Routes {
         vec![Delivery { outlet, letter }]
     }
 
-    /// Takes the requests of a stream off the list.
+    /// Removes all requests of a request's stream. Returns them with the outlet.
     fn stream_of(&mut self, key: &RequestId) -> Option<(Vec<RequestId>, Outlet)> {
         let waiting = self.waiting.get(key)?;
         let (stream, outlet) = (waiting.stream, waiting.outlet.clone());
@@ -304,8 +304,7 @@ impl Routes {
         vec![Delivery { outlet, letter }]
     }
 
-    /// A server ended a stream. Its client may come back for the rest, if it had
-    /// an event to name.
+    /// Handles that a server ended a stream. Its client may resume, if an event had an id.
     fn ended(&mut self, of: Option<RequestId>) -> Vec<Delivery> {
         let Some(key) = of else {
             self.general = None;
@@ -327,7 +326,7 @@ impl Routes {
         self.message(ServerEvent::message(frame).of(Some(key.clone())))
     }
 
-    /// Answers everything that waits with an error.
+    /// Answers all waiting requests with an error.
     pub(crate) fn fail_all(&mut self, why: &str) -> Vec<Delivery> {
         let keys: Vec<RequestId> = self.waiting.keys().cloned().collect();
         keys.iter().flat_map(|key| self.fail(key, why)).collect()

@@ -1,4 +1,4 @@
-//! How does a connection begin, and how do all of them end?
+//! Accepts connections, serves them, and shuts all of them down.
 
 use std::future::Future;
 use std::io;
@@ -26,22 +26,21 @@ use crate::endpoint::sweep_every;
 use crate::front::{Ends, Inner};
 use crate::{FrontError, FrontSettings};
 
-/// Streams of one HTTP/2 connection.
+/// Most streams of one HTTP/2 connection.
 const STREAMS: u32 = 256;
 
-/// Bytes of a request's head.
+/// Most bytes of a request's head.
 const HEAD: u32 = 64 << 10;
 
-/// An unused connection is kept for longer than the 90 s for which clients keep
-/// theirs (Go's and reqwest's): a request that crosses with the closing would be
-/// lost, and a call is not sent again by itself.
+/// Time that an unused connection is kept. It is above the 90 s for which clients keep theirs (Go's
+/// and reqwest's): a request that crosses with the closing would be lost, and a call is not
+/// repeated automatically.
 const UNUSED: Duration = Duration::from_secs(120);
 
-/// Pause after a connection could not be taken, such as for want of file
-/// descriptors.
+/// Pause after a connection could not be accepted, for example for lack of file descriptors.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// Serves until `shutdown`.
+/// Serves until `shutdown` completes.
 pub(crate) async fn serve(
     inner: Arc<Inner>,
     listener: TcpListener,
@@ -81,7 +80,7 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// The next connection, once there is a place for it.
+/// Waits for a free place, then for the next connection.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -109,12 +108,12 @@ async fn wind_up(inner: &Inner, graceful: GracefulShutdown, mut connections: Joi
     for client in inner.sessions.take_all() {
         ending.spawn(async move { client.end(!is_done).await });
     }
-    // A server that does not let go is the gateway's business, not ours.
+    // If a server does not end, that is the gateway's concern.
     drop(timeout(wait, ending.join_all()).await);
     connections.shutdown().await;
 }
 
-/// Forgets who is quiet for too long.
+/// Ends idle sessions periodically.
 fn sweep(inner: Arc<Inner>) -> JoinHandle<()> {
     let idle = Duration::from_secs(inner.settings.session_idle_seconds);
     tokio::spawn(async move {
@@ -137,8 +136,8 @@ fn builder(settings: &FrontSettings) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let mut http1 = builder.http1();
     http1.timer(TokioTimer::new());
-    // It counts from the end of the request before. The head of the first one has
-    // the time that is set: the connection sees to that.
+    // The limit counts from the end of the previous request. `Connection::run` enforces the
+    // configured time for the first request's head.
     http1.header_read_timeout(settings.read_time().max(UNUSED));
     http1.max_buf_size(HEAD as usize);
     let keep_alive = settings.keep_alive();
@@ -178,7 +177,7 @@ impl Connection {
         });
         let serving = self.builder.serve_connection(TokioIo::new(stream), service);
         let mut serving = pin!(self.watcher.watch(serving.into_owned()));
-        // The server looks for the version of HTTP first, without a time limit.
+        // The library detects the HTTP version first, without a time limit.
         let served = tokio::select! {
             served = &mut serving => served,
             () = sleep(self.head_time) => match has_asked.load(Ordering::Relaxed) {
@@ -192,7 +191,7 @@ impl Connection {
     }
 }
 
-/// Small messages leave at once; a client that is no longer there is noticed.
+/// Sends small messages at once, and detects clients that are gone.
 fn set_options(stream: &TcpStream, stall: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;

@@ -1,4 +1,4 @@
-//! Is it an access token for us, of our issuer, now?
+//! Verifies access tokens: their issuer, audience, time and scopes.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -15,16 +15,16 @@ use crate::FrontError;
 use crate::problem::Problem;
 use crate::settings::{Algorithm, OAuth};
 
-/// Bytes of a token at most; a server in front takes no longer header either.
+/// Most bytes of a token; a server in front accepts no longer header either.
 const LONGEST: usize = 16 << 10;
 
-/// Verifies access tokens (RFC 9068, as far as issuers keep to it).
+/// Verifies access tokens (RFC 9068, as far as issuers follow it).
 #[derive(Debug)]
 pub(crate) struct Verifier {
     oauth: OAuth,
     keys: Keys,
     clock: Arc<dyn Clock>,
-    /// Where [`Verifier::metadata`] is served.
+    /// The URL at which [`Verifier::metadata`] is served.
     metadata_url: String,
 }
 
@@ -33,9 +33,9 @@ struct Claims {
     exp: f64,
     nbf: Option<f64>,
     sub: Option<String>,
-    /// Scopes with spaces in between; a list with some issuers.
+    /// Scopes separated by spaces; a list with some issuers.
     scope: Option<Scopes>,
-    /// The same with others.
+    /// The same member as other issuers name it.
     scp: Option<Scopes>,
     client_id: Option<String>,
     azp: Option<String>,
@@ -57,13 +57,13 @@ impl Scopes {
     }
 }
 
-/// Why a token does not count.
+/// Why a token is refused.
 enum Denial {
-    /// It is wrong, or no longer right.
+    /// It is invalid, or no longer valid.
     Invalid(&'static str),
-    /// It is right, but not for this.
+    /// It is valid, but lacks a scope.
     Scope,
-    /// Nobody can say.
+    /// It cannot be verified.
     Unknown(KeysError),
 }
 
@@ -89,7 +89,7 @@ impl Verifier {
         })
     }
 
-    /// What clients learn from it (RFC 9728): where to get a token.
+    /// The metadata that tells clients where to get a token (RFC 9728).
     pub(crate) fn metadata(&self) -> Value {
         json!({
             "resource": self.oauth.resource,
@@ -99,7 +99,7 @@ impl Verifier {
         })
     }
 
-    /// Who has the token.
+    /// Returns the principal of a token.
     pub(crate) async fn ask(&self, token: Option<&str>) -> Result<Principal, Problem> {
         let Some(token) = token else {
             return Err(unauthorized(&self.challenge(None)));
@@ -138,7 +138,7 @@ impl Verifier {
         if token.len() > LONGEST {
             return Err(Denial::Invalid("it is too long"));
         }
-        // `none` and what nobody knows fail here.
+        // `none` and unknown algorithms fail here.
         let header = decode_header(token).map_err(|_| Denial::Invalid("it is no JWT"))?;
         self.check_header(&header)?;
         let key = self.keys.find(&header).await.map_err(Denial::Unknown)?;
@@ -147,7 +147,7 @@ impl Verifier {
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);
         validation.set_issuer(&[&self.oauth.issuer]);
         validation.set_audience(&[&self.oauth.resource]);
-        // By our clock, below.
+        // Checked below, against our clock.
         validation.validate_exp = false;
         let token = decode::<Claims>(token, &key, &validation);
         let claims = token.map_err(|_| Denial::Invalid("its signature, issuer or audience"))?;
@@ -196,7 +196,7 @@ impl Verifier {
     }
 }
 
-/// Where a resource's metadata is, before its path (RFC 9728).
+/// The path of a resource's metadata, before the resource's own path (RFC 9728).
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 fn same(algorithm: Algorithm) -> jsonwebtoken::Algorithm {

@@ -1,4 +1,4 @@
-//! What are the issuer's keys?
+//! Fetches and caches the keys of an issuer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use spillgate_http_client::is_loopback;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-/// How long keys count without being asked for again: so long does one that the
-/// issuer took back.
+/// How long keys are used before they are fetched again. A key that the issuer has revoked is
+/// accepted for that long.
 const FRESH: Duration = Duration::from_secs(60 * 60);
 
-/// Between two times that they are asked for, whatever tokens name.
+/// Shortest time between two fetches, whatever keys the tokens name.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// For an answer.
+/// Time limit for a response.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Bytes of an answer at most.
+/// Most bytes of a response.
 const MOST: usize = 1 << 20;
 
 /// Why there are no keys.
@@ -39,7 +39,7 @@ pub(super) enum KeysError {
     Waiting,
 }
 
-/// Keys of an issuer, fetched when they are needed.
+/// Keys of an issuer, fetched on demand.
 #[derive(Debug)]
 pub(super) struct Keys {
     http: reqwest::Client,
@@ -48,7 +48,7 @@ pub(super) struct Keys {
     issuer_name: String,
     jwks: Option<Url>,
     known: RwLock<Known>,
-    /// Held while they are fetched. When that was last tried.
+    /// The time of the last attempt. Locked during a fetch.
     fetching: Mutex<Option<Instant>>,
 }
 
@@ -58,7 +58,7 @@ struct Known {
     since: Option<Instant>,
 }
 
-/// An address that only the right server can answer for.
+/// Parses a URL whose server is authenticated: https, or http on loopback.
 pub(crate) fn checked(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("`{text}` is no address: {error}"))?;
     match url.scheme() {
@@ -89,7 +89,7 @@ impl Keys {
         known.clone()
     }
 
-    /// The key that a token was signed with, if the issuer has it.
+    /// Returns the key that a token was signed with; `None` if the issuer does not have it.
     pub(super) async fn find(&self, header: &Header) -> Result<Option<DecodingKey>, KeysError> {
         let known = self.known();
         let is_fresh = known.since.is_some_and(|since| since.elapsed() < FRESH);
@@ -99,7 +99,7 @@ impl Keys {
             return Ok(Some(key));
         }
         let mut tried = self.fetching.lock().await;
-        // Somebody else may have fetched them meanwhile.
+        // Another request may have fetched them meanwhile.
         let now_known = self.known();
         let is_newer = now_known.since != known.since;
         let is_early = tried.is_some_and(|tried| tried.elapsed() < PAUSE);
@@ -130,15 +130,14 @@ impl Keys {
             None => self.discover().await?,
         };
         let set: Set = self.load(url).await?;
-        // Keys of kinds that nobody here knows are none of ours.
+        // Keys of unknown kinds are ignored.
         let keys = set.keys.into_iter();
         Ok(keys
             .filter_map(|key| serde_json::from_value(key).ok())
             .collect())
     }
 
-    /// Where the issuer's metadata says that its keys are (RFC 8414, `OpenID`
-    /// Connect Discovery).
+    /// Finds the URL of the keys in the issuer's metadata (RFC 8414, `OpenID` Connect Discovery).
     async fn discover(&self) -> Result<Url, KeysError> {
         #[derive(Deserialize)]
         struct Metadata {
@@ -191,8 +190,7 @@ impl Keys {
     }
 }
 
-/// The key that fits: the one that the token names, or the only one if it names
-/// none.
+/// Returns the matching key: the one that the token names, or the only one if it names none.
 fn pick(keys: Option<&Vec<Jwk>>, header: &Header) -> Option<DecodingKey> {
     let fits = |key: &&Jwk| fits(key, header.alg);
     let mut fitting = keys?.iter().filter(fits);
@@ -205,7 +203,7 @@ fn pick(keys: Option<&Vec<Jwk>>, header: &Header) -> Option<DecodingKey> {
     DecodingKey::from_jwk(key).ok()
 }
 
-/// Whether the issuer signs with that key in that way.
+/// Whether the key can sign with that algorithm.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let is_for_signing = match &key.common.public_key_use {
         None | Some(PublicKeyUse::Signature) => true,

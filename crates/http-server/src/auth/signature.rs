@@ -1,9 +1,9 @@
-//! Is a token signed with that key?
+//! Verifies token signatures with `ring`.
 //!
-//! The JWT library leaves cryptography to others. `ring` is here already, for
-//! TLS; the library's own choices are a C library that is built from source and
-//! an RSA with a known weakness (RUSTSEC-2023-0071). Only public keys are known
-//! here: nothing with a shared secret counts.
+//! The JWT library leaves cryptography to a provider. `ring` is already a dependency, for TLS. The
+//! library's own choices are a C library that is built from source, and an RSA implementation with
+//! a known weakness (RUSTSEC-2023-0071). Only public keys are supported: algorithms with a shared
+//! secret are refused.
 
 use std::sync::Once;
 
@@ -13,7 +13,7 @@ use jsonwebtoken::signature::{self, Verifier};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey};
 use ring::signature as with;
 
-/// Makes `ring` what the library verifies with, once.
+/// Installs `ring` as the library's provider, once.
 pub(super) fn install() {
     static PROVIDER: CryptoProvider = CryptoProvider {
         signer_factory: no_signer,

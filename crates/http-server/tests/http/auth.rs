@@ -1,4 +1,4 @@
-//! Who may come in: tokens, access tokens and forged ones.
+//! Tests of authentication: static tokens, access tokens and forged ones.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -240,10 +240,10 @@ async fn status_of(front: &Running, token: &str) -> (u16, String) {
     (response.status().as_u16(), challenge.to_owned())
 }
 
-/// What becomes of tokens, whose keys are fetched once for all of them.
+/// Checks the outcome of tokens. The keys are fetched once for all of them.
 async fn check(tokens: impl FnOnce(&Issuer) -> Vec<(&'static str, String, u16)>) {
     let issuer = Issuer::new();
-    // Also one that nobody has a key for does not make them be fetched again.
+    // A token with an unknown key does not cause another fetch either.
     let keys = keys_of(&issuer, 1).await;
     let jwks = format!("{}/jwks", keys.uri());
     let front = oauth(oauth_settings("https://issuer.example", Some(&jwks))).await;

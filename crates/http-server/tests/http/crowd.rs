@@ -1,4 +1,4 @@
-//! Many clients at once get their own answers.
+//! Tests that many concurrent clients get their own responses.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::running::{Running, call};
 const CLIENTS: u64 = 64;
 const REQUESTS: u64 = 12;
 
-/// Without a source of chance, so that a failure comes again.
+/// A pseudo-random number without a random seed, so that failures are reproducible.
 fn shuffled(a: u64, b: u64) -> u64 {
     (a.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.wrapping_mul(0xC2B2_AE3D_27D4_EB4F)) >> 40
 }

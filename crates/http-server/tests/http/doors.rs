@@ -1,4 +1,4 @@
-//! Which requests mean this server, and the pages beside the endpoint.
+//! Tests of the Host and Origin checks, and of the pages beside the endpoint.
 
 use reqwest::Method;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Stateless requests (2026-07-28).
+//! Tests of stateless requests (2026-07-28).
 
 use serde_json::{Value, json};
 use spillgate_http_server::FrontSettings;
@@ -198,7 +198,7 @@ async fn one_client_has_only_so_many_under_way() {
         .await
         .unwrap();
     assert_eq!(third.status(), 200);
-    // A session's are counted by themselves.
+    // Requests of a session are counted separately.
     let session = front.begin().await;
     let fourth = front.post_in(&session, &call(1, "echo", &json!({})));
     assert_eq!(fourth.send().await.unwrap().status(), 200);

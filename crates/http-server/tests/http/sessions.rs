@@ -1,5 +1,4 @@
-//! Sessions (2025-11-25 and older): how they begin, what they answer, how they
-//! end.
+//! Tests of sessions (2025-11-25 and older): how they begin, what they answer, how they end.
 
 use reqwest::Method;
 use serde_json::{Value, json};
