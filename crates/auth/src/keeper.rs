@@ -1,4 +1,4 @@
-//! How does a gateway get a valid token without a person?
+//! Supplies a gateway with valid tokens, without a person.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,25 +16,25 @@ use crate::login::manager;
 use crate::vault::Login;
 use crate::{LoginError, Vault, origin_of};
 
-/// So long a token that was read is given again: to open and read its file for
-/// each message is needless. One that somebody replaced meanwhile the server
-/// refuses, which is a reason to look.
+/// How long a token is reused after it was read: opening and reading its file for each message is
+/// needless. If the token is replaced meanwhile, the server refuses the old one, and the file is
+/// read again.
 const REMEMBERED: Duration = Duration::from_secs(1);
 
-/// Gives the tokens for one server, and renews them when the server refuses one.
-/// No clock is asked: a server knows best whether it still takes a token.
+/// Supplies the tokens for one server, and renews them when the server refuses one. Uses no clock:
+/// the server knows best whether it still accepts a token.
 #[derive(Clone)]
 pub struct Keeper {
     vault: Vault,
     server: Arc<str>,
-    /// What the user runs to log in.
+    /// The command that the user runs to log in.
     command: Arc<str>,
     client: Client,
-    /// When the file was last read, and the token that was in it.
+    /// The time of the last read of the file, and the token in it.
     last: Arc<Mutex<Option<Read>>>,
 }
 
-/// When a file was read, and its token.
+/// The time of a read, and the token read.
 type Read = (Instant, Option<HeaderValue>);
 
 impl std::fmt::Debug for Keeper {
@@ -46,8 +46,8 @@ impl std::fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    /// A keeper of the tokens for the server at `url`. `command` is what the user
-    /// is told to run where a login is needed; `client` must follow no redirects.
+    /// Returns a keeper of the tokens for the server at `url`. `command` is the command that the
+    /// user is told to run if a login is needed. `client` must follow no redirects.
     #[must_use]
     pub fn new(vault: Vault, url: &str, command: &str, client: Client) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Keeper {
         self.vault.load(&self.server)
     }
 
-    /// The token that is kept.
+    /// Reads the stored token.
     fn read(&self) -> Option<HeaderValue> {
         let kept = self.kept().unwrap_or_else(|error| {
             tracing::warn!(%error, "a login could not be read");
@@ -72,7 +72,7 @@ impl Keeper {
         kept.as_ref().and_then(bearer)
     }
 
-    /// A token that is not the refused one.
+    /// Returns a token other than the refused one.
     async fn another(&self, refused: &Refused) -> Result<HeaderValue, LoginError> {
         let _lock = self.vault.lock(&self.server).await?;
         let again = LoginError::Again;
@@ -80,7 +80,7 @@ impl Keeper {
         let kept = bearer(&login).ok_or(again("the login has no token"))?;
         let challenge = refused.challenge.as_deref();
         if refused.credential.as_ref() != Some(&kept) {
-            return Ok(kept); // another gateway, or a login, was faster
+            return Ok(kept); // another gateway or a login was faster
         }
         if challenge.is_some_and(|challenge| challenge.contains("insufficient_scope")) {
             return Err(again("the login does not give the rights that this needs"));
@@ -103,7 +103,7 @@ impl Keeper {
         let metadata = found
             .map_err(failed("finding the authorization server"))?
             .metadata;
-        // A token is for its issuer's eyes only.
+        // A token must be shown only to its issuer.
         let issuer = login.credentials.issuer.as_deref();
         if issuer.is_some() && issuer != metadata.issuer.as_deref() {
             return Err(again("the server has changed its authorization server"));
@@ -147,8 +147,8 @@ impl Authority for Keeper {
 
     fn refused(&self, refused: Refused) -> BoxFuture<'_, Result<HeaderValue, NoCredential>> {
         let told = async move {
-            // Told to the end even if nobody waits for it any more: a refresh
-            // token that was used must be replaced by the one that came for it.
+            // Runs to the end even if nobody waits any more: a refresh token that was used must be
+            // replaced by the new one.
             let keeper = self.clone();
             let renewing = tokio::spawn(async move { keeper.another(&refused).await });
             let renewed = renewing
@@ -168,7 +168,7 @@ fn token(login: &Login) -> Option<&OAuthTokenResponse> {
     login.credentials.token_response.as_ref()
 }
 
-/// The header of the token.
+/// The `Authorization` header with the access token.
 fn bearer(login: &Login) -> Option<HeaderValue> {
     let [access, _] = tokens(token(login)?);
     let mut header = HeaderValue::from_str(&format!("Bearer {}", access?)).ok()?;
@@ -176,8 +176,8 @@ fn bearer(login: &Login) -> Option<HeaderValue> {
     Some(header)
 }
 
-/// The access token and the refresh token, out of their JSON form, which is what
-/// RFC 6749 says it is.
+/// Returns the access token and the refresh token. Reads them from the response's JSON form, which
+/// RFC 6749 defines.
 fn tokens(response: &OAuthTokenResponse) -> [Option<String>; 2] {
     let json = serde_json::to_value(response).unwrap_or_default();
     ["access_token", "refresh_token"].map(|name| Some(json.get(name)?.as_str()?.to_owned()))

@@ -1,12 +1,11 @@
-//! Logging in at MCP servers with OAuth, and keeping the tokens.
+//! Logs in at MCP servers with OAuth, and stores the tokens.
 //!
-//! A person logs in once, with a browser ([`Attempt`]); the tokens are kept in a
-//! [`Vault`]. From then on a [`Keeper`] gives them to the link of a gateway and
-//! renews them. It never opens a browser: where renewing is not enough, the
-//! request fails and says what to run.
+//! A person logs in once, with a browser ([`Attempt`]). The tokens are stored in a [`Vault`]. From
+//! then on a [`Keeper`] supplies them to a gateway's connection and renews them. It never opens a
+//! browser: if renewing does not suffice, the request fails and says which command to run.
 //!
-//! The protocol is rmcp's: discovery (RFC 9728, RFC 8414), registration
-//! (RFC 7591), PKCE, resource indicators (RFC 8707).
+//! rmcp implements the protocol: discovery (RFC 9728, RFC 8414), registration (RFC 7591), PKCE,
+//! resource indicators (RFC 8707).
 
 mod callback;
 mod error;

@@ -1,4 +1,4 @@
-//! How does a person log in at a server?
+//! The login of a person at a server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::http::Sender;
 use crate::vault::Login;
 use crate::{LoginError, Vault};
 
-/// What is asked for.
+/// The parameters of a login.
 #[derive(Clone, Default)]
 pub struct Request {
-    /// The server.
+    /// The server's URL.
     pub url: String,
-    /// Where the browser is sent with the answer.
+    /// The URL that the browser is redirected to at the end.
     pub redirect: String,
-    /// What to ask for; what the server names, if nothing.
+    /// The scopes to request; if empty, those that the server names.
     pub scopes: Vec<String>,
-    /// A client that the authorization server knows already, and its secret. Else
-    /// we register as one.
+    /// A client that the authorization server already knows, and its secret. If `None`, we register
+    /// as a client.
     pub registered: Option<(String, Option<String>)>,
 }
 
@@ -53,8 +53,8 @@ impl fmt::Debug for Attempt {
 }
 
 impl Attempt {
-    /// Finds out who gives tokens for the server, and gets to know it. `client`
-    /// must follow no redirects.
+    /// Discovers the server's authorization server and registers with it. `client` must follow no
+    /// redirects.
     pub async fn begin(request: Request, client: Client) -> Result<Self, LoginError> {
         let (mut manager, store) = manager(&request.url, client).await?;
         let failed = |doing| {
@@ -93,14 +93,13 @@ impl Attempt {
         })
     }
 
-    /// The page that the person is to open.
+    /// The page that the person has to open.
     #[must_use]
     pub fn page(&self) -> &str {
         &self.page
     }
 
-    /// Takes the URL that the browser was sent to, gets the tokens and keeps
-    /// them.
+    /// Takes the URL that the browser was redirected to, gets the tokens and stores them.
     pub async fn finish(self, callback: &str, vault: &Vault) -> Result<(), LoginError> {
         if let Some(error) = error_in(callback) {
             return Err(LoginError::Denied(error));
@@ -129,7 +128,7 @@ impl Attempt {
     }
 }
 
-/// rmcp's side of a login at `url`, which keeps what it gets in memory.
+/// rmcp's state for a login at `url`. It keeps its tokens in memory.
 pub(crate) async fn manager(
     url: &str,
     client: Client,
@@ -143,7 +142,7 @@ pub(crate) async fn manager(
     Ok((manager, store))
 }
 
-/// What the authorization server says in the place of a code.
+/// The error that the authorization server returns instead of a code; `None` if it returned a code.
 fn error_in(callback: &str) -> Option<String> {
     let url = Url::parse(callback).ok()?;
     let value = |wanted: &str| {

@@ -1,4 +1,4 @@
-//! Logins at an authorization server on loopback.
+//! Tests of logins at an authorization server on loopback.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -17,16 +17,15 @@ use serde_json::{Value, json};
 use spillgate_auth::{Attempt, Callback, Keeper, LoginError, Request, Vault};
 use spillgate_transport::{Authority, Refused, http_client};
 
-/// An MCP server that is its own authorization server. Each refresh token is
-/// taken once.
+/// An MCP server that is its own authorization server. It accepts each refresh token once.
 #[derive(Debug, Default)]
 struct State {
     origin: String,
-    /// What it was asked for, in order.
+    /// The requests that it got, in order.
     asked: Vec<String>,
-    /// How many tokens it gave.
+    /// The number of tokens that it issued.
     given: u32,
-    /// The issuer that it says it is, if not the true one.
+    /// The issuer that it claims to be, if not the true one.
     issuer: Option<String>,
     /// Whether it answers a refresh with an error.
     refuses: bool,
@@ -200,7 +199,7 @@ fn refused(token: &str) -> Refused {
     }
 }
 
-/// A login that an earlier build kept.
+/// A login that an earlier build stored.
 #[tokio::test]
 async fn an_old_login_is_read() {
     const NAME: &str = "23d3bab64dbe7d869b0ee285256c1b5f.json";
