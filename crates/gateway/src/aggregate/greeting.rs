@@ -132,7 +132,7 @@ pub(super) async fn discover(session: &Arc<Session>, question: &Question) -> Vec
     }
     let is_silent = greetings.missing.iter().any(|(_, why)| why == SILENT);
     match greetings.said.is_empty() {
-        // As each of them says: clients that speak both generations fall back.
+        // Answer as each legacy server does: clients that speak both generations then fall back.
         true if is_any_legacy => method_not_found(&question.id, &question.method),
         true if !is_silent => {
             let missing = greetings.missing.iter();
