@@ -3,8 +3,9 @@
 //! Frames pass byte for byte. What changes is spliced: greetings and lists gain
 //! what the gateway serves itself, oversized results become previews and links,
 //! and arguments by reference become what they refer to. Parsing into typed
-//! messages and printing them again would lose unknown fields and respell numbers
-//! (deps.md), so only the envelope of a frame is read.
+//! messages and printing them again would lose unknown fields and respell numbers, so
+//! only the envelope of a frame is read (docs/spec/protocol.md,
+//! "Why only envelopes are read").
 //!
 //! ```text
 //! client ──▶ Session ─▶ ours? ─▶ several ─▶ Upstream ─▶ bridge? ─▶ Connection ──▶ server

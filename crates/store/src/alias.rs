@@ -1,6 +1,6 @@
 //! Under which name can other programs open the text?
 //!
-//! The funnel (seed 003) tells a model the path of a file that `jq` and `grep`
+//! The `funnel` profile tells a model the path of a file that `jq` and `grep`
 //! can work on. That file is a link to the stored text, in the same directory:
 //! no byte is written twice. The store itself never follows it.
 

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Paths are built from parsed UUIDs only and no symbolic link is followed, so
-//! no handle leads out of the base (SPEC 2.4).
+//! no handle leads out of the base (docs/spec/behaviour.md, "Storing").
 
 use std::fs::{self, File};
 use std::io;

@@ -2,8 +2,8 @@
 //!
 //! A result is written to a [`Draft`]; only [`Draft::commit`] makes it an
 //! artifact, and only a commit makes a [`Receipt`]. So nobody can show a handle
-//! whose bytes are not safely stored (SPEC 2, invariant 1). A draft that is
-//! dropped leaves nothing behind.
+//! whose bytes are not safely stored (docs/spec/behaviour.md, "Invariants", 1). A
+//! draft that is dropped leaves nothing behind.
 //!
 //! Two stores here, [`FileStore`] and [`MemoryStore`]; every store runs the
 //! suite in [`conformance`].

@@ -16,7 +16,8 @@ pub enum Gone {
 }
 
 /// Left in the place of an artifact, so that a dead handle can say why it is
-/// dead and which call makes it again (SPEC 2.4). Holds nothing of its bytes.
+/// dead and which call makes it again (docs/spec/texts.md, "Dead handles"). Holds
+/// nothing of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tombstone {
     pub(crate) why: Gone,

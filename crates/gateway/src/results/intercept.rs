@@ -204,7 +204,7 @@ pub(crate) fn damaged(error: &io::Error) -> StoreError {
     }
 }
 
-/// The seed's words, for whoever reads its logs.
+/// The words of ai-agent, for whoever reads its logs.
 fn log(stored: &Result<Receipt, StoreError>) {
     let receipt = match stored {
         Ok(receipt) => receipt,
@@ -244,7 +244,7 @@ fn changes(
     }
     let is_refused = limits.profile.is_refusal() && stored.preview.is_some();
     if is_refused && found.form == Form::Call && !found.is_error() {
-        // An error is what seed 004 returns.
+        // A refusal is an error: no part of the result passes for the whole.
         match found.is_error {
             Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
             None => members.push_str("\"isError\":true,"),

@@ -16,7 +16,8 @@ use crate::results::intercept::insert_members;
 /// be, in characters (measured; docs/gateway.md).
 const SIZE_MARK: &str = "anthropic/maxResultSizeChars";
 
-/// Bytes of a result that Claude Code shows unasked (measured, deps.md).
+/// Bytes of a result that Claude Code shows unasked (docs/spec/limits.md,
+/// "What clients take").
 const SHOWN_UNASKED: u64 = 48 << 10;
 
 /// The most that Claude Code takes for [`SIZE_MARK`], by its documentation.
