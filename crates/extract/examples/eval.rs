@@ -31,7 +31,7 @@ use spillgate_store::MemoryStore;
 use spillgate_testkit::in_slot;
 use spillgate_text::Tokenizer;
 
-/// Tokens of a chunk, as in the research notes (extraction.md, section 4).
+/// Tokens of a chunk (docs/spec/behaviour.md, "Chunks").
 const CHUNKS: [u64; 2] = [2000, 8000];
 
 /// A question with the strings that answer it.

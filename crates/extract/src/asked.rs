@@ -19,7 +19,7 @@ pub struct Asked {
     pub mode: Mode,
 }
 
-/// How to extract (seed 001 §2b; `search` is ours).
+/// How to extract (docs/spec/texts.md, "Extraction tool"; `search` is ours).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {

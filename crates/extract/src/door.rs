@@ -17,7 +17,7 @@ const NO_HANDLE: &str = "It was never stored here: handles have the form \
 /// What a model is told that `tool_output` is for.
 pub const TOOL: &str = "Extract from a stored tool output what you describe.";
 
-/// JSON Schema of its arguments, as the seed has it (seed 001, 2b); `has_search` adds the
+/// JSON Schema of its arguments (docs/spec/texts.md, "Extraction tool"); `has_search` adds the
 /// mode that is ours.
 #[must_use]
 pub fn tool_schema(has_search: bool) -> Value {

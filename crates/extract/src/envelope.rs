@@ -1,4 +1,4 @@
-//! How is an answer told? (wire.md, exact)
+//! The envelopes of an answer (docs/spec/texts.md, "Envelopes of extraction").
 
 /// An answer.
 pub(crate) fn success(tool: &str, handle: &str, strategy: &str, body: &str) -> String {

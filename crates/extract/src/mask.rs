@@ -9,9 +9,9 @@
 //!   `\u{200b}`, `\u{1b}`.
 //!
 //! Nothing is taken away and no newline comes or goes, so lines keep their numbers.
-//! The store keeps what came (research/extraction.md section 5). This is hygiene; the
-//! boundary is that what reads this text has no other tools and that its quotes are
-//! checked. Those are quotes of this copy, so [`unmasked`] leads back.
+//! The store keeps what came. This is hygiene; the boundary is that what reads this text
+//! has no other tools and that its quotes are checked (docs/spec/behaviour.md,
+//! "Trust of a stored text"). Those are quotes of this copy, so [`unmasked`] leads back.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

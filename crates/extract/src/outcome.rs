@@ -38,7 +38,8 @@ pub struct Extraction {
 }
 
 impl Extraction {
-    /// The answer in its envelope, as a model sees it (wire.md).
+    /// The answer in its envelope, as a model sees it (docs/spec/texts.md,
+    /// "Envelopes of extraction").
     #[must_use]
     pub fn text(&self) -> String {
         envelope::success(

@@ -12,7 +12,7 @@ const REPEATED: usize = 3;
 const VALUE: usize = 80;
 
 /// The first line of an answer that another strategy gave than was asked for
-/// (wire.md, exact for `truncate`).
+/// (docs/spec/texts.md, "Warnings and accounts").
 pub(crate) fn warning(to: Strategy, reason: &str) -> String {
     format!("WARNING: tool_output fallback to {to} ({reason}).")
 }

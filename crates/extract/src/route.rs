@@ -1,4 +1,4 @@
-//! Which strategy can answer? (seed 001, decision 3; SPEC section 3)
+//! Picks the strategy of an extraction (docs/spec/behaviour.md, "Routing").
 
 use crate::{ExtractionSettings, Mode, Strategy};
 
@@ -55,7 +55,7 @@ mod tests {
         for (mode, ground, strategy) in [
             (Mode::Auto, ground(true, 2000, 1000, 80), FullChunked),
             (Mode::Auto, ground(true, 2001, 1000, 80), ReadGrep),
-            // The seed's threshold is over 1000 bytes, not from 1000 on.
+            // The threshold is over 1000 bytes, not from 1000 on.
             (Mode::Auto, ground(true, 9000, 1000, 1000), ReadGrep),
             (Mode::Auto, ground(true, 9000, 1000, 1001), FullChunked),
             (Mode::Auto, ground(true, 10, 0, 80), ReadGrep),

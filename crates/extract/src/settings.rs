@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Settings of an extraction (seed 001, decisions 3 and 20; SPEC section 3).
+/// Settings of an extraction (docs/configuration.md; docs/spec/behaviour.md, "Extraction").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExtractionSettings {
-    /// Chunks up to which `auto` has every chunk read (seed 001, decision 3).
+    /// Chunks up to which `auto` has every chunk read.
     #[serde(alias = "maxChunks")]
     pub max_chunks: u64,
     /// Chunks that are read at most, whatever is asked; what is left out is said.
@@ -81,8 +81,7 @@ const TOKEN_BYTES: u64 = 4;
 
 impl ExtractionSettings {
     /// The same for a session whose tools may give so many bytes: what needs no model
-    /// (`search`, `truncate`) stays about within them, as it does in the seed; an answer of
-    /// a model is cut there.
+    /// (`search`, `truncate`) stays about within them; an answer of a model is cut there.
     #[must_use]
     pub fn within(self, bytes: u64) -> Self {
         let most = (bytes / TOKEN_BYTES).max(LEAST);

@@ -2,7 +2,7 @@
 //!
 //! One budget holds everything: what the caller puts before the text, our two notices
 //! and the two ends. (The shipped system cut twice, and the number at the top was not
-//! that of the cut: research/seed-systems.md A8.)
+//! that of the cut: docs/spec/sources.md, "Corrections".)
 
 use std::io;
 

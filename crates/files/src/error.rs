@@ -8,7 +8,7 @@ use spillgate_text::clip;
 /// Characters of a name that an error repeats.
 const NAME_CHARS: usize = 256;
 
-/// A name leads to no text. The words are those of wire.md, where it has some.
+/// A name leads to no text (docs/spec/texts.md, "Read and Grep").
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// No name.

@@ -10,7 +10,7 @@ use spillgate_text::View;
 use crate::arguments::Arguments;
 use crate::page::Page;
 
-/// Lines around a match unless told (wire.md).
+/// Lines around a match unless told (docs/spec/texts.md, "Read and Grep").
 const CONTEXT: u64 = 10;
 
 /// A call of `Grep`.

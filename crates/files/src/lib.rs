@@ -1,8 +1,8 @@
 //! `Read` and `Grep` over texts under one root, as a model calls them.
 //!
-//! The tools of seed 001's read-grep child (wire.md): a name leads to one text and
-//! never out of the root, pages are bounded by tokens, and every answer is one
-//! text. [`Pinned`] is the one stored output that a child may see, [`Root`] a
+//! The tools of the read-grep child (docs/spec/texts.md, "Read and Grep"): a name
+//! leads to one text and never out of the root, pages are bounded by tokens, and
+//! every answer is one text. [`Pinned`] is the one stored output that a child may see, [`Root`] a
 //! directory.
 
 mod arguments;

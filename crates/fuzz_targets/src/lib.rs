@@ -2,8 +2,8 @@
 //!
 //! Each target takes any bytes and panics where a promise is broken. `fuzz/` feeds them to libFuzzer
 //! (`cargo xtask fuzz`), and `tests/corpus.rs` runs each over its corpus in `fuzz/corpus`. Targets
-//! call public functions only, so that a change of structure does not change them ([ADR
-//! 22](../../../docs/decisions/0022-fuzzing.md)).
+//! call public functions only, so that a change of structure does not change them
+//! (docs/decisions/0022-fuzzing.md).
 
 #![allow(
     clippy::unwrap_used,

@@ -3,7 +3,8 @@
 //! Frames pass byte for byte, and changes are byte edits: greetings and lists gain what the gateway
 //! serves itself, oversized results become previews and links, and arguments by reference become
 //! what they refer to. Parsing into typed messages and writing them again would lose unknown fields
-//! and respell numbers (deps.md), so only the envelope of a frame is read.
+//! and respell numbers, so only the envelope of a frame is read
+//! (docs/spec/protocol.md, "Why only envelopes are read").
 //!
 //! ```text
 //! client ──▶ Session ─▶ builtin? ─▶ aggregate? ─▶ Upstream ─▶ bridge? ─▶ Connection ──▶ server

@@ -2,7 +2,7 @@
 //!
 //! Every server that replaces results by messages offers them: the gateway, and the
 //! guarded tools where they offload. [`Tools`] answers calls with MCP results as JSON;
-//! [`definitions`] is what clients are told of them, at most 500 tokens (SPEC 4.1).
+//! [`definitions`] is what clients are told of them, at most 500 tokens.
 
 mod arguments;
 pub mod audience;

@@ -13,10 +13,11 @@ use crate::arguments::{Arguments, quoted};
 use crate::definitions::{CONTINUE, GREP, QUERY, READ, SEARCH, TOOL_OUTPUT};
 
 /// Marks results of ours, so that a Spillgate in front of this one does not
-/// offload a retrieval (SPEC 2, invariant 5).
+/// offload a retrieval (docs/spec/behaviour.md, "Invariants", 5).
 pub const RETRIEVAL_MARK: &str = "spillgate/retrieval";
 
-/// How the names of our tools begin; `get_continuation` is the seed's.
+/// How the names of our tools begin; `get_continuation` and `tool_output` have the names
+/// of their designs.
 pub const PREFIX: &str = "spillgate_";
 
 /// Lines that `tail` gives unless told.
@@ -66,7 +67,7 @@ impl Tools {
     }
 
     /// The result of a call of `tool_output`, as JSON: what is wrong is said in
-    /// the seed's envelopes.
+    /// its envelopes.
     pub async fn tool_output(&self, arguments: Option<&RawValue>, watch: &dyn Watch) -> String {
         let Some(extractor) = &self.extractor else {
             return result_of(&self.offloader.presented(unknown(TOOL_OUTPUT)), true);
@@ -201,7 +202,7 @@ impl Tools {
         shown.map_err(told)
     }
 
-    /// Seed 002's tool: the next slice, or an error in its own JSON.
+    /// `get_continuation`: the next slice, or an error in its own JSON.
     fn more(&self, arguments: &Arguments) -> Result<Presentation, String> {
         let id = arguments
             .text("tool_call_id")

@@ -3,7 +3,7 @@
 //! The question has no word in common with the answer. What a line says of a
 //! failure is judged by its words, by how rare lines like it are, and by its
 //! place: what ended a run stands near its end. Lines before and after belong to
-//! it (extraction.md, section 3: build logs).
+//! it (docs/spec/behaviour.md, "Search without a model").
 
 use std::collections::HashMap;
 use std::io;

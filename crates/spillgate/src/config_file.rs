@@ -60,7 +60,7 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// ai-agent's names become ours (seeds 000 and 001).
+    /// ai-agent's names become ours (docs/configuration.md).
     fn use_our_names(&mut self) -> Result<(), Failure> {
         self.rename(&["toolOutput"], &[TOOL_OUTPUT])?;
         self.rename(&["toolResponseMaxBytes"], &["max_bytes"])?;

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 pub(crate) const COMMAND_LINE_PAGE: u64 = 10_000;
 
 /// Tokens of a page in the gateway unless set: some 10,000 bytes, which every
-/// client passes on whole (deps.md).
+/// client passes on whole (docs/spec/limits.md, "What clients take").
 pub(crate) const GATEWAY_PAGE: u64 = 2500;
 
 /// The working parts of a command.

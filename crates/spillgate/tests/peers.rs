@@ -17,7 +17,7 @@ use std::process::Command;
 use lab::{GATEWAY, Lab};
 use serde_json::{Value, json};
 
-/// What hosts cut or divert is longer than this: SPEC 4.1.
+/// What clients cut or divert is longer than this (docs/spec/limits.md, "What clients take").
 const PREVIEW_BYTES_MAX: usize = 10_000;
 
 #[test]

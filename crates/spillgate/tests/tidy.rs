@@ -45,25 +45,30 @@ fn metadata(arguments: &[&str]) -> Value {
 
 /// All Rust files of the workspace, by their path from its root.
 fn sources() -> BTreeMap<String, String> {
-    let mut sources = BTreeMap::new();
-    let mut directories = vec![
-        root().join("crates"),
-        root().join("xtask"),
-        root().join("benches"),
-    ];
+    let sources = files(&["crates", "xtask", "benches"], "rs");
+    assert!(sources.len() > 50, "the sources are somewhere else now");
+    sources
+}
+
+/// The files with that ending in and below some directories, by their path from the root.
+fn files(below: &[&str], ending: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut directories: Vec<PathBuf> = below.iter().map(|one| root().join(one)).collect();
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == ending)
+            {
                 let name = path.strip_prefix(root()).unwrap().display().to_string();
-                sources.insert(name, std::fs::read_to_string(&path).unwrap());
+                found.insert(name, std::fs::read_to_string(&path).unwrap());
             }
         }
     }
-    assert!(sources.len() > 50, "the sources are somewhere else now");
-    sources
+    found
 }
 
 fn is_test_file(name: &str) -> bool {
@@ -289,6 +294,182 @@ fn public_errors_are_types() {
         }
     }
     assert_eq!(wrong, [""; 0], "`Result<_, String>` in a public item");
+}
+
+#[test]
+fn what_is_cited_is_in_the_tree() {
+    let pages = pages();
+    let records: BTreeSet<&str> = pages
+        .keys()
+        .filter_map(|name| name.strip_prefix("docs/decisions/")?.get(..4))
+        .collect();
+    let mut wrong = Vec::new();
+    for (name, prose) in prose(&pages) {
+        let lower = prose.to_lowercase();
+        let outside = ["seed 0", "seeds 0"]
+            .into_iter()
+            .any(|it| lower.contains(it));
+        if outside || numbers_after(&prose, "SPEC ").next().is_some() {
+            wrong.push(format!("{name}: cites a document that is not in the tree"));
+        }
+        let missing = numbers_after(&prose, "ADR ")
+            .filter(|number| !records.contains(&*format!("{number:0>4}")));
+        wrong.extend(missing.map(|number| format!("{name}: there is no ADR {number}")));
+        for citation in citations(&prose) {
+            let path = match pages.contains_key(&name) {
+                true => beside(&name, citation.path, &pages),
+                false => citation.path.to_owned(),
+            };
+            let Some(page) = pages.get(&path) else {
+                wrong.push(format!(
+                    "{name}: there is no {} from the root",
+                    citation.path
+                ));
+                continue;
+            };
+            let headings: Vec<String> = headings(page).collect();
+            let has = |section: &str| headings.iter().any(|heading| heading == section);
+            if citation.section.is_some_and(|section| !has(section)) {
+                wrong.push(format!(
+                    "{name}: {path} has no \"{}\"",
+                    citation.section.unwrap()
+                ));
+            }
+            let is_slug = |slug: &str| headings.iter().any(|heading| slug_of(heading) == slug);
+            if citation.slug.is_some_and(|slug| !is_slug(slug)) {
+                wrong.push(format!("{name}: {path} has no #{}", citation.slug.unwrap()));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+/// The documents of the project, by their path from the root.
+fn pages() -> BTreeMap<String, String> {
+    let mut pages = files(&["docs", "crates", "xtask", "benches"], "md");
+    for entry in std::fs::read_dir(root()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let name = path.file_name().unwrap().display().to_string();
+            pages.insert(name, std::fs::read_to_string(&path).unwrap());
+        }
+    }
+    pages
+}
+
+/// What is written for readers: the documents without their code, and the comments of
+/// programs. A sentence that goes over lines is in one piece.
+fn prose(pages: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut prose: BTreeMap<String, String> = pages
+        .iter()
+        .map(|(name, page)| (name.clone(), without_code(page)))
+        .collect();
+    for (ending, mark) in [("rs", "//"), ("mjs", "//"), ("py", "#"), ("toml", "#")] {
+        let all = files(&["crates", "xtask", "benches"], ending);
+        let comments = all.into_iter().map(|(name, text)| {
+            let lines = text
+                .lines()
+                .map(|line| match line.trim_start().strip_prefix(mark) {
+                    Some(comment) => comment.trim_start_matches(['/', '!']).trim(),
+                    None => line
+                        .split_once(&format!(" {mark} "))
+                        .map_or("\n", |(_, it)| it),
+                });
+            (name, lines.collect::<Vec<_>>().join(" "))
+        });
+        prose.extend(comments);
+    }
+    prose
+}
+
+/// The lines of a document that are no code, as one.
+fn without_code(page: &str) -> String {
+    let mut is_code = false;
+    let lines = page.lines().filter(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    });
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// The headings of a document, without the marks of code.
+fn headings(page: &str) -> impl Iterator<Item = String> {
+    let mut is_code = false;
+    page.lines().filter_map(move |line| {
+        is_code ^= line.trim_start().starts_with("```");
+        let heading = line.trim_start_matches('#');
+        let is_heading = !is_code && line.len() > heading.len() && heading.starts_with(' ');
+        is_heading.then(|| heading.trim().replace('`', ""))
+    })
+}
+
+/// A heading as links name it.
+fn slug_of(heading: &str) -> String {
+    let kept = heading.to_lowercase().replace(' ', "-");
+    kept.replace(|c: char| !c.is_alphanumeric() && !"-_".contains(c), "")
+}
+
+/// A document that is cited: `path, "section"` or `path#slug`.
+struct Citation<'a> {
+    path: &'a str,
+    section: Option<&'a str>,
+    slug: Option<&'a str>,
+}
+
+fn citations(prose: &str) -> impl Iterator<Item = Citation<'_>> {
+    let is_path = |c: char| c.is_alphanumeric() || "_./-".contains(c);
+    prose.match_indices(".md").filter_map(move |(at, ending)| {
+        let (before, rest) = prose.split_at(at + ending.len());
+        let path = &before[before.trim_end_matches(is_path).len()..];
+        let stem = path.strip_suffix(ending)?;
+        // A pattern of names, another ending, an address.
+        let is_name = stem.ends_with(|c: char| c.is_alphanumeric()) && !path.starts_with("//");
+        if !is_name || rest.starts_with(|c: char| c.is_alphanumeric()) {
+            return None;
+        }
+        let quoted = rest.trim_start_matches(['`', ')']).strip_prefix(',');
+        let quoted = quoted.and_then(|rest| rest.trim_start().strip_prefix('"'));
+        let slug = rest
+            .strip_prefix('#')
+            .and_then(|rest| rest.split(')').next());
+        Some(Citation {
+            path,
+            section: quoted.and_then(|rest| rest.split('"').next()),
+            slug,
+        })
+    })
+}
+
+/// The page that a document means by a path from the root or from its own directory.
+fn beside(name: &str, path: &str, pages: &BTreeMap<String, String>) -> String {
+    let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let mut parts: Vec<&str> = directory
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .collect();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let there = parts.join("/");
+    match pages.contains_key(&there) {
+        true => there,
+        false => path.to_owned(),
+    }
+}
+
+/// The numbers that stand behind a word.
+fn numbers_after<'a>(prose: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
+    prose.match_indices(word).filter_map(move |(at, _)| {
+        let rest = &prose[at + word.len()..];
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        (end > 0).then(|| &rest[..end])
+    })
 }
 
 /// Public functions with a `Result<_, String>`.

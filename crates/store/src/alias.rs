@@ -1,6 +1,6 @@
 //! Links by which other programs can open an artifact's text.
 //!
-//! The funnel (seed 003) tells a model the path of a file that `jq` and `grep` can work on. That
+//! The `funnel` profile tells a model the path of a file that `jq` and `grep` can work on. That
 //! file is a symbolic link to the stored text in the same directory, so no byte is stored twice.
 //! The store itself never follows it.
 

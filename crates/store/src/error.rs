@@ -109,7 +109,7 @@ impl StoreError {
     }
 }
 
-/// Why an artifact is absent (wire.md, unknown or dead handle).
+/// Why an artifact is absent (docs/spec/texts.md, "Dead handles").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absent {
     /// This store never had it.

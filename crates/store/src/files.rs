@@ -13,7 +13,7 @@
 //! ```
 //!
 //! The store builds paths from parsed UUIDs only and follows no symbolic link, so no handle leads
-//! out of the base (SPEC 2.4).
+//! out of the base (docs/spec/behaviour.md, "Storing").
 
 use std::fs::{self, File};
 use std::io;

@@ -1,8 +1,9 @@
 //! Stores artifacts: the bytes of results, durably or in memory.
 //!
 //! A caller writes a result to a [`Draft`]. Only [`Draft::commit`] makes it an artifact, and only a
-//! commit makes a [`Receipt`]. So nobody can show a handle whose bytes are not safely stored (SPEC
-//! 2, invariant 1). A draft that is dropped without a commit leaves nothing behind.
+//! commit makes a [`Receipt`]. So nobody can show a handle whose bytes are not safely stored
+//! (docs/spec/behaviour.md, "Invariants", 1). A draft that is dropped without a commit leaves
+//! nothing behind.
 //!
 //! The crate has two stores, [`FileStore`] and [`MemoryStore`]. Every store runs the test suite in
 //! [`conformance`].

@@ -6,8 +6,8 @@ use spillgate_artifact::{Handle, Timestamp};
 
 use crate::{ArtifactStore, Gone, StoreError, Survey};
 
-/// How much a durable store keeps, and how long (SPEC 2.4). Pinned artifacts are exempt from both
-/// limits but count toward the quota.
+/// How much a durable store keeps, and how long. Pinned artifacts are exempt from both limits but
+/// count toward the quota (docs/decisions/0017-a-store-kept-whole.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
     /// Quota in bytes; the least recently used artifacts go first. `None` means no limit.

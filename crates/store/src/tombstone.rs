@@ -16,7 +16,7 @@ pub enum Gone {
 }
 
 /// Replaces a removed artifact, so that a dead handle can say why it is dead and which call
-/// produces it again (SPEC 2.4). Holds none of the artifact's bytes.
+/// produces it again (docs/spec/texts.md, "Dead handles"). Holds none of the artifact's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tombstone {
     pub(crate) why: Gone,

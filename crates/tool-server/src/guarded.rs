@@ -34,7 +34,7 @@ use crate::stdio::serve;
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// Claude Code replaces results over some 48 KiB by its own preview unless the tool says
-/// how long its results may be (deps.md, "What hosts do").
+/// how long its results may be (docs/spec/limits.md, "What clients take").
 const CLAUDE_CODE_SIZE: &str = "anthropic/maxResultSizeChars";
 
 /// Calls that look into what is stored, at once.

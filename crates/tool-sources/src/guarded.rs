@@ -119,9 +119,8 @@ fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Of a failed result a session stores nothing and cuts what is too much (seed 001). So
-/// one that is too much is none here: nothing of it is lost, and what has to be told of
-/// it stands at its end.
+/// What is too much is given whole, for the session to store, and is not marked as failed:
+/// how a command ended stands at the end of its output.
 fn given(answer: Answer) -> Given {
     match answer.body {
         Body::Text(text) => Given {

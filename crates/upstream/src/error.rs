@@ -4,10 +4,13 @@
 //! act: the `client`, the `upstream` server or the `gateway`.
 
 use serde_json::{Value, json};
-use spillgate_mcp::{error_code, frame};
-use spillgate_transport::ConnectionError;
+use spillgate_mcp::{Envelope, error_code, frame, messages};
+use spillgate_transport::{ConnectionError, Frame, Refusal};
 
-use crate::RequestOutcome;
+use crate::{Answered, RequestOutcome};
+
+/// Why a greeting or a list is not taken that is larger than what fits into memory.
+pub const TOO_MUCH: &str = "answered with too much";
 
 /// Why a request gets no answer of its server.
 #[derive(Debug)]
@@ -55,6 +58,18 @@ impl Unanswered {
             Self::Failed(error) | Self::NotSent(error) => error.to_string(),
             Self::TooSlow(how) => how.clone(),
         }
+    }
+}
+
+/// The answer to a request of our own that a server refused by HTTP status: the body, if it is a
+/// response, or the status.
+pub fn refused_answer(refusal: Refusal) -> Answered {
+    let is_response = messages(&refusal.body)
+        .first()
+        .is_some_and(Envelope::is_response);
+    match is_response {
+        true => Ok(Frame::Memory(refusal.body)),
+        false => Err(format!("refused it with HTTP status {}", refusal.status)),
     }
 }
 

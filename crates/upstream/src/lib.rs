@@ -25,7 +25,7 @@ mod watchdog;
 /// traces is chosen by it, and so may be what people log.
 pub const LOG_TARGET: &str = "spillgate_gateway";
 
-pub use error::{Unanswered, error_frame, invalid_params};
+pub use error::{TOO_MUCH, Unanswered, error_frame, invalid_params, refused_answer};
 pub use in_flight::{Answered, InFlight, InFlightRequest};
 pub use owner::{GREETING, Owner};
 pub use request_span::{Method, RequestMeter, RequestOutcome, RequestSpan, Traces, call_span};

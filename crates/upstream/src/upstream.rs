@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use spillgate_mcp::{Envelope, messages, object};
-use spillgate_transport::{Connection, ConnectionError, Message, RestartBackoff};
+use spillgate_transport::{Connection, ConnectionError, Frame, Message, RestartBackoff};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, timeout};
 
 use crate::inbox::Inbox;
-use crate::{LOG_TARGET, Owner, Server, Unanswered};
+use crate::{LOG_TARGET, Owner, Server, TOO_MUCH, Unanswered};
 
 /// A server's place among those of its owner.
 pub type Slot = usize;
@@ -289,7 +289,8 @@ impl<O: Owner> Upstream<O> {
             connection.send(message).await?;
             let silent = "did not answer `initialize` when it was started again";
             match timeout(owner.greeting_limit(self), answer).await {
-                Ok(Ok(Ok(frame))) => Ok(greeting_in(frame.in_small())),
+                Ok(Ok(Ok(Frame::Memory(frame)))) => Ok(greeting_in(&frame)),
+                Ok(Ok(Ok(_))) => Err(ConnectionError::Gone(TOO_MUCH.to_owned())),
                 Ok(Ok(Err(how))) => Err(ConnectionError::Gone(how)),
                 _ => Err(ConnectionError::Gone(silent.to_owned())),
             }

@@ -15,21 +15,20 @@ use crate::resolver::{NoSuchName, OnlyPrivate, Resolver};
 use crate::robots::{self, Robots};
 use crate::{FetchError, Opened};
 
-/// What holds for every page.
+/// What holds for every page; the defaults: docs/spec/limits.md, "Guarded tools".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchSettings {
-    /// How long a page may take in all, unless a call says otherwise (seed 004's system:
-    /// 30 s).
+    /// How long a page may take in all, unless a call says otherwise: 30 s.
     pub timeout: Duration,
-    /// The longest that a call may ask for (seed 004's system: 120 s).
+    /// The longest that a call may ask for: 120 s.
     pub longest_timeout: Duration,
     /// How long a connection may take.
     pub connect_timeout: Duration,
-    /// Bytes of a page, decoded, that are read to be shown (seed 004's system: 5 MiB).
+    /// Bytes of a page, decoded, that are read to be shown: 5 MiB.
     pub most_page_bytes: u64,
     /// Bytes, decoded, that are saved to a file.
     pub most_file_bytes: u64,
-    /// Redirects that are followed (seed 004's system: 5).
+    /// Redirects that are followed: 5.
     pub most_redirects: usize,
     /// `host:port` that are asked although they are not of the public internet: servers
     /// under development. The port is always there, `example.local:80`.

@@ -72,7 +72,7 @@ impl fmt::Debug for Body {
 pub(crate) type Reply = Result<Body, Refused>;
 
 /// Why a call gives nothing. Its text is what the model is told, and begins with
-/// `Error: ` (seed 004, 5.1).
+/// `Error: ` (docs/spec/texts.md, "Reject profile").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused(String);
 
@@ -132,7 +132,7 @@ impl From<Reply> for Answer {
 }
 
 impl Rules {
-    /// Whether so many bytes are too much: the RFC's estimate (seed 004, 3.3), by which
+    /// Whether so many bytes are too much: estimated as bytes / 4, rounded down, by which
     /// 100,003 bytes pass and 100,004 do not.
     pub(crate) fn exceeds(&self, bytes: u64) -> bool {
         estimated_tokens(bytes) > self.max_tokens

@@ -1,4 +1,4 @@
-//! Tools that cannot overflow (seed 004, SPEC 4.4).
+//! Tools that cannot overflow (docs/guarded-tools.md).
 //!
 //! `read_file`, `execute_shell`, `grep_content`, `glob_files`, `web_fetch` and
 //! `web_search` know the size of what they give before they give it, where it can be

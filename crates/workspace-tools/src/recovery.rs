@@ -1,4 +1,5 @@
-//! What does a refusal end with where `detailed_recovery` is on? (Seed 004, 5.3, 6.3)
+//! What a refusal ends with where `detailed_recovery` is on (docs/spec/texts.md,
+//! "Recovery block").
 //!
 //! What was refused is looked at once more, in bounded work, and calls are named that
 //! the reader can make with the tools that the rules give. Each function gives the

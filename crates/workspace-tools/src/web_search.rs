@@ -10,8 +10,8 @@ use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
 use crate::guarded::Shared;
 
-/// Results where none are asked for (seed 004's system: 5), and the most that are given:
-/// what all services give at once.
+/// Results where none are asked for (docs/spec/limits.md, "Guarded tools"), and the most that
+/// are given: what all services give at once.
 const RESULTS: u64 = 5;
 const MOST_RESULTS: u64 = 20;
 

@@ -1,7 +1,7 @@
 //! What is known of an operation?
 //!
-//! Requests are kept as counts and bytes, replies as a preview (seed 001, decision
-//! 24): a trace does not grow with what was read.
+//! Requests are kept as counts and bytes, replies as a preview: a trace does not grow
+//! with what was read.
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Handle, Reason};
@@ -9,7 +9,7 @@ use spillgate_llm::Usage;
 
 use crate::Strategy;
 
-/// Bytes of a reply that a trace keeps (seed 001, decision 24).
+/// Bytes of a reply that a trace keeps (docs/spec/behaviour.md, "Traces").
 pub const PREVIEW_BYTES: usize = 4096;
 
 /// An operation and those within it.
@@ -89,8 +89,8 @@ pub enum OpKind {
     Internal,
 }
 
-/// What became of a tool's result in an agent's conversation (seeds 000/001,
-/// decisions 11 and 18).
+/// What became of a tool's result in an agent's conversation (docs/spec/behaviour.md,
+/// "Results in an agent").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "as")]
 pub enum Decided {

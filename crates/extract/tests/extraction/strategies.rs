@@ -333,7 +333,7 @@ async fn a_single_fact_may_end_the_reading() {
     assert_eq!(all.calls, all.coverage.chunks);
 }
 
-/// "`max_chunks_hard`: never silently truncated" (SPEC 3).
+/// Nothing is cut silently (docs/spec/behaviour.md, "Chunks").
 #[tokio::test]
 async fn chunks_that_nobody_read_are_told() {
     let offloader = offloader();

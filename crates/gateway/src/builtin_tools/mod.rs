@@ -13,14 +13,14 @@ use spillgate_offload::{Offloader, Policy, Profile};
 
 use spillgate_retrieval::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions, listed};
 
-/// When the gateway lists its own tools (SPEC 4.1).
+/// When the gateway lists its own tools (docs/gateway.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListTools {
     /// From the start: the list never changes, so prompt caches stay warm.
     #[default]
     Always,
-    /// Once this gateway has stored something (the seed's rule). Calls are answered before that,
+    /// Once this gateway has stored something (ai-agent's rule). Calls are answered before that,
     /// too: a handle may be from an earlier session.
     WhenStored,
     /// Never: another entry of the client's configuration offers them. Calls are still answered.

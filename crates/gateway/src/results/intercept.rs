@@ -203,7 +203,7 @@ pub(crate) fn damaged(error: &io::Error) -> StoreError {
     }
 }
 
-/// Logs in the seed's wording, for readers of its logs.
+/// Logs in the wording of ai-agent, for readers of its logs.
 fn log(stored: &Result<Receipt, StoreError>) {
     let receipt = match stored {
         Ok(receipt) => receipt,
@@ -243,7 +243,7 @@ fn changes(
     }
     let is_refused = limits.profile.is_refusal() && stored.preview.is_some();
     if is_refused && found.form == Form::Call && !found.is_error() {
-        // Seed 004 returns an error.
+        // A refusal is an error: no part of the result may pass for the whole.
         match found.is_error {
             Some(flag) => splice.replace(span_in(frame, flag.get()), "true"),
             None => members.push_str("\"isError\":true,"),

@@ -14,7 +14,7 @@ use crate::results::content_block::{Block, Form, Kind};
 use crate::results::place::Place;
 use crate::results::{Found, MOST_OTHERS};
 
-/// Codex cuts the middle out of results above this size in bytes (deps.md).
+/// Bytes that every client passes on whole (docs/spec/limits.md, "What clients take").
 const MOST_SHOWN: u64 = 10_000;
 
 /// Bytes of it reserved for names and braces around the content.

@@ -16,7 +16,8 @@ use crate::results::intercept::insert_members;
 /// docs/gateway.md).
 const SIZE_MARK: &str = "anthropic/maxResultSizeChars";
 
-/// Bytes of a result that Claude Code shows without the mark (measured, deps.md).
+/// Bytes of a result that Claude Code shows without the mark
+/// (docs/spec/limits.md, "What clients take").
 const SHOWN_UNASKED: u64 = 48 << 10;
 
 /// The highest value of [`SIZE_MARK`] that Claude Code accepts, by its documentation.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
 use spillgate_transport::{Frame, Item, Refusal, ServerEvent, Spooled};
-use spillgate_upstream::{RequestOutcome, Unanswered};
+use spillgate_upstream::{RequestOutcome, TOO_MUCH, Unanswered, refused_answer};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 
@@ -21,7 +21,6 @@ use crate::gateway::Gateway;
 use crate::rewrite::Rewriting;
 use crate::session::Session;
 use crate::session::in_flight::{InFlightRequest, RequestKind};
-use crate::session::questions::TOO_MUCH;
 use crate::upstream::Upstream;
 
 /// The requests that a frame answers and whose responses may need edits.
@@ -90,15 +89,8 @@ impl Session {
             }
         }
         if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us) {
-            // The body may be a JSON-RPC error.
-            let how = format!("refused it with HTTP status {}", refusal.status);
-            let is_answer = messages(&refusal.body)
-                .first()
-                .is_some_and(Envelope::is_response);
-            drop(for_us.send(match is_answer {
-                true => Ok(Frame::Memory(refusal.body)),
-                false => Err(how),
-            }));
+            // The caller may have stopped waiting.
+            drop(for_us.send(refused_answer(refusal)));
             return;
         }
         tracing::debug!(server = upstream.name(), status = refusal.status, "refused");

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, frame, messages};
 use spillgate_transport::{ConnectionError, Frame, Message};
-use spillgate_upstream::{Answered, RequestSpan};
+use spillgate_upstream::{Answered, RequestSpan, TOO_MUCH};
 use tokio::sync::oneshot;
 
 use crate::builtin_tools::progress;
@@ -15,10 +15,6 @@ use crate::session::Session;
 use crate::session::in_flight::{CallParams, InFlightRequest, RequestKind, asked};
 use crate::session::incoming::Incoming;
 use crate::upstream::Upstream;
-
-/// The error for a response to our own request that is too large for memory. Lists and greetings
-/// never are.
-pub(crate) const TOO_MUCH: &str = "answered with too much";
 
 impl Session {
     /// Registers a request that is about to go to `upstream`. `call` are its parameters if it calls

@@ -20,7 +20,7 @@ use regex_automata::{Anchored, Input, MatchKind};
 use super::Case;
 use crate::LookupError;
 
-/// Most characters of a pattern: the seeds' limit (wire.md, Read and Grep).
+/// Most characters of a pattern (docs/spec/limits.md, "Look-ups").
 pub const PATTERN_CHARS: usize = 10_000;
 
 /// Most bytes of a compiled pattern, and of the states that an engine keeps while it

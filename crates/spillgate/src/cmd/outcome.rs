@@ -35,7 +35,8 @@ pub(super) fn to_json(app: &App, outcome: &Outcome) -> Result<Value, Failure> {
     Ok(object)
 }
 
-/// Adds seed 003's `ToolResult` where its profile is in force.
+/// Adds the `ToolResult` of the funnel design where its profile is in force
+/// (docs/spec/texts.md, "Funnel profile").
 fn tool_result(app: &App, outcome: &Outcome, object: &mut Value) -> Result<(), Failure> {
     let (origin, summary) = match outcome {
         Outcome::Inline(fits) => (fits.origin(), None),
@@ -57,8 +58,8 @@ fn tool_result(app: &App, outcome: &Outcome, object: &mut Value) -> Result<(), F
     Ok(())
 }
 
-/// Says in seed 003's `ToolResult` that the tool failed, and how: its summary was made
-/// before that was known.
+/// Says in the `ToolResult` that the tool failed, and how: its summary was made before
+/// that was known.
 pub(super) fn failed(object: &mut Value, how: &str) {
     object["status"] = json!("failure");
     object["error"] = json!(how);

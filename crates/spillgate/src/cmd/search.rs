@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::wiring::App;
 
 /// Tokens of the passages unless asked otherwise: where the answer is found in
-/// 92 to 100 of 100 factual questions (SPEC 4.5).
+/// 92 to 100 of 100 factual questions (docs/spec/behaviour.md, "Search without a model").
 const PASSAGES: u64 = 1000;
 
 pub(crate) fn search(app: &App, search: &Search, out: &Output) -> Result<u8, Failure> {

@@ -4,8 +4,8 @@
 //! the form `held` the agent's turns are these (xtask/models/forms.py). What stands in them is the model's
 //! own: what to extract, what was extracted, the report. Whether any of it is right is not asked.
 //!
-//! The five cases of seed 001's phase 3 are here: `auto` that reads in chunks, `auto` that greps, and the
-//! three modes by name.
+//! The five cases that the extraction design wants tested with a real model are here: `auto`
+//! that reads in chunks, `auto` that greps, and the three modes by name.
 
 use serde_json::{Value, json};
 

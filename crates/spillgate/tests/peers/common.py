@@ -23,7 +23,7 @@ from typing import Any
 
 OUR_TOOLS = ["spillgate_read", "spillgate_grep", "spillgate_query", "spillgate_search"]
 
-# Hosts cut or divert what is longer: see SPEC 4.1.
+# Clients cut or divert what is longer (docs/spec/limits.md, "What clients take").
 PREVIEW_BYTES_MAX = 10_000
 
 # What a client gets that looks for the resources of a server which has none, and what that says.

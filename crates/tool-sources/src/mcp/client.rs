@@ -15,7 +15,7 @@ use spillgate_transport::{
 };
 use spillgate_upstream::{
     Answered, InFlight, InFlightRequest, Owner, RequestOutcome, RequestSpan, Server, Slot,
-    Unanswered, Upstream, watch,
+    Unanswered, Upstream, refused_answer, watch,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, oneshot};
@@ -138,8 +138,13 @@ impl Client {
 
     /// Gives an answer to whoever waits for it.
     fn tell(&self, key: Option<&RequestId>, answer: Answered) {
-        let waiting = key.and_then(|key| self.in_flight.take(key));
-        if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us) {
+        let Some(mut waiting) = key.and_then(|key| self.in_flight.take(key)) else {
+            return;
+        };
+        if answer.is_err() {
+            waiting.end(RequestOutcome::UpstreamGone);
+        }
+        if let Some(for_us) = waiting.for_us {
             drop(for_us.send(answer)); // or it has just given up
         }
     }
@@ -291,6 +296,8 @@ impl Owner for Client {
             Item::Message(Frame::Spooled(spooled)) if spooled.is_sound() => {
                 self.heard_large(spooled);
             }
+            // A large notification that a bridge translated: none that this client heeds.
+            Item::Message(Frame::Pieces(_)) => {}
             Item::Message(frame) => self.unreadable(event.of, frame).await,
             Item::Ended => {
                 let how = "ended the answer before it was whole";
@@ -310,8 +317,12 @@ impl Owner for Client {
     ) {
         let Some(mut waiting) = waiting else { return };
         waiting.end(RequestOutcome::Refused);
+        let answer = match waiting.details {
+            Purpose::Answer => refused(refusal),
+            Purpose::GreetAgain => refused_answer(refusal),
+        };
         if let Some(for_us) = waiting.for_us.take() {
-            drop(for_us.send(refused(refusal)));
+            drop(for_us.send(answer));
         }
     }
 

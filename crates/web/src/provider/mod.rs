@@ -21,7 +21,7 @@ pub use results::Found;
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a search may take in all (seed 004's system: 30 s).
+/// How long a search may take in all (docs/spec/limits.md, "Guarded tools").
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes of an answer: twenty results have some tens of thousands.

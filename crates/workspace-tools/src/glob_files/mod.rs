@@ -31,9 +31,9 @@ use newest::Newest;
 use seek::Seeker;
 use spillgate_artifact::Interrupt;
 
-/// Files that are listed unless a page is asked for. The RFC wants a limit on their
-/// number and gives none (seed 004, 4.3); ten times what the shipped system showed, and
-/// within 25,000 tokens for names of up to a hundred bytes.
+/// Files that are listed unless a page is asked for. The reject design wants a limit on
+/// their number and gives none; this is ten times what its system showed, and within
+/// 25,000 tokens for names of up to a hundred bytes.
 const MOST_FILES: u64 = 1000;
 
 pub(crate) fn definition(_: &Rules) -> Definition {

@@ -65,7 +65,7 @@ impl Told<'_> {
         }
     }
 
-    /// The RFC's words.
+    /// The refusal (docs/spec/texts.md, "Reject profile").
     pub(super) fn too_much(&self, bytes: u64) -> Refused {
         let tokens = estimated_tokens(bytes);
         let (query, found) = (self.query, self.found);

@@ -95,8 +95,8 @@ impl Why {
     }
 }
 
-/// The RFC's words. A line that is too large alone needs others beside them: no limit is
-/// small enough for it.
+/// The refusal (docs/spec/texts.md, "Reject profile"). A line that is too large alone needs
+/// other words beside it: no limit is small enough for it.
 fn too_large(bytes: u64, line: Option<u64>, rules: &Rules) -> Refused {
     let rejection = rejection(bytes, rules);
     let Some(line) = line else {

@@ -8,7 +8,7 @@ use crate::guarded::Shared;
 use crate::rules::{Rules, Writable};
 use crate::save::Place;
 
-/// Lines that a call asks for, as the seed's do.
+/// Lines that a call asks for.
 const PAGE: u64 = 100;
 
 /// Bytes of an answer beside what it is about: `[Lines 1-100 of 200]` and other notes.

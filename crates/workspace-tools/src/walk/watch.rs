@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use spillgate_artifact::Interrupt;
 
-/// How long a search may take: as long as in the system that seed 004 became. Who asks
-/// for more than that asks too much at once.
+/// How long a search may take (docs/spec/limits.md, "Guarded tools"). Who asks for more
+/// than that asks too much at once.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Why a search ends early.

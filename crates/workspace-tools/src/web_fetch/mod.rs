@@ -1,4 +1,4 @@
-//! `web_fetch`: what does a page of the web say? (Seed 004, 4.4)
+//! `web_fetch`: what a page of the web says (docs/guarded-tools.md).
 
 mod saving;
 mod shown;

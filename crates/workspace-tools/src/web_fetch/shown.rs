@@ -91,7 +91,7 @@ fn within(told: String, rules: &Rules, advice: Advice) -> Reply {
     let (tokens, limit) = (estimated_tokens(bytes), rules.max_tokens);
     Err(match advice.can_save {
         true => Rejection::Page { tokens, limit }.into(),
-        // The RFC's advice would lead to the next refusal.
+        // The usual advice would lead to the next refusal.
         false => Refused::new(format!(
             "Page content (~{tokens} tokens) exceeds maximum allowed tokens ({limit}). {}",
             advice.for_text()

@@ -367,7 +367,7 @@ impl Launch for Below {
     }
 }
 
-/// Results over the agent's cap are stored, as the seed shows them.
+/// Results over the agent's cap are stored, and shown by the profile that is set.
 fn policy(agent: &Agent) -> Result<Policy, Failure> {
     let cap = &agent.tool_response_max_bytes;
     let bytes = Some(cap.value.unwrap_or(0));

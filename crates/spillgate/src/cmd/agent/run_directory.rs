@@ -1,7 +1,7 @@
 //! Where does a run keep what it stores, and who clears it away?
 //!
 //! ```text
-//! <parent>/ai-agent-<12 hex>/   0700   one run, as in the seed's layout
+//! <parent>/ai-agent-<12 hex>/   0700   one run, as ai-agent lays it out
 //!   .spillgate.lock             0600   locked for as long as the run lives
 //!   session-<uuid>/…                   what the store keeps
 //! ```
@@ -24,7 +24,7 @@ use spillgate_artifact::FileId;
 
 use crate::failure::{Failure, Fault};
 
-/// First letters of a run's directory (seed 001).
+/// First letters of a run's directory.
 const PREFIX: &str = "ai-agent-";
 /// Those of one that has no lock yet; no other program's are called so.
 const DRAFT: &str = "spillgate-agent-";
