@@ -1,4 +1,4 @@
-//! `cargo xtask`: what a contributor and continuous integration run, as one command.
+//! `cargo xtask`: the commands that contributors and continuous integration run.
 
 mod agents;
 mod attack;
@@ -55,8 +55,8 @@ fn main() -> ExitCode {
     match dispatch() {
         Ok(code) => code,
         Err(error) => {
-            // One line, never a backtrace: what went wrong stands in the output above it. Where
-            // even stderr is gone, the exit code has to do.
+            // One line without a backtrace: the output above it shows what went wrong. If stderr is
+            // closed, the exit code must do.
             let _ = report::say(&format!("error: {error:#}\n"));
             ExitCode::FAILURE
         }
@@ -74,7 +74,7 @@ fn dispatch() -> Result<ExitCode> {
         ("test-llm", _) => llm::run_with(&mut report, &rest)?,
         ("conformance", _) => conformance::run_with(&mut report, &rest)?,
         ("attack", _) => attack::run_with(&mut report, &rest)?,
-        // What `attack` puts behind the gateway; not for people.
+        // The peer that `attack` puts behind the gateway; not a user's command.
         ("attack-peer", [log]) => {
             attack::peer::serve(log)?;
             return Ok(ExitCode::SUCCESS);

@@ -1,8 +1,7 @@
-//! `cargo xtask prose`: shows that commits which are to change prose only change nothing else.
+//! `cargo xtask prose`: checks that commits of prose change nothing else.
 //!
-//! A commit whose topic is `prose` may change comments and documents. One whose topic is `texts`
-//! may change string literals besides. Everything else in the Rust files, token by token, must be
-//! what it was.
+//! A commit with the topic `prose` may change comments and documents. One with the topic `texts`
+//! may also change string literals. All other tokens of the Rust files must be the same.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -16,10 +15,10 @@ use crate::workspace;
 
 const USAGE: &str = "usage: cargo xtask prose BASE";
 
-/// Extensions of files that may change freely: documents have no tokens.
+/// Extensions of documents, which may change freely.
 const DOCUMENTS: [&str; 2] = ["md", "snap"];
 
-/// Checks each commit since `BASE` that says it changes prose or texts only.
+/// Checks each commit since `BASE` with one of these topics.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
     let [base] = arguments else { bail!("{USAGE}") };
     report.step("prose", || check_since(base))
@@ -53,14 +52,15 @@ fn check_since(base: &str) -> Result<()> {
     say(&format!("{checked} commits change what they say\n"))
 }
 
-/// What a commit may change in string literals.
+/// Whether a commit may change string literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Strings {
     Kept,
     Ignored,
 }
 
-/// How many files a commit changes, and those with a change that it must not make.
+/// Returns the number of files that a commit changes, and those with a change that it must not
+/// make.
 fn changes(commit: &str, strings: Strings) -> Result<(usize, Vec<String>)> {
     let parent = format!("{commit}^");
     let names = git(&["diff", "--name-status", "--no-renames", &parent, commit])?;
@@ -86,9 +86,9 @@ fn changes(commit: &str, strings: Strings) -> Result<(usize, Vec<String>)> {
     Ok((files, wrong))
 }
 
-/// The tokens of a Rust file, one a line, without comments.
+/// Returns the tokens of a Rust file, one a line, without comments.
 fn tokens(text: &str, strings: Strings) -> Result<String> {
-    // A `#!` line would be no token of Rust's.
+    // A `#!` line would not be a token.
     let stream: TokenStream = text
         .parse()
         .map_err(|error| anyhow::anyhow!("is no Rust: {error}"))?;
@@ -134,7 +134,7 @@ fn write_tokens(stream: TokenStream, strings: Strings, to: &mut String) {
     }
 }
 
-/// Whether this is what a doc comment becomes: `[doc = "…"]`.
+/// Whether `tree` is what a doc comment becomes: `[doc = "…"]`.
 fn is_doc(tree: &TokenTree) -> bool {
     let TokenTree::Group(group) = tree else {
         return false;

@@ -18,8 +18,8 @@ fn variable(name: &str) -> Option<String> {
     (name.len() < 4).then(|| "value".to_owned())
 }
 
-/// `.ai-agent.json`: what is wrong is told with its place, and what is right gives an agent or says
-/// what is missing.
+/// `.ai-agent.json`: an invalid file gives errors, a valid one gives an agent or errors about what
+/// is missing.
 pub fn agent_config(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match ConfigFile::parse(&text, Path::new("/a/.ai-agent.json"), &variable) {
@@ -62,8 +62,8 @@ pub fn settings(bytes: &[u8]) {
     let _ = toml_edit::de::from_str::<ModelConfig>(&text).map(|one| format!("{one:?}"));
 }
 
-/// Configurations of clients: a client's name on the first line, then its file. Servers go behind the
-/// gateway once, and come out of it byte for byte.
+/// Configurations of clients: a client's name on the first line, then its file. Servers can be
+/// wrapped only once, and unwrapping restores the file byte for byte.
 pub fn client_files(bytes: &[u8]) {
     let (name, text) = first_line(bytes);
     let name = String::from_utf8_lossy(name);
@@ -92,7 +92,7 @@ pub fn client_files(bytes: &[u8]) {
     assert_eq!(back, text, "what comes out is what went in");
 }
 
-/// A client's file below a home of its own.
+/// A client's file in a home of its own.
 struct House {
     client: Client,
     home: TempDir,
@@ -122,7 +122,7 @@ impl House {
         Ok(())
     }
 
-    /// Whether its servers could be put behind the gateway.
+    /// Wraps the file's servers; returns whether that was possible.
     fn wrap(&self) -> bool {
         let gateway = Gateway {
             program: "/bin/spillgate".into(),

@@ -1,5 +1,4 @@
-//! The rules of the house, kept by a test so that nobody has to remember them
-//! (CONTRIBUTING.md says why each is there).
+//! Tests of the project's rules. CONTRIBUTING.md explains each of them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -11,18 +10,18 @@ use serde_json::Value;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// A source file may have so many lines that are not tests.
+/// Most lines of a source file, without its tests.
 const MOST_LINES: usize = 500;
-/// Nine in ten keep to this.
+/// Nine in ten files are not longer than this many lines.
 const USUAL_LINES: usize = 400;
-/// A function, from its signature to its closing brace.
+/// Most lines of a function, from its signature to its closing brace.
 const MOST_FUNCTION_LINES: usize = 60;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What dependencies are held to.
+/// The rules for dependencies.
 fn deny() -> toml_edit::DocumentMut {
     let text = std::fs::read_to_string(root().join("deny.toml")).unwrap();
     text.parse().unwrap()
@@ -43,14 +42,14 @@ fn metadata(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// All Rust files of the workspace, by their path from its root.
+/// All Rust files of the workspace, by path from its root.
 fn sources() -> BTreeMap<String, String> {
     let sources = files(&["crates", "xtask", "benches"], "rs");
     assert!(sources.len() > 50, "the sources are somewhere else now");
     sources
 }
 
-/// The files with that ending in and below some directories, by their path from the root.
+/// Returns the files with this extension in and below these directories, by path from the root.
 fn files(below: &[&str], ending: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut directories: Vec<PathBuf> = below.iter().map(|one| root().join(one)).collect();
@@ -88,7 +87,7 @@ fn crates_keep_to_their_floors() {
     let mut wrong = Vec::new();
     for package in packages {
         let of = name(package);
-        // What only tests depend on has no floor.
+        // A crate that only tests depend on has no floor.
         let Some(&own) = floors.get(&of) else {
             if of != "spillgate-testkit" {
                 wrong.push(format!("{of} says no `package.metadata.spillgate.floor`"));
@@ -119,7 +118,7 @@ fn dependencies_have_licences_that_ours_allow() {
         .unwrap()
     {
         let licence = package["license"].as_str().unwrap_or("none");
-        // One of the alternatives must be allowed, with all of its parts.
+        // At least one alternative must be allowed with all of its parts.
         let fits = licence.replace('/', " OR ").split(" OR ").any(|one| {
             let one = one.trim_matches(['(', ')', ' ']);
             one.split(" AND ")
@@ -158,7 +157,7 @@ fn a_second_version_of_a_package_has_its_reason() {
         versions.pop();
         versions.into_iter().map(move |one| format!("{name}@{one}"))
     });
-    // An entry that nothing needs any more goes.
+    // An entry must go when no dependency needs it any more.
     assert_eq!(older.collect::<BTreeSet<_>>(), skipped);
 }
 
@@ -215,7 +214,7 @@ fn functions_are_short_and_nothing_is_put_off() {
 
 #[test]
 fn the_protocol_is_spelled_in_one_crate() {
-    // Codes of JSON-RPC, and those that MCP gives a meaning.
+    // The error codes of JSON-RPC and those that MCP defines.
     let codes = [
         "2700", "2600", "2601", "2602", "2603", "2000", "2001", "2002",
     ];
@@ -242,7 +241,7 @@ fn the_protocol_is_spelled_in_one_crate() {
 
 #[test]
 fn a_public_name_means_one_thing() {
-    // What everybody expects a crate of its kind to have.
+    // Names that a crate of its kind usually has.
     const COMMON: [&str; 3] = ["Client", "Config", "Error"];
     let mut crates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, text) in sources() {
@@ -344,7 +343,7 @@ fn what_is_cited_is_in_the_tree() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// The documents of the project, by their path from the root.
+/// The documents of the project, by path from the root.
 fn pages() -> BTreeMap<String, String> {
     let mut pages = files(&["docs", "crates", "xtask", "benches"], "md");
     for entry in std::fs::read_dir(root()).unwrap() {
@@ -357,8 +356,8 @@ fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-/// What is written for readers: the documents without their code, and the comments of
-/// programs. A sentence that goes over lines is in one piece.
+/// Returns what is written for readers: documents without their code, and the comments of programs.
+/// Line breaks become spaces, so that a sentence is in one piece.
 fn prose(pages: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut prose: BTreeMap<String, String> = pages
         .iter()
@@ -382,7 +381,7 @@ fn prose(pages: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     prose
 }
 
-/// The lines of a document that are no code, as one.
+/// Returns the lines of a document that are not code, joined.
 fn without_code(page: &str) -> String {
     let mut is_code = false;
     let lines = page.lines().filter(|line| {
@@ -393,7 +392,7 @@ fn without_code(page: &str) -> String {
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// The headings of a document, without the marks of code.
+/// Returns the headings of a document, without the backticks of code.
 fn headings(page: &str) -> impl Iterator<Item = String> {
     let mut is_code = false;
     page.lines().filter_map(move |line| {
@@ -404,13 +403,13 @@ fn headings(page: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A heading as links name it.
+/// Returns the anchor that links use for a heading.
 fn slug_of(heading: &str) -> String {
     let kept = heading.to_lowercase().replace(' ', "-");
     kept.replace(|c: char| !c.is_alphanumeric() && !"-_".contains(c), "")
 }
 
-/// A document that is cited: `path, "section"` or `path#slug`.
+/// A citation of a document: `path, "section"` or `path#slug`.
 struct Citation<'a> {
     path: &'a str,
     section: Option<&'a str>,
@@ -423,7 +422,7 @@ fn citations(prose: &str) -> impl Iterator<Item = Citation<'_>> {
         let (before, rest) = prose.split_at(at + ending.len());
         let path = &before[before.trim_end_matches(is_path).len()..];
         let stem = path.strip_suffix(ending)?;
-        // A pattern of names, another ending, an address.
+        // Skips patterns of names, other extensions and URLs.
         let is_name = stem.ends_with(|c: char| c.is_alphanumeric()) && !path.starts_with("//");
         if !is_name || rest.starts_with(|c: char| c.is_alphanumeric()) {
             return None;
@@ -441,7 +440,7 @@ fn citations(prose: &str) -> impl Iterator<Item = Citation<'_>> {
     })
 }
 
-/// The page that a document means by a path from the root or from its own directory.
+/// Resolves a path that is relative to the root or to the citing document's directory.
 fn beside(name: &str, path: &str, pages: &BTreeMap<String, String>) -> String {
     let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
     let mut parts: Vec<&str> = directory
@@ -461,7 +460,7 @@ fn beside(name: &str, path: &str, pages: &BTreeMap<String, String>) -> String {
     }
 }
 
-/// The numbers that stand behind a word.
+/// Returns the numbers that follow a word.
 fn numbers_after<'a>(prose: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
     prose.match_indices(word).filter_map(move |(at, _)| {
         let rest = &prose[at + word.len()..];
@@ -472,11 +471,11 @@ fn numbers_after<'a>(prose: &'a str, word: &'a str) -> impl Iterator<Item = &'a 
     })
 }
 
-/// Public functions with a `Result<_, String>`.
+/// Collects public functions that return a `Result<_, String>`.
 #[derive(Default)]
 struct TextErrors {
     of: Vec<String>,
-    /// Whether the signature at hand has one.
+    /// Whether the current signature has one.
     found: bool,
 }
 
@@ -519,7 +518,7 @@ impl<'ast> Visit<'ast> for TextErrors {
     }
 }
 
-/// The lines of a file that are not compiled for tests only.
+/// Returns the lines of a file that are not compiled for tests only.
 fn without_tests(text: &str) -> String {
     let file = syn::parse_file(text).unwrap();
     let modules = file.items.iter().filter_map(|item| match item {
@@ -539,7 +538,7 @@ fn is_cfg_test(attribute: &syn::Attribute) -> bool {
     attribute.path().is_ident("cfg") && meta.is_ok_and(|list| list.tokens.to_string() == "test")
 }
 
-/// Lengths of functions and methods.
+/// The lengths of functions and methods.
 #[derive(Default)]
 struct Functions {
     lines: Vec<(String, usize)>,

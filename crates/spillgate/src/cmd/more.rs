@@ -1,4 +1,4 @@
-//! `spillgate continue`: the next characters of an output.
+//! `spillgate continue`: prints the next characters of an output.
 
 use serde_json::json;
 use spillgate_offload::ContinuationError;

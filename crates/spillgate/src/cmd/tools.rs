@@ -1,4 +1,5 @@
-//! `spillgate tools`: the guarded tools, as an MCP server or called by hand.
+//! `spillgate tools`: serves the guarded tools over MCP, or calls one of them from the command
+//! line.
 
 use std::path::Path;
 
@@ -34,7 +35,7 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
         match &tools.by_hand.call {
             Some(tool) => {
                 let arguments = object(&tools.by_hand.arguments)?;
-                // A call by hand is answered in the words of the command line.
+                // The offloader of `app` names the command line's look-up commands in its messages.
                 let offloader = &app.offloader;
                 let (text, is_error) = answer(&guarded, offloader, tool, arguments).await?;
                 print(&text, is_error, out)
@@ -42,7 +43,7 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
             None => serve(&app, &settings, guarded).await,
         }
     });
-    // A call that nobody waits for any more must not keep the process.
+    // A call whose client has gone must not keep the process alive.
     runtime.shutdown_background();
     app.tidy(None);
     code
@@ -58,7 +59,7 @@ async fn serve(app: &App, settings: &GuardedSettings, guarded: Guarded) -> Resul
     Ok(0)
 }
 
-/// What was typed is over what is set.
+/// Applies command-line options to the settings.
 fn over(mut settings: GuardedSettings, tools: &Tools) -> GuardedSettings {
     if !tools.only.is_empty() {
         settings.tools = Some(tools.only.clone());
@@ -89,13 +90,13 @@ fn workspace(root: &Path) -> Result<Workspace, Failure> {
     })
 }
 
-/// What stores, and looks into what is stored, as the gateway does.
+/// Returns the store and its look-up tools, as the gateway has them.
 fn offloading(app: &App) -> Result<Offloading, Failure> {
     let (tools, listed) = mcp::retrieval(app)?;
     Ok(Offloading::new(tools, listed))
 }
 
-/// The text of a call's answer, and whether it failed.
+/// Returns the text of a call's answer, and whether the call failed.
 async fn answer(
     guarded: &Guarded,
     offloader: &Offloader,
@@ -122,7 +123,7 @@ fn object(arguments: &str) -> Result<Map<String, Value>, Failure> {
     })
 }
 
-/// A refusal is an answer, but no success.
+/// Prints an answer. A refusal is printed like any answer, but the exit code is 1.
 fn print(text: &str, is_error: bool, out: &Output) -> Result<u8, Failure> {
     match out.json {
         true => out.object(&json!({"text": text, "is_error": is_error}))?,
