@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use spillgate_artifact::{ByteSource, Interrupt};
 use spillgate_files::Identity;
-use spillgate_text::{Decoded, Encoding, LineGrid};
+use spillgate_text::{DecodedText, Encoding, LineGrid};
 
 use super::refusal::Why;
 use super::{Asked, encoding, newline, sample};
@@ -198,7 +198,7 @@ impl Pages<'_> {
     fn rendered(
         &self,
         header: String,
-        decoded: &Decoded,
+        decoded: &DecodedText,
         line: Option<u64>,
     ) -> Result<String, Why> {
         let mut text = header;
