@@ -3,7 +3,7 @@
 mod builtin;
 mod config;
 mod key_file;
-mod known;
+mod model_table;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -206,10 +206,10 @@ impl Catalogue {
         let config = config.copied().unwrap_or_default();
         let known = match self.is_own(&target.provider) {
             true => None,
-            false => known::known(&target.provider, &target.model),
+            false => model_table::known(&target.provider, &target.model),
         };
         let is_known = known.is_some() || config.window.is_some();
-        let (limits, prices) = known.unwrap_or((known::UNKNOWN, None));
+        let (limits, prices) = known.unwrap_or((model_table::UNKNOWN, None));
         let window = config.window.unwrap_or(limits.window);
         // Who says no more than a small window is left room for a prompt.
         let max_output = match (config.max_output, config.window) {

@@ -2,10 +2,10 @@
 
 mod anthropic;
 mod fault;
-mod gather;
 mod http;
 mod openai;
-mod words;
+mod redactor;
+mod reply_builder;
 
 #[cfg(test)]
 mod tests;
@@ -24,9 +24,9 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
 
 use self::fault::Fault;
-use self::gather::{Gather, Gathered};
 use self::http::Answer;
-use self::words::Words;
+use self::redactor::Words;
+use self::reply_builder::{Gather, Gathered};
 use crate::{
     ChatModel, Key, LlmError, ModelLimits, OnDelta, Reply, ReplyFuture, Request, Stop, Target,
     ToolCall,

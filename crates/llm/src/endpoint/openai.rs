@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::fault::Fault;
-use super::gather::{Call, Gather, Gathered, arguments_object, parse};
+use super::reply_builder::{Call, Gather, Gathered, arguments_object, parse};
 use crate::{Message, OnDelta, Request, Stop, ToolSpec, Usage};
 
 /// The body of a request.
