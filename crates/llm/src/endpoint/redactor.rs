@@ -17,13 +17,13 @@ const SHORTEST_KEY: usize = 16;
 
 /// Cleans what a provider wrote before anybody reads it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Words {
+pub(super) struct Redactor {
     secrets: Vec<Key>,
     /// What is known to be a key, which other headers need not be.
     keys: Vec<Key>,
 }
 
-impl Words {
+impl Redactor {
     /// Words in which none of `secrets` may occur.
     pub(super) fn without(secrets: impl IntoIterator<Item = Key>) -> Self {
         let mut secrets: Vec<Key> = secrets
@@ -51,7 +51,7 @@ impl Words {
 
     /// What a model said, as it is but for keys: a server that repeats its request
     /// would have them in answers, traces and recordings.
-    pub(super) fn said(&self, text: String) -> String {
+    pub(super) fn without_keys(&self, text: String) -> String {
         let hide = |text: String, key: &Key| match text.contains(key.reveal()) {
             true => text.replace(key.reveal(), "[key]"),
             false => text,
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn words_are_shown_on_one_line_without_a_key() {
-        let words = Words::without([
+        let words = Redactor::without([
             Key::new("sk-123456"),
             Key::new("sk-123456789"),
             Key::new("x"),
@@ -103,7 +103,7 @@ mod tests {
         }
         let words = words.and_keys([Key::new("sk-123456789"), Key::new("sk-0123456789abc")]);
         assert_eq!(
-            words.said("a\n sk-123456789 sk-0123456789abc".to_owned()),
+            words.without_keys("a\n sk-123456789 sk-0123456789abc".to_owned()),
             "a\n sk-123456789 [key]"
         );
         for long in ["é".repeat(10_000), "é ".repeat(10_000)] {

@@ -8,7 +8,7 @@ use crate::{OnDelta, Stop, ToolCall, Usage};
 
 /// A reply, before it is known for which target.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Gathered {
+pub(super) struct RawReply {
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
     pub(super) stop: Stop,
@@ -17,7 +17,7 @@ pub(super) struct Gathered {
 
 /// Puts a reply together from the events of a stream, or from a whole answer,
 /// which is as good as one event.
-pub(super) trait Gather: Send {
+pub(super) trait ReplyBuilder: Send {
     /// One more event; whether it was the last one.
     fn event(&mut self, data: &str, deltas: &dyn OnDelta) -> Result<bool, Fault>;
 
@@ -26,19 +26,19 @@ pub(super) trait Gather: Send {
 
     /// The reply; `numbered` makes an id for the call of that place, for servers
     /// that give none.
-    fn end(self: Box<Self>, numbered: &dyn Fn(usize) -> String) -> Result<Gathered, Fault>;
+    fn end(self: Box<Self>, numbered: &dyn Fn(usize) -> String) -> Result<RawReply, Fault>;
 }
 
 /// A call of a tool that may still grow.
 #[derive(Debug, Default)]
-pub(super) struct Call {
+pub(super) struct PartialCall {
     pub(super) index: u64,
     pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
 }
 
-impl Call {
+impl PartialCall {
     /// The call, once nothing more comes; `place` among the calls of its reply.
     pub(super) fn end(self, place: usize, numbered: &dyn Fn(usize) -> String) -> ToolCall {
         ToolCall {
