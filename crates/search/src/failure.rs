@@ -13,7 +13,7 @@ use regex::bytes::Regex;
 use spillgate_text::View;
 
 use crate::Answer;
-use crate::found::{Place, template};
+use crate::candidates::{Place, template};
 use crate::matcher::Matcher;
 use crate::question::{Question, Terms};
 use crate::rank::Ranked;

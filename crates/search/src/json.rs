@@ -14,8 +14,8 @@ use rustc_hash::FxHasher;
 use spillgate_artifact::Layout;
 use spillgate_text::{SOFT_CHARS, View, push_elements};
 
+use crate::candidates::{Found, Place};
 use crate::entity::{Entity, Member, names_its_object};
-use crate::found::{Found, Place};
 use crate::leaf::{Leaf, Line, is_telling, pieces, remember, string_end};
 use crate::matcher::{Hit, KnownWords, Matcher};
 use crate::path::{LONGEST_KEY, UNTOLD, step_key};

@@ -2,22 +2,22 @@
 //!
 //! Ranked search without an index: one pass over the view counts how many units
 //! (lines, paragraphs, rows, JSON leaves) hold each term of the question and keeps
-//! the most promising ones ([`found`]); BM25 orders them ([`rank`]); the best are
+//! the most promising ones ([`candidates`]); BM25 orders them ([`rank`]); the best are
 //! shown, verbatim and numbered, within a token budget ([`page`]). What a unit is
 //! depends on the kind of content. A question that only asks why something failed
 //! has no word in common with the answer; lines that tell of failures are ranked
 //! then ([`failure`]).
 
+mod candidates;
 mod entity;
 mod failure;
-mod found;
 mod json;
 mod leaf;
 mod matcher;
 mod needles;
 mod page;
 mod path;
-mod places;
+mod paths;
 mod question;
 mod rank;
 mod rows;
@@ -37,7 +37,7 @@ use crate::question::{Question, Terms};
 use crate::rank::Ranked;
 
 pub use page::{Passage, SearchPage};
-pub use places::paths_at;
+pub use paths::paths_at;
 
 /// What to look for and what the answer may cost.
 #[derive(Debug, Clone, Copy)]

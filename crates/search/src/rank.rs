@@ -8,7 +8,7 @@ use std::io;
 
 use spillgate_text::View;
 
-use crate::found::{Found, Place};
+use crate::candidates::{Found, Place};
 use crate::json::{Node, dilution};
 use crate::matcher::{KnownWords, Matcher};
 use crate::question::{MOST_TERMS, Question, Terms, spaced};

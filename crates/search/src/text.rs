@@ -7,7 +7,7 @@ use spillgate_lookup::Artifact;
 use spillgate_text::{SOFT_CHARS, View};
 
 use crate::Answer;
-use crate::found::{Found, Place, template};
+use crate::candidates::{Found, Place, template};
 use crate::matcher::{KnownWords, Matcher};
 use crate::needles::Needles;
 use crate::page::Block;
