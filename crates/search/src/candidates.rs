@@ -17,7 +17,7 @@ const KEPT_ALIKE: usize = 48;
 
 /// A place that may answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct Candidate {
     /// Bytes of the view.
     pub start: u64,
     /// The byte after its last one.
@@ -34,8 +34,8 @@ pub(crate) struct Place {
 
 /// What a scan found.
 #[derive(Debug)]
-pub(crate) struct Found {
-    sets: FxHashMap<Terms, Set>,
+pub(crate) struct Candidates {
+    sets: FxHashMap<Terms, CandidateSet>,
     /// Sets of fewer terms are not taken any more.
     fewest: u32,
     /// Units in which each term stands.
@@ -46,49 +46,53 @@ pub(crate) struct Found {
 
 /// Places with the same terms.
 #[derive(Debug, Default)]
-struct Set {
+struct CandidateSet {
     /// The best first; of equal ones the first in the text.
-    places: Vec<Place>,
+    candidates: Vec<Candidate>,
     /// How many of them are of each template.
     alike: FxHashMap<u64, usize>,
 }
 
-impl Set {
+impl CandidateSet {
     /// Whether it has room for a place.
     fn wants(&self, rank: f64, template: impl FnOnce() -> u64) -> bool {
-        let beats = |place: Option<&Place>| place.is_some_and(|place| rank > place.rank);
-        if self.places.len() >= KEPT && !beats(self.places.last()) {
+        let beats = |candidate: Option<&Candidate>| {
+            candidate.is_some_and(|candidate| rank > candidate.rank)
+        };
+        if self.candidates.len() >= KEPT && !beats(self.candidates.last()) {
             return false;
         }
         let template = template();
         let alike = self.alike.get(&template).copied().unwrap_or(0);
-        let of_template = |place: &&Place| place.template == template;
-        alike < KEPT_ALIKE || beats(self.places.iter().rev().find(of_template))
+        let of_template = |candidate: &&Candidate| candidate.template == template;
+        alike < KEPT_ALIKE || beats(self.candidates.iter().rev().find(of_template))
     }
 
-    fn keep(&mut self, place: Place) {
-        let alike = self.alike.entry(place.template).or_default();
+    fn keep(&mut self, candidate: Candidate) {
+        let alike = self.alike.entry(candidate.template).or_default();
         *alike += 1;
         let gone = match *alike > KEPT_ALIKE {
             true => self
-                .places
+                .candidates
                 .iter()
-                .rposition(|one| one.template == place.template),
-            false if self.places.len() == KEPT => Some(KEPT - 1),
+                .rposition(|one| one.template == candidate.template),
+            false if self.candidates.len() == KEPT => Some(KEPT - 1),
             false => None,
         };
         if let Some(gone) = gone {
-            let gone = self.places.remove(gone);
+            let gone = self.candidates.remove(gone);
             self.alike
                 .entry(gone.template)
                 .and_modify(|alike| *alike -= 1);
         }
-        let at = self.places.partition_point(|one| one.rank >= place.rank);
-        self.places.insert(at, place);
+        let at = self
+            .candidates
+            .partition_point(|one| one.rank >= candidate.rank);
+        self.candidates.insert(at, candidate);
     }
 }
 
-impl Default for Found {
+impl Default for Candidates {
     fn default() -> Self {
         Self {
             sets: FxHashMap::default(),
@@ -99,7 +103,7 @@ impl Default for Found {
     }
 }
 
-impl Found {
+impl Candidates {
     /// Whether no place was found.
     pub(crate) fn is_empty(&self) -> bool {
         self.sets.is_empty()
@@ -123,11 +127,14 @@ impl Found {
     }
 
     /// Keeps a place if it is good enough. Of equal ones the first stays.
-    pub(crate) fn keep(&mut self, place: Place) {
-        if !self.wants(place.terms, place.rank, || place.template) {
+    pub(crate) fn keep(&mut self, candidate: Candidate) {
+        if !self.wants(candidate.terms, candidate.rank, || candidate.template) {
             return;
         }
-        self.sets.entry(place.terms).or_default().keep(place);
+        self.sets
+            .entry(candidate.terms)
+            .or_default()
+            .keep(candidate);
         if self.sets.len() > SETS {
             self.shed();
         }
@@ -139,22 +146,22 @@ impl Found {
         for (mine, others) in self.units_with.iter_mut().zip(later.units_with) {
             *mine += others;
         }
-        let mut places: Vec<Place> = later.into_all().collect();
-        places.sort_by_key(|place| place.start);
-        for place in places {
-            self.keep(place);
+        let mut candidates: Vec<Candidate> = later.into_all().collect();
+        candidates.sort_by_key(|candidate| candidate.start);
+        for candidate in candidates {
+            self.keep(candidate);
         }
     }
 
     /// All kept places, in the order of the text.
-    pub(crate) fn into_places(self) -> Vec<Place> {
-        let mut places: Vec<Place> = self.into_all().collect();
-        places.sort_by_key(|place| (place.start, place.end));
-        places
+    pub(crate) fn into_candidates(self) -> Vec<Candidate> {
+        let mut candidates: Vec<Candidate> = self.into_all().collect();
+        candidates.sort_by_key(|candidate| (candidate.start, candidate.end));
+        candidates
     }
 
-    fn into_all(self) -> impl Iterator<Item = Place> {
-        self.sets.into_values().flat_map(|set| set.places)
+    fn into_all(self) -> impl Iterator<Item = Candidate> {
+        self.sets.into_values().flat_map(|set| set.candidates)
     }
 
     /// Drops the half of the sets with the fewest terms.
@@ -197,8 +204,8 @@ pub(crate) fn template(text: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn place(start: u64, terms: Terms, rank: f64, template: u64) -> Place {
-        Place {
+    fn place(start: u64, terms: Terms, rank: f64, template: u64) -> Candidate {
+        Candidate {
             start,
             end: start + 1,
             terms,
@@ -210,14 +217,14 @@ mod tests {
 
     #[test]
     fn the_best_of_each_set_stay() {
-        let mut found = Found::default();
+        let mut found = Candidates::default();
         for at in 0..1000 {
             found.keep(place(at, 1, 1.0, at));
         }
         found.keep(place(5000, 1, 2.0, 1));
         found.keep(place(6000, 2, 0.1, 1));
         let starts: Vec<u64> = found
-            .into_places()
+            .into_candidates()
             .iter()
             .map(|place| place.start)
             .collect();
@@ -228,21 +235,21 @@ mod tests {
 
     #[test]
     fn one_template_does_not_take_all_places() {
-        let mut found = Found::default();
+        let mut found = Candidates::default();
         for at in 0..1000 {
             found.keep(place(at, 1, 2.0, 7));
         }
         found.keep(place(5000, 1, 1.0, 8));
-        assert_eq!(found.into_places().len(), KEPT_ALIKE + 1);
+        assert_eq!(found.into_candidates().len(), KEPT_ALIKE + 1);
     }
 
     #[test]
     fn sets_are_bounded() {
-        let mut found = Found::default();
+        let mut found = Candidates::default();
         for terms in 1..100_000 {
             found.keep(place(terms, terms, 1.0, 0));
         }
-        let places = found.into_places();
+        let places = found.into_candidates();
         assert!(places.len() <= SETS + 1);
         assert!(places.iter().any(|place| place.terms.count_ones() >= 15));
     }

@@ -32,7 +32,7 @@ use spillgate_artifact::{Layout, TokenBudget};
 use spillgate_lookup::{Artifact, LookupError};
 use spillgate_text::TokenCounter;
 
-use crate::page::{Block, Filling};
+use crate::page::{Block, PageBuilder};
 use crate::question::{Question, Terms};
 use crate::rank::Ranked;
 
@@ -73,13 +73,13 @@ pub fn search(
         (false, false) => text::answer(artifact, &question)?,
     };
     let absent = text::absent(view, &question, answer.seen)?;
-    let mut filling = Filling::new(view, query.budget, counter, absent, answer.header);
-    filling.fill(answer.ranked, &answer.blocks)?;
-    Ok(filling.finish())
+    let mut builder = PageBuilder::new(view, query.budget, counter, absent, answer.header);
+    builder.fill(answer.ranked, &answer.blocks)?;
+    Ok(builder.finish())
 }
 
 /// What one way of searching found.
-struct Answer<'a> {
+struct SearchOutcome<'a> {
     /// The best first.
     ranked: Vec<Ranked>,
     /// Terms that are in the text.

@@ -31,7 +31,7 @@ pub fn paths_at(artifact: &Artifact, offsets: &[u64]) -> io::Result<Vec<Option<S
     let mut wanted: Vec<(u64, usize)> = offsets.iter().copied().zip(0..).collect();
     wanted.sort_unstable();
     let mut wanted = wanted.into_iter().peekable();
-    let mut walk = Walk::default();
+    let mut tracker = PathTracker::default();
     let mut base = artifact.manifest().facts.view.prelude;
     while wanted.next_if(|(offset, _)| *offset < base).is_some() {}
     let mut is_begun = false;
@@ -47,12 +47,12 @@ pub fn paths_at(artifact: &Artifact, offsets: &[u64]) -> io::Result<Vec<Option<S
                 break; // the line is whole in the next window
             }
             if !is_begun {
-                walk.line(&text[at..end - usize::from(newline.is_some())]);
+                tracker.line(&text[at..end - usize::from(newline.is_some())]);
             }
             // A line without an end goes on in the next window.
             is_begun = newline.is_none();
             while let Some((_, of)) = wanted.next_if(|(offset, _)| *offset < base + end as u64) {
-                paths[of] = walk.path();
+                paths[of] = tracker.path();
             }
             at = end;
         }
@@ -63,7 +63,7 @@ pub fn paths_at(artifact: &Artifact, offsets: &[u64]) -> io::Result<Vec<Option<S
 
 /// The way through a document: its open containers, and the member that was passed last.
 #[derive(Debug, Default)]
-struct Walk {
+struct PathTracker {
     open: Vec<Container>,
     /// The key or index of the last line, unless it ends a container.
     member: Option<Step>,
@@ -82,7 +82,7 @@ enum Step {
     Index(u64),
 }
 
-impl Walk {
+impl PathTracker {
     /// Passes a line of the document.
     fn line(&mut self, text: &[u8]) {
         let indent = text.iter().take_while(|byte| **byte == b' ').count();
