@@ -13,7 +13,7 @@ use spillgate_text::{
     JsonLayout, JsonStringDecoder, Sanitizer, Tokenizer, ViewSink, clip, decode_json_string,
     raw_offset,
 };
-use spillgate_web::{Decoder, Kind, readable, robots_allow};
+use spillgate_web::{BodyKind, Decoder, readable, robots_allow};
 use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};
 use tempfile::TempDir;
 
@@ -152,11 +152,11 @@ pub fn encodings(bytes: &[u8]) {
     let url = Url::parse("https://a.example/b").unwrap();
     let said = format!("text/plain; charset={}", String::from_utf8_lossy(charset));
     for (said, kind) in [
-        (said.as_str(), Kind::Text),
-        ("text/html", Kind::Html),
-        ("", Kind::Text),
+        (said.as_str(), BodyKind::Text),
+        ("text/html", BodyKind::Html),
+        ("", BodyKind::Text),
     ] {
-        let _ = Kind::of(said, body);
+        let _ = BodyKind::of(said, body);
         let read = readable(body, said, kind, true, &url);
         assert!(
             read.text.len() <= body.len() * 3 + 3,
@@ -224,7 +224,7 @@ const KINDS: [ContentKind; 10] = [
 /// A page of the web as Markdown: a title on one line, and a text of a size that the page explains.
 pub fn html(bytes: &[u8]) {
     let url = Url::parse("https://a.example/b/c?d").unwrap();
-    let page = readable(bytes, "text/html", Kind::Html, false, &url);
+    let page = readable(bytes, "text/html", BodyKind::Html, false, &url);
     assert!(page.title.is_none_or(|title| !title.contains(['\n', '\r'])));
     // A link's address is written out, and quotes and lists are indented.
     assert!(

@@ -8,17 +8,17 @@ use tokio::time::timeout_at;
 use crate::FetchError;
 use crate::client::cause;
 use crate::decoder::{Decoder, DecoderError};
-use crate::fetcher::{Patience, host};
+use crate::fetcher::{Deadline, host};
 
 /// Bytes of a `Content-Type` that are looked at.
 const LONGEST_TYPE: usize = 200;
 
 /// A response whose head has come. Dropping it ends the connection.
 #[derive(Debug)]
-pub struct Opened {
+pub struct FetchResponse {
     url: Url,
     response: Response,
-    patience: Patience,
+    deadline: Deadline,
     decoder: Option<Decoder>,
     encoding: &'static str,
     /// What has come and is not decoded yet.
@@ -27,12 +27,12 @@ pub struct Opened {
     has_ended: bool,
 }
 
-impl Opened {
-    pub(crate) fn new(url: Url, response: Response, patience: Patience) -> Self {
+impl FetchResponse {
+    pub(crate) fn new(url: Url, response: Response, deadline: Deadline) -> Self {
         Self {
             url,
             response,
-            patience,
+            deadline,
             decoder: None,
             encoding: "",
             waiting: Bytes::new(),
@@ -142,8 +142,8 @@ impl Opened {
     /// Whether there is something to decode, waiting for it.
     async fn has_more(&mut self) -> Result<bool, FetchError> {
         while self.waiting.is_empty() {
-            let chunk = timeout_at(self.patience.deadline, self.response.chunk()).await;
-            let chunk = chunk.map_err(|_| self.patience.late(&host(&self.url)))?;
+            let chunk = timeout_at(self.deadline.at, self.response.chunk()).await;
+            let chunk = chunk.map_err(|_| self.deadline.late(&host(&self.url)))?;
             let chunk = chunk.map_err(|error| FetchError::Broken {
                 host: host(&self.url),
                 cause: cause(&error),

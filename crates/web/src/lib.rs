@@ -17,10 +17,10 @@ mod resolver;
 mod robots;
 
 pub use address::{forbidden_address, forbidden_host};
-pub use content::{Kind, Readable, readable};
+pub use content::{BodyKind, ReadableText, readable};
 pub use decoder::{Decoder, DecoderError};
 pub use error::{FetchError, SearchError};
-pub use fetch_response::Opened;
+pub use fetch_response::FetchResponse;
 pub use fetcher::{FetchSettings, Fetcher};
-pub use provider::{Found, Key, Provider, ProviderError, Service};
+pub use provider::{Key, Provider, ProviderError, SearchResult, Service};
 pub use robots::is_allowed as robots_allow;

@@ -4,7 +4,7 @@ use serde_json::json;
 use spillgate_files::Arguments;
 use spillgate_offload::{Rejection, estimated_tokens};
 use spillgate_text::clip;
-use spillgate_web::Found;
+use spillgate_web::SearchResult;
 
 use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
@@ -83,8 +83,8 @@ pub(crate) async fn call(shared: &Shared, arguments: &Arguments) -> Reply {
     }
 }
 
-fn one(at: usize, found: &Found) -> String {
-    let Found {
+fn one(at: usize, found: &SearchResult) -> String {
+    let SearchResult {
         title,
         url,
         snippet,

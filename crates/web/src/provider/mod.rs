@@ -16,7 +16,7 @@ use crate::SearchError;
 use crate::client::{builder, cause};
 use spillgate_untrusted::line;
 
-pub use results::Found;
+pub use results::SearchResult;
 
 /// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -179,7 +179,7 @@ impl Provider {
     }
 
     /// The first `most` results for `query`.
-    pub async fn search(&self, query: &str, most: usize) -> Result<Vec<Found>, SearchError> {
+    pub async fn search(&self, query: &str, most: usize) -> Result<Vec<SearchResult>, SearchError> {
         let searched = timeout(self.timeout, self.answer(query, most)).await;
         let body = searched.map_err(|_| SearchError::Late {
             service: self.service.title(),

@@ -9,7 +9,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use spillgate_files::Arguments;
 use spillgate_text::clip;
-use spillgate_web::{FetchError, FetchSettings, Fetcher, Kind, Opened, Readable, readable};
+use spillgate_web::{
+    BodyKind, FetchError, FetchResponse, FetchSettings, Fetcher, ReadableText, readable,
+};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -115,14 +117,14 @@ pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     fetcher
         .check(&wanted.url)
         .map_err(|error| advice.failed(&error))?;
-    let opened = fetcher.open(&wanted.url, timeout).await;
-    let mut opened = opened.map_err(|error| advice.failed(&error))?;
-    if opened.status() >= 400 {
-        return Err(shown::status(&mut opened, rules).await);
+    let response = fetcher.open(&wanted.url, timeout).await;
+    let mut response = response.map_err(|error| advice.failed(&error))?;
+    if response.status() >= 400 {
+        return Err(shown::status(&mut response, rules).await);
     }
     match wanted.place {
-        Some(place) => saving::save(fetcher, opened, place, wanted.is_raw, advice).await,
-        None => shown::show(fetcher, opened, shared, wanted, advice).await,
+        Some(place) => saving::save(fetcher, response, place, wanted.is_raw, advice).await,
+        None => shown::show(fetcher, response, shared, wanted, advice).await,
     }
 }
 
@@ -189,8 +191,8 @@ impl Advice {
 }
 
 /// The type without its parameters, for reading.
-fn type_shown(opened: &Opened) -> String {
-    let sent = opened.content_type();
+fn type_shown(response: &FetchResponse) -> String {
+    let sent = response.content_type();
     let essence = sent.split(';').next().unwrap_or_default().trim();
     match essence {
         "" => "no type".to_owned(),
@@ -198,18 +200,18 @@ fn type_shown(opened: &Opened) -> String {
     }
 }
 
-fn url_shown(opened: &Opened) -> String {
-    clip(opened.url().as_str(), SHOWN_URL)
+fn url_shown(response: &FetchResponse) -> String {
+    clip(response.url().as_str(), SHOWN_URL)
 }
 
 /// What there is to read in a body. Large pages take a moment: not on this thread.
 async fn read(
-    opened: &Opened,
+    response: &FetchResponse,
     bytes: Vec<u8>,
-    kind: Kind,
+    kind: BodyKind,
     is_raw: bool,
-) -> Result<Readable, Refused> {
-    let (content_type, url) = (opened.content_type(), opened.url().clone());
+) -> Result<ReadableText, Refused> {
+    let (content_type, url) = (response.content_type(), response.url().clone());
     let turn = READING.acquire().await;
     let read = spawn_blocking(move || {
         let _turn = turn;

@@ -2,7 +2,7 @@
 
 use spillgate_offload::estimated_tokens;
 use spillgate_text::clip;
-use spillgate_web::{FetchError, Fetcher, Kind, Opened};
+use spillgate_web::{BodyKind, FetchError, FetchResponse, Fetcher};
 use tokio::task::spawn_blocking;
 
 use super::{Advice, read, type_shown, url_shown};
@@ -19,7 +19,7 @@ const SHOWN: usize = 200;
 /// becomes Markdown is in memory as a whole.
 pub(super) async fn save(
     fetcher: &Fetcher,
-    mut opened: Opened,
+    mut response: FetchResponse,
     place: Place,
     is_raw: bool,
     advice: Advice,
@@ -32,24 +32,24 @@ pub(super) async fn save(
         )),
         error => advice.failed(&error),
     };
-    opened.limit(settings.most_file_bytes).map_err(failed)?;
-    let beginning = opened.next().await.map_err(failed)?;
+    response.limit(settings.most_file_bytes).map_err(failed)?;
+    let beginning = response.next().await.map_err(failed)?;
     let mut block = beginning.unwrap_or_default();
-    let kind = Kind::of(&opened.content_type(), &block);
+    let kind = BodyKind::of(&response.content_type(), &block);
     let mut draft = blocking(move || Draft::create(place)).await?;
     let mut title = None;
-    if kind == Kind::Html && !is_raw {
-        while let Some(bytes) = opened.next().await.map_err(failed)? {
+    if kind == BodyKind::Html && !is_raw {
+        while let Some(bytes) = response.next().await.map_err(failed)? {
             block.extend(bytes);
             if block.len() as u64 > settings.most_page_bytes {
                 return Err(too_large(settings.most_page_bytes));
             }
         }
-        let page = read(&opened, block, kind, false).await?;
+        let page = read(&response, block, kind, false).await?;
         title = page.title;
         draft = written(draft, page.text.into_bytes()).await?;
     } else {
-        while let Some(bytes) = opened.next().await.map_err(failed)? {
+        while let Some(bytes) = response.next().await.map_err(failed)? {
             block.extend(bytes);
             if block.len() >= BLOCK {
                 draft = written(draft, std::mem::take(&mut block)).await?;
@@ -58,7 +58,7 @@ pub(super) async fn save(
         draft = written(draft, block).await?;
     }
     let saved = blocking(move || draft.keep()).await?;
-    let told = told(&opened, &path, kind, is_raw, saved, title.as_deref());
+    let told = told(&response, &path, kind, is_raw, saved, title.as_deref());
     Ok(Body::Text(told))
 }
 
@@ -82,22 +82,22 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn told(
-    opened: &Opened,
+    response: &FetchResponse,
     path: &str,
-    kind: Kind,
+    kind: BodyKind,
     is_raw: bool,
     saved: Saved,
     title: Option<&str>,
 ) -> String {
     let Saved { bytes, lines } = saved;
     let (form, size, advice) = match kind {
-        Kind::Binary => (
+        BodyKind::Binary => (
             "as it came",
             format!("{bytes} bytes"),
             "It is no text: read_file and grep_content do not show it.",
         ),
         _ => (
-            match kind == Kind::Html && !is_raw {
+            match kind == BodyKind::Html && !is_raw {
                 true => "as Markdown",
                 false => "as it came",
             },
@@ -113,9 +113,9 @@ fn told(
     });
     format!(
         "Saved [{}, {}, {}] to '{}' {form}: {size}.\n{title}{advice}\n",
-        url_shown(opened),
-        opened.status(),
-        type_shown(opened),
+        url_shown(response),
+        response.status(),
+        type_shown(response),
         clip(path, SHOWN)
     )
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spillgate_offload::{Rejection, estimated_tokens};
 use spillgate_text::clip;
-use spillgate_web::{Fetcher, Kind, Opened, Readable};
+use spillgate_web::{BodyKind, FetchResponse, Fetcher, ReadableText};
 
 use super::{Advice, Wanted, read, type_shown, url_shown};
 use crate::answer::{Body, Oversized, Refused, Reply};
@@ -20,27 +20,27 @@ const EXCERPT: usize = 1_000;
 /// The page as text, if it is text and not too much.
 pub(super) async fn show(
     fetcher: &Fetcher,
-    mut opened: Opened,
+    mut response: FetchResponse,
     shared: &Arc<Shared>,
     wanted: Wanted,
     advice: Advice,
 ) -> Reply {
     let is_raw = wanted.is_raw;
     // What is no text is told before it is too large.
-    if Kind::of(&opened.content_type(), b"") == Kind::Binary {
-        return Err(binary(&opened, opened.declared(), advice));
+    if BodyKind::of(&response.content_type(), b"") == BodyKind::Binary {
+        return Err(binary(&response, response.declared(), advice));
     }
     let failed = |error| advice.failed(&error);
-    opened
+    response
         .limit(fetcher.settings().most_page_bytes)
         .map_err(failed)?;
-    let bytes = opened.whole().await.map_err(failed)?;
-    let kind = Kind::of(&opened.content_type(), &bytes);
-    if kind == Kind::Binary {
-        return Err(binary(&opened, Some(bytes.len() as u64), advice));
+    let bytes = response.whole().await.map_err(failed)?;
+    let kind = BodyKind::of(&response.content_type(), &bytes);
+    if kind == BodyKind::Binary {
+        return Err(binary(&response, Some(bytes.len() as u64), advice));
     }
-    let page = read(&opened, bytes, kind, is_raw).await?;
-    let told = told(&opened, kind, is_raw, &page);
+    let page = read(&response, bytes, kind, is_raw).await?;
+    let told = told(&response, kind, is_raw, &page);
     let refused = match within(told, &shared.rules, advice) {
         Ok(body) => return Ok(body),
         Err(refused) => refused,
@@ -52,9 +52,9 @@ pub(super) async fn show(
 }
 
 /// The header and the text.
-fn told(opened: &Opened, kind: Kind, is_raw: bool, page: &Readable) -> String {
-    let (url, status) = (opened.url(), opened.status());
-    let mut told = format!("[{url}, {status}, {}]\n", type_shown(opened));
+fn told(response: &FetchResponse, kind: BodyKind, is_raw: bool, page: &ReadableText) -> String {
+    let (url, status) = (response.url(), response.status());
+    let mut told = format!("[{url}, {status}, {}]\n", type_shown(response));
     if let Some(title) = &page.title {
         told.push_str(&format!("Title: {title}\n"));
     }
@@ -65,7 +65,7 @@ fn told(opened: &Opened, kind: Kind, is_raw: bool, page: &Readable) -> String {
     }
     told.push('\n');
     let is_empty = page.text.trim().is_empty();
-    match (is_empty, kind == Kind::Html && !is_raw) {
+    match (is_empty, kind == BodyKind::Html && !is_raw) {
         (true, true) => told.push_str(
             "(The page has no text of its own; scripts, which are not run, may make it.)\n",
         ),
@@ -99,21 +99,21 @@ fn within(told: String, rules: &Rules, advice: Advice) -> Reply {
     })
 }
 
-fn binary(opened: &Opened, bytes: Option<u64>, advice: Advice) -> Refused {
+fn binary(response: &FetchResponse, bytes: Option<u64>, advice: Advice) -> Refused {
     let size = bytes.map_or("of unknown size".to_owned(), |bytes| {
         format!("{bytes} bytes")
     });
     Refused::new(format!(
         "{} is {}, {size}: no text that could be shown. {}",
-        url_shown(opened),
-        type_shown(opened),
+        url_shown(response),
+        type_shown(response),
         advice.for_bytes()
     ))
 }
 
 /// A status that says that this is not the page, with some of what the server says.
-pub(super) async fn status(opened: &mut Opened, rules: &Rules) -> Refused {
-    let advice = match opened.status() {
+pub(super) async fn status(response: &mut FetchResponse, rules: &Rules) -> Refused {
+    let advice = match response.status() {
         404 | 410 => "Check the url, or look for the page elsewhere.",
         401 | 402 | 403 | 407 | 451 => {
             "The page is not for everybody, and logins are not sent. Use another source."
@@ -124,15 +124,15 @@ pub(super) async fn status(opened: &mut Opened, rules: &Rules) -> Refused {
     };
     let refused = Refused::new(format!(
         "HTTP {} from {}. {advice}",
-        opened.status_text(),
-        url_shown(opened)
+        response.status_text(),
+        url_shown(response)
     ));
-    let bytes = opened.beginning(EXCERPT_BYTES).await;
-    let kind = Kind::of(&opened.content_type(), &bytes);
-    if kind == Kind::Binary {
+    let bytes = response.beginning(EXCERPT_BYTES).await;
+    let kind = BodyKind::of(&response.content_type(), &bytes);
+    if kind == BodyKind::Binary {
         return refused;
     }
-    let Ok(page) = read(opened, bytes, kind, false).await else {
+    let Ok(page) = read(response, bytes, kind, false).await else {
         return refused;
     };
     // A quarter of what may be told at most, however little that is.
