@@ -7,22 +7,22 @@
 
 mod arguments;
 mod error;
+mod file_cache;
 mod grep;
-mod known;
 mod name;
-mod opened;
+mod opened_file;
 mod page;
-mod pinned;
+mod pinned_file;
 mod read;
-mod regular;
+mod regular_file;
 mod root;
 mod tools;
 
 pub use arguments::{ArgumentError, Arguments};
 pub use error::FileError;
-pub use known::{Identity, Known};
-pub use opened::{Files, Opened};
-pub use pinned::Pinned;
-pub use regular::{FileSource, NotOpened, open_regular};
+pub use file_cache::{Identity, Known};
+pub use opened_file::{Files, Opened};
+pub use pinned_file::Pinned;
+pub use regular_file::{FileSource, NotOpened, open_regular};
 pub use root::Root;
 pub use tools::{Answer, FileTools, Tool};

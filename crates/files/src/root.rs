@@ -11,7 +11,7 @@ use spillgate_artifact::{ByteSource, Interrupt, Layout};
 use spillgate_text::{Indexer, View};
 
 use crate::name::checked;
-use crate::regular::{FileSource, NotOpened, open_regular};
+use crate::regular_file::{FileSource, NotOpened, open_regular};
 use crate::{FileError, Files, Identity, Known, Opened};
 
 /// Bytes read at a time while lines are counted.
