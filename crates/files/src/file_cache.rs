@@ -33,15 +33,15 @@ impl From<&Metadata> for Identity {
 
 /// What was found out about the last few files.
 #[derive(Debug)]
-pub struct Known<T>(Mutex<Vec<(Identity, Arc<T>)>>);
+pub struct FileCache<T>(Mutex<Vec<(Identity, Arc<T>)>>);
 
-impl<T> Default for Known<T> {
+impl<T> Default for FileCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T> Known<T> {
+impl<T> FileCache<T> {
     /// What is known of this file.
     pub fn get(&self, identity: &Identity) -> Option<Arc<T>> {
         let mut known = self.0.lock();

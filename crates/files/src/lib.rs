@@ -2,7 +2,7 @@
 //!
 //! The tools of seed 001's read-grep child (wire.md): a name leads to one text and
 //! never out of the root, pages are bounded by tokens, and every answer is one
-//! text. [`Pinned`] is the one stored output that a child may see, [`Root`] a
+//! text. [`PinnedFile`] is the one stored output that a child may see, [`Root`] a
 //! directory.
 
 mod arguments;
@@ -20,9 +20,9 @@ mod tools;
 
 pub use arguments::{ArgumentError, Arguments};
 pub use error::FileError;
-pub use file_cache::{Identity, Known};
-pub use opened_file::{Files, Opened};
-pub use pinned_file::Pinned;
-pub use regular_file::{FileSource, NotOpened, open_regular};
+pub use file_cache::{FileCache, Identity};
+pub use opened_file::{Files, OpenedFile};
+pub use pinned_file::PinnedFile;
+pub use regular_file::{FileSource, OpenError, open_regular};
 pub use root::Root;
-pub use tools::{Answer, FileTools, Tool};
+pub use tools::{FileToolResult, FileTools, Tool};

@@ -10,14 +10,14 @@ use crate::FileError;
 pub trait Files: Send + Sync + std::fmt::Debug {
     /// The text that `name` leads to, as a model wrote it. `interrupt` ends opening it, and
     /// reading it.
-    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<Opened, FileError>;
+    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<OpenedFile, FileError>;
 }
 
 /// A text, ready to be looked into.
 #[derive(Debug)]
-pub struct Opened(View);
+pub struct OpenedFile(View);
 
-impl Opened {
+impl OpenedFile {
     /// A stored output.
     #[must_use]
     pub fn artifact(artifact: &Artifact, interrupt: &Interrupt) -> Self {

@@ -6,7 +6,7 @@ use spillgate_artifact::Interrupt;
 use spillgate_lookup::Artifact;
 
 use crate::name::checked;
-use crate::{FileError, Files, Opened};
+use crate::{FileError, Files, OpenedFile};
 
 /// A root in which there is one text only: a stored output's view.
 ///
@@ -14,15 +14,15 @@ use crate::{FileError, Files, Opened};
 /// models shorten what is long, and `./` before it. Whatever else is asked for is
 /// not there, be it stored or not.
 #[derive(Debug, Clone)]
-pub struct Pinned {
+pub struct PinnedFile {
     /// The name that leads to it.
     pub name: String,
     /// The output.
     pub artifact: Arc<Artifact>,
 }
 
-impl Files for Pinned {
-    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<Opened, FileError> {
+impl Files for PinnedFile {
+    fn open(&self, name: &str, interrupt: &Interrupt) -> Result<OpenedFile, FileError> {
         let handle = self.artifact.manifest().handle.to_string();
         let asked = checked(name)?.trim();
         let asked = asked.strip_prefix("./").unwrap_or(asked);
@@ -31,7 +31,7 @@ impl Files for Pinned {
             .into_iter()
             .any(|known| known == asked);
         match is_it {
-            true => Ok(Opened::artifact(&self.artifact, interrupt)),
+            true => Ok(OpenedFile::artifact(&self.artifact, interrupt)),
             false => Err(FileError::Absent(name.to_owned())),
         }
     }

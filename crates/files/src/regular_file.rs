@@ -11,14 +11,14 @@ use spillgate_artifact::ByteSource;
 
 /// No regular file could be opened.
 #[derive(Debug)]
-pub enum NotOpened {
+pub enum OpenError {
     /// Something else is there.
     Other(FileType),
     /// The system refused.
     Refused(io::Error),
 }
 
-impl From<io::Error> for NotOpened {
+impl From<io::Error> for OpenError {
     fn from(error: io::Error) -> Self {
         Self::Refused(error)
     }
@@ -26,10 +26,10 @@ impl From<io::Error> for NotOpened {
 
 /// The regular file at `path` below `dir`, for reading. What else there may be is not
 /// opened, or not waited for: a pipe's other end may never come.
-pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, NotOpened> {
+pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, OpenError> {
     let found = dir.metadata(path)?;
     if !found.is_file() {
-        return Err(NotOpened::Other(found.file_type()));
+        return Err(OpenError::Other(found.file_type()));
     }
     let mut options = OpenOptions::new();
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
@@ -39,7 +39,7 @@ pub fn open_regular(dir: &Dir, path: &Path) -> Result<File, NotOpened> {
     let found = file.metadata()?;
     match found.is_file() {
         true => Ok(file.into_std()),
-        false => Err(NotOpened::Other(found.file_type())),
+        false => Err(OpenError::Other(found.file_type())),
     }
 }
 

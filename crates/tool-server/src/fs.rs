@@ -16,7 +16,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use spillgate_artifact::{Interrupt, TokenBudget};
-use spillgate_files::{Answer, FileTools, Root};
+use spillgate_files::{FileToolResult, FileTools, Root};
 use spillgate_text::TokenCounter;
 
 use crate::ToolsError;
@@ -97,7 +97,7 @@ impl Server {
         let arguments = Value::Object(request.arguments.unwrap_or_default()).to_string();
         let look = move || tools.call(&request.name, &arguments, &wait);
         let called = tokio::task::spawn_blocking(look).await;
-        let Answer { text, is_error } = called.map_err(|error| {
+        let FileToolResult { text, is_error } = called.map_err(|error| {
             ErrorData::internal_error(format!("the call failed: {error}"), None)
         })?;
         let content = vec![ContentBlock::text(text)];

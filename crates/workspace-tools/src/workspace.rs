@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use spillgate_files::{Known, NotOpened, open_regular};
+use spillgate_files::{FileCache, OpenError, open_regular};
 use spillgate_text::LineGrid;
 
 pub(crate) use place::shown;
@@ -29,7 +29,7 @@ pub struct Workspace {
     /// As given, made absolute, and with its links followed: models write both.
     paths: [PathBuf; 2],
     dir: Dir,
-    lines: Known<LineGrid>,
+    lines: FileCache<LineGrid>,
 }
 
 /// What a name leads to, with its path from the root.
@@ -47,7 +47,7 @@ impl Workspace {
         Ok(Self {
             paths: [std::path::absolute(path)?, path.canonicalize()?],
             dir: Dir::open_ambient_dir(path, ambient_authority())?,
-            lines: Known::default(),
+            lines: FileCache::default(),
         })
     }
 
@@ -63,7 +63,7 @@ impl Workspace {
     }
 
     /// Where lines begin in the files that were read last.
-    pub(crate) fn lines(&self) -> &Known<LineGrid> {
+    pub(crate) fn lines(&self) -> &FileCache<LineGrid> {
         &self.lines
     }
 
@@ -138,8 +138,8 @@ impl Workspace {
 
     fn opened(&self, name: &str, relative: &Path) -> Result<File, PlaceError> {
         open_regular(&self.dir, relative).map_err(|why| match why {
-            NotOpened::Other(kind) => PlaceError::no_file(name, kind),
-            NotOpened::Refused(error) => self.refused(Sought::File, name, relative, error),
+            OpenError::Other(kind) => PlaceError::no_file(name, kind),
+            OpenError::Refused(error) => self.refused(Sought::File, name, relative, error),
         })
     }
 
