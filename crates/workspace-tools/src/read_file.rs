@@ -12,13 +12,13 @@ use spillgate_artifact::{ByteSource, Interrupt};
 use spillgate_files::{Arguments, FileSource, Identity};
 use spillgate_text::{Encoding, Newline, SAMPLE_BYTES, Sample};
 
-use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
 use crate::recovery::for_file;
 use crate::rules::Rules;
+use crate::tool_result::{Body, Refused, Reply};
 use crate::walk::TIME_LIMIT;
 use crate::workspace::shown;
+use crate::workspace_tools::Shared;
 use pages::Pages;
 use refusal::Why;
 

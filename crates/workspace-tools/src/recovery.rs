@@ -6,7 +6,7 @@
 //! and nothing where the rules do not ask for it.
 
 mod calls;
-mod most;
+mod top_counts;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,10 +19,10 @@ use spillgate_offload::{RECOVERY_TOKENS, Recovery, Structure, call, grouped};
 use spillgate_text::{TokenCounter, Tokenizer};
 use tokio::task::spawn_blocking;
 
-use crate::guarded::Shared;
 use crate::walk::shown;
+use crate::workspace_tools::Shared;
 use calls::{File as FileCalls, first_pattern};
-pub(crate) use most::Most;
+pub(crate) use top_counts::Most;
 
 /// Bytes of a file or an output that are looked at.
 pub(crate) const MOST_BYTES: usize = 1 << 20;

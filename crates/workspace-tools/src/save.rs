@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use spillgate_text::clip;
 
 use crate::Writable;
-use crate::answer::Refused;
+use crate::tool_result::Refused;
 use crate::workspace::Workspace;
 
 pub(crate) use draft::{Draft, Saved};

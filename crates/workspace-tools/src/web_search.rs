@@ -6,9 +6,9 @@ use spillgate_offload::{Rejection, estimated_tokens};
 use spillgate_text::clip;
 use spillgate_web::SearchResult;
 
-use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
+use crate::tool_result::{Body, Refused, Reply};
+use crate::workspace_tools::Shared;
 
 /// Results where none are asked for (seed 004's system: 5), and the most that are given:
 /// what all services give at once.

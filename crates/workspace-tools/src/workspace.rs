@@ -1,7 +1,7 @@
 //! Where does a name lead, and never?
 
-mod likely;
-mod place;
+mod path_error;
+mod suggestion;
 
 use std::fs::File;
 use std::io;
@@ -12,8 +12,8 @@ use cap_std::fs::Dir;
 use spillgate_files::{FileCache, OpenError, open_regular};
 use spillgate_text::LineGrid;
 
-pub(crate) use place::shown;
-pub use place::{PlaceError, Sought};
+pub(crate) use path_error::shown;
+pub use path_error::{PlaceError, Sought};
 
 /// Bytes of a name: the system's own limit on paths (`PATH_MAX` with its NUL).
 const LONGEST: usize = 4095;
@@ -154,7 +154,7 @@ impl Workspace {
     }
 
     fn absent(&self, sought: Sought, name: &str, relative: &Path) -> PlaceError {
-        let likely = likely::name(&self.dir, self.path(), relative);
+        let likely = suggestion::name(&self.dir, self.path(), relative);
         PlaceError::absent(sought, name, likely)
     }
 }

@@ -5,18 +5,18 @@
 //! that came of it, when its time is up, when nobody waits for its answer any more, and
 //! when we are gone.
 
-mod asked;
 mod child;
 mod commands;
 mod environment;
 mod group;
+mod messages;
 mod output;
 mod processes;
 mod protocol;
 mod running;
 mod sandbox;
+mod shell_command;
 mod supervisor;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,16 +35,16 @@ pub use self::environment::Environment;
 pub use self::sandbox::{Network, Sandbox};
 pub use self::supervisor::Supervisor;
 
-use self::asked::Asked;
+use self::messages::{Ending, Ran};
 use self::output::{Finished, Output};
 use self::protocol::{Confinement, Fate, Request};
 use self::running::{Running, not_run};
-use self::words::{Ending, Ran};
-use crate::answer::{Refused, Reply};
+use self::shell_command::Asked;
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
 use crate::recovery::{Printed, apart, for_command};
 use crate::rules::{OnOverflow, Rules, ShellRules};
+use crate::tool_result::{Refused, Reply};
+use crate::workspace_tools::Shared;
 
 /// How long processes may take to end when they are asked to; then they are killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -119,14 +119,14 @@ pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     shared.commands.keep(None);
     let ran = run(shared, shell, &request, asked).await?;
     let block = block(shared, request.command, &ran).await;
-    words::reply(ran, &block, rules, shell)
+    messages::reply(ran, &block, rules, shell)
 }
 
 /// What a refusal ends with, if there may be one for too much.
 async fn block(shared: &Arc<Shared>, command: String, ran: &Ran) -> String {
     let bytes = ran.output.bytes;
     let is_refused = shared.rules.on_overflow == OnOverflow::Reject
-        && shared.rules.exceeds(bytes + words::NOTES);
+        && shared.rules.exceeds(bytes + messages::NOTES);
     let Some(head) = ran.output.head.as_ref().filter(|_| is_refused) else {
         return String::new();
     };

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::group::Group;
 use super::protocol::{Fate, Report, Request};
 use super::{GRACE, KILLING, Supervisor};
-use crate::answer::Refused;
+use crate::tool_result::Refused;
 
 /// Larger than the default 64 KiB, so that a command prints on while we count.
 const PIPE: usize = 1 << 20;

@@ -6,7 +6,7 @@
 
 mod directories;
 mod newest;
-mod seek;
+mod search;
 
 #[cfg(test)]
 mod tests;
@@ -17,18 +17,18 @@ use serde_json::json;
 use spillgate_files::Arguments;
 use spillgate_offload::{Rejection, estimated_tokens};
 
-use crate::answer::{Body, Refused, Reply};
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
 use crate::recovery::{Asked, for_list};
 use crate::rules::Rules;
+use crate::tool_result::{Body, Refused, Reply};
 use crate::walk::{
     Base, NamePattern, Over, Scope, Skipped, Start, TIME_LIMIT, Watch, shown, start, walk,
 };
 use crate::workspace::{Place, Workspace, shown as named};
+use crate::workspace_tools::Shared;
 use directories::Directories;
 use newest::Newest;
-use seek::Seeker;
+use search::Seeker;
 use spillgate_artifact::Interrupt;
 
 /// Files that are listed unless a page is asked for. The RFC wants a limit on their
@@ -131,7 +131,7 @@ fn call_within(shared: &Shared, arguments: &Arguments, stop: &Interrupt, limit: 
     let pattern = NamePattern::new(&query.pattern, false, &shared.workspace, &base)?;
     let mut scope = query.scope;
     scope.hidden |= pattern.is_hidden;
-    let seek = seek::Seek::new(
+    let seek = search::Seek::new(
         &shared.workspace,
         &pattern,
         base.path.len(),

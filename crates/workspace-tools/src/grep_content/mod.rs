@@ -6,9 +6,9 @@
 //! counted only. A page is made in two goes: all files are counted, then those that are
 //! on the page are searched again for its rows.
 
-mod answer;
 mod page;
 mod query;
+mod report;
 mod rows;
 mod search;
 
@@ -21,16 +21,16 @@ use std::time::Duration;
 use serde_json::json;
 use spillgate_files::Arguments;
 
-use crate::answer::{Refused, Reply};
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
 use crate::rules::Rules;
+use crate::tool_result::{Refused, Reply};
 use crate::walk::{Base, NamePattern, Start, TIME_LIMIT, Watch, start, walk};
+use crate::workspace_tools::Shared;
 use spillgate_artifact::Interrupt;
 
-use answer::Told;
 use page::Pager;
 use query::Query;
+use report::Told;
 use search::{Found, Search, Seeker};
 
 pub(crate) fn definition(_: &Rules) -> Definition {

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::Seek;
 use std::ops::Range;
 
-use super::answer::Told;
 use super::query::{FileSearcher, Mode, Query};
+use super::report::Told;
 use super::rows::{Rows, Wanted};
 use super::search::{Found, Hit, Search};
-use crate::answer::{Refused, Reply};
-use crate::guarded::Shared;
+use crate::tool_result::{Refused, Reply};
 use crate::walk::{Over, Skipped, Watch, Watched, shown};
+use crate::workspace_tools::Shared;
 
 /// Tells what was found in what can be searched again.
 pub(super) struct Pager<'a> {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 
-use super::answer::Told;
+use super::report::Told;
 use super::search::{Found, Search};
 use super::*;
-use crate::answer::Body;
+use crate::tool_result::Body;
 use crate::walk::{Skipped, Watched};
 use crate::workspace::Workspace;
 

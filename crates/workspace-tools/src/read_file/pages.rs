@@ -11,8 +11,8 @@ use spillgate_text::{DecodedText, Encoding, LineGrid};
 
 use super::refusal::Why;
 use super::{Asked, encoding, newline, sample};
-use crate::guarded::Shared;
 use crate::walk::Watch;
+use crate::workspace_tools::Shared;
 
 /// What is said of a file without a character.
 const EMPTY: &str = "[The file is empty]";

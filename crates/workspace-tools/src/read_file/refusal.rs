@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use spillgate_offload::{Rejection, estimated_tokens};
 
-use crate::answer::Refused;
 use crate::rules::Rules;
+use crate::tool_result::Refused;
 
 /// Why a file, or a page of one, is not given.
 #[derive(Debug)]

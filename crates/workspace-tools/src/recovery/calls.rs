@@ -4,9 +4,9 @@ use serde_json::json;
 use spillgate_artifact::ContentKind;
 use spillgate_offload::{Recovery, Structure, call};
 
-use crate::guarded::Shared;
 use crate::rules::{Rules, Writable};
 use crate::save::Place;
+use crate::workspace_tools::Shared;
 
 /// Lines that a call asks for, as the seed's do.
 const PAGE: u64 = 100;

@@ -7,7 +7,7 @@ use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
 use rustix::fs::Mode;
 
 use super::{Place, failed, opened};
-use crate::answer::Refused;
+use crate::tool_result::Refused;
 
 /// Names that are tried for what is not whole yet; all are random.
 const TRIES: usize = 8;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::{Draft, Place, Saved, failed};
-use crate::answer::Refused;
+use crate::tool_result::Refused;
 use crate::{Workspace, Writable};
 
 fn place(root: &Path, writable: &Writable, name: &str) -> Result<Place, Refused> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 
 use super::ignores::{Ignores, ignores};
-use super::{beneath, shown};
+use super::{open_beneath, shown};
 use crate::workspace::{Place, PlaceError, Workspace};
 
 /// The directory at which a walk begins.
@@ -94,9 +94,9 @@ impl Base {
         let below = path.get(self.path.len()..)?;
         let at = below.iter().rposition(|&byte| byte == b'/');
         let (folder, name) = below.split_at(at.map_or(0, |at| at + 1));
-        let folder = beneath::directory(self.dir.as_fd(), folder).ok()?;
+        let folder = open_beneath::directory(self.dir.as_fd(), folder).ok()?;
         let name = std::ffi::CString::new(name).ok()?;
-        beneath::regular(folder.as_fd(), &name).ok()?
+        open_beneath::regular(folder.as_fd(), &name).ok()?
     }
 
     /// As it is told: `.` for the root.

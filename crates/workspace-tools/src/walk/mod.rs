@@ -11,13 +11,13 @@
 //! sorts them.
 
 mod base;
-mod beneath;
+mod deadline;
 mod glob;
 mod ignores;
+mod open_beneath;
 mod queue;
 mod skipped;
-mod watch;
-mod work;
+mod worker;
 
 #[cfg(test)]
 mod tests;
@@ -28,13 +28,13 @@ use std::os::fd::OwnedFd;
 use std::thread::{available_parallelism, scope};
 
 pub(crate) use base::{Base, Start, start};
-pub(crate) use beneath::{regular, shown};
+pub(crate) use deadline::{Over, TIME_LIMIT, Watch, Watched};
 pub(crate) use glob::NamePattern;
+pub(crate) use open_beneath::{regular, shown};
 pub(crate) use skipped::{Names, Skipped};
-pub(crate) use watch::{Over, TIME_LIMIT, Watch, Watched};
 
 use queue::Queue;
-use work::{Job, Worker};
+use worker::{Job, Worker};
 
 /// More threads find nothing faster: they wait for the file system (ripgrep has the
 /// same number).

@@ -1,7 +1,7 @@
 //! `web_fetch`: what does a page of the web say? (Seed 004, 4.4)
 
+mod page;
 mod saving;
-mod shown;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use spillgate_web::{
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::answer::{Refused, Reply};
 use crate::definition::{Definition, schema};
-use crate::guarded::Shared;
 use crate::rules::{OnOverflow, Rules, Writable};
 use crate::save::{self, Place};
+use crate::tool_result::{Refused, Reply};
+use crate::workspace_tools::Shared;
 
 /// Characters of a URL in an error or a confirmation.
 const SHOWN_URL: usize = 500;
@@ -120,11 +120,11 @@ pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     let response = fetcher.open(&wanted.url, timeout).await;
     let mut response = response.map_err(|error| advice.failed(&error))?;
     if response.status() >= 400 {
-        return Err(shown::status(&mut response, rules).await);
+        return Err(page::status(&mut response, rules).await);
     }
     match wanted.place {
         Some(place) => saving::save(fetcher, response, place, wanted.is_raw, advice).await,
-        None => shown::show(fetcher, response, shared, wanted, advice).await,
+        None => page::show(fetcher, response, shared, wanted, advice).await,
     }
 }
 

@@ -6,8 +6,8 @@ use spillgate_web::{BodyKind, FetchError, FetchResponse, Fetcher};
 use tokio::task::spawn_blocking;
 
 use super::{Advice, read, type_shown, url_shown};
-use crate::answer::{Body, Refused, Reply};
 use crate::save::{Draft, Place, Saved};
+use crate::tool_result::{Body, Refused, Reply};
 
 /// Bytes that are written at once.
 const BLOCK: usize = 1 << 20;

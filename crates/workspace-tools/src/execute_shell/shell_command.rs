@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spillgate_files::Arguments;
 
-use crate::answer::Refused;
+use crate::tool_result::Refused;
 use crate::{ShellRules, Workspace};
 
 /// Bytes that Linux takes for one argument of a program (`MAX_ARG_STRLEN`, 32 pages,

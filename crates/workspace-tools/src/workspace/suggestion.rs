@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use super::place::shown;
+use super::path_error::shown;
 
 /// Names of a directory that are compared. In a larger one nothing is suggested: what
 /// would be must not depend on the order in which the system lists it.

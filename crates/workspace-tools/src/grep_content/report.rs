@@ -7,11 +7,11 @@ use spillgate_offload::{Rejection, estimated_tokens};
 
 use super::query::{HEAP_LIMIT, Mode, Query};
 use super::search::Found;
-use crate::answer::{Body, Refused, Reply};
-use crate::guarded::Shared;
 use crate::recovery::for_search;
+use crate::tool_result::{Body, Refused, Reply};
 use crate::walk::{Skipped, Watch};
 use crate::workspace::shown as named;
+use crate::workspace_tools::Shared;
 
 /// What was found, and what was not looked at.
 pub(super) struct Told<'a> {

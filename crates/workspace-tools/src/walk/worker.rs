@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::ignores::{Ignores, Verdict, ignores};
 use super::queue::Queue;
-use super::{Base, Entry, Folder, Scope, Skipped, Visitor, Watch, beneath, shown};
+use super::{Base, Entry, Folder, Scope, Skipped, Visitor, Watch, open_beneath, shown};
 
 /// Files that are handed on at once: enough to be worth the handing, few enough to be
 /// shared where a directory is large.
@@ -91,7 +91,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
     /// Looks into a directory.
     fn directory(&mut self, path: Vec<u8>, above: Option<&Arc<Ignores>>) {
         let below_base = path.get(self.base.path.len()..).unwrap_or_default();
-        let opened = beneath::directory(self.base.dir.as_fd(), below_base);
+        let opened = open_beneath::directory(self.base.dir.as_fd(), below_base);
         let opened = opened.and_then(|fd| Ok((Dir::new(fd.try_clone()?)?, fd)));
         let (names, fd) = match opened {
             Ok(opened) => opened,

@@ -8,10 +8,10 @@ use spillgate_text::clip;
 use spillgate_web::{BodyKind, FetchResponse, Fetcher, ReadableText};
 
 use super::{Advice, Wanted, read, type_shown, url_shown};
-use crate::answer::{Body, Oversized, Refused, Reply};
-use crate::guarded::Shared;
 use crate::recovery::{apart, for_page};
 use crate::rules::{OnOverflow, Rules};
+use crate::tool_result::{Body, Oversized, Refused, Reply};
+use crate::workspace_tools::Shared;
 
 /// Bytes of an error's page that are looked at, and characters of it that are shown.
 const EXCERPT_BYTES: usize = 64 << 10;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use spillgate_files::Arguments;
 use tokio::task::spawn_blocking;
 
-use crate::answer::{Refused, Reply};
+use crate::tool_result::{Refused, Reply};
 use crate::workspace::shown;
 use crate::{
     Answer, Definition, Rules, Workspace, execute_shell, glob_files, grep_content, read_file,

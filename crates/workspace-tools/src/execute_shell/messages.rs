@@ -10,8 +10,8 @@ use super::ShellRules;
 use super::output::Finished;
 use super::protocol::Fate;
 use super::running::Stopped;
-use crate::answer::{Body, Oversized, Refused, Reply};
 use crate::rules::{OnOverflow, Rules};
+use crate::tool_result::{Body, Oversized, Refused, Reply};
 
 /// What a command came to.
 #[derive(Debug)]
