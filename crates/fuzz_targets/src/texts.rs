@@ -14,7 +14,7 @@ use spillgate_text::{
     raw_offset,
 };
 use spillgate_web::{BodyKind, Decoder, readable, robots_allow};
-use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};
+use spillgate_workspace_tools::{Body, Rules, Workspace, WorkspaceTools};
 use tempfile::TempDir;
 
 use crate::{BLOCKS, block_on, first_line, stored};
@@ -140,10 +140,10 @@ pub fn json(bytes: &[u8]) {
 }
 
 /// Tools that read a file of their own directory.
-static READER: LazyLock<(TempDir, Guarded)> = LazyLock::new(|| {
+static READER: LazyLock<(TempDir, WorkspaceTools)> = LazyLock::new(|| {
     let directory = TempDir::new().unwrap();
     let workspace = Workspace::open(directory.path()).unwrap();
-    (directory, Guarded::new(workspace, Rules::default()))
+    (directory, WorkspaceTools::new(workspace, Rules::default()))
 });
 
 /// Encodings: a charset on the first line, then a page in it; and the whole as a file.

@@ -21,7 +21,7 @@ use spillgate_artifact::{Interrupt, Origin, Reason};
 use spillgate_extract::NoWatch;
 use spillgate_offload::{Choice, Offloader, Outcome};
 use spillgate_retrieval::{Extraction, TOOL_OUTPUT, Tools, definitions};
-use spillgate_workspace_tools::{Answer, Body, Definition, Guarded, Oversized};
+use spillgate_workspace_tools::{Body, Definition, OversizedOutput, ToolResult, WorkspaceTools};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
@@ -67,7 +67,7 @@ impl Offloading {
 /// `max_tokens` is the limit of their answers, for clients that want to know; with
 /// `offloading`, outputs over it are stored.
 pub async fn serve_guarded(
-    guarded: Guarded,
+    guarded: WorkspaceTools,
     max_tokens: u64,
     offloading: Option<Offloading>,
 ) -> Result<(), ToolsError> {
@@ -82,7 +82,7 @@ pub async fn serve_guarded(
 /// The tools as a server.
 #[derive(Debug, Clone)]
 struct Server {
-    guarded: Guarded,
+    guarded: WorkspaceTools,
     max_tokens: u64,
     offloading: Option<Offloading>,
 }
@@ -146,7 +146,7 @@ impl Server {
             return offloading.look(name, arguments).await;
         }
         let spelled = Value::Object(arguments.clone()).to_string();
-        let Answer { body, is_error } = self.guarded.call(name, arguments).await;
+        let ToolResult { body, is_error } = self.guarded.call(name, arguments).await;
         let text = match (body, &self.offloading) {
             (Body::Text(text), _) => text,
             (Body::Oversized(all), Some(offloading)) => {
@@ -223,10 +223,10 @@ impl Offloading {
 pub async fn offloaded(
     offloader: &Offloader,
     origin: Origin,
-    all: Oversized,
+    all: OversizedOutput,
     is_error: bool,
 ) -> io::Result<String> {
-    let Oversized {
+    let OversizedOutput {
         mut whole, notes, ..
     } = all;
     let offloader = offloader.clone();
@@ -240,7 +240,7 @@ pub async fn offloaded(
         Outcome::Offloaded(stored) => stored.shown,
         Outcome::NotStored(lost) => lost.shown,
     };
-    Ok(Oversized::told(&notes, is_error, shown.text()))
+    Ok(OversizedOutput::with_notes(&notes, is_error, shown.text()))
 }
 
 /// A tool of `spillgate-retrieval` as rmcp has tools.

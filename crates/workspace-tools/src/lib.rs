@@ -4,7 +4,7 @@
 //! `web_search` know the size of what they give before they give it, where it can be
 //! known, and while it comes otherwise. What is too much is refused with numbers and
 //! with what to do instead; there is never a part of something that passes for the
-//! whole. [`Guarded`] has all six, below one [`Workspace`].
+//! whole. [`WorkspaceTools`] has all six, below one [`Workspace`].
 
 mod definition;
 mod execute_shell;
@@ -24,6 +24,6 @@ mod workspace_tools;
 pub use definition::Definition;
 pub use execute_shell::{Environment, Network, Sandbox, Supervisor, shell_child_main};
 pub use rules::{MAX_TOKENS, OnOverflow, Rules, ShellRules, Writable};
-pub use tool_result::{Answer, Body, Oversized};
-pub use workspace::{PlaceError, Sought, Workspace};
-pub use workspace_tools::{Guarded, TOOLS};
+pub use tool_result::{Body, OversizedOutput, ToolResult};
+pub use workspace::{PathError, PathKind, Workspace};
+pub use workspace_tools::{TOOLS, WorkspaceTools};

@@ -10,7 +10,7 @@ use crate::Rules;
 
 /// What a call gave.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ToolResult {
     /// What is told.
     pub body: Body,
     /// Whether the call failed: what is told begins with `Error: `.
@@ -24,11 +24,11 @@ pub enum Body {
     /// More than the limit allows, whole: only where the rules say
     /// [`OnOverflow::Offload`](crate::OnOverflow). It is for the pipeline, not for a
     /// model.
-    Oversized(Oversized),
+    Oversized(OversizedOutput),
 }
 
 /// More than the limit allows.
-pub struct Oversized {
+pub struct OversizedOutput {
     /// All of it, byte for byte.
     pub whole: Box<dyn Read + Send>,
     /// What a model has to be told beside it, how a command ended; empty if nothing.
@@ -38,7 +38,7 @@ pub struct Oversized {
     pub(crate) has_failed: bool,
 }
 
-impl fmt::Debug for Oversized {
+impl fmt::Debug for OversizedOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Oversized")
             .field("notes", &self.notes)
@@ -47,10 +47,10 @@ impl fmt::Debug for Oversized {
     }
 }
 
-impl Oversized {
+impl OversizedOutput {
     /// What is shown of it, with what is to be told beside it: an error comes first.
     #[must_use]
-    pub fn told(notes: &str, is_error: bool, shown: &str) -> String {
+    pub fn with_notes(notes: &str, is_error: bool, shown: &str) -> String {
         match (notes, is_error) {
             ("", _) => shown.to_owned(),
             (notes, true) => format!("{notes}\n\n{shown}"),
@@ -69,14 +69,14 @@ impl fmt::Debug for Body {
 }
 
 /// A tool's reply: something, or why not.
-pub(crate) type Reply = Result<Body, Refused>;
+pub(crate) type Reply = Result<Body, ToolError>;
 
 /// Why a call gives nothing. Its text is what the model is told, and begins with
 /// `Error: ` (seed 004, 5.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refused(String);
+pub(crate) struct ToolError(String);
 
-impl Refused {
+impl ToolError {
     /// What happened, and what to do instead.
     pub(crate) fn new(what: impl fmt::Display) -> Self {
         Self(format!("Error: {what}"))
@@ -91,32 +91,32 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl From<Rejection> for Refused {
+impl From<Rejection> for ToolError {
     fn from(rejection: Rejection) -> Self {
         Self::new(rejection)
     }
 }
 
 /// What arguments say that cannot be meant.
-impl From<ArgumentError> for Refused {
+impl From<ArgumentError> for ToolError {
     fn from(error: ArgumentError) -> Self {
         error.to_string().into()
     }
 }
 
-impl From<String> for Refused {
+impl From<String> for ToolError {
     fn from(what: String) -> Self {
         Self::new(what)
     }
 }
 
-impl From<Reply> for Answer {
+impl From<Reply> for ToolResult {
     fn from(reply: Reply) -> Self {
         match reply {
             Ok(body) => Self {

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use spillgate_files::Arguments;
 use tokio::task::spawn_blocking;
 
-use crate::tool_result::{Refused, Reply};
+use crate::tool_result::{Reply, ToolError};
 use crate::workspace::shown;
 use crate::{
-    Answer, Definition, Rules, Workspace, execute_shell, glob_files, grep_content, read_file,
+    Definition, Rules, ToolResult, Workspace, execute_shell, glob_files, grep_content, read_file,
     web_fetch, web_search,
 };
 use spillgate_artifact::Interrupt;
@@ -26,7 +26,7 @@ pub const TOOLS: [&str; 6] = [
 
 /// The six tools below one root.
 #[derive(Debug, Clone)]
-pub struct Guarded {
+pub struct WorkspaceTools {
     shared: Arc<Shared>,
 }
 
@@ -48,7 +48,7 @@ impl Shared {
     }
 }
 
-impl Guarded {
+impl WorkspaceTools {
     /// The tools below `workspace`, by `rules`.
     #[must_use]
     pub fn new(workspace: Workspace, rules: Rules) -> Self {
@@ -80,7 +80,7 @@ impl Guarded {
 
     /// Answers a call. Dropping the future stops what it does: a command with all that
     /// it started, a search between two files.
-    pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> Answer {
+    pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> ToolResult {
         let shared = &self.shared;
         let arguments = Arguments::from(arguments);
         let reply = match name {
@@ -107,12 +107,12 @@ impl Guarded {
         let _stops = stop.on_drop();
         let work = spawn_blocking(move || work(&shared, &arguments, &stop));
         let ended = work.await;
-        ended.unwrap_or_else(|_| Err(Refused::new("the tool broke down; this is our fault")))
+        ended.unwrap_or_else(|_| Err(ToolError::new("the tool broke down; this is our fault")))
     }
 
-    fn unknown(&self, name: &str) -> Refused {
+    fn unknown(&self, name: &str) -> ToolError {
         let there: Vec<&str> = self.definitions().iter().map(|tool| tool.name).collect();
-        Refused::new(format!(
+        ToolError::new(format!(
             "Tool '{}' not found. There are {}.",
             shown(name),
             there.join(", ")

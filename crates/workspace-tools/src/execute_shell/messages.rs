@@ -7,41 +7,41 @@ use signal_hook::low_level::signal_name;
 use spillgate_offload::{Rejection, estimated_tokens};
 
 use super::ShellRules;
-use super::output::Finished;
-use super::protocol::Fate;
-use super::running::Stopped;
+use super::output::CommandOutput;
+use super::protocol::ExitOutcome;
+use super::running::StopOutcome;
 use crate::rules::{OnOverflow, Rules};
-use crate::tool_result::{Body, Oversized, Refused, Reply};
+use crate::tool_result::{Body, OversizedOutput, Reply, ToolError};
 
 /// What a command came to.
 #[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) output: Finished,
-    pub(crate) ending: Ending,
+pub(crate) struct CommandResult {
+    pub(crate) output: CommandOutput,
+    pub(crate) ending: CommandEnding,
     /// What has to be said of its arguments.
     pub(crate) note: Option<String>,
 }
 
 /// How it ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Ending {
+pub(crate) enum CommandEnding {
     /// By itself.
-    Ended(Fate),
+    Ended(ExitOutcome),
     /// Its time was up.
     TimedOut {
         /// After so long.
         after: Duration,
         /// How its shell had ended, if it had: something held its output.
-        shell: Option<Fate>,
+        shell: Option<ExitOutcome>,
         /// What became of it.
-        stopped: Stopped,
+        stopped: StopOutcome,
     },
     /// It had printed more than it may.
     TooMuch {
         /// More bytes than so many.
         most: u64,
         /// What became of it.
-        stopped: Stopped,
+        stopped: StopOutcome,
     },
 }
 
@@ -49,14 +49,14 @@ pub(crate) enum Ending {
 pub(crate) const NOTES: u64 = 1000;
 
 /// The reply to a call. `block` stands behind what is refused because it is too much.
-pub(crate) fn reply(ran: Ran, block: &str, rules: &Rules, shell: &ShellRules) -> Reply {
+pub(crate) fn reply(ran: CommandResult, block: &str, rules: &Rules, shell: &ShellRules) -> Reply {
     match ran.ending {
-        Ending::Ended(fate) => {
+        CommandEnding::Ended(fate) => {
             let is_silent = ran.output.bytes == 0;
             let notes = [note_of(fate, is_silent), ran.note.clone()];
             ended(ran.output, &joined(notes), block, rules)
         }
-        Ending::TimedOut {
+        CommandEnding::TimedOut {
             after,
             shell: fate,
             stopped,
@@ -69,7 +69,7 @@ pub(crate) fn reply(ran: Ran, block: &str, rules: &Rules, shell: &ShellRules) ->
             );
             timed_out(ran, (&what, block), after, rules, shell)
         }
-        Ending::TooMuch { most, stopped } => {
+        CommandEnding::TooMuch { most, stopped } => {
             let what = format!(
                 "The command had printed more than {most} bytes{}.",
                 stopped_words(stopped)
@@ -79,7 +79,7 @@ pub(crate) fn reply(ran: Ran, block: &str, rules: &Rules, shell: &ShellRules) ->
     }
 }
 
-fn ended(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply {
+fn ended(output: CommandOutput, notes: &str, block: &str, rules: &Rules) -> Reply {
     let is_blank = |text: &&String| !text.trim().is_empty();
     let text = match &output.text {
         Some(text) => match (Some(text).filter(is_blank), notes) {
@@ -100,16 +100,16 @@ fn ended(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply {
 }
 
 /// The output is more than a model may be given.
-fn overflow(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply {
+fn overflow(output: CommandOutput, notes: &str, block: &str, rules: &Rules) -> Reply {
     let bytes = output.bytes + notes.len() as u64;
     let tokens = estimated_tokens(bytes);
     if rules.on_overflow == OnOverflow::Reject {
-        return Err(Refused::from(Rejection::Command { tokens })
+        return Err(ToolError::from(Rejection::Command { tokens })
             .with(notes)
             .with(block));
     }
     match output.whole() {
-        Some(Ok(whole)) => Ok(Body::Oversized(Oversized {
+        Some(Ok(whole)) => Ok(Body::Oversized(OversizedOutput {
             whole,
             notes: notes.to_owned(),
             has_failed: false,
@@ -119,7 +119,7 @@ fn overflow(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply 
                 Some(Err(error)) => error.to_string(),
                 _ => "there is nowhere to keep it".to_owned(),
             };
-            let refused = Refused::new(format!(
+            let refused = ToolError::new(format!(
                 "Command output (~{tokens} tokens) could not be kept: {why}. This is our \
                  machine's fault, not the command's, which ran to its end. Please pipe output \
                  through head/tail/grep if it is run again."
@@ -130,7 +130,7 @@ fn overflow(output: Finished, notes: &str, block: &str, rules: &Rules) -> Reply 
 }
 
 fn timed_out(
-    ran: Ran,
+    ran: CommandResult,
     (what, block): (&str, &str),
     after: Duration,
     rules: &Rules,
@@ -141,7 +141,7 @@ fn timed_out(
         true => format!("Please set timeout to more (up to {}), or", most.as_secs()),
         false => "Please".to_owned(),
     };
-    let refused = Refused::new(format!(
+    let refused = ToolError::new(format!(
         "{what} {more} run it in the background with its output in a file: \
          (command) > out.log 2>&1 &"
     ));
@@ -169,7 +169,7 @@ fn timed_out(
 }
 
 fn too_much(
-    output: Finished,
+    output: CommandOutput,
     (what, block): (&str, &str),
     note: Option<&str>,
     rules: &Rules,
@@ -178,18 +178,18 @@ fn too_much(
     if rules.on_overflow == OnOverflow::Offload
         && let Some(Ok(whole)) = output.whole()
     {
-        let refused = Refused::new(format!("{what} Please have it print less."));
+        let refused = ToolError::new(format!("{what} Please have it print less."));
         return Ok(failed(whole, &refused.with(note.unwrap_or_default())));
     }
     let notes = joined([Some(format!("[{what}]")), note.map(ToOwned::to_owned)]);
-    Err(Refused::from(Rejection::Command { tokens })
+    Err(ToolError::from(Rejection::Command { tokens })
         .with(&notes)
         .with(block))
 }
 
 /// All that a command printed that was stopped.
-fn failed(whole: Box<dyn Read + Send>, refused: &Refused) -> Body {
-    Body::Oversized(Oversized {
+fn failed(whole: Box<dyn Read + Send>, refused: &ToolError) -> Body {
+    Body::Oversized(OversizedOutput {
         whole,
         notes: refused.to_string(),
         has_failed: true,
@@ -202,15 +202,15 @@ fn joined(notes: [Option<String>; 2]) -> String {
 }
 
 /// What is said of how a shell ended, if something is to be said.
-fn note_of(fate: Fate, is_silent: bool) -> Option<String> {
+fn note_of(fate: ExitOutcome, is_silent: bool) -> Option<String> {
     match fate {
-        Fate::Code(0) => None,
-        Fate::Code(1) if is_silent => Some(
+        ExitOutcome::Code(0) => None,
+        ExitOutcome::Code(1) if is_silent => Some(
             "[exit 1: no output; from grep and the like that means no match, from a test false]"
                 .to_owned(),
         ),
-        Fate::Code(code) => Some(format!("[exit {code}]")),
-        Fate::Signal(signal) => Some(match signal_name(signal) {
+        ExitOutcome::Code(code) => Some(format!("[exit {code}]")),
+        ExitOutcome::Signal(signal) => Some(match signal_name(signal) {
             Some(name) => format!("[killed by signal {signal} ({name})]"),
             None => format!("[killed by signal {signal}]"),
         }),
@@ -218,20 +218,20 @@ fn note_of(fate: Fate, is_silent: bool) -> Option<String> {
 }
 
 /// What became of a command that was stopped, as the end of a sentence.
-fn stopped_words(stopped: Stopped) -> String {
+fn stopped_words(stopped: StopOutcome) -> String {
     match stopped {
-        Stopped::All => " and was stopped with everything it had started".to_owned(),
-        Stopped::Group => " and was stopped with its process group".to_owned(),
-        Stopped::Left(left) => {
+        StopOutcome::All => " and was stopped with everything it had started".to_owned(),
+        StopOutcome::Group => " and was stopped with its process group".to_owned(),
+        StopOutcome::Left(left) => {
             format!(" and was stopped, but of what it had started {left} could not be ended")
         }
-        Stopped::Unknown => {
+        StopOutcome::Unknown => {
             " and was told to stop, but whether all that it had started did is not known".to_owned()
         }
     }
 }
 
-fn held_words(fate: Option<Fate>) -> String {
+fn held_words(fate: Option<ExitOutcome>) -> String {
     let Some(fate) = fate else {
         return String::new();
     };

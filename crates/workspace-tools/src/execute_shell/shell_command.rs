@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spillgate_files::Arguments;
 
-use crate::tool_result::Refused;
+use crate::tool_result::ToolError;
 use crate::{ShellRules, Workspace};
 
 /// Bytes that Linux takes for one argument of a program (`MAX_ARG_STRLEN`, 32 pages,
@@ -14,7 +14,7 @@ const LONGEST: usize = 32 * 4096 - 1;
 
 /// A command that can be run.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ShellCommand {
     pub(crate) command: String,
     pub(crate) timeout: Duration,
     /// What has to be said of the timeout.
@@ -23,26 +23,26 @@ pub(crate) struct Asked {
     pub(crate) directory: OwnedFd,
 }
 
-impl Asked {
+impl ShellCommand {
     pub(crate) fn of(
         arguments: &Arguments,
         rules: &ShellRules,
         workspace: &Workspace,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, ToolError> {
         let command = arguments.text("command")?;
         if command.trim().is_empty() {
-            return Err(Refused::new(
+            return Err(ToolError::new(
                 "command is missing. Please say what is to be run.",
             ));
         }
         if command.contains('\0') {
-            return Err(Refused::new(
+            return Err(ToolError::new(
                 "command has a NUL byte in it, which no command can have. \
                  Please write \\0 for printf, or put the bytes into a file.",
             ));
         }
         if command.len() > LONGEST {
-            return Err(Refused::new(format!(
+            return Err(ToolError::new(format!(
                 "command has {} bytes; the system takes {LONGEST} at most. \
                  Please write it into a file in parts and run that.",
                 command.len()
@@ -77,9 +77,9 @@ fn timeout(asked: Option<u64>, rules: &ShellRules) -> (Duration, Option<String>)
     }
 }
 
-fn directory(arguments: &Arguments, workspace: &Workspace) -> Result<OwnedFd, Refused> {
+fn directory(arguments: &Arguments, workspace: &Workspace) -> Result<OwnedFd, ToolError> {
     let name = arguments.any_of(&["workdir", "cwd"])?;
     let opened = workspace.directory(name.as_deref().unwrap_or("."));
-    let (opened, _) = opened.map_err(Refused::new)?;
+    let (opened, _) = opened.map_err(ToolError::new)?;
     Ok(opened.into_std_file().into())
 }

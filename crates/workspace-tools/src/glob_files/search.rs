@@ -9,13 +9,13 @@ use cap_std::fs::MetadataExt;
 use rustix::fs::{AtFlags, FileType, statat};
 
 use super::directories::Directories;
-use super::newest::{Newest, Time};
-use crate::walk::{Entry, Folder, NamePattern, Visitor, Watch};
+use super::newest::{NewestFiles, Time};
+use crate::walk::{Deadline, Entry, Folder, NamePattern, Visitor};
 use crate::workspace::Workspace;
 
 /// What all threads share.
 #[derive(Debug)]
-pub(super) struct Seek<'a> {
+pub(super) struct GlobSearch<'a> {
     workspace: &'a Workspace,
     pattern: &'a NamePattern,
     /// Bytes of the name of the directory where the walk began.
@@ -29,7 +29,7 @@ pub(super) struct Seek<'a> {
     matches: AtomicU64,
 }
 
-impl<'a> Seek<'a> {
+impl<'a> GlobSearch<'a> {
     pub(super) fn new(
         workspace: &'a Workspace,
         pattern: &'a NamePattern,
@@ -51,23 +51,23 @@ impl<'a> Seek<'a> {
 
 /// A thread that looks for names.
 #[derive(Debug)]
-pub(super) struct Seeker<'a> {
-    seek: &'a Seek<'a>,
+pub(super) struct GlobWorker<'a> {
+    search: &'a GlobSearch<'a>,
     path: Vec<u8>,
-    pub(super) newest: Newest,
+    pub(super) newest: NewestFiles,
     /// Files that do not match.
     pub(super) passed: u64,
     pub(super) directories: Option<Directories>,
 }
 
-impl<'a> Seeker<'a> {
-    pub(super) fn new(seek: &'a Seek<'a>) -> Self {
+impl<'a> GlobWorker<'a> {
+    pub(super) fn new(search: &'a GlobSearch<'a>) -> Self {
         Self {
-            seek,
+            search,
             path: Vec::new(),
-            newest: Newest::new(seek.most),
+            newest: NewestFiles::new(search.most),
             passed: 0,
-            directories: seek.is_detailed.then(|| Directories::new(seek.base_at)),
+            directories: search.is_detailed.then(|| Directories::new(search.base_at)),
         }
     }
 
@@ -75,7 +75,7 @@ impl<'a> Seeker<'a> {
     fn time(&self, folder: &Folder, entry: &Entry) -> Option<Time> {
         if entry.is_link {
             let path = Path::new(OsStr::from_bytes(&self.path));
-            let found = self.seek.workspace.dir().metadata(path).ok()?;
+            let found = self.search.workspace.dir().metadata(path).ok()?;
             return found.is_file().then(|| (found.mtime(), found.mtime_nsec()));
         }
         let found = statat(&folder.fd, entry.name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -89,21 +89,21 @@ impl<'a> Seeker<'a> {
     }
 }
 
-impl Visitor for Seeker<'_> {
-    fn visit(&mut self, folder: &Folder, found: &[Entry], _: &Watch<'_>) {
+impl Visitor for GlobWorker<'_> {
+    fn visit(&mut self, folder: &Folder, found: &[Entry], _: &Deadline<'_>) {
         self.path.clone_from(&folder.path);
         let name_at = self.path.len();
         let before = self.newest.total;
         for entry in found {
             self.path.truncate(name_at);
             self.path.extend_from_slice(entry.name.to_bytes());
-            let seek = self.seek;
-            if !seek.pattern.matches(&self.path, seek.base_at, name_at) {
+            let search = self.search;
+            if !search.pattern.matches(&self.path, search.base_at, name_at) {
                 self.passed += 1;
-            } else if !entry.is_link && seek.matches.load(Ordering::Relaxed) > seek.known {
+            } else if !entry.is_link && search.matches.load(Ordering::Relaxed) > search.known {
                 self.newest.count();
             } else if let Some(time) = self.time(folder, entry) {
-                seek.matches.fetch_add(1, Ordering::Relaxed);
+                search.matches.fetch_add(1, Ordering::Relaxed);
                 self.newest.push(time, &self.path);
             }
         }

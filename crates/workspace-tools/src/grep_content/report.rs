@@ -5,25 +5,25 @@ use std::ops::Range;
 
 use spillgate_offload::{Rejection, estimated_tokens};
 
-use super::query::{HEAP_LIMIT, Mode, Query};
-use super::search::Found;
+use super::query::{ContentQuery, HEAP_LIMIT, Mode};
+use super::search::SearchResults;
 use crate::recovery::for_search;
-use crate::tool_result::{Body, Refused, Reply};
-use crate::walk::{Skipped, Watch};
+use crate::tool_result::{Body, Reply, ToolError};
+use crate::walk::{Deadline, SkippedEntries};
 use crate::workspace::shown as named;
 use crate::workspace_tools::Shared;
 
 /// What was found, and what was not looked at.
-pub(super) struct Told<'a> {
-    pub(super) query: &'a Query,
-    pub(super) found: &'a Found,
-    pub(super) skipped: &'a Skipped,
+pub(super) struct SearchReport<'a> {
+    pub(super) query: &'a ContentQuery,
+    pub(super) found: &'a SearchResults,
+    pub(super) skipped: &'a SkippedEntries,
     pub(super) shared: &'a Shared,
     /// Where it was searched, from the root.
     pub(super) path: &'a dyn Fn() -> String,
 }
 
-impl Told<'_> {
+impl SearchReport<'_> {
     /// All that was found, where `bytes` are the rows'.
     pub(super) fn whole(&self, bytes: u64) -> Reply {
         if self.found.matches == 0 {
@@ -66,14 +66,14 @@ impl Told<'_> {
     }
 
     /// The RFC's words.
-    pub(super) fn too_much(&self, bytes: u64) -> Refused {
+    pub(super) fn too_much(&self, bytes: u64) -> ToolError {
         let tokens = estimated_tokens(bytes);
         let (query, found) = (self.query, self.found);
         let matches = (query.mode != Mode::Files).then_some(found.matches);
         let asked = query.asked((self.path)());
         let counts = (matches, found.files);
         let block = for_search(self.shared, &asked, counts, &found.most.sorted());
-        Refused::from(Rejection::Search { tokens }).with(&block)
+        ToolError::from(Rejection::Search { tokens }).with(&block)
     }
 
     /// How much there is.
@@ -116,7 +116,7 @@ impl Told<'_> {
         if found.links > 0 {
             passed.push(format!("{} links", found.links));
         }
-        passed.extend(self.skipped.told());
+        passed.extend(self.skipped.notes());
         if !passed.is_empty() {
             write!(text, " Passed by: {}.", passed.join(", ")).expect("writing to a string");
         }
@@ -137,32 +137,32 @@ impl Told<'_> {
             false => format!("with a line longer than {heap} MiB"),
         };
         let kinds = [
-            ("Not read", found.unreadable.told("file", "files")),
+            ("Not read", found.unreadable.note("file", "files")),
             (
                 "Not read",
-                self.skipped.unreadable.told("directory", "directories"),
+                self.skipped.unreadable.note("directory", "directories"),
             ),
             (
                 "Shortened while it was searched, so call again",
-                found.shortened.told("file", "files"),
+                found.shortened.note("file", "files"),
             ),
             (
                 "Not searched to its end",
                 found
                     .too_large
-                    .told(&format!("file {too_large}"), &format!("files {too_large}")),
+                    .note(&format!("file {too_large}"), &format!("files {too_large}")),
             ),
             (
                 "Not searched to its end, for the pattern is large and its word boundaries meet \
                  characters that are not ASCII (write `(?-u:\\b)` for `\\b`, or smaller repetitions)",
-                found.costly.told("file", "files"),
+                found.costly.note("file", "files"),
             ),
             (
                 match found.is_named {
                     true => "Binary (holds NUL bytes, each counted as a line's end), shown as text",
                     false => "Binary (holds NUL bytes), searched in part only",
                 },
-                found.cut_short.told("file", "files"),
+                found.cut_short.note("file", "files"),
             ),
         ];
         let mut notes = String::new();
@@ -175,12 +175,12 @@ impl Told<'_> {
     }
 
     /// That there was no time for the rest.
-    pub(super) fn timed_out(&self, watch: &Watch<'_>) -> Refused {
+    pub(super) fn timed_out(&self, deadline: &Deadline<'_>) -> ToolError {
         let (searched, files) = (self.found.searched, self.found.files);
-        Refused::new(format!(
+        ToolError::new(format!(
             "Search took longer than {} s: {searched} {} searched, {} in {files} {} so far. \
              Please narrow it with path or glob parameters.",
-            watch.limit().as_secs(),
+            deadline.limit().as_secs(),
             noun(searched, "file", "files"),
             self.matches(),
             noun(files, "file", "files")

@@ -2,17 +2,17 @@
 
 use std::cmp::Reverse;
 
-use super::{Counted, TOP};
+use super::{PathCount, TOP};
 
 /// The [`TOP`] with the most in them; where two have as much, the one whose name comes
 /// first. So what several threads saw comes to the same whoever saw what.
 #[derive(Debug, Default)]
-pub(crate) struct Most {
+pub(crate) struct TopCounts {
     /// Sorted, most first.
     top: Vec<(Reverse<u64>, Vec<u8>)>,
 }
 
-impl Most {
+impl TopCounts {
     pub(crate) fn push(&mut self, name: &[u8], count: u64) {
         let place = |(there, known): &(Reverse<u64>, Vec<u8>)| {
             (*there, known.as_slice()) < (Reverse(count), name)
@@ -32,7 +32,7 @@ impl Most {
     }
 
     /// Most first.
-    pub(crate) fn sorted(&self) -> Vec<Counted> {
+    pub(crate) fn sorted(&self) -> Vec<PathCount> {
         let top = self.top.iter();
         top.map(|(count, name)| (name.clone(), count.0)).collect()
     }
@@ -50,12 +50,12 @@ mod tests {
             counts in proptest::collection::vec(0u64..9, 0..40),
             split in 0usize..40,
         ) {
-            let mut all: Vec<Counted> = counts
+            let mut all: Vec<PathCount> = counts
                 .iter()
                 .enumerate()
                 .map(|(at, &count)| (format!("f{at:02}").into_bytes(), count))
                 .collect();
-            let (mut one, mut other) = (Most::default(), Most::default());
+            let (mut one, mut other) = (TopCounts::default(), TopCounts::default());
             for (at, (name, count)) in all.iter().enumerate() {
                 let most = if at < split { &mut other } else { &mut one };
                 most.push(name, *count);

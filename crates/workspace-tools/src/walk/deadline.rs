@@ -12,7 +12,7 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Why a search ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum StopReason {
     /// Nobody waits any more.
     Stopped,
     /// It took too long.
@@ -21,13 +21,13 @@ pub(crate) enum Over {
 
 /// Looks at both.
 #[derive(Debug)]
-pub(crate) struct Watch<'a> {
+pub(crate) struct Deadline<'a> {
     stop: &'a Interrupt,
     began: Instant,
     limit: Duration,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Deadline<'a> {
     /// From now on.
     pub(crate) fn new(stop: &'a Interrupt, limit: Duration) -> Self {
         Self {
@@ -38,11 +38,11 @@ impl<'a> Watch<'a> {
     }
 
     /// Why to end now, if so.
-    pub(crate) fn over(&self) -> Option<Over> {
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         if self.stop.is_cancelled() {
-            Some(Over::Stopped)
+            Some(StopReason::Stopped)
         } else {
-            (self.began.elapsed() >= self.limit).then_some(Over::TimeOut)
+            (self.began.elapsed() >= self.limit).then_some(StopReason::TimeOut)
         }
     }
 
@@ -54,9 +54,9 @@ impl<'a> Watch<'a> {
 
 /// A file that ends with an error when the time is over: one alone may be endless.
 #[derive(Debug)]
-pub(crate) struct Watched<'a> {
+pub(crate) struct DeadlineFile<'a> {
     file: File,
-    pub(crate) watch: &'a Watch<'a>,
+    pub(crate) deadline: &'a Deadline<'a>,
     /// Bytes read.
     read: u64,
     /// The size at which it ended, if it did.
@@ -65,12 +65,12 @@ pub(crate) struct Watched<'a> {
     size: u64,
 }
 
-impl<'a> Watched<'a> {
-    pub(crate) fn new(file: File, watch: &'a Watch<'a>) -> Self {
+impl<'a> DeadlineFile<'a> {
+    pub(crate) fn new(file: File, deadline: &'a Deadline<'a>) -> Self {
         let size = file.metadata().map_or(0, |found| found.len());
         Self {
             file,
-            watch,
+            deadline,
             read: 0,
             ended: None,
             size,
@@ -85,9 +85,9 @@ impl<'a> Watched<'a> {
     }
 }
 
-impl Read for Watched<'_> {
+impl Read for DeadlineFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.watch.over().is_some() {
+        if self.deadline.stop_reason().is_some() {
             return Err(io::Error::other("the search is over"));
         }
         let read = self.file.read(buffer)?;

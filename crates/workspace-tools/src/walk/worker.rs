@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::ignores::{Ignores, Verdict, ignores};
 use super::queue::Queue;
-use super::{Base, Entry, Folder, Scope, Skipped, Visitor, Watch, open_beneath, shown};
+use super::{Base, Deadline, Entry, Folder, Scope, SkippedEntries, Visitor, open_beneath, shown};
 
 /// Files that are handed on at once: enough to be worth the handing, few enough to be
 /// shared where a directory is large.
@@ -33,10 +33,10 @@ pub(super) enum Job {
 pub(super) struct Worker<'a, V> {
     base: &'a Base,
     scope: Scope,
-    watch: &'a Watch<'a>,
+    deadline: &'a Deadline<'a>,
     queue: &'a Queue<Job>,
     pub(super) visitor: V,
-    pub(super) skipped: Skipped,
+    pub(super) skipped: SkippedEntries,
 }
 
 /// A directory while its names are read.
@@ -53,36 +53,36 @@ impl<'a, V: Visitor> Worker<'a, V> {
     pub(super) fn new(
         base: &'a Base,
         scope: Scope,
-        watch: &'a Watch<'a>,
+        deadline: &'a Deadline<'a>,
         queue: &'a Queue<Job>,
         visitor: V,
     ) -> Self {
         Self {
             base,
             scope,
-            watch,
+            deadline,
             queue,
             visitor,
-            skipped: Skipped::default(),
+            skipped: SkippedEntries::default(),
         }
     }
 
     /// Works until there is nothing left.
     pub(super) fn run(&mut self) {
         /// Also where a visitor panics: the others must not wait for us.
-        struct Closes<'a>(&'a Queue<Job>);
-        impl Drop for Closes<'_> {
+        struct CloseOnDrop<'a>(&'a Queue<Job>);
+        impl Drop for CloseOnDrop<'_> {
             fn drop(&mut self) {
                 self.0.close();
             }
         }
-        let _closes = Closes(self.queue);
+        let _closes = CloseOnDrop(self.queue);
         while let Some(job) = self.queue.next() {
-            if self.watch.over().is_some() {
+            if self.deadline.stop_reason().is_some() {
                 return;
             }
             match job {
-                Job::Files(folder, found) => self.visitor.visit(&folder, &found, self.watch),
+                Job::Files(folder, found) => self.visitor.visit(&folder, &found, self.deadline),
                 Job::Directory { path, ignores } => self.directory(path, ignores.as_ref()),
             }
         }
@@ -113,7 +113,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         };
         for (passed, entry) in names.enumerate() {
             // A large directory of what is left out is handed to nobody.
-            if passed % 1024 == 1023 && self.watch.over().is_some() {
+            if passed % 1024 == 1023 && self.deadline.stop_reason().is_some() {
                 return;
             }
             let Ok(entry) = entry else {
@@ -129,7 +129,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
             self.queue.push(listing.directories.drain(..));
         }
         self.visitor
-            .visit(&listing.folder, &listing.files, self.watch);
+            .visit(&listing.folder, &listing.files, self.deadline);
     }
 
     /// Files of a directory go to who waits for work, or are visited here. Whether to
@@ -141,9 +141,9 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 let files = Job::Files(Arc::clone(&listing.folder), found);
                 self.queue.push([files]);
             }
-            false => self.visitor.visit(&listing.folder, &found, self.watch),
+            false => self.visitor.visit(&listing.folder, &found, self.deadline),
         }
-        self.watch.over().is_none()
+        self.deadline.stop_reason().is_none()
     }
 
     /// A name of a directory.

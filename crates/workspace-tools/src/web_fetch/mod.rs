@@ -17,8 +17,8 @@ use tokio::task::spawn_blocking;
 
 use crate::definition::{Definition, schema};
 use crate::rules::{OnOverflow, Rules, Writable};
-use crate::save::{self, Place};
-use crate::tool_result::{Refused, Reply};
+use crate::save::{self, SaveTarget};
+use crate::tool_result::{Reply, ToolError};
 use crate::workspace_tools::Shared;
 
 /// Characters of a URL in an error or a confirmation.
@@ -110,43 +110,47 @@ fn properties(rules: &Rules, is_writable: bool) -> Map<String, Value> {
 pub(crate) async fn call(shared: &Arc<Shared>, arguments: &Arguments) -> Reply {
     let rules = &shared.rules;
     let fetcher = rules.web.as_ref();
-    let fetcher = fetcher.ok_or_else(|| Refused::new("web_fetch is switched off here."))?;
-    let wanted = Wanted::new(shared, arguments)?;
+    let fetcher = fetcher.ok_or_else(|| ToolError::new("web_fetch is switched off here."))?;
+    let request = FetchRequest::new(shared, arguments)?;
     let timeout = arguments.limit("timeout")?.map(Duration::from_secs);
     let advice = Advice::new(rules);
     fetcher
-        .check(&wanted.url)
+        .check(&request.url)
         .map_err(|error| advice.failed(&error))?;
-    let response = fetcher.open(&wanted.url, timeout).await;
+    let response = fetcher.open(&request.url, timeout).await;
     let mut response = response.map_err(|error| advice.failed(&error))?;
     if response.status() >= 400 {
         return Err(page::status(&mut response, rules).await);
     }
-    match wanted.place {
-        Some(place) => saving::save(fetcher, response, place, wanted.is_raw, advice).await,
-        None => page::show(fetcher, response, shared, wanted, advice).await,
+    match request.target {
+        Some(target) => saving::save(fetcher, response, target, request.is_raw, advice).await,
+        None => page::show(fetcher, response, shared, request, advice).await,
     }
 }
 
 /// What is asked for.
-struct Wanted {
+struct FetchRequest {
     url: String,
-    place: Option<Place>,
+    target: Option<SaveTarget>,
     is_raw: bool,
 }
 
-impl Wanted {
-    fn new(shared: &Shared, arguments: &Arguments) -> Result<Self, Refused> {
+impl FetchRequest {
+    fn new(shared: &Shared, arguments: &Arguments) -> Result<Self, ToolError> {
         let url = arguments.required("url")?;
         let is_raw = arguments.flag("raw")?;
         let writable = &shared.rules.writable;
-        let place = match arguments.optional("save_to")? {
+        let target = match arguments.optional("save_to")? {
             Some(_) if *writable == Writable::Nowhere => return Err(save::nowhere()),
-            Some(name) => Some(Place::new(&shared.workspace, writable, &name)?),
+            Some(name) => Some(SaveTarget::new(&shared.workspace, writable, &name)?),
             None => None,
         };
-        place.as_ref().map_or(Ok(()), Place::check)?;
-        Ok(Self { url, place, is_raw })
+        target.as_ref().map_or(Ok(()), SaveTarget::check)?;
+        Ok(Self {
+            url,
+            target,
+            is_raw,
+        })
     }
 }
 
@@ -182,10 +186,10 @@ impl Advice {
     }
 
     /// Why nothing was fetched to be shown.
-    fn failed(self, error: &FetchError) -> Refused {
+    fn failed(self, error: &FetchError) -> ToolError {
         match error {
-            FetchError::TooLarge { .. } => Refused::new(format!("{error} {}", self.for_text())),
-            error => Refused::new(error),
+            FetchError::TooLarge { .. } => ToolError::new(format!("{error} {}", self.for_text())),
+            error => ToolError::new(error),
         }
     }
 }
@@ -210,7 +214,7 @@ async fn read(
     bytes: Vec<u8>,
     kind: BodyKind,
     is_raw: bool,
-) -> Result<ReadableText, Refused> {
+) -> Result<ReadableText, ToolError> {
     let (content_type, url) = (response.content_type(), response.url().clone());
     let turn = READING.acquire().await;
     let read = spawn_blocking(move || {
@@ -218,6 +222,6 @@ async fn read(
         readable(&bytes, &content_type, kind, is_raw, &url)
     });
     read.await.map_err(|_| {
-        Refused::new("The page could not be made readable; this is our fault. Use raw=true.")
+        ToolError::new("The page could not be made readable; this is our fault. Use raw=true.")
     })
 }

@@ -7,10 +7,10 @@ use spillgate_offload::{Rejection, estimated_tokens};
 use spillgate_text::clip;
 use spillgate_web::{BodyKind, FetchResponse, Fetcher, ReadableText};
 
-use super::{Advice, Wanted, read, type_shown, url_shown};
+use super::{Advice, FetchRequest, read, type_shown, url_shown};
 use crate::recovery::{apart, for_page};
 use crate::rules::{OnOverflow, Rules};
-use crate::tool_result::{Body, Oversized, Refused, Reply};
+use crate::tool_result::{Body, OversizedOutput, Reply, ToolError};
 use crate::workspace_tools::Shared;
 
 /// Bytes of an error's page that are looked at, and characters of it that are shown.
@@ -22,10 +22,10 @@ pub(super) async fn show(
     fetcher: &Fetcher,
     mut response: FetchResponse,
     shared: &Arc<Shared>,
-    wanted: Wanted,
+    request: FetchRequest,
     advice: Advice,
 ) -> Reply {
-    let is_raw = wanted.is_raw;
+    let is_raw = request.is_raw;
     // What is no text is told before it is too large.
     if BodyKind::of(&response.content_type(), b"") == BodyKind::Binary {
         return Err(binary(&response, response.declared(), advice));
@@ -40,50 +40,55 @@ pub(super) async fn show(
         return Err(binary(&response, Some(bytes.len() as u64), advice));
     }
     let page = read(&response, bytes, kind, is_raw).await?;
-    let told = told(&response, kind, is_raw, &page);
-    let refused = match within(told, &shared.rules, advice) {
+    let text = page_text(&response, kind, is_raw, &page);
+    let refused = match within(text, &shared.rules, advice) {
         Ok(body) => return Ok(body),
         Err(refused) => refused,
     };
     let block = apart(shared, move |shared| {
-        for_page(shared, &wanted.url, &page.text, is_raw)
+        for_page(shared, &request.url, &page.text, is_raw)
     });
     Err(refused.with(&block.await))
 }
 
 /// The header and the text.
-fn told(response: &FetchResponse, kind: BodyKind, is_raw: bool, page: &ReadableText) -> String {
+fn page_text(
+    response: &FetchResponse,
+    kind: BodyKind,
+    is_raw: bool,
+    page: &ReadableText,
+) -> String {
     let (url, status) = (response.url(), response.status());
-    let mut told = format!("[{url}, {status}, {}]\n", type_shown(response));
+    let mut text = format!("[{url}, {status}, {}]\n", type_shown(response));
     if let Some(title) = &page.title {
-        told.push_str(&format!("Title: {title}\n"));
+        text.push_str(&format!("Title: {title}\n"));
     }
     if let Some(encoding) = page.wrong_in {
-        told.push_str(&format!(
+        text.push_str(&format!(
             "(Some bytes mean nothing in {encoding} and are shown as \u{fffd}.)\n"
         ));
     }
-    told.push('\n');
+    text.push('\n');
     let is_empty = page.text.trim().is_empty();
     match (is_empty, kind == BodyKind::Html && !is_raw) {
-        (true, true) => told.push_str(
+        (true, true) => text.push_str(
             "(The page has no text of its own; scripts, which are not run, may make it.)\n",
         ),
-        (true, false) => told.push_str("(empty)\n"),
-        (false, _) => told.push_str(&page.text),
+        (true, false) => text.push_str("(empty)\n"),
+        (false, _) => text.push_str(&page.text),
     }
-    told
+    text
 }
 
 /// All of it, or none.
-fn within(told: String, rules: &Rules, advice: Advice) -> Reply {
-    let bytes = told.len() as u64;
+fn within(text: String, rules: &Rules, advice: Advice) -> Reply {
+    let bytes = text.len() as u64;
     if !rules.exceeds(bytes) {
-        return Ok(Body::Text(told));
+        return Ok(Body::Text(text));
     }
     if rules.on_overflow == OnOverflow::Offload {
-        return Ok(Body::Oversized(Oversized {
-            whole: Box::new(Cursor::new(told)),
+        return Ok(Body::Oversized(OversizedOutput {
+            whole: Box::new(Cursor::new(text)),
             notes: String::new(),
             has_failed: false,
         }));
@@ -92,18 +97,18 @@ fn within(told: String, rules: &Rules, advice: Advice) -> Reply {
     Err(match advice.can_save {
         true => Rejection::Page { tokens, limit }.into(),
         // The RFC's advice would lead to the next refusal.
-        false => Refused::new(format!(
+        false => ToolError::new(format!(
             "Page content (~{tokens} tokens) exceeds maximum allowed tokens ({limit}). {}",
             advice.for_text()
         )),
     })
 }
 
-fn binary(response: &FetchResponse, bytes: Option<u64>, advice: Advice) -> Refused {
+fn binary(response: &FetchResponse, bytes: Option<u64>, advice: Advice) -> ToolError {
     let size = bytes.map_or("of unknown size".to_owned(), |bytes| {
         format!("{bytes} bytes")
     });
-    Refused::new(format!(
+    ToolError::new(format!(
         "{} is {}, {size}: no text that could be shown. {}",
         url_shown(response),
         type_shown(response),
@@ -112,7 +117,7 @@ fn binary(response: &FetchResponse, bytes: Option<u64>, advice: Advice) -> Refus
 }
 
 /// A status that says that this is not the page, with some of what the server says.
-pub(super) async fn status(response: &mut FetchResponse, rules: &Rules) -> Refused {
+pub(super) async fn status(response: &mut FetchResponse, rules: &Rules) -> ToolError {
     let advice = match response.status() {
         404 | 410 => "Check the url, or look for the page elsewhere.",
         401 | 402 | 403 | 407 | 451 => {
@@ -122,7 +127,7 @@ pub(super) async fn status(response: &mut FetchResponse, rules: &Rules) -> Refus
         500.. => "This is the server's fault. Try it later, or use another source.",
         _ => "Check the url.",
     };
-    let refused = Refused::new(format!(
+    let refused = ToolError::new(format!(
         "HTTP {} from {}. {advice}",
         response.status_text(),
         url_shown(response)

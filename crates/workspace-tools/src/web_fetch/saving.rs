@@ -6,8 +6,8 @@ use spillgate_web::{BodyKind, FetchError, FetchResponse, Fetcher};
 use tokio::task::spawn_blocking;
 
 use super::{Advice, read, type_shown, url_shown};
-use crate::save::{Draft, Place, Saved};
-use crate::tool_result::{Body, Refused, Reply};
+use crate::save::{Draft, SaveTarget, SavedSize};
+use crate::tool_result::{Body, Reply, ToolError};
 
 /// Bytes that are written at once.
 const BLOCK: usize = 1 << 20;
@@ -20,14 +20,14 @@ const SHOWN: usize = 200;
 pub(super) async fn save(
     fetcher: &Fetcher,
     mut response: FetchResponse,
-    place: Place,
+    target: SaveTarget,
     is_raw: bool,
     advice: Advice,
 ) -> Reply {
     let settings = fetcher.settings();
-    let path = place.path();
+    let path = target.path();
     let failed = |error: FetchError| match error {
-        FetchError::TooLarge { .. } => Refused::new(format!(
+        FetchError::TooLarge { .. } => ToolError::new(format!(
             "{error} Nothing was saved; please use a smaller part or another source."
         )),
         error => advice.failed(&error),
@@ -36,7 +36,7 @@ pub(super) async fn save(
     let beginning = response.next().await.map_err(failed)?;
     let mut block = beginning.unwrap_or_default();
     let kind = BodyKind::of(&response.content_type(), &block);
-    let mut draft = blocking(move || Draft::create(place)).await?;
+    let mut draft = blocking(move || Draft::create(target)).await?;
     let mut title = None;
     if kind == BodyKind::Html && !is_raw {
         while let Some(bytes) = response.next().await.map_err(failed)? {
@@ -58,38 +58,38 @@ pub(super) async fn save(
         draft = written(draft, block).await?;
     }
     let saved = blocking(move || draft.keep()).await?;
-    let told = told(&response, &path, kind, is_raw, saved, title.as_deref());
-    Ok(Body::Text(told))
+    let text = confirmation(&response, &path, kind, is_raw, saved, title.as_deref());
+    Ok(Body::Text(text))
 }
 
-fn too_large(most: u64) -> Refused {
-    Refused::new(format!(
+fn too_large(most: u64) -> ToolError {
+    ToolError::new(format!(
         "The page's HTML is larger than {most} bytes, the most that becomes Markdown. \
          Nothing was saved. Use raw=true to save it as it is."
     ))
 }
 
 /// A call that is dropped drops the draft too, and with it what was written.
-async fn written(mut draft: Draft, block: Vec<u8>) -> Result<Draft, Refused> {
+async fn written(mut draft: Draft, block: Vec<u8>) -> Result<Draft, ToolError> {
     blocking(move || draft.write(&block).map(|()| draft)).await
 }
 
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
-) -> Result<T, Refused> {
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
     let ended = spawn_blocking(work).await;
-    ended.unwrap_or_else(|_| Err(Refused::new("Saving broke down; this is our fault.")))
+    ended.unwrap_or_else(|_| Err(ToolError::new("Saving broke down; this is our fault.")))
 }
 
-fn told(
+fn confirmation(
     response: &FetchResponse,
     path: &str,
     kind: BodyKind,
     is_raw: bool,
-    saved: Saved,
+    saved: SavedSize,
     title: Option<&str>,
 ) -> String {
-    let Saved { bytes, lines } = saved;
+    let SavedSize { bytes, lines } = saved;
     let (form, size, advice) = match kind {
         BodyKind::Binary => (
             "as it came",

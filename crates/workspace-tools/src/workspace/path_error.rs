@@ -13,7 +13,7 @@ const NAME_CHARS: usize = 200;
 /// them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum PlaceError {
+pub enum PathError {
     /// A name with a NUL, which no file has.
     #[error(
         "The path holds a NUL character, which no path can. Give the path as glob_files lists it."
@@ -29,7 +29,7 @@ pub enum PlaceError {
     #[error("{sought} '{name}' not found. Use glob_files to find it.")]
     Absent {
         /// What was asked for.
-        sought: Sought,
+        sought: PathKind,
         /// The name.
         name: String,
     },
@@ -37,7 +37,7 @@ pub enum PlaceError {
     #[error("{sought} '{name}' not found. Did you mean '{likely}'?")]
     Misspelt {
         /// What was asked for.
-        sought: Sought,
+        sought: PathKind,
         /// The name.
         name: String,
         /// What is there.
@@ -78,14 +78,14 @@ pub enum PlaceError {
 
 /// What a name was to lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sought {
+pub enum PathKind {
     /// A regular file.
     File,
     /// A directory.
     Directory,
 }
 
-impl fmt::Display for Sought {
+impl fmt::Display for PathKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::File => "File",
@@ -94,12 +94,12 @@ impl fmt::Display for Sought {
     }
 }
 
-impl PlaceError {
+impl PathError {
     pub(super) fn outside(name: &str) -> Self {
         Self::Outside(shown(name))
     }
 
-    pub(super) fn absent(sought: Sought, name: &str, likely: Option<String>) -> Self {
+    pub(super) fn absent(sought: PathKind, name: &str, likely: Option<String>) -> Self {
         let name = shown(name);
         match likely {
             Some(likely) => Self::Misspelt {
