@@ -11,12 +11,12 @@
 mod callback;
 mod error;
 mod http;
-mod keeper;
 mod login;
+mod token_keeper;
 mod vault;
 
 pub use callback::Callback;
 pub use error::LoginError;
-pub use keeper::Keeper;
 pub use login::{Attempt, Request};
+pub use token_keeper::Keeper;
 pub use vault::{Vault, origin_of};
