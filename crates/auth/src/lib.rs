@@ -1,7 +1,7 @@
 //! Logging in at MCP servers with OAuth, and keeping the tokens.
 //!
-//! A person logs in once, with a browser ([`Attempt`]); the tokens are kept in a
-//! [`Vault`]. From then on a [`Keeper`] gives them to the link of a gateway and
+//! A person logs in once, with a browser ([`LoginAttempt`]); the tokens are kept in a
+//! [`Vault`]. From then on a [`TokenKeeper`] gives them to the link of a gateway and
 //! renews them. It never opens a browser: where renewing is not enough, the
 //! request fails and says what to run.
 //!
@@ -17,6 +17,6 @@ mod vault;
 
 pub use callback::Callback;
 pub use error::LoginError;
-pub use login::{Attempt, Request};
-pub use token_keeper::Keeper;
+pub use login::{LoginAttempt, LoginRequest};
+pub use token_keeper::TokenKeeper;
 pub use vault::{Vault, origin_of};

@@ -24,28 +24,28 @@ const REMEMBERED: Duration = Duration::from_secs(1);
 /// Gives the tokens for one server, and renews them when the server refuses one.
 /// No clock is asked: a server knows best whether it still takes a token.
 #[derive(Clone)]
-pub struct Keeper {
+pub struct TokenKeeper {
     vault: Vault,
     server: Arc<str>,
     /// What the user runs to log in.
     command: Arc<str>,
     client: Client,
     /// When the file was last read, and the token that was in it.
-    last: Arc<Mutex<Option<Read>>>,
+    last: Arc<Mutex<Option<CachedToken>>>,
 }
 
 /// When a file was read, and its token.
-type Read = (Instant, Option<HeaderValue>);
+type CachedToken = (Instant, Option<HeaderValue>);
 
-impl std::fmt::Debug for Keeper {
+impl std::fmt::Debug for TokenKeeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeper")
+        f.debug_struct("TokenKeeper")
             .field("server", &origin_of(&self.server))
             .finish_non_exhaustive()
     }
 }
 
-impl Keeper {
+impl TokenKeeper {
     /// A keeper of the tokens for the server at `url`. `command` is what the user
     /// is told to run where a login is needed; `client` must follow no redirects.
     #[must_use]
@@ -131,7 +131,7 @@ impl Keeper {
     }
 }
 
-impl Authority for Keeper {
+impl Authority for TokenKeeper {
     fn credential(&self) -> BoxFuture<'_, Option<HeaderValue>> {
         let mut last = self.last.lock();
         let token = match &*last {
