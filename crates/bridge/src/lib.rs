@@ -20,17 +20,17 @@ mod bridging;
 mod config;
 mod generations;
 mod json;
-mod large;
+mod large_message;
 mod names;
 mod negotiation;
 mod question;
+mod refusal;
 mod running_bridge;
 mod shared;
 mod steps;
 mod to_legacy;
 mod to_modern;
 mod translation;
-mod words;
 
 use std::time::Instant;
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use spillgate_mcp::RequestId;
 use spillgate_transport::{Message, ServerEvent};
 
-use crate::words::Refuse;
+use crate::refusal::Refuse;
 use crate::{Caller, Step};
 
 /// The steps of one turn, in their order.

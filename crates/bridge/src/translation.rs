@@ -12,7 +12,7 @@ use spillgate_transport::{Frame, Item, Message, Refusal, ServerEvent, Spooled};
 
 use crate::json::parts;
 use crate::steps::Steps;
-use crate::{Caller, Heard, words};
+use crate::{Caller, Heard, refusal};
 
 /// One direction of a bridge. All that it says goes into `steps`.
 pub(crate) trait Translation: fmt::Debug {
@@ -48,11 +48,11 @@ pub(crate) trait Translation: fmt::Debug {
 pub(crate) fn client_said(to: &mut (dyn Translation + Send), heard: Heard<'_>, steps: &mut Steps) {
     let all = parts(heard.frame);
     if all.is_empty() {
-        steps.refuse(heard.from, None, "null", &words::not_json());
+        steps.refuse(heard.from, None, "null", &refusal::not_json());
     }
     for part in all {
         match messages(&part).is_empty() {
-            true => steps.refuse(heard.from, None, "null", &words::not_json()),
+            true => steps.refuse(heard.from, None, "null", &refusal::not_json()),
             false => to.hear(&part, heard, steps),
         }
     }

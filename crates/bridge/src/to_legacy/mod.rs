@@ -4,13 +4,13 @@
 //! clients and exchanges go through it; each has a number of ours towards the
 //! server, by which its answer, its progress and its questions find it again.
 
-mod asks;
 mod calls;
-mod listens;
 mod notes;
 mod opening;
-mod patience;
+mod question_round;
+mod question_timeout;
 mod request;
+mod subscription;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -20,16 +20,16 @@ use serde_json::json;
 use spillgate_mcp::{Envelope, ProtocolVersion, RequestId, error_code, frame, messages, meta};
 use spillgate_transport::{Item, ServerEvent, Spooled};
 
-use self::asks::{Ask, Question};
 use self::calls::Call;
-use self::listens::Listen;
 use self::opening::Facts;
+use self::question_round::{Ask, Question};
 use self::request::Request;
+use self::subscription::Listen;
 use crate::json::{cancelled, put_for};
-use crate::large::{self, Large, Unbridged};
+use crate::large_message::{self, Large, Unbridged};
+use crate::refusal::{self, Refuse};
 use crate::steps::Steps;
 use crate::translation::{Numbers, Translation, request};
-use crate::words::{self, Refuse};
 use crate::{Caller, Config, Heard, Step};
 
 /// The bridge of a legacy server's session.
@@ -99,7 +99,7 @@ impl ToLegacy {
                 queue.push_back(request);
             }
             Server::Opening(_) => {
-                let why = words::too_many("requests", self.config.limits.calls);
+                let why = refusal::too_many("requests", self.config.limits.calls);
                 request.refuse(&why, steps);
             }
         }
@@ -183,7 +183,7 @@ impl ToLegacy {
 
     /// What is not brought over: whoever waits for it is told.
     fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
-        let why = words::unbridged(&self.config.server, large.bytes);
+        let why = refusal::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
             steps.tell_server(why.frame(&id), None, &self.headers());
         }
@@ -229,7 +229,7 @@ impl Translation for ToLegacy {
             return self.note(method, envelope, frame, heard, steps);
         };
         let Some(key) = envelope.key() else {
-            return steps.refuse(heard.from, None, "null", &words::no_id());
+            return steps.refuse(heard.from, None, "null", &refusal::no_id());
         };
         match Request::read(envelope, id.get(), key.clone(), frame, heard) {
             Ok(request) => self.take(request, heard.now, steps),
@@ -278,7 +278,7 @@ impl Translation for ToLegacy {
                 }
                 _ => self.unbridged(Unbridged::of(&spooled, None), steps),
             },
-            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
+            Large::Notice(spooled) => large_message::notice(spooled, steps, |one, frame, steps| {
                 let method = one.method.as_deref().unwrap_or_default();
                 self.told(method, one, frame, of, steps);
             }),
@@ -288,7 +288,7 @@ impl Translation for ToLegacy {
 
     fn failed(&mut self, key: RequestId, item: Item, steps: &mut Steps) {
         match self.own.remove(&key) {
-            Some(Own::Initialize) => return self.not_opened(&words::reason(&item), steps),
+            Some(Own::Initialize) => return self.not_opened(&refusal::reason(&item), steps),
             Some(Own::Subscribe(uri)) => return self.subscription(&key, &uri, false, steps),
             Some(Own::SetLevel | Own::Unsubscribe) => return,
             None => {}
@@ -297,7 +297,7 @@ impl Translation for ToLegacy {
             return;
         };
         if call.asking {
-            let why = words::no_connection(&self.config.server, &words::reason(&item));
+            let why = refusal::no_connection(&self.config.server, &refusal::reason(&item));
             call.finished = Some(why.frame("0").into());
             return;
         }
@@ -317,7 +317,7 @@ impl Translation for ToLegacy {
 
     /// Whoever waits is told, and the next request opens it again.
     fn gone(&mut self, how: &str, steps: &mut Steps) {
-        let why = words::gone(&self.config.server, how);
+        let why = refusal::gone(&self.config.server, how);
         if let Server::Opening(queue) = std::mem::replace(&mut self.server, Server::Closed) {
             for request in queue {
                 request.refuse(&why, steps);

@@ -10,7 +10,7 @@ use spillgate_mcp::{Envelope, ObjectView, ProtocolVersion, frame};
 use super::{Own, Request, Server, ToLegacy};
 use crate::json::{complaint, quoted};
 use crate::steps::Steps;
-use crate::{Declare, Step, words};
+use crate::{Declare, Step, refusal};
 use spillgate_mcp::meta::SERVER_INFO;
 
 /// All that can be bridged.
@@ -83,7 +83,7 @@ impl ToLegacy {
     /// It did not work: everyone who waits is told why. The next request tries
     /// again.
     pub(super) fn not_opened(&mut self, why: &str, steps: &mut Steps) {
-        let why = words::no_connection(&self.config.server, why);
+        let why = refusal::no_connection(&self.config.server, why);
         if let Server::Opening(queue) = std::mem::replace(&mut self.server, Server::Closed) {
             for request in queue {
                 request.refuse(&why, steps);

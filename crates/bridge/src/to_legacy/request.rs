@@ -8,8 +8,8 @@ use spillgate_mcp::{
 use super::no_version;
 use crate::json::{put_for, put_id};
 use crate::names::{MAY_ASK, MODERN_KEYS, level, named_by};
+use crate::refusal::{self, Refuse};
 use crate::steps::Steps;
-use crate::words::{self, Refuse};
 use crate::{Caller, Heard};
 use spillgate_mcp::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION};
 
@@ -47,7 +47,7 @@ impl Request {
     ) -> Result<Self, Refuse> {
         let method = envelope.method.as_deref().unwrap_or_default();
         let params = match envelope.params {
-            Some(params) => ObjectView::of(params).ok_or_else(words::params_are_a_list)?,
+            Some(params) => ObjectView::of(params).ok_or_else(refusal::params_are_a_list)?,
             None => ObjectView::default(),
         };
         if let Some(why) = not_served(method, &params) {
@@ -153,10 +153,10 @@ fn not_served(method: &str, params: &ObjectView<'_>) -> Option<Refuse> {
         "logging/setLevel" => "set `io.modelcontextprotocol/logLevel` in the `_meta` of a request",
         "resources/subscribe" | "resources/unsubscribe" => "use `subscriptions/listen`",
         other => {
-            return other.starts_with("tasks/").then(|| words::tasks(other));
+            return other.starts_with("tasks/").then(|| refusal::tasks(other));
         }
     };
-    Some(words::removed(method, instead))
+    Some(refusal::removed(method, instead))
 }
 
 fn no_envelope() -> Refuse {

@@ -5,9 +5,9 @@
 //! to the client) is kept here, for a modern server keeps nothing.
 
 mod calls;
-mod listening;
 mod opening;
 mod rounds;
+mod subscriptions;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -19,14 +19,14 @@ use spillgate_mcp::{
 use spillgate_transport::{Item, ServerEvent, Spooled};
 
 use self::calls::Call;
-use self::listening::Listening;
 use self::opening::{Client, Opening};
+use self::subscriptions::Listening;
 use crate::json::{cancelled, put_for};
-use crate::large::{self, Large, Unbridged};
+use crate::large_message::{self, Large, Unbridged};
 use crate::names::level;
+use crate::refusal::{self, Refuse};
 use crate::steps::Steps;
 use crate::translation::{Numbers, Translation, request};
-use crate::words::{self, Refuse};
 use crate::{Caller, Config, Heard, Step};
 use spillgate_mcp::meta::PROTOCOL_VERSION;
 
@@ -77,7 +77,7 @@ impl ToModern {
             "resources/subscribe" => self.subscribe(request, steps),
             "resources/unsubscribe" => self.unsubscribe(request, steps),
             method if method.starts_with("tasks/") => {
-                self.refuse(request, &words::tasks(method), steps);
+                self.refuse(request, &refusal::tasks(method), steps);
             }
             _ => self.forward(request, heard.headers, steps),
         }
@@ -198,7 +198,7 @@ impl ToModern {
 
     /// What is not brought over: whoever waits for it is told.
     fn unbridged(&mut self, large: Unbridged, steps: &mut Steps) {
-        let why = words::unbridged(&self.config.server, large.bytes);
+        let why = refusal::unbridged(&self.config.server, large.bytes);
         for id in large.asks {
             steps.tell_server(why.frame(&id), None, &headers());
         }
@@ -263,7 +263,7 @@ impl Translation for ToModern {
                     };
                     self.request(&request, heard, steps);
                 }
-                None => steps.refuse(self.at, None, "null", &words::no_id()),
+                None => steps.refuse(self.at, None, "null", &refusal::no_id()),
             },
             (Some(method), None) => self.note(method, envelope, frame, steps),
             (None, Some(_)) => self.replied(envelope, frame, steps),
@@ -315,7 +315,7 @@ impl Translation for ToModern {
                 }
                 _ => self.unbridged(Unbridged::of(&spooled, None), steps),
             },
-            Large::Notice(spooled) => large::notice(spooled, steps, |one, frame, steps| {
+            Large::Notice(spooled) => large_message::notice(spooled, steps, |one, frame, steps| {
                 let method = one.method.as_deref().unwrap_or_default();
                 self.told(method, one, frame, of, steps);
             }),
@@ -325,7 +325,7 @@ impl Translation for ToModern {
 
     fn failed(&mut self, number: RequestId, item: Item, steps: &mut Steps) {
         if self.opening.as_ref().is_some_and(|(key, _)| *key == number) {
-            return self.not_discovered(&words::reason(&item), steps);
+            return self.not_discovered(&refusal::reason(&item), steps);
         }
         if self.listening.lost(&number) {
             return self.listen_refused(None, steps);
@@ -342,7 +342,7 @@ impl Translation for ToModern {
     }
 
     fn gone(&mut self, how: &str, steps: &mut Steps) {
-        let why = words::gone(&self.config.server, how);
+        let why = refusal::gone(&self.config.server, how);
         if let Some((_, opening)) = self.opening.take() {
             steps.refuse(self.at, Some(opening.key), &opening.id, &why);
         }

@@ -6,8 +6,8 @@ use spillgate_mcp::{Envelope, ObjectView, ProtocolVersion, RequestId, error_code
 
 use super::{Request, ToModern};
 use crate::json::{complaint, quoted};
+use crate::refusal::{self, Refuse};
 use crate::steps::Steps;
-use crate::words::{self, Refuse};
 use spillgate_mcp::meta::SERVER_INFO;
 
 /// What the client said of itself; values are JSON.
@@ -97,7 +97,7 @@ impl ToModern {
     /// It did not work: the client is told why, and may try again.
     pub(super) fn not_discovered(&mut self, why: &str, steps: &mut Steps) {
         if let Some((_, opening)) = self.opening.take() {
-            let why = words::no_connection(&self.config.server, why);
+            let why = refusal::no_connection(&self.config.server, why);
             steps.refuse(self.at, Some(opening.key), &opening.id, &why);
         }
     }

@@ -15,8 +15,8 @@ use super::{Call, ToModern};
 use crate::json::{complaint, put_first, quoted};
 use crate::names::QUESTIONS;
 use crate::question::missing;
+use crate::refusal::Refuse;
 use crate::steps::Steps;
-use crate::words::Refuse;
 
 /// A server that only wants the call again is given this time, doubled with each
 /// round up to the other (as the Python SDK does).

@@ -13,8 +13,8 @@ use spillgate_mcp::{Envelope, ObjectView, RequestId, error_code, frame};
 
 use super::{Request, ToModern};
 use crate::json::{cancelled, complaint};
+use crate::refusal::{self, Refuse};
 use crate::steps::Steps;
-use crate::words::{self, Refuse};
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 /// What the client wants to hear of and how far that is arranged.
@@ -112,7 +112,7 @@ impl ToModern {
         {
             return self.refuse(
                 request,
-                &words::too_many("subscribed resources", limits.resources),
+                &refusal::too_many("subscribed resources", limits.resources),
                 steps,
             );
         }

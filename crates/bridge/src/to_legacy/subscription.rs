@@ -7,8 +7,8 @@ use spillgate_mcp::{ObjectView, RequestId, frame};
 
 use super::{Own, Request, Server, ToLegacy};
 use crate::json::quoted;
+use crate::refusal;
 use crate::steps::Steps;
-use crate::words;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 /// The lists whose changes are told.
@@ -35,7 +35,7 @@ impl ToLegacy {
     pub(super) fn listen(&mut self, request: Request, steps: &mut Steps) {
         if self.listens.len() >= self.config.limits.listens {
             return request.refuse(
-                &words::too_many("streams of changes", self.config.limits.listens),
+                &refusal::too_many("streams of changes", self.config.limits.listens),
                 steps,
             );
         }
@@ -47,7 +47,7 @@ impl ToLegacy {
             .count();
         if self.subscribed.len() + new > self.config.limits.resources {
             return request.refuse(
-                &words::too_many("subscribed resources", self.config.limits.resources),
+                &refusal::too_many("subscribed resources", self.config.limits.resources),
                 steps,
             );
         }

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use super::ToLegacy;
-use super::asks::{Ask, Question};
+use super::question_round::{Ask, Question};
+use crate::refusal::Refuse;
 use crate::steps::Steps;
-use crate::words::Refuse;
 use spillgate_mcp::{error_code, frame};
 
 impl ToLegacy {

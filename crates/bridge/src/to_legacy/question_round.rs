@@ -16,8 +16,8 @@ use crate::Declare;
 use crate::json::quoted;
 use crate::names::{MAY_ASK, QUESTIONS};
 use crate::question::missing;
+use crate::refusal::{self, Refuse};
 use crate::steps::Steps;
-use crate::words::{self, Refuse};
 
 /// Something that the server wants to know.
 #[derive(Debug)]
@@ -176,7 +176,7 @@ impl ToLegacy {
         if lack.is_some() || is_full {
             let why = match lack {
                 Some(lack) => no_capability(&self.config.server, &lack),
-                None => words::too_many("calls that wait for input", self.config.limits.states),
+                None => refusal::too_many("calls that wait for input", self.config.limits.states),
             };
             request.refuse(&why, steps);
             for question in &questions {
