@@ -15,18 +15,18 @@ use crate::steps::Steps;
 
 /// What a large message is.
 #[derive(Debug)]
-pub(crate) enum Large {
+pub(crate) enum LargeMessage {
     /// It answers this request.
     Answer(RequestId, Spooled),
     /// It is a notification.
     Notice(Spooled),
     /// It cannot be brought over: a request, a batch, or nothing that is known.
-    Other(Unbridged),
+    Other(UnbridgedMessage),
 }
 
 /// Who has to hear of a message that is not brought over.
 #[derive(Debug)]
-pub(crate) struct Unbridged {
+pub(crate) struct UnbridgedMessage {
     pub(crate) bytes: u64,
     /// The requests that it answers.
     pub(crate) answered: Vec<RequestId>,
@@ -34,7 +34,7 @@ pub(crate) struct Unbridged {
     pub(crate) asks: Vec<String>,
 }
 
-impl Large {
+impl LargeMessage {
     /// What nothing is known of answers the request `of`, on whose stream it came.
     pub(crate) fn of(spooled: Spooled, of: Option<&RequestId>) -> Self {
         let is_batch = spooled.stand_in().trim_ascii_start().starts_with(b"[");
@@ -50,12 +50,12 @@ impl Large {
         drop(all);
         match answer {
             Some(key) => Self::Answer(key, spooled),
-            None => Self::Other(Unbridged::of(&spooled, of)),
+            None => Self::Other(UnbridgedMessage::of(&spooled, of)),
         }
     }
 }
 
-impl Unbridged {
+impl UnbridgedMessage {
     pub(crate) fn of(spooled: &Spooled, of: Option<&RequestId>) -> Self {
         let all = spooled.messages();
         let (answers, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.is_response());

@@ -7,13 +7,13 @@ use spillgate_transport::Item;
 
 /// A refusal: a JSON-RPC error with its fault and what to do.
 #[derive(Debug, Clone)]
-pub(crate) struct Refuse {
+pub(crate) struct RefusalReply {
     code: i64,
     message: String,
     data: Value,
 }
 
-impl Refuse {
+impl RefusalReply {
     /// `fault` is one of `client`, `upstream` and `gateway`.
     pub(crate) fn new(code: i64, fault: &str, message: impl Into<String>, hint: &str) -> Self {
         let data = json!({"fault": fault, "hint": hint});
@@ -37,8 +37,8 @@ impl Refuse {
     }
 }
 
-pub(crate) fn not_json() -> Refuse {
-    Refuse::new(
+pub(crate) fn not_json() -> RefusalReply {
+    RefusalReply::new(
         error_code::PARSE_ERROR,
         "client",
         "this is no JSON-RPC message",
@@ -46,8 +46,8 @@ pub(crate) fn not_json() -> Refuse {
     )
 }
 
-pub(crate) fn no_id() -> Refuse {
-    Refuse::new(
+pub(crate) fn no_id() -> RefusalReply {
+    RefusalReply::new(
         error_code::INVALID_REQUEST,
         "client",
         "the id of a request must be a text or a number",
@@ -55,8 +55,8 @@ pub(crate) fn no_id() -> Refuse {
     )
 }
 
-pub(crate) fn params_are_a_list() -> Refuse {
-    Refuse::new(
+pub(crate) fn params_are_a_list() -> RefusalReply {
+    RefusalReply::new(
         error_code::INVALID_PARAMS,
         "client",
         "`params` must be an object",
@@ -64,8 +64,8 @@ pub(crate) fn params_are_a_list() -> Refuse {
     )
 }
 
-pub(crate) fn too_many(what: &str, most: usize) -> Refuse {
-    Refuse::new(
+pub(crate) fn too_many(what: &str, most: usize) -> RefusalReply {
+    RefusalReply::new(
         error_code::SERVER_ERROR,
         "client",
         format!("more than {most} {what} at once"),
@@ -73,8 +73,8 @@ pub(crate) fn too_many(what: &str, most: usize) -> Refuse {
     )
 }
 
-pub(crate) fn removed(method: &str, instead: &str) -> Refuse {
-    Refuse::new(
+pub(crate) fn removed(method: &str, instead: &str) -> RefusalReply {
+    RefusalReply::new(
         error_code::METHOD_NOT_FOUND,
         "client",
         format!("`{method}` is not part of MCP 2026-07-28"),
@@ -82,8 +82,8 @@ pub(crate) fn removed(method: &str, instead: &str) -> Refuse {
     )
 }
 
-pub(crate) fn tasks(method: &str) -> Refuse {
-    Refuse::new(
+pub(crate) fn tasks(method: &str) -> RefusalReply {
+    RefusalReply::new(
         error_code::METHOD_NOT_FOUND,
         "gateway",
         format!(
@@ -94,8 +94,8 @@ pub(crate) fn tasks(method: &str) -> Refuse {
     )
 }
 
-pub(crate) fn too_large(size: usize) -> Refuse {
-    Refuse::new(
+pub(crate) fn too_large(size: usize) -> RefusalReply {
+    RefusalReply::new(
         error_code::SERVER_ERROR,
         "gateway",
         format!("the result of {size} bytes came while input was waited for and could not be kept"),
@@ -103,8 +103,8 @@ pub(crate) fn too_large(size: usize) -> Refuse {
     )
 }
 
-pub(crate) fn unbridged(server: &str, bytes: u64) -> Refuse {
-    Refuse::new(
+pub(crate) fn unbridged(server: &str, bytes: u64) -> RefusalReply {
+    RefusalReply::new(
         error_code::SERVER_ERROR,
         "gateway",
         format!(
@@ -117,8 +117,8 @@ pub(crate) fn unbridged(server: &str, bytes: u64) -> Refuse {
     .with("bytes", Value::from(bytes))
 }
 
-pub(crate) fn gone(server: &str, how: &str) -> Refuse {
-    Refuse::new(
+pub(crate) fn gone(server: &str, how: &str) -> RefusalReply {
+    RefusalReply::new(
         error_code::SERVER_ERROR,
         "upstream",
         format!("the upstream server `{server}` {how} before it answered"),
@@ -127,8 +127,8 @@ pub(crate) fn gone(server: &str, how: &str) -> Refuse {
     .with("server", Value::from(server))
 }
 
-pub(crate) fn no_connection(server: &str, why: &str) -> Refuse {
-    Refuse::new(
+pub(crate) fn no_connection(server: &str, why: &str) -> RefusalReply {
+    RefusalReply::new(
         error_code::SERVER_ERROR,
         "upstream",
         format!("the upstream server `{server}` could not be opened: {why}"),

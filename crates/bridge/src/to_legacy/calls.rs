@@ -8,7 +8,7 @@ use spillgate_mcp::{ByteEdits, Envelope, ObjectView, RequestId, error_code, mess
 use spillgate_transport::{Item, Message, ServerEvent, Spooled};
 
 use super::question_round::Question;
-use super::{Own, Request, Server, ToLegacy};
+use super::{OwnRequest, Request, ServerState, ToLegacy};
 use crate::json::{put_code, put_first, put_for, put_id};
 use crate::names::{CACHEABLE, LEVELS, MAY_ASK};
 use crate::refusal;
@@ -75,14 +75,14 @@ impl ToLegacy {
     /// Makes the server at least as talkative as a request wants. It is never
     /// made quieter: what nobody wants is not passed on.
     fn raise_level(&mut self, wanted: Option<usize>, steps: &mut Steps) {
-        let logs = matches!(&self.server, Server::Open(facts) if facts.has("logging", None));
+        let logs = matches!(&self.server, ServerState::Open(facts) if facts.has("logging", None));
         let Some(wanted) = wanted.filter(|_| logs) else {
             return;
         };
         if self.level.is_none_or(|level| wanted < level) {
             self.level = Some(wanted);
             let params = format!(r#"{{"level":"{}"}}"#, LEVELS[wanted]);
-            self.ask_server(Own::SetLevel, "logging/setLevel", &params, steps);
+            self.ask_server(OwnRequest::SetLevel, "logging/setLevel", &params, steps);
         }
     }
 

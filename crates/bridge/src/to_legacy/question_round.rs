@@ -12,11 +12,11 @@ use serde_json::value::RawValue;
 use spillgate_mcp::{ObjectView, RequestId, error_code, frame};
 
 use super::{Call, Request, ToLegacy};
-use crate::Declare;
+use crate::DeclaredCapabilities;
 use crate::json::quoted;
 use crate::names::{MAY_ASK, QUESTIONS};
 use crate::question::missing;
-use crate::refusal::{self, Refuse};
+use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 
 /// Something that the server wants to know.
@@ -31,7 +31,7 @@ pub(super) struct Question {
 
 /// A round of questions that a client was sent away with.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct QuestionRound {
     /// The call that goes on meanwhile; `None` if it is to be made afterwards.
     pub(super) call: Option<RequestId>,
     pub(super) questions: Vec<Question>,
@@ -70,7 +70,7 @@ impl ToLegacy {
                 steps,
             );
         }
-        let is_shared = self.config.declare == Declare::Everything;
+        let is_shared = self.config.declare == DeclaredCapabilities::Everything;
         match self.carrier(of) {
             Ok(Some(number)) => self.carry(&number, question, now, steps),
             // Whose it is, nobody could say later either.
@@ -101,7 +101,7 @@ impl ToLegacy {
         {
             return Ok(Some(number.clone()));
         }
-        if self.config.streams && self.config.declare == Declare::Everything {
+        if self.config.streams && self.config.declare == DeclaredCapabilities::Everything {
             return Ok(None);
         }
         let all: Vec<(&RequestId, &Call)> = self
@@ -210,7 +210,7 @@ impl ToLegacy {
             Some(request.key.clone()),
             frame::response(&request.id, &result),
         );
-        let ask = Ask {
+        let ask = QuestionRound {
             call,
             questions,
             method: request.method.clone(),
@@ -252,7 +252,7 @@ impl ToLegacy {
         now: Instant,
         steps: &mut Steps,
     ) {
-        let fits = |ask: &Ask| ask.method == request.method && ask.name == request.name;
+        let fits = |ask: &QuestionRound| ask.method == request.method && ask.name == request.name;
         if !self.asks.get(state).is_some_and(fits) {
             return request.refuse(&unknown_state(), steps);
         }
@@ -327,10 +327,10 @@ impl ToLegacy {
     }
 }
 
-fn no_capability(server: &str, lack: &serde_json::Value) -> Refuse {
+fn no_capability(server: &str, lack: &serde_json::Value) -> RefusalReply {
     let message =
         format!("the server `{server}` asks for something that the client does not declare");
-    Refuse::new(
+    RefusalReply::new(
         error_code::MISSING_CAPABILITY,
         "client",
         message,
@@ -339,8 +339,8 @@ fn no_capability(server: &str, lack: &serde_json::Value) -> Refuse {
     .with("requiredCapabilities", lack.clone())
 }
 
-fn unknown_state() -> Refuse {
-    Refuse::new(
+fn unknown_state() -> RefusalReply {
+    RefusalReply::new(
         error_code::INVALID_PARAMS,
         "client",
         "this `requestState` is unknown, used, expired or of another request",

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::ToLegacy;
-use super::question_round::{Ask, Question};
-use crate::refusal::Refuse;
+use super::question_round::{Question, QuestionRound};
+use crate::refusal::RefusalReply;
 use crate::steps::Steps;
 use spillgate_mcp::{error_code, frame};
 
@@ -13,7 +13,7 @@ impl ToLegacy {
     pub(super) fn decline(&self, question: &Question, why: &str, steps: &mut Steps) {
         let Some(id) = &question.id else { return };
         let message = format!("`{}` {why}", question.method);
-        let why = Refuse::new(
+        let why = RefusalReply::new(
             error_code::METHOD_NOT_FOUND,
             "client",
             message,
@@ -43,7 +43,7 @@ impl ToLegacy {
         }
     }
 
-    fn give_up(&mut self, ask: &Ask, steps: &mut Steps) {
+    fn give_up(&mut self, ask: &QuestionRound, steps: &mut Steps) {
         let call = ask
             .call
             .as_ref()

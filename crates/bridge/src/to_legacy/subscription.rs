@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use spillgate_mcp::{ObjectView, RequestId, frame};
 
-use super::{Own, Request, Server, ToLegacy};
+use super::{OwnRequest, Request, ServerState, ToLegacy};
 use crate::json::quoted;
 use crate::refusal;
 use crate::steps::Steps;
@@ -13,7 +13,7 @@ use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 /// The lists whose changes are told.
 #[derive(Debug, Default)]
-pub(super) struct Lists {
+pub(super) struct ListKinds {
     pub(super) tools: bool,
     pub(super) prompts: bool,
     pub(super) resources: bool,
@@ -21,9 +21,9 @@ pub(super) struct Lists {
 
 /// A `subscriptions/listen` stream.
 #[derive(Debug)]
-pub(super) struct Listen {
+pub(super) struct Subscription {
     pub(super) request: Request,
-    pub(super) lists: Lists,
+    pub(super) lists: ListKinds,
     pub(super) uris: BTreeSet<String>,
     /// Subscriptions at the server that it waits for.
     waiting: BTreeSet<RequestId>,
@@ -39,7 +39,7 @@ impl ToLegacy {
                 steps,
             );
         }
-        let wanted = Wanted::of(&request);
+        let wanted = SubscriptionFilter::of(&request);
         let new = wanted
             .uris
             .iter()
@@ -51,12 +51,12 @@ impl ToLegacy {
                 steps,
             );
         }
-        let Server::Open(facts) = &self.server else {
+        let ServerState::Open(facts) = &self.server else {
             return;
         };
         let takes_uris = facts.has("resources", Some("subscribe"));
-        let mut listen = Listen {
-            lists: Lists {
+        let mut listen = Subscription {
+            lists: ListKinds {
                 tools: wanted.lists.tools && facts.has("tools", Some("listChanged")),
                 prompts: wanted.lists.prompts && facts.has("prompts", Some("listChanged")),
                 resources: wanted.lists.resources && facts.has("resources", Some("listChanged")),
@@ -72,7 +72,7 @@ impl ToLegacy {
             if *count == 1 {
                 let params = format!(r#"{{"uri":{}}}"#, quoted(uri));
                 let key = self.ask_server(
-                    Own::Subscribe(uri.clone()),
+                    OwnRequest::Subscribe(uri.clone()),
                     "resources/subscribe",
                     &params,
                     steps,
@@ -116,7 +116,12 @@ impl ToLegacy {
             if *count == 0 {
                 self.subscribed.remove(uri);
                 let params = format!(r#"{{"uri":{}}}"#, quoted(uri));
-                self.ask_server(Own::Unsubscribe, "resources/unsubscribe", &params, steps);
+                self.ask_server(
+                    OwnRequest::Unsubscribe,
+                    "resources/unsubscribe",
+                    &params,
+                    steps,
+                );
             }
         }
     }
@@ -124,12 +129,12 @@ impl ToLegacy {
 
 /// What a client wants to hear of.
 #[derive(Debug, Default)]
-struct Wanted {
-    lists: Lists,
+struct SubscriptionFilter {
+    lists: ListKinds,
     uris: BTreeSet<String>,
 }
 
-impl Wanted {
+impl SubscriptionFilter {
     fn of(request: &Request) -> Self {
         let all = spillgate_mcp::messages(&request.frame);
         let params = all.first().and_then(|envelope| envelope.params);
@@ -138,7 +143,7 @@ impl Wanted {
             .and_then(|params| params.object("notifications"));
         let filter = filter.unwrap_or_default();
         Self {
-            lists: Lists {
+            lists: ListKinds {
                 tools: filter.is_true("toolsListChanged"),
                 prompts: filter.is_true("promptsListChanged"),
                 resources: filter.is_true("resourcesListChanged"),
@@ -149,7 +154,7 @@ impl Wanted {
 }
 
 /// Says which of the wanted notifications will come, once that is known.
-fn acknowledge(listen: &mut Listen, steps: &mut Steps) {
+fn acknowledge(listen: &mut Subscription, steps: &mut Steps) {
     if listen.acknowledged || !listen.waiting.is_empty() {
         return;
     }

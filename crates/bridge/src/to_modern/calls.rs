@@ -11,7 +11,7 @@ use super::rounds::Round;
 use super::{Request, ToModern};
 use crate::json::{add_meta, put_code, put_first, put_id};
 use crate::names::{MAY_ASK, MODERN_KEYS, named_by};
-use crate::refusal::{self, Refuse};
+use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 use crate::{Step, large_message};
 
@@ -67,7 +67,12 @@ impl ToModern {
 
     /// Sends a call under a number of its own, with `more` members of its
     /// parameters.
-    pub(super) fn send(&mut self, call: Call, more: &str, steps: &mut Steps) -> Result<(), Refuse> {
+    pub(super) fn send(
+        &mut self,
+        call: Call,
+        more: &str,
+        steps: &mut Steps,
+    ) -> Result<(), RefusalReply> {
         let number = self.numbers.next();
         let all = messages(&call.frame);
         let envelope = all.first().ok_or_else(refusal::not_json)?;

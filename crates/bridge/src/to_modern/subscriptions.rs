@@ -13,13 +13,13 @@ use spillgate_mcp::{Envelope, ObjectView, RequestId, error_code, frame};
 
 use super::{Request, ToModern};
 use crate::json::{cancelled, complaint};
-use crate::refusal::{self, Refuse};
+use crate::refusal::{self, RefusalReply};
 use crate::steps::Steps;
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 
 /// What the client wants to hear of and how far that is arranged.
 #[derive(Debug, Default)]
-pub(super) struct Listening {
+pub(super) struct Subscriptions {
     /// Whether the client is ready for changes of lists.
     begun: bool,
     uris: BTreeSet<String>,
@@ -32,11 +32,11 @@ pub(super) struct Listening {
     /// Whether the stream broke: the next request opens another.
     broken: bool,
     /// Subscriptions that are answered with the acknowledgement.
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingSubscription>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingSubscription {
     id: String,
     key: RequestId,
     uri: String,
@@ -44,7 +44,7 @@ struct Waiting {
     with: Option<RequestId>,
 }
 
-impl Listening {
+impl Subscriptions {
     /// A stream is over. Whether it was the one being opened.
     pub(super) fn lost(&mut self, key: &RequestId) -> bool {
         if self.current.as_ref() == Some(key) {
@@ -98,7 +98,7 @@ impl ToModern {
                 "the server `{}` does not tell of changed resources",
                 self.config.server
             );
-            let why = Refuse::new(
+            let why = RefusalReply::new(
                 error_code::METHOD_NOT_FOUND,
                 "client",
                 message,
@@ -117,7 +117,7 @@ impl ToModern {
             );
         }
         self.listening.uris.insert(uri.clone());
-        let waiting = Waiting {
+        let waiting = PendingSubscription {
             id: request.id.to_owned(),
             key: request.key.clone(),
             uri,
@@ -140,7 +140,7 @@ impl ToModern {
     fn uri_of(&self, request: &Request<'_>, steps: &mut Steps) -> Option<String> {
         let uri = request.params().text("uri");
         if uri.is_none() {
-            let why = Refuse::new(
+            let why = RefusalReply::new(
                 error_code::INVALID_PARAMS,
                 "client",
                 "`uri` must be a text",
@@ -222,8 +222,13 @@ impl ToModern {
     }
 
     /// Answers a subscription.
-    fn settle(&mut self, waiting: Waiting, honoured: &BTreeSet<String>, steps: &mut Steps) {
-        let Waiting { id, key, uri, .. } = waiting;
+    fn settle(
+        &mut self,
+        waiting: PendingSubscription,
+        honoured: &BTreeSet<String>,
+        steps: &mut Steps,
+    ) {
+        let PendingSubscription { id, key, uri, .. } = waiting;
         if honoured.contains(&uri) {
             return steps.client(self.at, Some(key), frame::response(&id, "{}"));
         }
@@ -232,7 +237,7 @@ impl ToModern {
             "the server `{}` does not tell of changes of this resource",
             self.config.server
         );
-        let why = Refuse::new(
+        let why = RefusalReply::new(
             error_code::INVALID_PARAMS,
             "client",
             message,
@@ -277,7 +282,7 @@ impl ToModern {
                 "the server `{}` refused the subscription: {said}",
                 self.config.server
             );
-            let why = Refuse::new(
+            let why = RefusalReply::new(
                 error_code::SERVER_ERROR,
                 "upstream",
                 message,
