@@ -13,10 +13,10 @@ use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use spillgate_transport::{ServerEvent, Sink};
 
-use crate::inlet::{Inlet, Outlet};
-use crate::posted::Asked;
+use crate::post_body::Asked;
 use crate::problem::Problem;
-use crate::routes::{Routes, Waiting};
+use crate::stream_channel::{Inlet, Outlet};
+use crate::stream_router::{Routes, Waiting};
 use spillgate_mcp::{Generation, RequestId, error_code};
 
 /// Where the server events for one client arrive.

@@ -17,12 +17,12 @@ use tokio::time::timeout;
 
 use crate::auth::Visitor;
 use crate::client_streams::ClientStreams;
-use crate::front::Inner;
 use crate::generation;
 use crate::media;
-use crate::posted::{Asked, Posted, params};
+use crate::post_body::{Asked, Posted, params};
 use crate::problem::Problem;
 use crate::reply::{Reading, Whose};
+use crate::server::Inner;
 use crate::sessions::Client;
 use spillgate_mcp::{Generation, error_code};
 

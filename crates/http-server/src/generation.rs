@@ -9,7 +9,7 @@ use spillgate_mcp::meta::VERSION_HEADER;
 use spillgate_mcp::{Envelope, Generation, ProtocolVersion, RequestId, error_code};
 
 use crate::names::{self, header};
-use crate::posted::{Posted, Said, params, text};
+use crate::post_body::{Posted, Said, params, text};
 use crate::problem::Problem;
 
 fn is_modern(version: &str) -> bool {

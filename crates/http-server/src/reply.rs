@@ -19,11 +19,11 @@ use tokio::time::timeout;
 use crate::backend::Peer;
 use crate::client_streams::ClientStreams;
 use crate::frame::{self, Chunk};
-use crate::inlet::{Inlet, Letter};
 use crate::limits::ConcurrencyPermit;
 use crate::problem::{Problem, error_frame};
 use crate::sessions::Client;
 use crate::sse;
+use crate::stream_channel::{Inlet, Letter};
 
 /// Errors that a status repeats are short.
 const SHORT: usize = 64 << 10;

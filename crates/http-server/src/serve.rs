@@ -23,7 +23,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tower::ServiceExt;
 
 use crate::endpoint::sweep_every;
-use crate::front::{Ends, Inner};
+use crate::server::{Ends, Inner};
 use crate::{FrontError, FrontSettings};
 
 /// Streams of one HTTP/2 connection.

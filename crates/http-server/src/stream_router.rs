@@ -6,8 +6,8 @@ use serde::Deserialize;
 use spillgate_transport::{Item, ServerEvent};
 
 use crate::frame;
-use crate::inlet::{Delivery, Letter, Outlet};
 use crate::problem::error_frame;
+use crate::stream_channel::{Delivery, Letter, Outlet};
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, messages, object};
 
 /// Events whose stream is remembered, for clients that come back.
