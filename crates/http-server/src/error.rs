@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 /// The front could not start, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum FrontError {
+pub enum HttpServerError {
     /// A setting makes no sense. The caller's fault.
     #[error("[http]: {0}")]
     Settings(String),
@@ -19,7 +19,7 @@ pub enum FrontError {
     Listen(#[source] io::Error),
 }
 
-impl FrontError {
+impl HttpServerError {
     /// A setting that is wrong, and what is wrong with it.
     pub(crate) fn setting((key, what): (&'static str, String)) -> Self {
         Self::Settings(format!("`{key}`: {what}"))

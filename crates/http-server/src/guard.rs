@@ -12,7 +12,7 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
-use crate::FrontSettings;
+use crate::HttpServerSettings;
 use crate::problem::Problem;
 
 /// Names and origins that are let in.
@@ -32,7 +32,7 @@ enum Origin {
 
 impl Guard {
     /// An error names the setting that is wrong, and says what is.
-    pub(crate) fn new(settings: &FrontSettings) -> Result<Self, (&'static str, String)> {
+    pub(crate) fn new(settings: &HttpServerSettings) -> Result<Self, (&'static str, String)> {
         let host = |text: &String| {
             let wrong = || ("allow_hosts", format!("`{text}` is no host"));
             let authority: Authority = text.parse().map_err(|_| wrong())?;

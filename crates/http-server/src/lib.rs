@@ -6,9 +6,9 @@
 //! envelopes are read.
 //!
 //! ```text
-//!            door ─▶ gate ─▶ endpoint ──────────────▶ Peer
-//! client ──▶ Host    token   generation, headers, session     │ gateway
-//! client ◀── Reading ◀─ Inlet ◀═ Outlet ◀─ ClientStreams (Sink) ◀┘
+//!            guard ─▶ auth ─▶ endpoint ──────────────▶ Peer
+//! client ──▶ Host     token   generation, headers, session     │ gateway
+//! client ◀── OpenStream ◀─ StreamReceiver ◀═ StreamSender ◀─ ClientStreams (Sink) ◀┘
 //! ```
 
 mod auth;
@@ -35,7 +35,7 @@ mod stream_channel;
 mod stream_router;
 
 pub use backend::{Backend, Peer};
-pub use error::FrontError;
+pub use error::HttpServerError;
 pub use health::Health;
-pub use server::Front;
-pub use settings::{Algorithm, Auth, FrontSettings, OAuth, Rate, RateBy, Token};
+pub use server::HttpServer;
+pub use settings::{Algorithm, Auth, HttpServerSettings, OAuth, Rate, RateBy, Token};

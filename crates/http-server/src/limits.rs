@@ -52,18 +52,18 @@ impl Rates {
 
 /// Stateless requests under way, by who asked.
 #[derive(Debug, Default)]
-pub(crate) struct Seats {
+pub(crate) struct ConcurrencyLimit {
     taken: Mutex<HashMap<String, usize>>,
 }
 
 /// One of them. It is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyPermit {
-    of: Arc<Seats>,
+    of: Arc<ConcurrencyLimit>,
     who: String,
 }
 
-impl Seats {
+impl ConcurrencyLimit {
     /// A place for a request of `who`, who may have `most`.
     pub(crate) fn take(
         self: &Arc<Self>,

@@ -10,19 +10,19 @@ use crate::problem::Problem;
 
 /// The messages of a body.
 #[derive(Debug)]
-pub(crate) struct Posted<'a> {
+pub(crate) struct PostBody<'a> {
     pub(crate) messages: Vec<Envelope<'a>>,
     pub(crate) is_batch: bool,
 }
 
 /// A request that waits for an answer.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRequest {
     pub(crate) key: RequestId,
     pub(crate) method: String,
 }
 
-impl Asked {
+impl PendingRequest {
     /// Whether it is answered only when it ends: until then, notifications come.
     pub(crate) fn is_lasting(&self) -> bool {
         self.method == "subscriptions/listen"
@@ -56,14 +56,14 @@ struct Meta<'a> {
 
 /// What a request says of itself in `_meta` (2026-07-28).
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct RequestMeta {
     /// The version that it speaks.
     pub(crate) version: Option<String>,
     /// Whether it says what the client can do.
     pub(crate) has_capabilities: bool,
 }
 
-impl<'a> Posted<'a> {
+impl<'a> PostBody<'a> {
     /// Reads the envelopes of a body. An error for what is no JSON-RPC.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, Problem> {
         let messages = messages(body);
@@ -78,9 +78,9 @@ impl<'a> Posted<'a> {
                 false => Problem::bad(error_code::PARSE_ERROR, "the body is no JSON"),
             });
         }
-        let posted = Self { messages, is_batch };
-        posted.check()?;
-        Ok(posted)
+        let post_body = Self { messages, is_batch };
+        post_body.check()?;
+        Ok(post_body)
     }
 
     fn check(&self) -> Result<(), Problem> {
@@ -107,11 +107,11 @@ impl<'a> Posted<'a> {
     }
 
     /// The requests.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn pending_requests(&self) -> Vec<PendingRequest> {
         let asked = |message: &Envelope<'_>| {
             let key = message.key()?;
             let method = message.method.as_deref()?.to_owned();
-            Some(Asked { key, method })
+            Some(PendingRequest { key, method })
         };
         self.messages.iter().filter_map(asked).collect()
     }
@@ -143,10 +143,10 @@ impl Params<'_> {
     }
 
     /// What the request says of itself.
-    pub(crate) fn said(&self) -> Said {
+    pub(crate) fn request_meta(&self) -> RequestMeta {
         let meta: Meta<'_> = self.meta.and_then(object).unwrap_or_default();
         let capabilities = meta.capabilities;
-        Said {
+        RequestMeta {
             version: text(meta.version).map(Cow::into_owned),
             has_capabilities: capabilities
                 .is_some_and(|json| json.get().trim_start().starts_with('{')),

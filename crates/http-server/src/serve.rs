@@ -23,8 +23,8 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tower::ServiceExt;
 
 use crate::endpoint::sweep_every;
-use crate::server::{Ends, Inner};
-use crate::{FrontError, FrontSettings};
+use crate::server::{ConnectionAddresses, Inner};
+use crate::{HttpServerError, HttpServerSettings};
 
 /// Streams of one HTTP/2 connection.
 const STREAMS: u32 = 256;
@@ -46,7 +46,7 @@ pub(crate) async fn serve(
     inner: Arc<Inner>,
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
-) -> Result<(), FrontError> {
+) -> Result<(), HttpServerError> {
     let router = inner.router();
     let builder = Arc::new(builder(&inner.settings));
     let places = Arc::new(Semaphore::new(inner.settings.max_connections));
@@ -133,7 +133,7 @@ fn sweep(inner: Arc<Inner>) -> JoinHandle<()> {
     })
 }
 
-fn builder(settings: &FrontSettings) -> auto::Builder<TokioExecutor> {
+fn builder(settings: &HttpServerSettings) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let mut http1 = builder.http1();
     http1.timer(TokioTimer::new());
@@ -167,7 +167,7 @@ impl Connection {
         if let Err(error) = set_options(&stream, self.stall) {
             tracing::debug!(%error, "options of a connection could not be set");
         }
-        let ends = Ends { local, peer };
+        let ends = ConnectionAddresses { local, peer };
         let has_asked = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&has_asked);
         let router = self.router;

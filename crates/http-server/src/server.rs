@@ -20,16 +20,16 @@ use spillgate_gateway::Hub;
 use tokio::net::TcpListener;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::auth::{Authenticator, Outside, Visitor, WELL_KNOWN};
-use crate::backend::{Backend, Gate};
+use crate::auth::{Authenticator, OAuthParts, RequestIdentity, WELL_KNOWN};
+use crate::backend::{Backend, HubBackend};
 use crate::client_streams::ClientStreams;
 use crate::endpoint;
 use crate::guard::Guard;
 use crate::health::Health;
-use crate::limits::{Rates, Seats};
+use crate::limits::{ConcurrencyLimit, Rates};
 use crate::sessions::Sessions;
 use crate::settings::Token;
-use crate::{FrontError, FrontSettings, serve};
+use crate::{HttpServerError, HttpServerSettings, serve};
 
 /// Says how the servers are.
 type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
@@ -37,11 +37,11 @@ type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
 type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// The HTTP front of a gateway.
-pub struct Front {
+pub struct HttpServer {
     backend: Arc<dyn Backend>,
-    settings: FrontSettings,
+    settings: HttpServerSettings,
     tokens: Vec<Token>,
-    outside: Option<Outside>,
+    oauth_parts: Option<OAuthParts>,
     health: Option<HealthSource>,
     metrics: Option<MetricsSource>,
 }
@@ -49,9 +49,9 @@ pub struct Front {
 /// What all requests share.
 pub(crate) struct Inner {
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) settings: FrontSettings,
+    pub(crate) settings: HttpServerSettings,
     pub(crate) sessions: Sessions,
-    pub(crate) seats: Arc<Seats>,
+    pub(crate) concurrency: Arc<ConcurrencyLimit>,
     pub(crate) rates: Option<Rates>,
     guard: Guard,
     porter: Authenticator,
@@ -63,12 +63,12 @@ pub(crate) struct Inner {
 
 /// The two ends of a connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ends {
+pub(crate) struct ConnectionAddresses {
     pub(crate) local: SocketAddr,
     pub(crate) peer: SocketAddr,
 }
 
-impl fmt::Debug for Front {
+impl fmt::Debug for HttpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Front")
             .field("backend", &self.backend)
@@ -77,24 +77,24 @@ impl fmt::Debug for Front {
     }
 }
 
-impl Front {
+impl HttpServer {
     /// A front for a hub, whose health and figures it tells.
     #[must_use]
-    pub fn new(hub: Arc<Hub>, settings: FrontSettings) -> Self {
+    pub fn new(hub: Arc<Hub>, settings: HttpServerSettings) -> Self {
         let (watched, counted) = (Arc::clone(&hub), Arc::clone(hub.metrics()));
-        Self::of(Arc::new(Gate(hub)), settings)
+        Self::of(Arc::new(HubBackend(hub)), settings)
             .health(move || Health::of(&watched))
             .metrics(move || counted.text())
     }
 
     /// A front for anything that behaves like a hub.
     #[must_use]
-    pub fn of(backend: Arc<dyn Backend>, settings: FrontSettings) -> Self {
+    pub fn of(backend: Arc<dyn Backend>, settings: HttpServerSettings) -> Self {
         Self {
             backend,
             settings,
             tokens: Vec::new(),
-            outside: None,
+            oauth_parts: None,
             health: None,
             metrics: None,
         }
@@ -111,8 +111,11 @@ impl Front {
     /// should follow no redirects, and a clock to see that a token has expired.
     #[must_use]
     pub fn oauth(self, http: reqwest::Client, clock: Arc<dyn Clock>) -> Self {
-        let outside = Some(Outside { http, clock });
-        Self { outside, ..self }
+        let oauth_parts = Some(OAuthParts { http, clock });
+        Self {
+            oauth_parts,
+            ..self
+        }
     }
 
     /// What `GET /healthz` says.
@@ -136,22 +139,22 @@ impl Front {
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send,
-    ) -> Result<(), FrontError> {
-        let bound = listener.local_addr().map_err(FrontError::Listen)?;
+    ) -> Result<(), HttpServerError> {
+        let bound = listener.local_addr().map_err(HttpServerError::Listen)?;
         self.settings.check(bound)?;
         let inner = Arc::new(self.inner()?);
         serve::serve(inner, listener, shutdown).await
     }
 
-    fn inner(self) -> Result<Inner, FrontError> {
+    fn inner(self) -> Result<Inner, HttpServerError> {
         let settings = self.settings;
         let idle = Duration::from_secs(settings.session_idle_seconds);
         Ok(Inner {
-            guard: Guard::new(&settings).map_err(FrontError::setting)?,
-            porter: Authenticator::new(&settings, &self.tokens, self.outside)?,
+            guard: Guard::new(&settings).map_err(HttpServerError::setting)?,
+            porter: Authenticator::new(&settings, &self.tokens, self.oauth_parts)?,
             sessions: Sessions::new(settings.sessions(), idle),
             rates: settings.rate.and_then(Rates::new),
-            seats: Arc::default(),
+            concurrency: Arc::default(),
             backend: self.backend,
             health: self.health,
             metrics: self.metrics,
@@ -164,17 +167,18 @@ impl Front {
 impl Inner {
     /// Everything that is served.
     pub(crate) fn router(self: &Arc<Self>) -> Router {
-        let gate = middleware::from_fn_with_state(Arc::clone(self), gate);
-        let door = middleware::from_fn_with_state(Arc::clone(self), door);
+        let authentication = middleware::from_fn_with_state(Arc::clone(self), authenticate);
+        let host_check = middleware::from_fn_with_state(Arc::clone(self), check_host_and_origin);
         let own = routing::post(endpoint::post)
             .get(endpoint::get)
             .delete(endpoint::delete);
-        let mut router = Router::new().route(&self.settings.path, own.layer(gate.clone()));
+        let mut router =
+            Router::new().route(&self.settings.path, own.layer(authentication.clone()));
         if self.metrics.is_some() {
             let page = routing::get(metrics);
             let page = match self.settings.open_metrics {
                 true => page,
-                false => page.layer(gate),
+                false => page.layer(authentication),
             };
             router = router.route("/metrics", page);
         }
@@ -188,11 +192,11 @@ impl Inner {
         router
             .route("/healthz", routing::get(healthz))
             .layer(self.cors())
-            .layer(door)
+            .layer(host_check)
             .with_state(Arc::clone(self))
     }
 
-    /// What pages of allowed origins may do; the door lets no others in.
+    /// What pages of allowed origins may do; the guard lets no others in.
     fn cors(self: &Arc<Self>) -> CorsLayer {
         let inner = Arc::clone(self);
         let is_allowed = move |origin: &HeaderValue, _: &_| {
@@ -209,27 +213,31 @@ impl Inner {
     }
 
     /// Remembers a stateless request that shutdown must end.
-    pub(crate) fn note_lasting(&self, desk: &Arc<ClientStreams>) {
+    pub(crate) fn note_lasting(&self, streams: &Arc<ClientStreams>) {
         let mut lasting = self.lasting.lock();
-        lasting.retain(|desk| desk.strong_count() > 0);
-        lasting.push(Arc::downgrade(desk));
+        lasting.retain(|streams| streams.strong_count() > 0);
+        lasting.push(Arc::downgrade(streams));
     }
 
     /// Ends the streams that would last.
     pub(crate) fn end_lasting(&self) {
         for client in self.sessions.all() {
-            client.desk.end_lasting();
+            client.streams.end_lasting();
         }
         let lasting = self.lasting.lock();
-        for desk in lasting.iter().filter_map(Weak::upgrade) {
-            desk.end_lasting();
+        for streams in lasting.iter().filter_map(Weak::upgrade) {
+            streams.end_lasting();
         }
     }
 }
 
 /// Every request: was it meant for us?
-async fn door(State(inner): State<Arc<Inner>>, request: Request, next: Next) -> Response {
-    let ends = request.extensions().get::<Ends>();
+async fn check_host_and_origin(
+    State(inner): State<Arc<Inner>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let ends = request.extensions().get::<ConnectionAddresses>();
     let ends = ends.expect("invariant: each connection's requests carry its ends");
     let checked = inner
         .guard
@@ -241,13 +249,19 @@ async fn door(State(inner): State<Arc<Inner>>, request: Request, next: Next) -> 
 }
 
 /// Requests that not everybody may make: who asks?
-async fn gate(State(inner): State<Arc<Inner>>, mut request: Request, next: Next) -> Response {
-    let ends = request.extensions().get::<Ends>().copied();
+async fn authenticate(
+    State(inner): State<Arc<Inner>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let ends = request.extensions().get::<ConnectionAddresses>().copied();
     let ends = ends.expect("invariant: each connection's requests carry its ends");
     match inner.porter.ask(request.headers()).await {
         Ok(principal) => {
             let ip = ends.peer.ip();
-            request.extensions_mut().insert(Visitor { principal, ip });
+            request
+                .extensions_mut()
+                .insert(RequestIdentity { principal, ip });
             next.run(request).await
         }
         Err(problem) => problem.into_response(),

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A server event on its way to a response.
 #[derive(Debug)]
-pub(crate) struct Letter {
+pub(crate) struct StreamEvent {
     pub(crate) server_event: ServerEvent,
     /// The stream ends with it.
     pub(crate) is_last: bool,
@@ -34,83 +34,83 @@ pub(crate) struct Letter {
 
 /// The end of a stream that server events are put into.
 #[derive(Debug, Clone)]
-pub(crate) struct Outlet {
+pub(crate) struct StreamSender {
     /// Which stream of its desk.
     pub(crate) stream: u64,
-    to: mpsc::Sender<Letter>,
+    to: mpsc::Sender<StreamEvent>,
     patience: Arc<Mutex<Duration>>,
 }
 
 /// The end that they come out of.
 #[derive(Debug)]
-pub(crate) struct Inlet {
+pub(crate) struct StreamReceiver {
     /// Which stream of its desk.
     pub(crate) stream: u64,
-    first: VecDeque<Letter>,
-    from: mpsc::Receiver<Letter>,
+    first: VecDeque<StreamEvent>,
+    from: mpsc::Receiver<StreamEvent>,
 }
 
 /// A letter and where it goes.
 #[derive(Debug)]
-pub(crate) struct Delivery {
-    pub(crate) outlet: Outlet,
-    pub(crate) letter: Letter,
+pub(crate) struct RoutedEvent {
+    pub(crate) sender: StreamSender,
+    pub(crate) stream_event: StreamEvent,
 }
 
-impl Inlet {
-    pub(crate) fn open(stream: u64) -> (Outlet, Self) {
+impl StreamReceiver {
+    pub(crate) fn open(stream: u64) -> (StreamSender, Self) {
         let (to, from) = mpsc::channel(PLACES);
-        let outlet = Outlet {
+        let sender = StreamSender {
             stream,
             to,
             patience: Arc::new(Mutex::new(PATIENCE)),
         };
-        let inlet = Self {
+        let receiver = Self {
             stream,
             first: VecDeque::new(),
             from,
         };
-        (outlet, inlet)
+        (sender, receiver)
     }
 
     /// Parcels that come before all others.
     pub(crate) fn begin_with(&mut self, server_events: impl Iterator<Item = ServerEvent>) {
-        let letter = |server_event| Letter {
+        let stream_event = |server_event| StreamEvent {
             server_event,
             is_last: false,
             unanswered: Vec::new(),
         };
-        self.first.extend(server_events.map(letter));
+        self.first.extend(server_events.map(stream_event));
     }
 
     /// The next server event; `None` when the stream has ended. Nothing is lost when
     /// the future is dropped.
-    pub(crate) async fn next(&mut self) -> Option<Letter> {
+    pub(crate) async fn next(&mut self) -> Option<StreamEvent> {
         match self.first.pop_front() {
-            Some(letter) => Some(letter),
+            Some(stream_event) => Some(stream_event),
             None => self.from.recv().await,
         }
     }
 }
 
-impl Outlet {
+impl StreamSender {
     /// Whether there is a reader.
     pub(crate) fn is_read(&self) -> bool {
         !self.to.is_closed()
     }
 
-    async fn push(&self, letter: Letter) -> bool {
+    async fn push(&self, stream_event: StreamEvent) -> bool {
         if self.to.capacity() == PLACES {
             self.set_patience(PATIENCE);
         }
-        let letter = match self.to.try_send(letter) {
+        let stream_event = match self.to.try_send(stream_event) {
             Ok(()) => return true,
             Err(TrySendError::Closed(_)) => return false,
-            Err(TrySendError::Full(letter)) => letter,
+            Err(TrySendError::Full(stream_event)) => stream_event,
         };
         let patience = *self.patience.lock();
         let since = Instant::now();
-        let is_sent = timeout(patience, self.to.send(letter)).await;
+        let is_sent = timeout(patience, self.to.send(stream_event)).await;
         self.set_patience(patience.saturating_sub(since.elapsed()));
         if is_sent.is_err() {
             tracing::warn!("a client does not read its stream; the stream is ended");
@@ -123,9 +123,9 @@ impl Outlet {
     }
 }
 
-impl Delivery {
+impl RoutedEvent {
     /// Whether it reached a reader, or will.
     pub(crate) async fn hand_over(self) -> bool {
-        self.outlet.push(self.letter).await
+        self.sender.push(self.stream_event).await
     }
 }

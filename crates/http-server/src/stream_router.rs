@@ -7,7 +7,7 @@ use spillgate_transport::{Item, ServerEvent};
 
 use crate::frame;
 use crate::problem::error_frame;
-use crate::stream_channel::{Delivery, Letter, Outlet};
+use crate::stream_channel::{RoutedEvent, StreamEvent, StreamSender};
 use spillgate_mcp::{Envelope, Generation, RequestId, error_code, messages, object};
 
 /// Events whose stream is remembered, for clients that come back.
@@ -15,12 +15,12 @@ const EVENTS: usize = 1024;
 
 /// What a desk knows.
 #[derive(Debug)]
-pub(crate) struct Routes {
+pub(crate) struct StreamRouter {
     generation: Generation,
     /// Requests without an answer.
-    pub(crate) waiting: HashMap<RequestId, Waiting>,
+    pub(crate) waiting: HashMap<RequestId, OpenRequest>,
     /// The stream for what belongs to no request.
-    pub(crate) general: Option<Outlet>,
+    pub(crate) general: Option<StreamSender>,
     /// What came while there was no stream for it.
     pub(crate) kept: VecDeque<ServerEvent>,
     most_kept: usize,
@@ -37,32 +37,32 @@ pub(crate) struct Routes {
 
 /// A request without an answer.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct OpenRequest {
     stream: u64,
-    outlet: Option<Outlet>,
+    sender: Option<StreamSender>,
     /// An event of it had an id.
     has_events: bool,
     /// It has no answer but when it is ended.
     pub(crate) is_lasting: bool,
 }
 
-impl Waiting {
-    pub(crate) fn new(outlet: Outlet, is_lasting: bool) -> Self {
+impl OpenRequest {
+    pub(crate) fn new(sender: StreamSender, is_lasting: bool) -> Self {
         Self {
-            stream: outlet.stream,
-            outlet: Some(outlet),
+            stream: sender.stream,
+            sender: Some(sender),
             has_events: false,
             is_lasting,
         }
     }
 
     /// Its stream, if somebody reads it.
-    pub(crate) fn outlet(&self) -> Option<&Outlet> {
-        self.outlet.as_ref()
+    pub(crate) fn sender(&self) -> Option<&StreamSender> {
+        self.sender.as_ref()
     }
 }
 
-impl Routes {
+impl StreamRouter {
     pub(crate) fn new(generation: Generation, most_kept: usize) -> Self {
         Self {
             generation,
@@ -92,16 +92,16 @@ impl Routes {
     }
 
     /// A broken stream goes on.
-    pub(crate) fn take_up(&mut self, key: &RequestId, outlet: &Outlet) {
-        let again = || Waiting {
+    pub(crate) fn take_up(&mut self, key: &RequestId, sender: &StreamSender) {
+        let again = || OpenRequest {
             has_events: true,
-            ..Waiting::new(outlet.clone(), false)
+            ..OpenRequest::new(sender.clone(), false)
         };
         let broken = self.waiting.entry(key.clone()).or_insert_with(again).stream;
         let others = self.waiting.values_mut();
         for waiting in others.filter(|waiting| waiting.stream == broken) {
-            waiting.stream = outlet.stream;
-            waiting.outlet = Some(outlet.clone());
+            waiting.stream = sender.stream;
+            waiting.sender = Some(sender.clone());
         }
     }
 
@@ -117,7 +117,7 @@ impl Routes {
         let mut keys = Vec::new();
         for (key, waiting) in &mut self.waiting {
             if waiting.stream == stream {
-                waiting.outlet = None;
+                waiting.sender = None;
                 keys.push(key.clone());
             }
         }
@@ -125,7 +125,7 @@ impl Routes {
     }
 
     /// Where a server event goes.
-    pub(crate) fn route(&mut self, server_event: ServerEvent) -> Vec<Delivery> {
+    pub(crate) fn route(&mut self, server_event: ServerEvent) -> Vec<RoutedEvent> {
         match (&server_event.item, &server_event.of) {
             (Item::Gone(how), None) => self.fail_all(how),
             (Item::Gone(how), Some(key)) => self.fail(&key.clone(), how),
@@ -144,7 +144,7 @@ impl Routes {
         }
     }
 
-    fn message(&mut self, server_event: ServerEvent) -> Vec<Delivery> {
+    fn message(&mut self, server_event: ServerEvent) -> Vec<RoutedEvent> {
         let mut answered = Vec::new();
         if let Item::Message(frame) = &server_event.item {
             for message in messages(frame::head(frame)) {
@@ -163,14 +163,14 @@ impl Routes {
             return self.unasked(server_event);
         };
         self.remember(&server_event, Some(&key));
-        let outlet = self
+        let sender = self
             .waiting
             .get(&key)
-            .and_then(|waiting| waiting.outlet.clone());
+            .and_then(|waiting| waiting.sender.clone());
         for key in &answered {
             self.waiting.remove(key);
         }
-        self.letter(outlet, server_event)
+        self.letter(sender, server_event)
     }
 
     /// Notes which request a message answers.
@@ -194,16 +194,16 @@ impl Routes {
             self.agreed = message
                 .result
                 .and_then(object)
-                .map(|Agreed { version }| version);
+                .map(|InitializeResult { version }| version);
             self.is_refused = message.result.is_none();
         }
         answered.push(key);
     }
 
     /// A server event that is for no request that waits.
-    fn unasked(&mut self, server_event: ServerEvent) -> Vec<Delivery> {
+    fn unasked(&mut self, server_event: ServerEvent) -> Vec<RoutedEvent> {
         let is_message = matches!(server_event.item, Item::Message(_));
-        let general = self.general.clone().filter(Outlet::is_read);
+        let general = self.general.clone().filter(StreamSender::is_read);
         let is_answer = is_message && is_answer(&server_event);
         if is_answer && (server_event.event.is_none() || general.is_none()) {
             tracing::debug!("an answer that nobody waits for");
@@ -215,11 +215,11 @@ impl Routes {
         }
         if let Some(key) = self.only_one() {
             self.remember(&server_event, Some(&key));
-            let outlet = self
+            let sender = self
                 .waiting
                 .get(&key)
-                .and_then(|waiting| waiting.outlet.clone());
-            return self.letter(outlet, server_event);
+                .and_then(|waiting| waiting.sender.clone());
+            return self.letter(sender, server_event);
         }
         if is_message && self.generation == Generation::Legacy {
             self.kept.push_back(server_event);
@@ -237,7 +237,7 @@ impl Routes {
         let mut waiting = self.waiting.iter();
         let (key, only) = waiting.next()?;
         let is_only = waiting.next().is_none() && self.initialize.as_ref() != Some(key);
-        (is_only && only.outlet.is_some()).then(|| key.clone())
+        (is_only && only.sender.is_some()).then(|| key.clone())
     }
 
     fn remember(&mut self, server_event: &ServerEvent, of: Option<&RequestId>) {
@@ -257,29 +257,32 @@ impl Routes {
         }
     }
 
-    fn letter(&self, outlet: Option<Outlet>, server_event: ServerEvent) -> Vec<Delivery> {
-        let Some(outlet) = outlet else {
+    fn letter(&self, sender: Option<StreamSender>, server_event: ServerEvent) -> Vec<RoutedEvent> {
+        let Some(sender) = sender else {
             tracing::debug!("a message for a client that is gone");
             return Vec::new();
         };
         let is_general = self
             .general
             .as_ref()
-            .is_some_and(|general| general.stream == outlet.stream);
+            .is_some_and(|general| general.stream == sender.stream);
         let mut others = self.waiting.values();
-        let is_last = !is_general && !others.any(|waiting| waiting.stream == outlet.stream);
-        let letter = Letter {
+        let is_last = !is_general && !others.any(|waiting| waiting.stream == sender.stream);
+        let stream_event = StreamEvent {
             server_event,
             is_last,
             unanswered: Vec::new(),
         };
-        vec![Delivery { outlet, letter }]
+        vec![RoutedEvent {
+            sender,
+            stream_event,
+        }]
     }
 
     /// Takes the requests of a stream off the list.
-    fn stream_of(&mut self, key: &RequestId) -> Option<(Vec<RequestId>, Outlet)> {
+    fn stream_of(&mut self, key: &RequestId) -> Option<(Vec<RequestId>, StreamSender)> {
         let waiting = self.waiting.get(key)?;
-        let (stream, outlet) = (waiting.stream, waiting.outlet.clone());
+        let (stream, sender) = (waiting.stream, waiting.sender.clone());
         let mut keys = Vec::new();
         self.waiting.retain(|key, waiting| {
             let is_other = waiting.stream != stream;
@@ -288,25 +291,28 @@ impl Routes {
             }
             is_other
         });
-        Some((keys, outlet?))
+        Some((keys, sender?))
     }
 
-    fn refused(&mut self, key: &RequestId, server_event: ServerEvent) -> Vec<Delivery> {
+    fn refused(&mut self, key: &RequestId, server_event: ServerEvent) -> Vec<RoutedEvent> {
         self.is_refused |= self.initialize.as_ref() == Some(key);
-        let Some((unanswered, outlet)) = self.stream_of(key) else {
+        let Some((unanswered, sender)) = self.stream_of(key) else {
             return Vec::new();
         };
-        let letter = Letter {
+        let stream_event = StreamEvent {
             server_event,
             is_last: true,
             unanswered,
         };
-        vec![Delivery { outlet, letter }]
+        vec![RoutedEvent {
+            sender,
+            stream_event,
+        }]
     }
 
     /// A server ended a stream. Its client may come back for the rest, if it had
     /// an event to name.
-    fn ended(&mut self, of: Option<RequestId>) -> Vec<Delivery> {
+    fn ended(&mut self, of: Option<RequestId>) -> Vec<RoutedEvent> {
         let Some(key) = of else {
             self.general = None;
             return Vec::new();
@@ -322,20 +328,20 @@ impl Routes {
         }
     }
 
-    fn fail(&mut self, key: &RequestId, why: &str) -> Vec<Delivery> {
+    fn fail(&mut self, key: &RequestId, why: &str) -> Vec<RoutedEvent> {
         let frame = error_frame(Some(key), error_code::SERVER_ERROR, why);
         self.message(ServerEvent::message(frame).of(Some(key.clone())))
     }
 
     /// Answers everything that waits with an error.
-    pub(crate) fn fail_all(&mut self, why: &str) -> Vec<Delivery> {
+    pub(crate) fn fail_all(&mut self, why: &str) -> Vec<RoutedEvent> {
         let keys: Vec<RequestId> = self.waiting.keys().cloned().collect();
         keys.iter().flat_map(|key| self.fail(key, why)).collect()
     }
 }
 
 #[derive(Deserialize)]
-struct Agreed {
+struct InitializeResult {
     #[serde(rename = "protocolVersion")]
     version: String,
 }

@@ -47,13 +47,13 @@ pub(super) struct Keys {
     /// As tokens spell it.
     issuer_name: String,
     jwks: Option<Url>,
-    known: RwLock<Known>,
+    known: RwLock<CachedKeys>,
     /// Held while they are fetched. When that was last tried.
     fetching: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Known {
+struct CachedKeys {
     keys: Option<Arc<Vec<Jwk>>>,
     since: Option<Instant>,
 }
@@ -84,7 +84,7 @@ impl Keys {
         })
     }
 
-    fn known(&self) -> Known {
+    fn known(&self) -> CachedKeys {
         let known = self.known.read();
         known.clone()
     }
