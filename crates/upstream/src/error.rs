@@ -11,7 +11,7 @@ use crate::RequestOutcome;
 
 /// Why a request gets no answer of its server.
 #[derive(Debug)]
-pub enum Unanswered {
+pub enum RequestFailure {
     /// The server was not reached, or ended.
     Failed(ConnectionError),
     /// It was not sent, though the server may be up.
@@ -20,7 +20,7 @@ pub enum Unanswered {
     TooSlow(String),
 }
 
-impl Unanswered {
+impl RequestFailure {
     /// How the request ended.
     #[must_use]
     pub fn outcome(&self) -> RequestOutcome {

@@ -27,7 +27,7 @@ const TRACE_KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
 /// Joins the gateway's spans to the trace of a client, and a server's to them.
 /// Names and values are those of W3C Trace Context.
-pub trait Traces: Send + Sync + fmt::Debug {
+pub trait TracePropagator: Send + Sync + fmt::Debug {
     /// Makes what the client said the parent of `span`, which is new. Whatever it
     /// said comes from outside.
     fn join(&self, span: &Span, client: &[(String, String)]);
@@ -180,14 +180,14 @@ impl RequestSpan {
     /// trace, and the server is told how to join them.
     pub fn sent(
         &mut self,
-        traces: Option<&dyn Traces>,
+        traces: Option<&dyn TracePropagator>,
         server: &Server,
         params: Option<&RawValue>,
         message: &mut Message,
     ) {
         self.request_bytes = message.frame.len() as u64;
         let Some(traces) = traces else { return };
-        let client = said_by_client(params, &message.headers);
+        let client = client_trace(params, &message.headers);
         traces.join(&self.request, &client);
         let upstream = upstream_span(&self.request, server, self.method);
         let headers = traces.headers(&upstream);
@@ -264,12 +264,12 @@ pub fn call_span(
     key: &RequestId,
     tool: &str,
     meta: Option<&RawValue>,
-    traces: Option<&dyn Traces>,
+    traces: Option<&dyn TracePropagator>,
     headers: &[(String, String)],
 ) -> Span {
     let span = request_span("", key, Method::of("tools/call"), Some(tool));
     if let Some(traces) = traces {
-        let client = said_in_meta(meta);
+        let client = trace_in_meta(meta);
         traces.join(&span, &client.unwrap_or_else(|| headers.to_vec()));
     }
     span
@@ -336,24 +336,21 @@ fn host_of(url: &str) -> Option<&str> {
 
 /// The trace that the client is in: by what it says in `_meta`, else by the
 /// headers, which its HTTP library may have made.
-fn said_by_client(
-    params: Option<&RawValue>,
-    headers: &[(String, String)],
-) -> Vec<(String, String)> {
+fn client_trace(params: Option<&RawValue>, headers: &[(String, String)]) -> Vec<(String, String)> {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(borrow, default, rename = "_meta")]
         meta: Option<&'a RawValue>,
     }
     let meta = params.and_then(object::<Params<'_>>);
-    said_in_meta(meta.and_then(|params| params.meta)).unwrap_or_else(|| {
+    trace_in_meta(meta.and_then(|params| params.meta)).unwrap_or_else(|| {
         let is_said = |name: &str| TRACE_KEYS.contains(&name);
         let said = headers.iter().filter(|(name, _)| is_said(name));
         said.cloned().collect()
     })
 }
 
-fn said_in_meta(meta: Option<&RawValue>) -> Option<Vec<(String, String)>> {
+fn trace_in_meta(meta: Option<&RawValue>) -> Option<Vec<(String, String)>> {
     #[derive(Deserialize)]
     struct Meta {
         traceparent: String,
@@ -432,7 +429,7 @@ mod tests {
                 "traceparent=of-mcp tracestate=a=b",
             ),
         ] {
-            let found = said_by_client(params.map(raw), &headers);
+            let found = client_trace(params.map(raw), &headers);
             let found: Vec<_> = found.iter().map(|(k, v)| format!("{k}={v}")).collect();
             assert_eq!(found.join(" "), said);
         }

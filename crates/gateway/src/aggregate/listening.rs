@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, frame, object, span_in};
 use spillgate_transport::{Message, ServerEvent};
-use spillgate_upstream::Answered;
+use spillgate_upstream::RequestResult;
 use tokio::time::sleep;
 
 use super::{Kind, Question, links, lists, with_id};
@@ -258,7 +258,7 @@ fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> 
 }
 
 /// A server ended its part of a stream. With the last part the stream ends.
-async fn ended(session: &Arc<Session>, part: &RequestId, how: Answered) {
+async fn ended(session: &Arc<Session>, part: &RequestId, how: RequestResult) {
     let told = {
         let mut streams = session.listening.0.lock();
         let at = streams

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
 use spillgate_transport::{Frame, Item, Refusal, ServerEvent, Spooled};
-use spillgate_upstream::{RequestOutcome, Unanswered};
+use spillgate_upstream::{RequestFailure, RequestOutcome};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 
@@ -61,7 +61,7 @@ impl Session {
         &self,
         upstream: &Upstream,
         mut waiting: InFlightRequest,
-        why: Unanswered,
+        why: RequestFailure,
     ) {
         waiting.end(why.outcome());
         if self.tries_another(&mut waiting, None) {

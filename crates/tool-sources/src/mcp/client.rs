@@ -14,8 +14,8 @@ use spillgate_transport::{
     ConnectionError, Connector, Frame, Item, Message, Refusal, ServerEvent, Spooled,
 };
 use spillgate_upstream::{
-    Answered, InFlight, InFlightRequest, Owner, RequestOutcome, RequestSpan, Server, Slot,
-    Unanswered, Upstream, watch,
+    InFlight, InFlightRequest, Owner, RequestFailure, RequestOutcome, RequestResult, RequestSpan,
+    Server, Slot, Upstream, watch,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, oneshot};
@@ -64,7 +64,7 @@ pub(super) enum Outgoing {
         params: String,
         /// The tool that it calls.
         tool: Option<String>,
-        tell: oneshot::Sender<Answered>,
+        tell: oneshot::Sender<RequestResult>,
     },
     /// Nobody waits for the answer to the request of this number any more.
     Cancel(u64),
@@ -110,7 +110,7 @@ impl Client {
         method: &str,
         tool: Option<&str>,
         purpose: Purpose,
-        tell: oneshot::Sender<Answered>,
+        tell: oneshot::Sender<RequestResult>,
     ) -> RequestId {
         let key = RequestId::number(number);
         let span = RequestSpan::begin(Arc::new(()), self.upstream.name(), &key, method, tool);
@@ -137,7 +137,7 @@ impl Client {
     }
 
     /// Gives an answer to whoever waits for it.
-    fn tell(&self, key: Option<&RequestId>, answer: Answered) {
+    fn tell(&self, key: Option<&RequestId>, answer: RequestResult) {
         let waiting = key.and_then(|key| self.in_flight.take(key));
         if let Some(for_us) = waiting.and_then(|waiting| waiting.for_us) {
             drop(for_us.send(answer)); // or it has just given up
@@ -191,11 +191,11 @@ impl Client {
         let waiting = answered.as_ref().filter(|_| !is_opaque);
         let waiting = waiting.and_then(|key| self.in_flight.take(key));
         if !is_opaque {
-            self.upstream.log_noise(&frame, waiting.is_some());
+            self.upstream.log_stray_output(&frame, waiting.is_some());
         }
         match (waiting, frame) {
             (Some(waiting), frame) => {
-                let why = Unanswered::Failed(ConnectionError::unreadable(frame.len()));
+                let why = RequestFailure::Failed(ConnectionError::unreadable(frame.len()));
                 self.unanswered(&self.upstream, waiting, why).await;
             }
             // Nobody can read what it is: most likely what was asked for, and whole.
@@ -269,7 +269,7 @@ impl Owner for Client {
         &self,
         _: &Upstream<Self>,
         initialize: &Message,
-    ) -> (Message, oneshot::Receiver<Answered>) {
+    ) -> (Message, oneshot::Receiver<RequestResult>) {
         let (number, (tell, told)) = (self.number(), oneshot::channel());
         let earlier = messages(&initialize.frame);
         let params = earlier.first().and_then(|one| one.params);
@@ -319,7 +319,7 @@ impl Owner for Client {
         &self,
         upstream: &Upstream<Self>,
         mut waiting: InFlightRequest<Purpose>,
-        why: Unanswered,
+        why: RequestFailure,
     ) {
         waiting.end(why.outcome());
         let answer = match waiting.details {
@@ -337,7 +337,7 @@ impl Owner for Client {
 
 /// What an HTTP response says that is no answer in the protocol's sense; its body may
 /// be the protocol's own error.
-fn refused(refusal: Refusal) -> Answered {
+fn refused(refusal: Refusal) -> RequestResult {
     let body = std::str::from_utf8(&refusal.body).unwrap_or_default();
     if is_message(body) {
         return Ok(Frame::Memory(refusal.body));

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_mcp::{RequestId, frame, messages, object_in};
 use spillgate_transport::{Connector, Frame, Message};
-use spillgate_upstream::{Answered, Server, invalid_params};
+use spillgate_upstream::{RequestResult, Server, invalid_params};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -77,7 +77,7 @@ impl Peer {
     }
 
     /// The answer to a call of a tool. Dropped, the call is cancelled.
-    pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> Answered {
+    pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> RequestResult {
         let number = self.client.number();
         if let Some(what) = self.client.upstream.server.tools.refusal(tool) {
             let refusal = invalid_params(&number.to_string(), &what);
@@ -97,7 +97,7 @@ impl Peer {
         method: &str,
         params: String,
         tool: Option<&str>,
-    ) -> Answered {
+    ) -> RequestResult {
         let (tell, told) = oneshot::channel();
         let mut awaited = Awaited {
             client: &self.client,
