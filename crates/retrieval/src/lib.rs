@@ -1,7 +1,7 @@
 //! The tools by which a model looks into what was stored.
 //!
 //! Every server that replaces results by messages offers them: the gateway, and the
-//! guarded tools where they offload. [`Tools`] answers calls with MCP results as JSON;
+//! guarded tools where they offload. [`RetrievalTools`] answers calls with MCP results as JSON;
 //! [`definitions`] is what clients are told of them, at most 500 tokens (SPEC 4.1).
 
 mod arguments;
@@ -14,4 +14,4 @@ mod tools;
 pub use definitions::{
     CONTINUE, Extraction, GREP, NAMES, QUERY, READ, SEARCH, TOOL_OUTPUT, definitions, listed,
 };
-pub use tools::{PREFIX, RETRIEVAL_MARK, Tools, handle_of, result_of, told};
+pub use tools::{PREFIX, RETRIEVAL_MARK, RetrievalTools, handle_of, result_of, told};

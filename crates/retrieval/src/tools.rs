@@ -32,7 +32,7 @@ pub fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
 
 /// What the tools work with.
 #[derive(Debug, Clone)]
-pub struct Tools {
+pub struct RetrievalTools {
     /// What stores, and finds again.
     pub offloader: Offloader,
     /// What a page may cost unless a call says otherwise.
@@ -43,7 +43,7 @@ pub struct Tools {
     pub extractor: Option<Extractor>,
 }
 
-impl Tools {
+impl RetrievalTools {
     /// The result of a call of one of our tools, as JSON. The call ends when `wait` is
     /// cancelled, or when it takes longer than a look-up may.
     pub fn call(&self, tool: &str, arguments: Option<&RawValue>, wait: &Interrupt) -> String {
@@ -272,8 +272,8 @@ mod tests {
     use crate::fixture::{offloader, stored};
 
     /// The tools; there is no program that would run filters.
-    fn tools(offloader: &Offloader) -> Tools {
-        Tools {
+    fn tools(offloader: &Offloader) -> RetrievalTools {
+        RetrievalTools {
             offloader: offloader.clone(),
             page: TokenBudget::new(2500),
             engine: Engine::new(Child {

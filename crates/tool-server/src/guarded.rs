@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Interrupt, Origin, Reason};
 use spillgate_extract::NoWatch;
 use spillgate_offload::{Choice, Offloader, Outcome};
-use spillgate_retrieval::{Extraction, TOOL_OUTPUT, Tools, definitions};
+use spillgate_retrieval::{Extraction, RetrievalTools, TOOL_OUTPUT, definitions};
 use spillgate_workspace_tools::{Body, Definition, OversizedOutput, ToolResult, WorkspaceTools};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
@@ -44,7 +44,7 @@ const LOOKUPS_AT_ONCE: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Offloading {
     /// What stores them, and answers calls of the tools that look into them.
-    pub tools: Tools,
+    pub tools: RetrievalTools,
     /// The names of those that are listed.
     pub listed: Vec<&'static str>,
     /// Whose turn it is among calls of them.
@@ -54,7 +54,7 @@ pub struct Offloading {
 impl Offloading {
     /// Offloading to what `tools` look into, of which some are `listed`.
     #[must_use]
-    pub fn new(tools: Tools, listed: Vec<&'static str>) -> Self {
+    pub fn new(tools: RetrievalTools, listed: Vec<&'static str>) -> Self {
         Self {
             tools,
             listed,
