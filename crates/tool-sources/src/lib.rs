@@ -23,4 +23,4 @@ pub use guarded::GuardedTools;
 pub use mcp::{Leftovers, McpError, McpTools, OPENING};
 pub use openapi::{OpenApi, OpenApiError};
 pub use rest::{BodyForm, DEFAULT_TIMEOUT, MOST_BYTES, RestError, RestTool, RestTools, Verb};
-pub use tool_selection::{Choice, ChoiceError, Chosen, choose};
+pub use tool_selection::{SelectedTools, ToolSelection, ToolSelectionError, choose};

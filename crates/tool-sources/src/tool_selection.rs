@@ -14,11 +14,11 @@ use parking_lot::Mutex;
 use spillgate_agent::{Given, Host, Scope};
 use spillgate_llm::{ToolCall, ToolSpec};
 
-use crate::names::Names;
+use crate::names::ToolNames;
 
 /// What `tools:` says.
 #[derive(Debug, Clone, Default)]
-pub struct Choice(Vec<Pattern>);
+pub struct ToolSelection(Vec<Pattern>);
 
 #[derive(Debug, Clone)]
 struct Pattern {
@@ -30,16 +30,16 @@ struct Pattern {
 /// A pattern of `tools:` that cannot be read: the caller's fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the tool pattern `{pattern}` is wrong: {what}")]
-pub struct ChoiceError {
+pub struct ToolSelectionError {
     /// The pattern.
     pub pattern: String,
     /// What is wrong with it.
     pub what: String,
 }
 
-impl Choice {
+impl ToolSelection {
     /// A choice by these patterns; none of them is no tool.
-    pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Self, ChoiceError> {
+    pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Self, ToolSelectionError> {
         let all = patterns.iter().map(|text| Pattern::new(text.as_ref()));
         all.collect::<Result<_, _>>().map(Self)
     }
@@ -48,7 +48,7 @@ impl Choice {
     /// is all of them. For who knows the hosts: a name may have slashes.
     pub fn of<H: AsRef<str>, T: AsRef<str>>(
         chosen: &[(H, Option<T>)],
-    ) -> Result<Self, ChoiceError> {
+    ) -> Result<Self, ToolSelectionError> {
         let all = chosen.iter().map(|(host, tool)| {
             let (host, tool) = (host.as_ref(), tool.as_ref().map(AsRef::as_ref));
             let text = tool.map_or_else(|| host.to_owned(), |tool| format!("{host}/{tool}"));
@@ -65,15 +65,15 @@ impl Choice {
 }
 
 impl Pattern {
-    fn new(text: &str) -> Result<Self, ChoiceError> {
+    fn new(text: &str) -> Result<Self, ToolSelectionError> {
         match text.trim().split_once('/') {
             Some((host, tool)) => Self::of(text.to_owned(), host, Some(tool)),
             None => Self::of(text.to_owned(), text.trim(), None),
         }
     }
 
-    fn of(text: String, host: &str, tool: Option<&str>) -> Result<Self, ChoiceError> {
-        let wrong = |what: String| ChoiceError {
+    fn of(text: String, host: &str, tool: Option<&str>) -> Result<Self, ToolSelectionError> {
+        let wrong = |what: String| ToolSelectionError {
             pattern: text.clone(),
             what,
         };
@@ -95,7 +95,7 @@ impl Pattern {
 
 /// The hosts of an agent.
 #[derive(Debug)]
-pub struct Chosen {
+pub struct SelectedTools {
     /// Those that have chosen tools, with these alone, each tool under a name of
     /// its own.
     pub hosts: Vec<Arc<dyn Host>>,
@@ -106,10 +106,10 @@ pub struct Chosen {
 /// The tools of `hosts` that are chosen, in the order of the hosts. Tools keep their
 /// names; where two clash, or one is the session's, `host__tool` is its name.
 #[must_use]
-pub fn choose(hosts: &[Arc<dyn Host>], choice: &Choice) -> Chosen {
+pub fn choose(hosts: &[Arc<dyn Host>], selection: &ToolSelection) -> SelectedTools {
     let own_names = |host: &Arc<dyn Host>| {
         let tools = host.tools().into_iter().map(|tool| tool.name);
-        let chosen = tools.filter(|tool| choice.has(host.name(), tool));
+        let chosen = tools.filter(|tool| selection.has(host.name(), tool));
         chosen.collect::<Vec<String>>()
     };
     let own: Vec<Vec<String>> = hosts.iter().map(own_names).collect();
@@ -117,18 +117,18 @@ pub fn choose(hosts: &[Arc<dyn Host>], choice: &Choice) -> Chosen {
         let mut all = hosts.iter().zip(&own);
         all.any(|(host, tools)| tools.iter().any(|tool| pattern.has(host.name(), tool)))
     };
-    let unmatched = choice.0.iter().filter(|pattern| !matches(pattern));
-    let names = Arc::new(Mutex::new(Names::new(&own)));
+    let unmatched = selection.0.iter().filter(|pattern| !matches(pattern));
+    let names = Arc::new(Mutex::new(ToolNames::new(&own)));
     let known = hosts.iter().enumerate().zip(&own);
     let known = known.filter(|(_, tools)| !tools.is_empty());
-    Chosen {
+    SelectedTools {
         unmatched: unmatched.map(|pattern| pattern.text.clone()).collect(),
         hosts: known
             .map(|((place, host), _)| {
-                let known: Arc<dyn Host> = Arc::new(Known {
+                let known: Arc<dyn Host> = Arc::new(SelectedHost {
                     host: Arc::clone(host),
                     place,
-                    choice: choice.clone(),
+                    selection: selection.clone(),
                     names: Arc::clone(&names),
                 });
                 known.tools(); // in this order names are given
@@ -139,20 +139,20 @@ pub fn choose(hosts: &[Arc<dyn Host>], choice: &Choice) -> Chosen {
 }
 
 /// A host as an agent knows it.
-struct Known {
+struct SelectedHost {
     host: Arc<dyn Host>,
     place: usize,
-    choice: Choice,
-    names: Arc<Mutex<Names>>,
+    selection: ToolSelection,
+    names: Arc<Mutex<ToolNames>>,
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for SelectedHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.host.fmt(f)
     }
 }
 
-impl Host for Known {
+impl Host for SelectedHost {
     fn name(&self) -> &str {
         self.host.name()
     }
@@ -160,7 +160,7 @@ impl Host for Known {
     fn tools(&self) -> Vec<ToolSpec> {
         let host = self.host.name();
         let mut tools = self.host.tools();
-        tools.retain(|tool| self.choice.has(host, &tool.name));
+        tools.retain(|tool| self.selection.has(host, &tool.name));
         let mut names = self.names.lock();
         for tool in &mut tools {
             tool.name = names.of(self.place, host, &tool.name);
@@ -227,13 +227,13 @@ mod tests {
         }
     }
 
-    fn chosen(patterns: &[&str]) -> Chosen {
+    fn chosen(patterns: &[&str]) -> SelectedTools {
         let hosts: [Arc<dyn Host>; 3] = [
             Arc::new(Echo("git", &["log", "show", "push"])),
             Arc::new(Echo("svn", &["log", "blame"])),
             Arc::new(Echo("weather", &["weather"])),
         ];
-        choose(&hosts, &Choice::new(patterns).unwrap())
+        choose(&hosts, &ToolSelection::new(patterns).unwrap())
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn hosts_are_chosen_by_names_with_slashes() {
         let chosen = [("io.github.x/y", None), ("a[b", Some("r*"))];
-        let choice = Choice::of(&chosen).unwrap();
+        let choice = ToolSelection::of(&chosen).unwrap();
         for (host, tool, is_chosen) in [
             ("io.github.x/y", "t", true),
             ("io.github.x", "y", false),
@@ -279,7 +279,7 @@ mod tests {
         ] {
             assert_eq!(choice.has(host, tool), is_chosen, "{host} {tool}");
         }
-        let wrong = Choice::of(&[("a", Some("["))]).unwrap_err();
+        let wrong = ToolSelection::of(&[("a", Some("["))]).unwrap_err();
         assert_eq!(wrong.pattern, "a/[");
     }
 
@@ -299,7 +299,10 @@ mod tests {
                 "the tool pattern `git/[a` is wrong: unclosed character class; missing ']'",
             ),
         ] {
-            assert_eq!(Choice::new(&[pattern]).unwrap_err().to_string(), want);
+            assert_eq!(
+                ToolSelection::new(&[pattern]).unwrap_err().to_string(),
+                want
+            );
         }
     }
 

@@ -30,7 +30,7 @@ const ONLY: Slot = 0;
 pub(super) struct Client {
     connector: Arc<dyn Connector>,
     pub(super) upstream: Arc<Upstream<Self>>,
-    pub(super) in_flight: InFlight<Purpose>,
+    pub(super) in_flight: InFlight<RequestPurpose>,
     /// Numbers requests.
     next: AtomicU64,
     /// Messages for the server. One task sends them, so that none overtakes another and
@@ -48,7 +48,7 @@ pub(super) struct Client {
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     /// Its answer is read as a server gave it: that there is none is an error in that form.
     Answer,
     /// A server that was opened again is greeted.
@@ -109,7 +109,7 @@ impl Client {
         number: u64,
         method: &str,
         tool: Option<&str>,
-        purpose: Purpose,
+        purpose: RequestPurpose,
         tell: oneshot::Sender<RequestResult>,
     ) -> RequestId {
         let key = RequestId::number(number);
@@ -217,14 +217,14 @@ impl Client {
     /// Takes the progress of a call: its server is not silent.
     fn reported(&self, envelope: &Envelope<'_>) {
         #[derive(Deserialize)]
-        struct Reported<'a> {
+        struct ProgressParams<'a> {
             #[serde(borrow, rename = "progressToken")]
             token: &'a RawValue,
         }
-        let reported = envelope.params.and_then(object::<Reported<'_>>);
-        if let Some(reported) = reported {
+        let progress = envelope.params.and_then(object::<ProgressParams<'_>>);
+        if let Some(progress) = progress {
             self.in_flight
-                .progressed(reported.token.get(), Instant::now());
+                .progressed(progress.token.get(), Instant::now());
         }
     }
 
@@ -240,14 +240,14 @@ impl Client {
 }
 
 impl Owner for Client {
-    type Details = Purpose;
+    type Details = RequestPurpose;
     type Notes = ();
 
     fn connector(&self) -> &dyn Connector {
         &*self.connector
     }
 
-    fn in_flight(&self) -> &InFlight<Purpose> {
+    fn in_flight(&self) -> &InFlight<RequestPurpose> {
         &self.in_flight
     }
 
@@ -274,7 +274,7 @@ impl Owner for Client {
         let earlier = messages(&initialize.frame);
         let params = earlier.first().and_then(|one| one.params);
         let params = params.map_or("{}", RawValue::get);
-        let key = self.note(number, "initialize", None, Purpose::GreetAgain, tell);
+        let key = self.note(number, "initialize", None, RequestPurpose::GreetAgain, tell);
         let frame = frame::line(frame::request(number, "initialize", Some(params)));
         let message = Message {
             id: Some(key),
@@ -305,7 +305,7 @@ impl Owner for Client {
         self: &Arc<Self>,
         _: &Arc<Upstream<Self>>,
         _: Option<RequestId>,
-        waiting: Option<InFlightRequest<Purpose>>,
+        waiting: Option<InFlightRequest<RequestPurpose>>,
         refusal: Refusal,
     ) {
         let Some(mut waiting) = waiting else { return };
@@ -318,16 +318,16 @@ impl Owner for Client {
     async fn unanswered(
         &self,
         upstream: &Upstream<Self>,
-        mut waiting: InFlightRequest<Purpose>,
+        mut waiting: InFlightRequest<RequestPurpose>,
         why: RequestFailure,
     ) {
         waiting.end(why.outcome());
         let answer = match waiting.details {
-            Purpose::Answer => {
+            RequestPurpose::Answer => {
                 let error = why.frame(&waiting.id, upstream.name());
                 Ok(Frame::Memory(error.into()))
             }
-            Purpose::GreetAgain => Err(why.how()),
+            RequestPurpose::GreetAgain => Err(why.how()),
         };
         if let Some(for_us) = waiting.for_us.take() {
             drop(for_us.send(answer));

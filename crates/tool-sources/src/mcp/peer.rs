@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::client::{Client, Outgoing, Purpose};
+use super::client::{Client, Outgoing, RequestPurpose};
 use super::leftovers::Leftovers;
 
 /// How long is waited for the end of a server that does not answer: what it says at its end comes
@@ -99,7 +99,7 @@ impl Peer {
         tool: Option<&str>,
     ) -> RequestResult {
         let (tell, told) = oneshot::channel();
-        let mut awaited = Awaited {
+        let mut pending = PendingAnswer {
             client: &self.client,
             number,
             // The protocol forbids to cancel the greeting.
@@ -113,7 +113,7 @@ impl Peer {
             tell,
         });
         let answer = told.await;
-        awaited.is_over = true;
+        pending.is_over = true;
         answer.unwrap_or_else(|_| Err("was closed".to_owned()))
     }
 
@@ -172,7 +172,13 @@ async fn write(client: Arc<Client>, mut outbox: UnboundedReceiver<Outgoing>) {
                 tool,
                 tell,
             } => {
-                let key = client.note(number, &method, tool.as_deref(), Purpose::Answer, tell);
+                let key = client.note(
+                    number,
+                    &method,
+                    tool.as_deref(),
+                    RequestPurpose::Answer,
+                    tell,
+                );
                 // Behind what was noted: closing forgets it.
                 if client.is_closed.load(Ordering::SeqCst) {
                     drop(client.in_flight.take(&key));
@@ -195,13 +201,13 @@ async fn write(client: Arc<Client>, mut outbox: UnboundedReceiver<Outgoing>) {
 }
 
 /// Somebody waits for an answer.
-struct Awaited<'a> {
+struct PendingAnswer<'a> {
     client: &'a Client,
     number: u64,
     is_over: bool,
 }
 
-impl Drop for Awaited<'_> {
+impl Drop for PendingAnswer<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.client.send(Outgoing::Cancel(self.number));

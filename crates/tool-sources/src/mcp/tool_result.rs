@@ -20,7 +20,7 @@ use spillgate_text::{clip, decode_json_string};
 use spillgate_transport::{Frame, Spooled};
 use spillgate_untrusted::line;
 
-use super::body::{Body, Piece};
+use super::body::{Piece, ResultBody};
 
 /// Characters of a name, a URI or a MIME type that a line repeats. A URI that is cut
 /// can be used no more, so there is room.
@@ -73,7 +73,7 @@ struct Block<'a> {
 
 /// An answer's other form.
 #[derive(Deserialize)]
-struct Failed<'a> {
+struct ErrorResponse<'a> {
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
@@ -88,7 +88,7 @@ struct Failure<'a> {
 
 /// Data of an error of the gateway's own.
 #[derive(Deserialize)]
-struct Ours<'a> {
+struct GatewayErrorData<'a> {
     #[serde(borrow, default)]
     fault: Option<&'a RawValue>,
 }
@@ -107,12 +107,12 @@ pub(crate) fn of_answer(frame: Frame) -> Given {
 fn of_memory(frame: Vec<u8>) -> io::Result<Given> {
     let frame = Arc::new(frame);
     let source: Arc<dyn ByteSource> = Arc::new(SharedBytes::from(Arc::clone(&frame)));
-    let found = Found {
+    let found = ResultFrame {
         frame: &frame,
         place: Place::memory(&frame),
         source: &source,
     };
-    Ok(found.told()?.given(Arc::clone(&source), None))
+    Ok(found.render()?.into_given(Arc::clone(&source), None))
 }
 
 fn of_spooled(spooled: Spooled) -> io::Result<Given> {
@@ -123,17 +123,17 @@ fn of_spooled(spooled: Spooled) -> io::Result<Given> {
     let is_large = |json: &RawValue| span_in(frame, json.get()) == stand_in.span;
     let envelopes = messages(frame);
     let result = envelopes.iter().find_map(|one| one.result);
-    let error = parsed::<Failed<'_>>(frame).and_then(|failed| failed.error);
+    let error = parsed::<ErrorResponse<'_>>(frame).and_then(|failed| failed.error);
     if !result.is_some_and(is_large) && !error.is_some_and(is_large) {
         // Something else in it is large, which is nobody's business.
         return of_memory(frame.clone());
     }
-    let found = Found {
+    let found = ResultFrame {
         frame,
         place: Place::large(&stand_in),
         source: &source,
     };
-    Ok(found.told()?.given(Arc::clone(&source), Some(draft)))
+    Ok(found.render()?.into_given(Arc::clone(&source), Some(draft)))
 }
 
 /// One that is large in so many places that nobody looked at it: as it stands.
@@ -146,11 +146,11 @@ fn of_opaque(spooled: Spooled) -> io::Result<Given> {
         end: value.bytes,
         is_string: false,
     };
-    let told = Told {
+    let rendered = RenderedResult {
         pieces: vec![Piece::Part(whole)],
         is_error: false,
     };
-    Ok(told.given(source, Some(draft)))
+    Ok(rendered.into_given(source, Some(draft)))
 }
 
 fn parsed<'a, T: Deserialize<'a>>(frame: &'a [u8]) -> Option<T> {
@@ -158,15 +158,15 @@ fn parsed<'a, T: Deserialize<'a>>(frame: &'a [u8]) -> Option<T> {
 }
 
 /// What a model is told.
-struct Told {
+struct RenderedResult {
     pieces: Vec<Piece>,
     is_error: bool,
 }
 
-impl Told {
-    fn given(self, source: Arc<dyn ByteSource>, draft: Option<Box<dyn Draft>>) -> Given {
+impl RenderedResult {
+    fn into_given(self, source: Arc<dyn ByteSource>, draft: Option<Box<dyn Draft>>) -> Given {
         Given {
-            body: Box::new(Body::new(self.pieces, source, draft)),
+            body: Box::new(ResultBody::new(self.pieces, source, draft)),
             is_error: self.is_error,
         }
     }
@@ -180,26 +180,29 @@ impl Told {
 }
 
 /// A frame, and where its large parts are.
-struct Found<'a> {
+struct ResultFrame<'a> {
     frame: &'a [u8],
     place: Place<'a>,
     source: &'a Arc<dyn ByteSource>,
 }
 
-impl Found<'_> {
-    fn told(&self) -> io::Result<Told> {
+impl ResultFrame<'_> {
+    fn render(&self) -> io::Result<RenderedResult> {
         let envelopes = messages(self.frame);
         if let Some(result) = envelopes.iter().find_map(|one| one.result) {
             return self.result(result);
         }
-        let error = parsed::<Failed<'_>>(self.frame).and_then(|failed| failed.error);
-        Ok(error.map_or_else(|| Told::error(NO_ANSWER), |error| self.failure(error)))
+        let error = parsed::<ErrorResponse<'_>>(self.frame).and_then(|failed| failed.error);
+        Ok(error.map_or_else(
+            || RenderedResult::error(NO_ANSWER),
+            |error| self.failure(error),
+        ))
     }
 
     /// An error of the protocol's.
-    fn failure(&self, error: &RawValue) -> Told {
+    fn failure(&self, error: &RawValue) -> RenderedResult {
         let Some(Failure { message, data }) = object(error) else {
-            return Told::error(NO_ANSWER);
+            return RenderedResult::error(NO_ANSWER);
         };
         let mut pieces = Vec::new();
         match message.filter(is_string) {
@@ -211,23 +214,23 @@ impl Found<'_> {
         // The gateway's own says whose fault it was, and names the server in its message.
         if let Some(data) = data
             && !self.place.is_hole(data.get())
-            && object::<Ours<'_>>(data).is_none_or(|ours| ours.fault.is_none())
+            && object::<GatewayErrorData<'_>>(data).is_none_or(|ours| ours.fault.is_none())
         {
             pieces.push(Piece::Words("\n".to_owned()));
             pieces.push(self.as_it_stands(data));
         }
-        Told {
+        RenderedResult {
             pieces,
             is_error: true,
         }
     }
 
-    fn result(&self, json: &RawValue) -> io::Result<Told> {
+    fn result(&self, json: &RawValue) -> io::Result<RenderedResult> {
         let result: Option<ToolResult<'_>> =
             object(json).filter(|_| !self.place.is_hole(json.get()));
         let Some(result) = result else {
             // No more is known of it.
-            return Ok(Told {
+            return Ok(RenderedResult {
                 pieces: vec![self.as_it_stands(json)],
                 is_error: false,
             });
@@ -236,7 +239,7 @@ impl Found<'_> {
             .kind
             .is_some_and(|kind| kind.get() == "\"input_required\"")
         {
-            return Ok(Told::error(
+            return Ok(RenderedResult::error(
                 "The tool asks for something that nobody here can answer.",
             ));
         }
@@ -249,10 +252,12 @@ impl Found<'_> {
             texts.push(vec![self.as_it_stands(structured)]);
         }
         if texts.is_empty() && is_error {
-            return Ok(Told::error("The tool failed and does not say why."));
+            return Ok(RenderedResult::error(
+                "The tool failed and does not say why.",
+            ));
         }
         let newline = [Piece::Words("\n".to_owned())];
-        Ok(Told {
+        Ok(RenderedResult {
             pieces: texts.join(&newline[..]),
             is_error,
         })
