@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use spillgate_artifact::Origin;
 use spillgate_offload::Offloader;
-use spillgate_tool_server::{Offloading, offloaded, serve_guarded};
+use spillgate_tool_server::{LookupTools, offloaded, serve_guarded};
 use spillgate_workspace_tools::{Body, OnOverflow, ToolResult, Workspace, WorkspaceTools};
 use tokio::runtime::Builder;
 
@@ -94,9 +94,9 @@ fn workspace(root: &Path) -> Result<Workspace, Failure> {
 }
 
 /// What stores, and looks into what is stored, as the gateway does.
-fn offloading(app: &App) -> Result<Offloading, Failure> {
+fn offloading(app: &App) -> Result<LookupTools, Failure> {
     let (tools, listed) = mcp::retrieval(app)?;
-    Ok(Offloading::new(tools, listed))
+    Ok(LookupTools::new(tools, listed))
 }
 
 /// The text of a call's answer, and whether it failed.
