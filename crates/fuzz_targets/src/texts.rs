@@ -21,12 +21,12 @@ use crate::{BLOCKS, block_on, first_line, stored};
 
 /// A transformation's text, and where the lines begin that it told.
 #[derive(Debug, Default, PartialEq)]
-struct Made {
+struct TransformedText {
     text: Vec<u8>,
     lines: Vec<(usize, u64)>,
 }
 
-impl ViewSink for Made {
+impl ViewSink for TransformedText {
     fn text(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.text.extend_from_slice(bytes);
         Ok(())
@@ -37,7 +37,7 @@ impl ViewSink for Made {
     }
 }
 
-impl Made {
+impl TransformedText {
     /// Lines begin in the order of their origins, which are within `raw` bytes.
     fn check(&self, raw: usize) {
         assert!(self.lines.is_sorted_by_key(|line| line.1), "{self:?}");
@@ -50,17 +50,20 @@ impl Made {
 
 /// Terminal output: its view is text without controls, the same in whatever blocks it comes.
 pub fn view(bytes: &[u8]) {
-    let made = BLOCKS.map(|block| {
-        let (mut sanitizer, mut made) = (Sanitizer::default(), Made::default());
+    let transformed = BLOCKS.map(|block| {
+        let (mut sanitizer, mut transformed) = (Sanitizer::default(), TransformedText::default());
         for block in bytes.chunks(block.min(bytes.len()).max(1)) {
-            sanitizer.feed(block, &mut made).unwrap();
+            sanitizer.feed(block, &mut transformed).unwrap();
         }
-        sanitizer.finish(&mut made).unwrap();
-        made.check(bytes.len());
-        made
+        sanitizer.finish(&mut transformed).unwrap();
+        transformed.check(bytes.len());
+        transformed
     });
-    assert!(made.iter().all(|one| *one == made[0]), "{made:?}");
-    let text = std::str::from_utf8(&made[0].text).unwrap();
+    assert!(
+        transformed.iter().all(|one| *one == transformed[0]),
+        "{transformed:?}"
+    );
+    let text = std::str::from_utf8(&transformed[0].text).unwrap();
     let is_readable = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     assert!(text.chars().all(is_readable), "{text:?}");
     for longest in [1, 2, 80] {
@@ -100,18 +103,21 @@ pub(crate) fn leads_back(artifact: &Artifact) {
 /// JSON: laid out it is the same document, and each line has a path. As a string: the decoded text,
 /// and the way back from it.
 pub fn json(bytes: &[u8]) {
-    let made = BLOCKS.map(|block| {
-        let (mut layout, mut made) = (JsonLayout::default(), Made::default());
+    let transformed = BLOCKS.map(|block| {
+        let (mut layout, mut transformed) = (JsonLayout::default(), TransformedText::default());
         for block in bytes.chunks(block.min(bytes.len()).max(1)) {
-            layout.feed(block, &mut made).unwrap();
+            layout.feed(block, &mut transformed).unwrap();
         }
-        made.check(bytes.len());
-        made
+        transformed.check(bytes.len());
+        transformed
     });
-    assert!(made.iter().all(|one| *one == made[0]), "{made:?}");
+    assert!(
+        transformed.iter().all(|one| *one == transformed[0]),
+        "{transformed:?}"
+    );
     if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
         assert_eq!(
-            serde_json::from_slice::<Value>(&made[0].text).unwrap(),
+            serde_json::from_slice::<Value>(&transformed[0].text).unwrap(),
             value
         );
     }
@@ -249,7 +255,7 @@ pub fn robots(bytes: &[u8]) {
 pub fn decoder(bytes: &[u8]) {
     const LIMIT: u64 = 1 << 20;
     let (encoding, body) = first_line(bytes);
-    let made = BLOCKS.map(|block| {
+    let transformed = BLOCKS.map(|block| {
         let mut decoder = Decoder::new(&String::from_utf8_lossy(encoding), LIMIT)?;
         let mut all = Vec::new();
         for block in body.chunks(block.min(body.len()).max(1)) {
@@ -268,6 +274,6 @@ pub fn decoder(bytes: &[u8]) {
         }
         Some((all, true))
     });
-    assert!(made.iter().all(|one| *one == made[0]));
+    assert!(transformed.iter().all(|one| *one == transformed[0]));
     let _: Result<ByteRange, _> = String::from_utf8_lossy(encoding).parse();
 }
