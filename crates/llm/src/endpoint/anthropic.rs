@@ -84,7 +84,7 @@ fn message(message: &Message) -> Option<Value> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
     MessageStart {
-        message: Start,
+        message: MessageStart,
     },
     ContentBlockStart {
         index: u64,
@@ -95,7 +95,7 @@ enum Event {
         delta: Delta,
     },
     MessageDelta {
-        delta: Ending,
+        delta: MessageEnd,
         #[serde(default)]
         usage: Option<TokenCounts>,
     },
@@ -108,14 +108,18 @@ enum Event {
 }
 
 #[derive(Debug, Deserialize)]
-struct Start {
+// An error of the parser names it.
+#[serde(expecting = "struct Start")]
+struct MessageStart {
     #[serde(default)]
     usage: Option<TokenCounts>,
 }
 
 /// A whole answer.
 #[derive(Debug, Deserialize)]
-struct Answer {
+// An error of the parser names it.
+#[serde(expecting = "struct Answer")]
+struct MessageResponse {
     #[serde(default)]
     content: Option<Vec<Block>>,
     #[serde(default)]
@@ -158,7 +162,9 @@ enum Delta {
 }
 
 #[derive(Debug, Deserialize)]
-struct Ending {
+// An error of the parser names it.
+#[serde(expecting = "struct Ending")]
+struct MessageEnd {
     #[serde(default)]
     stop_reason: Option<String>,
 }
@@ -237,7 +243,7 @@ impl ReplyBuilder for MessageBuilder {
     }
 
     fn whole(&mut self, body: &str, deltas: &dyn OnDelta) -> Result<(), Fault> {
-        let answer: Answer = parse(body)?;
+        let answer: MessageResponse = parse(body)?;
         if let Some(error) = answer.error {
             return Err(Fault::of_error(&json!({ "error": error })));
         }

@@ -16,7 +16,7 @@ pub(super) fn body(request: &Request, model: &str, max_tokens: &str) -> Value {
     for message in &request.messages {
         match message {
             Message::User(text) => messages.push(json!({ "role": "user", "content": text })),
-            Message::Assistant { text, calls } => messages.push(said(text, calls)),
+            Message::Assistant { text, calls } => messages.push(assistant_message(text, calls)),
             Message::Tools(replies) => messages.extend(replies.iter().map(|reply| {
                 json!({ "role": "tool", "tool_call_id": reply.call_id, "content": reply.text })
             })),
@@ -33,7 +33,7 @@ pub(super) fn body(request: &Request, model: &str, max_tokens: &str) -> Value {
     body
 }
 
-fn said(text: &str, calls: &[crate::ToolCall]) -> Value {
+fn assistant_message(text: &str, calls: &[crate::ToolCall]) -> Value {
     if calls.is_empty() {
         return json!({ "role": "assistant", "content": text });
     }
@@ -73,7 +73,9 @@ fn tool(tool: &ToolSpec) -> Value {
 /// An answer or a part of one: a part has `delta` where an answer has `message`,
 /// and they look alike.
 #[derive(Debug, Deserialize)]
-struct Answer {
+// An error of the parser names it.
+#[serde(expecting = "struct Answer")]
+struct CompletionResponse {
     #[serde(default)]
     choices: Option<Vec<Choice>>,
     #[serde(default)]
@@ -221,7 +223,7 @@ impl ReplyBuilder for CompletionBuilder {
 }
 
 impl CompletionBuilder {
-    fn add(&mut self, answer: Answer, deltas: &dyn OnDelta) -> Result<(), Fault> {
+    fn add(&mut self, answer: CompletionResponse, deltas: &dyn OnDelta) -> Result<(), Fault> {
         if let Some(error) = answer.error {
             return Err(Fault::of_error(&json!({ "error": error })));
         }
@@ -235,8 +237,8 @@ impl CompletionBuilder {
             .filter(|one| one.index.unwrap_or(0) == 0)
         {
             self.has_choice = true;
-            if let Some(said) = choice.delta {
-                self.say(said, deltas);
+            if let Some(message) = choice.delta {
+                self.say(message, deltas);
             }
             if let Some(finish) = choice.finish_reason.filter(|word| !word.is_empty()) {
                 self.finish = Some(finish);
@@ -245,14 +247,14 @@ impl CompletionBuilder {
         Ok(())
     }
 
-    fn say(&mut self, said: AssistantMessage, deltas: &dyn OnDelta) {
-        let text = said.content.map(text_of).unwrap_or_default();
+    fn say(&mut self, message: AssistantMessage, deltas: &dyn OnDelta) {
+        let text = message.content.map(text_of).unwrap_or_default();
         if !text.is_empty() {
             deltas.text(&text);
             self.text.push_str(&text);
         }
-        self.refusal.push_str(&said.refusal.unwrap_or_default());
-        for called in said.tool_calls.unwrap_or_default() {
+        self.refusal.push_str(&message.refusal.unwrap_or_default());
+        for called in message.tool_calls.unwrap_or_default() {
             self.call(called);
         }
     }
