@@ -43,7 +43,7 @@ impl BodyKind {
     #[must_use]
     pub fn of(content_type: &str, beginning: &[u8]) -> Self {
         let beginning = &beginning[..beginning.len().min(LOOKED_AT)];
-        let said = Self::said(content_type);
+        let said = Self::declared(content_type);
         let is_utf16 = beginning.starts_with(b"\xff\xfe")
             || beginning.starts_with(b"\xfe\xff")
             || charset(content_type).is_some_and(|name| name.starts_with("utf-16"));
@@ -64,7 +64,7 @@ impl BodyKind {
         }
     }
 
-    fn said(content_type: &str) -> Option<Self> {
+    fn declared(content_type: &str) -> Option<Self> {
         let mime: Mime = content_type.parse().ok()?;
         let ending = mime.suffix().map(|suffix| suffix.as_str());
         Some(match mime.essence_str() {

@@ -209,12 +209,12 @@ impl Fetcher {
     async fn obey(&self, page: &Url, deadline: Deadline) -> Result<(), FetchError> {
         let host = host(page);
         let origin = page.origin().ascii_serialization();
-        let known = self.0.robots.known(&origin);
+        let known = self.0.robots.cached(&origin);
         let rules = if let Some(rules) = known {
             rules
         } else {
             let rules = self.rules(page, deadline).await?;
-            self.0.robots.keep(origin, Arc::clone(&rules));
+            self.0.robots.store(origin, Arc::clone(&rules));
             rules
         };
         match robots::allows(rules, page).await {

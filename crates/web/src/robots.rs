@@ -39,14 +39,14 @@ pub(crate) struct Robots {
 
 impl Robots {
     /// Those of an origin, if they are still good.
-    pub(crate) fn known(&self, origin: &str) -> Option<RobotsText> {
+    pub(crate) fn cached(&self, origin: &str) -> Option<RobotsText> {
         let known = self.lock();
         let (since, text) = known.get(origin)?;
         (since.elapsed() < KNOWN_FOR).then(|| Arc::clone(text))
     }
 
     /// Keeps those of an origin, and lets go of the oldest where there are too many.
-    pub(crate) fn keep(&self, origin: String, text: RobotsText) {
+    pub(crate) fn store(&self, origin: String, text: RobotsText) {
         let mut known = self.lock();
         if known.len() >= MOST_KNOWN && !known.contains_key(&origin) {
             let oldest = known.iter().min_by_key(|(_, (since, _))| *since);
@@ -160,12 +160,12 @@ mod tests {
     async fn what_is_known_is_bounded_and_gets_old() {
         let robots = Robots::default();
         for origin in 0..=MOST_KNOWN {
-            robots.keep(origin.to_string(), text(vec![b'x']));
+            robots.store(origin.to_string(), text(vec![b'x']));
             tokio::time::advance(Duration::from_secs(1)).await;
         }
-        assert_eq!(robots.known("0"), None);
-        assert!(robots.known("1").is_some());
+        assert_eq!(robots.cached("0"), None);
+        assert!(robots.cached("1").is_some());
         tokio::time::advance(KNOWN_FOR).await;
-        assert_eq!(robots.known("64"), None);
+        assert_eq!(robots.cached("64"), None);
     }
 }

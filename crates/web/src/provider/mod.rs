@@ -185,7 +185,7 @@ impl Provider {
             service: self.service.title(),
             after: self.timeout,
         })??;
-        let found = results::found(self.service, &body);
+        let found = results::parse_results(self.service, &body);
         let mut found = found.map_err(|why| self.nonsense(&why))?;
         found.truncate(most);
         Ok(found)
@@ -244,13 +244,13 @@ impl Provider {
             _ => SearchError::Status {
                 service,
                 status,
-                said: self.said(body),
+                said: self.error_message(body),
             },
         }
     }
 
     /// What a body says, behind a colon, without the key.
-    fn said(&self, body: &[u8]) -> String {
+    fn error_message(&self, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(body);
         if text.trim_start().starts_with('<') {
             return String::new();

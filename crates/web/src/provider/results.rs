@@ -26,7 +26,7 @@ pub struct SearchResult {
 }
 
 /// The results in a service's answer, or why there is no telling.
-pub(super) fn found(service: Service, body: &[u8]) -> Result<Vec<SearchResult>, String> {
+pub(super) fn parse_results(service: Service, body: &[u8]) -> Result<Vec<SearchResult>, String> {
     let answer: Value =
         serde_json::from_slice(body).map_err(|error| format!("it is not JSON ({error})"))?;
     let results = match service {
