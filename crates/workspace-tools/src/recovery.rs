@@ -140,7 +140,7 @@ pub(crate) fn for_search(
         .into_iter()
         .chain([counted(files, "file")])
         .collect();
-    let entries = told(top, |count| noun(count, "match", "matches"));
+    let entries = count_entries(top, |count| noun(count, "match", "matches"));
     let mut recovery = Recovery::new("Search", asked.pattern, &figures).entries(entries);
     let (rows, names) = (calls::rows(rules), calls::names(rules));
     let page = |most: u64, there: u64| (there > most).then(|| ("max_results", json!(most)));
@@ -176,7 +176,7 @@ pub(crate) fn for_list(
         return String::new();
     }
     let figures = [counted(files, "file")];
-    let entries = told(top, |count| counted(count, "file"));
+    let entries = count_entries(top, |count| counted(count, "file"));
     let mut recovery = Recovery::new("Pattern", asked.pattern, &figures).entries(entries);
     let names = calls::names(&shared.rules);
     // With a directory in it, a pattern means other files elsewhere.
@@ -202,7 +202,7 @@ fn other<'t>(top: &'t [PathCount], path: &str) -> Option<(&'t str, u64)> {
 }
 
 /// Each of them on a line.
-fn told(top: &[PathCount], count: impl Fn(u64) -> String) -> impl Iterator<Item = String> {
+fn count_entries(top: &[PathCount], count: impl Fn(u64) -> String) -> impl Iterator<Item = String> {
     let told = top.iter().take(TOP).map(move |(name, there)| {
         let name = match name.as_slice() {
             b"" => ".".to_owned(),

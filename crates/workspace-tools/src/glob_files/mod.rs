@@ -88,7 +88,7 @@ impl GlobQuery {
     }
 
     /// The same search, to be named again; `path` is where it is made.
-    fn asked(&self, path: String) -> RefusedSearch<'_> {
+    fn refused_search(&self, path: String) -> RefusedSearch<'_> {
         let flags = [
             ("hidden", self.scope.hidden),
             ("no_ignore", self.scope.no_ignore),
@@ -169,7 +169,7 @@ fn call_within(shared: &Shared, arguments: &Arguments, stop: &Interrupt, limit: 
             let told = reply(shared, &query, newest, &walked.skipped);
             told.map_err(|why| match why {
                 GlobError::TooMuch(refused) => {
-                    let asked = query.asked(base.shown());
+                    let asked = query.refused_search(base.shown());
                     refused.with(&for_list(shared, &asked, files, &directories.sorted()))
                 }
                 GlobError::Other(refused) => refused,

@@ -92,7 +92,7 @@ impl ContentQuery {
     }
 
     /// The same search, to be named again; `path` is where it is made.
-    pub(super) fn asked(&self, path: String) -> RefusedSearch<'_> {
+    pub(super) fn refused_search(&self, path: String) -> RefusedSearch<'_> {
         let flags = [
             ("ignore_case", self.ignore_case),
             ("multiline", self.multiline),

@@ -70,7 +70,7 @@ impl SearchReport<'_> {
         let tokens = estimated_tokens(bytes);
         let (query, found) = (self.query, self.found);
         let matches = (query.mode != Mode::Files).then_some(found.matches);
-        let asked = query.asked((self.path)());
+        let asked = query.refused_search((self.path)());
         let counts = (matches, found.files);
         let block = for_search(self.shared, &asked, counts, &found.most.sorted());
         ToolError::from(Rejection::Search { tokens }).with(&block)
