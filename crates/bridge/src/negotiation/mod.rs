@@ -368,7 +368,7 @@ impl Sink for Negotiation {
             return self.to.take(event);
         }
         async move {
-            match self.judge(event) {
+            match self.react(event) {
                 Reaction::Give(event) => self.to.take(event).await,
                 Reaction::Bridge(running, event) => running.take(event).await,
                 Reaction::Then(told, next) => {

@@ -14,7 +14,7 @@ use crate::generations::SpokenGenerations;
 
 impl Negotiation {
     /// What becomes of an event of the server.
-    pub(super) fn judge(&self, event: ServerEvent) -> Reaction {
+    pub(super) fn react(&self, event: ServerEvent) -> Reaction {
         let mut state = self.state.lock();
         match &mut *state {
             State::Watching | State::Releasing { .. } => Reaction::Give(event),

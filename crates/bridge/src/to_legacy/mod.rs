@@ -262,7 +262,7 @@ impl Translation for ToLegacy {
                     method: method.to_owned(),
                     params,
                 };
-                self.asked(question, of, now, steps);
+                self.on_question(question, of, now, steps);
             }
             (Some(method), None) => self.on_notification(method, envelope, frame, of, steps),
             (None, Some(_)) => {

@@ -52,7 +52,7 @@ impl Question {
 
 impl ToLegacy {
     /// A request of the server.
-    pub(super) fn asked(
+    pub(super) fn on_question(
         &mut self,
         question: Question,
         of: Option<&RequestId>,
