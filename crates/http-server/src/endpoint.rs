@@ -168,14 +168,14 @@ impl Inner {
         let incoming = call.incoming();
         if asked.is_empty() {
             // To its end, even if the client does not wait for that.
-            if let Some(handing) = begun(client.peer.take(incoming)) {
+            if let Some(handing) = spawn_unless_ready(client.peer.take(incoming)) {
                 drop(handing.await);
             }
             return Ok(accepted());
         }
         let most = self.settings.max_requests_per_session;
         let receiver = client.streams.open(&asked, most)?;
-        let handing = begun(client.peer.take(incoming));
+        let handing = spawn_unless_ready(client.peer.take(incoming));
         let open_stream = OpenStream {
             receiver,
             streams: Arc::clone(&client.streams),
@@ -215,7 +215,7 @@ impl Inner {
         let said = params(message).request_meta();
         let receiver = streams.open(&asked, 1)?;
         let peer = self.backend.exchange(streams.clone() as Arc<_>);
-        let handing = begun(peer.take(incoming));
+        let handing = spawn_unless_ready(peer.take(incoming));
         if asked.iter().any(PendingRequest::is_lasting) {
             self.note_lasting(&streams);
         }
@@ -317,7 +317,7 @@ impl Drop for ForgetOnDrop<'_> {
 /// Begins to hand something to the gateway, which goes on to its end even if the
 /// client does not wait for that. Mostly there is nothing to wait for; then it
 /// is done here, without a task that another thread would be woken for.
-fn begun(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
+fn spawn_unless_ready(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
     match (&mut handing).now_or_never() {
         Some(()) => None,
         None => Some(tokio::spawn(handing)),

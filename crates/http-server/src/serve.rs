@@ -77,7 +77,7 @@ pub(crate) async fn serve(
     }
     drop(listener);
     sweeper.abort();
-    wind_up(&inner, graceful, connections).await;
+    shut_down(&inner, graceful, connections).await;
     Ok(())
 }
 
@@ -98,7 +98,7 @@ async fn accept(
 }
 
 /// Lets requests finish, then ends what is left.
-async fn wind_up(inner: &Inner, graceful: GracefulShutdown, mut connections: JoinSet<()>) {
+async fn shut_down(inner: &Inner, graceful: GracefulShutdown, mut connections: JoinSet<()>) {
     let wait = Duration::from_secs(inner.settings.shutdown_seconds);
     inner.end_lasting();
     let is_done = timeout(wait, graceful.shutdown()).await.is_ok();

@@ -156,7 +156,7 @@ impl Verifier {
 
     fn check_header(&self, header: &Header) -> Result<(), TokenError> {
         let mut allowed = self.oauth.algorithms.iter();
-        if !allowed.any(|&algorithm| same(algorithm) == header.alg) {
+        if !allowed.any(|&algorithm| to_jsonwebtoken(algorithm) == header.alg) {
             return Err(TokenError::Invalid("its algorithm is not allowed"));
         }
         if header.crit.is_some() {
@@ -201,7 +201,7 @@ impl Verifier {
 /// Where a resource's metadata is, before its path (RFC 9728).
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-fn same(algorithm: Algorithm) -> jsonwebtoken::Algorithm {
+fn to_jsonwebtoken(algorithm: Algorithm) -> jsonwebtoken::Algorithm {
     match algorithm {
         Algorithm::RS256 => jsonwebtoken::Algorithm::RS256,
         Algorithm::RS384 => jsonwebtoken::Algorithm::RS384,
