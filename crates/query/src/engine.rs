@@ -186,7 +186,7 @@ impl Engine {
                 source.read_exact_at(&mut [0], last)?;
             }
             QueryError::Died {
-                how: how(status, words.trim()),
+                how: exit_text(status, words.trim()),
             }
         })
     }
@@ -196,7 +196,7 @@ fn whole(source: &dyn ByteSource) -> io::Result<Vec<u8>> {
     source.bytes(0, u64::MAX)
 }
 
-fn how(status: ExitStatus, words: &str) -> String {
+fn exit_text(status: ExitStatus, words: &str) -> String {
     let mut how = status.to_string();
     if !words.is_empty() {
         how.push_str(": ");

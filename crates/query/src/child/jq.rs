@@ -177,18 +177,18 @@ fn not_compiled<'a>(errors: compile::Errors<&'a str, ()>, filter: &'a str) -> Fa
 
 /// What an error says: a string as it is, without quotes.
 fn message(error: Error<Val>) -> String {
-    let shown = cut(&error);
+    let shown = truncated(&error);
     // Only an error that is nothing but a string begins so.
     if shown.starts_with('"')
         && let Val::TStr(text) = error.into_val()
     {
-        return cut(&String::from_utf8_lossy(&text));
+        return truncated(&String::from_utf8_lossy(&text));
     }
     shown
 }
 
 /// A message that quotes no more than a little.
-pub(crate) fn cut(message: &dyn fmt::Display) -> String {
+pub(crate) fn truncated(message: &dyn fmt::Display) -> String {
     let mut cut = TruncatedText(String::new(), LONGEST_MESSAGE);
     // It ends with an error when it is full, which is what it is for.
     if write!(cut, "{message}").is_err() {

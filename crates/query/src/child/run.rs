@@ -7,7 +7,7 @@ use jaq_json::{Val, read};
 use sonic_rs::LazyValue;
 
 use super::documents::{Document, Documents};
-use super::jq::{Jq, cut};
+use super::jq::{Jq, truncated};
 use super::json::{check, render};
 use super::lazy::{Stop, document, start as lazy_start, walk};
 use super::missing::missing;
@@ -268,7 +268,7 @@ fn parsed(text: &str, depth: usize) -> Result<Val, Stop> {
 }
 
 fn emit(value: &Val, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    let refused = |error| Stop::Error(cut(&error));
+    let refused = |error| Stop::Error(truncated(&error));
     let text = match sink.wants_text() {
         true => render(value, sink.raw).map_err(refused)?,
         // It fails on whichever page.
