@@ -119,7 +119,7 @@ impl RetrievalTools {
             format!("{READ}(handle=\"{handle}\", {place}{budget})")
         };
         let shown = self.offloader.present_read(handle, query, &next);
-        shown.map_err(told)
+        shown.map_err(error_text)
     }
 
     fn grep(&self, arguments: &Arguments) -> Result<Presentation, String> {
@@ -153,7 +153,7 @@ impl RetrievalTools {
             format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
         };
         let shown = self.offloader.present_grep(handle, &query, &next);
-        shown.map_err(told)
+        shown.map_err(error_text)
     }
 
     fn query(&self, arguments: &Arguments) -> Result<Presentation, String> {
@@ -186,7 +186,7 @@ impl RetrievalTools {
                 let what = self.offloader.query_error(handle, &error, self.page);
                 format!("{what}\nhint: {}", error.hint())
             }
-            other => told(other),
+            other => error_text(other),
         })
     }
 
@@ -198,7 +198,7 @@ impl RetrievalTools {
             .ok_or("`words` are missing: give words or a question")?;
         let asked = SearchQuery::new(&words, arguments.budget(self.page)?);
         let shown = self.offloader.present_search(handle, &asked);
-        shown.map_err(told)
+        shown.map_err(error_text)
     }
 
     /// Seed 002's tool: the next slice, or an error in its own JSON.
@@ -245,7 +245,7 @@ fn again(pattern: &str, name: &str) -> String {
 
 /// An error as the model is told it: bounded, for it may quote the caller. What
 /// is wrong with a pattern stands at the end.
-pub fn told(error: RetrieveError) -> String {
+pub fn error_text(error: RetrieveError) -> String {
     const LONGEST_END: usize = 300;
     let message = match error {
         RetrieveError::Store(spillgate_store::StoreError::Absent { handle, why }) => {
