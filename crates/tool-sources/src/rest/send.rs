@@ -39,7 +39,7 @@ pub(crate) async fn call(client: &Client, request: Request, limits: ResponseLimi
     let what = request.what();
     let deadline = Instant::now() + limits.timeout;
     match timeout_at(deadline, followed(client, request)).await {
-        Ok(Ok(response)) => given(response, what, deadline, limits),
+        Ok(Ok(response)) => into_given(response, what, deadline, limits),
         Ok(Err(told)) => Given::error(told),
         Err(_) => Given::error(format!(
             "{what} has not answered within {} s. Try it later, or ask for less.",
@@ -71,7 +71,7 @@ pub(crate) async fn fetch(
         while let Some(block) = response
             .chunk()
             .await
-            .map_err(|error| told(&what, &error))?
+            .map_err(|error| error_text(&what, &error))?
         {
             bytes.extend_from_slice(&block);
             if bytes.len() as u64 > limits.most_bytes {
@@ -98,7 +98,7 @@ async fn followed(client: &Client, mut request: Request) -> Result<Response, Str
             sent = sent.body(body.clone());
         }
         let response = sent.send().await;
-        let response = response.map_err(|error| told(&request.what(), &error))?;
+        let response = response.map_err(|error| error_text(&request.what(), &error))?;
         match redirected(&request, &response)? {
             Some(next) => request = next,
             None => return Ok(response),
@@ -149,7 +149,12 @@ fn redirected(request: &Request, response: &Response) -> Result<Option<Request>,
     Ok(Some(next))
 }
 
-fn given(response: Response, what: String, deadline: Instant, limits: ResponseLimits) -> Given {
+fn into_given(
+    response: Response,
+    what: String,
+    deadline: Instant,
+    limits: ResponseLimits,
+) -> Given {
     let status = response.status();
     if status == StatusCode::NO_CONTENT
         || status.is_success() && response.content_length() == Some(0)
@@ -203,7 +208,7 @@ fn named(status: StatusCode) -> String {
 }
 
 /// What went wrong on the way, and what may help.
-fn told(what: &str, error: &reqwest::Error) -> String {
+fn error_text(what: &str, error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
