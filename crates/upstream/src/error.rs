@@ -50,7 +50,7 @@ impl RequestFailure {
 
     /// The same in the words of who waits inside.
     #[must_use]
-    pub fn how(&self) -> String {
+    pub fn reason(&self) -> String {
         match self {
             Self::Failed(error) | Self::NotSent(error) => error.to_string(),
             Self::TooSlow(how) => how.clone(),

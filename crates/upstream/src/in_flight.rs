@@ -137,7 +137,7 @@ impl<D> InFlight<D> {
         Some(key.clone())
     }
 
-    /// All requests that are `over`, in the same order every time.
+    /// All requests that are `finished`, in the same order every time.
     pub fn drain(
         &self,
         over: impl Fn(&InFlightRequest<D>) -> bool,

@@ -34,7 +34,7 @@ impl<O: Owner> Sink for Inbox<O> {
             };
             // The end of an earlier life was noted, and what waited was told.
             if let Some(upstream) = owner.upstream(self.slot)
-                && upstream.lives(self.life)
+                && upstream.is_current(self.life)
             {
                 upstream.take(&owner, event).await;
             }

@@ -69,7 +69,7 @@ impl RequestOutcome {
 
     /// What it is called outside.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Error => "error",
@@ -100,7 +100,7 @@ impl Method {
 
     /// The method, or `other`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         CLIENT_METHODS.get(self.0).unwrap_or(&"other")
     }
 
@@ -114,7 +114,7 @@ impl Method {
 /// Counts the requests to one server.
 pub trait RequestMeter: fmt::Debug + Send + Sync {
     /// A request begins.
-    fn begun(&self);
+    fn started(&self);
 
     /// Its answer came after this time, in a frame of so many bytes.
     fn answered(&self, method: Method, took: Duration, bytes: u64);
@@ -124,15 +124,21 @@ pub trait RequestMeter: fmt::Debug + Send + Sync {
 
     /// A request of so many bytes is over; `added` is the time that we took for its answer, if
     /// there is one.
-    fn over(&self, method: Method, outcome: RequestOutcome, bytes: u64, added: Option<Duration>);
+    fn finished(
+        &self,
+        method: Method,
+        outcome: RequestOutcome,
+        bytes: u64,
+        added: Option<Duration>,
+    );
 }
 
 /// Nobody counts.
 impl RequestMeter for () {
-    fn begun(&self) {}
+    fn started(&self) {}
     fn answered(&self, _: Method, _: Duration, _: u64) {}
     fn passed(&self) {}
-    fn over(&self, _: Method, _: RequestOutcome, _: u64, _: Option<Duration>) {}
+    fn finished(&self, _: Method, _: RequestOutcome, _: u64, _: Option<Duration>) {}
 }
 
 /// A request to a server, until it is over.
@@ -161,7 +167,7 @@ impl RequestSpan {
         method: &str,
         tool: Option<&str>,
     ) -> Self {
-        meter.begun();
+        meter.started();
         let method = Method::of(method);
         Self {
             request: request_span(server, key, method, tool),
@@ -238,8 +244,8 @@ impl Drop for RequestSpan {
         let added = self.answered.map(|answered| now - answered);
         let upstream = self.answered.unwrap_or(now) - self.begun;
         self.meter
-            .over(self.method, self.outcome, self.request_bytes, added);
-        let outcome = self.outcome.word();
+            .finished(self.method, self.outcome, self.request_bytes, added);
+        let outcome = self.outcome.as_str();
         if self.outcome != RequestOutcome::Ok {
             self.request.record("error.type", outcome);
             if self.outcome != RequestOutcome::Cancelled {
@@ -284,7 +290,7 @@ fn request_span(server: &str, key: &RequestId, method: Method, tool: Option<&str
         otel.status_code = field::Empty,
         "error.type" = field::Empty,
         server,
-        mcp.method.name = method.word(),
+        mcp.method.name = method.as_str(),
         gen_ai.tool.name = tool.map(|name| line(name, MOST_NAME)),
         id = hashed(key),
     )
@@ -300,16 +306,16 @@ fn upstream_span(request: &Span, server: &Server, method: Method) -> Span {
         parent: request,
         "upstream",
         otel.kind = "client",
-        otel.name = method.word(),
+        otel.name = method.as_str(),
         server = server.spec.name,
-        mcp.method.name = method.word(),
+        mcp.method.name = method.as_str(),
         network.transport = transport,
         server.address = address,
     )
 }
 
 fn name_of(method: Method, tool: Option<&str>) -> String {
-    let method = method.word();
+    let method = method.as_str();
     match tool {
         Some(tool) => format!("{method} {}", line(tool, MOST_NAME)),
         None => method.to_owned(),

@@ -158,7 +158,7 @@ impl<O: Owner> Upstream<O> {
     }
 
     /// Whether this is its present life.
-    pub fn lives(&self, life: u64) -> bool {
+    pub fn is_current(&self, life: u64) -> bool {
         self.state.lock().life == life
     }
 
@@ -221,7 +221,7 @@ impl<O: Owner> Upstream<O> {
             return Ok(connection);
         }
         if let Err(error) = self.greet(owner, &connection).await {
-            if self.lives(life) {
+            if self.is_current(life) {
                 drop(self.note_end(&error.to_string()));
             }
             owner.work(async move { connection.close(true).await });

@@ -72,7 +72,7 @@ impl Session {
             return self.to_client(error).await;
         };
         // Whoever asked may have given up.
-        drop(for_us.send(Err(why.how())));
+        drop(for_us.send(Err(why.reason())));
     }
 
     /// Tells whoever waits that a server refused a request on the level of HTTP.

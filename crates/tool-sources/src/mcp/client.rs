@@ -145,20 +145,20 @@ impl Client {
     }
 
     /// Takes a frame that is in memory.
-    fn heard(&self, frame: &Bytes) {
+    fn on_message(&self, frame: &Bytes) {
         for envelope in messages(frame) {
             match envelope.key().filter(|_| envelope.is_response()) {
                 Some(key) => {
                     self.note_answer(&key, &envelope, frame.len() as u64);
                     self.tell(Some(&key), Ok(Frame::Memory(frame.clone())));
                 }
-                None => self.asked(&envelope),
+                None => self.on_request(&envelope),
             }
         }
     }
 
     /// Takes what is too large for the memory.
-    fn heard_large(&self, spooled: Box<Spooled>) {
+    fn on_large_message(&self, spooled: Box<Spooled>) {
         let messages = spooled.messages();
         let answer = messages.iter().find(|one| one.is_response());
         let key = answer.and_then(Envelope::key);
@@ -167,7 +167,7 @@ impl Client {
         }
         // Beside an answer, or instead of it, there are requests and notifications.
         for envelope in messages.iter().filter(|one| !one.is_response()) {
-            self.asked(envelope);
+            self.on_request(envelope);
         }
         drop(messages);
         self.tell(key.as_ref(), Ok(Frame::Spooled(spooled)));
@@ -205,7 +205,7 @@ impl Client {
     }
 
     /// Takes a request or a notification.
-    fn asked(&self, envelope: &Envelope<'_>) {
+    fn on_request(&self, envelope: &Envelope<'_>) {
         match (envelope.method.as_deref(), envelope.id) {
             (Some(method), Some(id)) => self.answer(method, id),
             (Some("notifications/tools/list_changed"), None) => self.changed.notify_one(),
@@ -286,10 +286,10 @@ impl Owner for Client {
     async fn received(self: &Arc<Self>, _: &Arc<Upstream<Self>>, event: ServerEvent) {
         match event.item {
             Item::Message(Frame::Memory(frame)) if !messages(&frame).is_empty() => {
-                self.heard(&frame);
+                self.on_message(&frame);
             }
             Item::Message(Frame::Spooled(spooled)) if spooled.is_sound() => {
-                self.heard_large(spooled);
+                self.on_large_message(spooled);
             }
             Item::Message(frame) => self.unreadable(event.of, frame).await,
             Item::Ended => {
@@ -327,7 +327,7 @@ impl Owner for Client {
                 let error = why.frame(&waiting.id, upstream.name());
                 Ok(Frame::Memory(error.into()))
             }
-            RequestPurpose::GreetAgain => Err(why.how()),
+            RequestPurpose::GreetAgain => Err(why.reason()),
         };
         if let Some(for_us) = waiting.for_us.take() {
             drop(for_us.send(answer));
