@@ -11,9 +11,9 @@ const MOST_BYTES: usize = 1 << 20;
 /// same. Neither the client nor this type follows redirects: the content is not meant for anybody
 /// else.
 #[derive(Debug, Clone)]
-pub(crate) struct Sender(pub(crate) Client);
+pub(crate) struct OAuthSender(pub(crate) Client);
 
-impl OAuthHttpClient for Sender {
+impl OAuthHttpClient for OAuthSender {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let mut sent = Request::try_from(request.request)?;

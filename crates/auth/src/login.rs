@@ -10,13 +10,13 @@ use rmcp::transport::auth::{
 };
 
 use crate::error::without;
-use crate::http::Sender;
+use crate::http::OAuthSender;
 use crate::vault::Login;
 use crate::{LoginError, Vault};
 
 /// The parameters of a login.
 #[derive(Clone, Default)]
-pub struct Request {
+pub struct LoginRequest {
     /// The server's URL.
     pub url: String,
     /// The URL that the browser is redirected to at the end.
@@ -28,9 +28,9 @@ pub struct Request {
     pub registered: Option<(String, Option<String>)>,
 }
 
-impl fmt::Debug for Request {
+impl fmt::Debug for LoginRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
+        f.debug_struct("LoginRequest")
             .field("url", &crate::origin_of(&self.url))
             .field("scopes", &self.scopes)
             .finish_non_exhaustive()
@@ -38,7 +38,7 @@ impl fmt::Debug for Request {
 }
 
 /// A login that waits for the person.
-pub struct Attempt {
+pub struct LoginAttempt {
     manager: AuthorizationManager,
     store: InMemoryCredentialStore,
     config: OAuthClientConfig,
@@ -46,16 +46,16 @@ pub struct Attempt {
     page: String,
 }
 
-impl fmt::Debug for Attempt {
+impl fmt::Debug for LoginAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attempt").finish_non_exhaustive()
+        f.debug_struct("LoginAttempt").finish_non_exhaustive()
     }
 }
 
-impl Attempt {
+impl LoginAttempt {
     /// Discovers the server's authorization server and registers with it. `client` must follow no
     /// redirects.
-    pub async fn begin(request: Request, client: Client) -> Result<Self, LoginError> {
+    pub async fn begin(request: LoginRequest, client: Client) -> Result<Self, LoginError> {
         let (mut manager, store) = manager(&request.url, client).await?;
         let failed = |doing| {
             let secret = request.registered.clone().and_then(|(_, secret)| secret);
@@ -134,7 +134,7 @@ pub(crate) async fn manager(
     client: Client,
 ) -> Result<(AuthorizationManager, InMemoryCredentialStore), LoginError> {
     let parsed = Url::parse(url).map_err(|error| LoginError::Url(error.to_string()))?;
-    let sender = Arc::new(Sender(client));
+    let sender = Arc::new(OAuthSender(client));
     let manager = AuthorizationManager::new_with_oauth_http_client(parsed, sender).await;
     let mut manager = manager.map_err(|error| LoginError::at("setting up", &error, &[]))?;
     let store = InMemoryCredentialStore::new();

@@ -14,7 +14,7 @@ use axum::response::Response;
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
-use spillgate_auth::{Attempt, Callback, Keeper, LoginError, Request, Vault};
+use spillgate_auth::{Callback, LoginAttempt, LoginError, LoginRequest, TokenKeeper, Vault};
 use spillgate_transport::{Authority, Refused, http_client};
 
 /// An MCP server that is its own authorization server. It accepts each refresh token once.
@@ -135,16 +135,16 @@ fn client() -> Client {
     builder.tls_backend_preconfigured(tls).build().unwrap()
 }
 
-async fn attempt(origin: &str, redirect: &str) -> Attempt {
-    let request = Request {
+async fn attempt(origin: &str, redirect: &str) -> LoginAttempt {
+    let request = LoginRequest {
         url: format!("{origin}/mcp"),
         redirect: redirect.to_owned(),
-        ..Request::default()
+        ..LoginRequest::default()
     };
-    Attempt::begin(request, client()).await.unwrap()
+    LoginAttempt::begin(request, client()).await.unwrap()
 }
 
-fn state_of(attempt: &Attempt) -> String {
+fn state_of(attempt: &LoginAttempt) -> String {
     let page = Url::parse(attempt.page()).unwrap();
     let mut pairs = page.query_pairs();
     pairs
@@ -183,8 +183,8 @@ async fn log_in(origin: &str, vault: &Vault) {
     attempt.finish(&answer.unwrap(), vault).await.unwrap();
 }
 
-fn keeper(vault: &Vault, origin: &str) -> Keeper {
-    Keeper::new(
+fn keeper(vault: &Vault, origin: &str) -> TokenKeeper {
+    TokenKeeper::new(
         vault.clone(),
         &format!("{origin}/mcp"),
         "spillgate auth x",
@@ -308,10 +308,10 @@ async fn answers_that_are_none() {
         assert!(!error.contains("secret"), "{error}");
     }
     assert!(vault.servers().unwrap().is_empty());
-    let nowhere = Request {
+    let nowhere = LoginRequest {
         url: "nowhere".to_owned(),
-        ..Request::default()
+        ..LoginRequest::default()
     };
-    let error = Attempt::begin(nowhere, client()).await.unwrap_err();
+    let error = LoginAttempt::begin(nowhere, client()).await.unwrap_err();
     assert!(matches!(error, LoginError::Url(_)));
 }

@@ -71,20 +71,20 @@ pub fn client_files(bytes: &[u8]) {
     let Ok(client) = name.trim().parse::<Client>() else {
         return;
     };
-    let house = House::new(client, text);
-    if house.inspected().is_err() || !house.wrap() {
+    let client_file = ClientFile::new(client, text);
+    if client_file.inspected().is_err() || !client_file.wrap() {
         return;
     }
-    let wrapped = fs::read(&house.file).unwrap();
-    house.inspected().unwrap();
-    assert!(house.wrap(), "what was wrapped can be wrapped again");
+    let wrapped = fs::read(&client_file.file).unwrap();
+    client_file.inspected().unwrap();
+    assert!(client_file.wrap(), "what was wrapped can be wrapped again");
     assert_eq!(
-        fs::read(&house.file).unwrap(),
+        fs::read(&client_file.file).unwrap(),
         wrapped,
         "wrapping again changes nothing"
     );
-    house.unwrap();
-    let back = fs::read(&house.file).unwrap();
+    client_file.unwrap();
+    let back = fs::read(&client_file.file).unwrap();
     assert_eq!(
         String::from_utf8_lossy(&back),
         String::from_utf8_lossy(text)
@@ -93,13 +93,13 @@ pub fn client_files(bytes: &[u8]) {
 }
 
 /// A client's file in a home of its own.
-struct House {
+struct ClientFile {
     client: Client,
     home: TempDir,
     file: PathBuf,
 }
 
-impl House {
+impl ClientFile {
     fn new(client: Client, text: &[u8]) -> Self {
         let home = TempDir::new().unwrap();
         let file = all(client, home.path()).swap_remove(0).file;

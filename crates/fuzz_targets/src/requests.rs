@@ -7,7 +7,7 @@ use spillgate_conversation::{Nonce, Slot};
 use spillgate_llm::Stop;
 use spillgate_offload::Profile;
 use spillgate_query::{Child, Engine, unconfined};
-use spillgate_retrieval::{NAMES, Tools};
+use spillgate_retrieval::{NAMES, RetrievalTools};
 use spillgate_search::SearchQuery;
 use spillgate_text::Tokenizer;
 
@@ -20,7 +20,7 @@ pub fn arguments(bytes: &[u8]) {
     let (arguments, data) = first_line(rest);
     let offloader = stored::offloader(Profile::Preview);
     let handle = stored::keep(&offloader, data);
-    let tools = Tools {
+    let tools = RetrievalTools {
         offloader,
         page: TokenBudget::new(500),
         engine: Engine::new(Child {

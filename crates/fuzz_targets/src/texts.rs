@@ -13,20 +13,20 @@ use spillgate_text::{
     JsonLayout, JsonStringDecoder, Sanitizer, Tokenizer, ViewSink, clip, decode_json_string,
     raw_offset,
 };
-use spillgate_web::{Decoder, Kind, readable, robots_allow};
-use spillgate_workspace_tools::{Body, Guarded, Rules, Workspace};
+use spillgate_web::{BodyKind, Decoder, readable, robots_allow};
+use spillgate_workspace_tools::{Body, Rules, Workspace, WorkspaceTools};
 use tempfile::TempDir;
 
 use crate::{BLOCKS, block_on, first_line, stored};
 
 /// The output of a transformation, and the offset and origin of each line that it reported.
 #[derive(Debug, Default, PartialEq)]
-struct Made {
+struct TransformedText {
     text: Vec<u8>,
     lines: Vec<(usize, u64)>,
 }
 
-impl ViewSink for Made {
+impl ViewSink for TransformedText {
     fn text(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.text.extend_from_slice(bytes);
         Ok(())
@@ -37,7 +37,7 @@ impl ViewSink for Made {
     }
 }
 
-impl Made {
+impl TransformedText {
     /// Checks that the lines are in the order of their origins, which are within `raw` bytes.
     fn check(&self, raw: usize) {
         assert!(self.lines.is_sorted_by_key(|line| line.1), "{self:?}");
@@ -50,17 +50,20 @@ impl Made {
 
 /// Terminal output: its view is text without controls, whatever the block size.
 pub fn view(bytes: &[u8]) {
-    let made = BLOCKS.map(|block| {
-        let (mut sanitizer, mut made) = (Sanitizer::default(), Made::default());
+    let transformed = BLOCKS.map(|block| {
+        let (mut sanitizer, mut transformed) = (Sanitizer::default(), TransformedText::default());
         for block in bytes.chunks(block.min(bytes.len()).max(1)) {
-            sanitizer.feed(block, &mut made).unwrap();
+            sanitizer.feed(block, &mut transformed).unwrap();
         }
-        sanitizer.finish(&mut made).unwrap();
-        made.check(bytes.len());
-        made
+        sanitizer.finish(&mut transformed).unwrap();
+        transformed.check(bytes.len());
+        transformed
     });
-    assert!(made.iter().all(|one| *one == made[0]), "{made:?}");
-    let text = std::str::from_utf8(&made[0].text).unwrap();
+    assert!(
+        transformed.iter().all(|one| *one == transformed[0]),
+        "{transformed:?}"
+    );
+    let text = std::str::from_utf8(&transformed[0].text).unwrap();
     let is_readable = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     assert!(text.chars().all(is_readable), "{text:?}");
     for longest in [1, 2, 80] {
@@ -101,18 +104,21 @@ pub(crate) fn leads_back(artifact: &Artifact) {
 /// JSON: its layout is the same document, and only JSON lines have paths. As a JSON string:
 /// decoding it, and mapping offsets back.
 pub fn json(bytes: &[u8]) {
-    let made = BLOCKS.map(|block| {
-        let (mut layout, mut made) = (JsonLayout::default(), Made::default());
+    let transformed = BLOCKS.map(|block| {
+        let (mut layout, mut transformed) = (JsonLayout::default(), TransformedText::default());
         for block in bytes.chunks(block.min(bytes.len()).max(1)) {
-            layout.feed(block, &mut made).unwrap();
+            layout.feed(block, &mut transformed).unwrap();
         }
-        made.check(bytes.len());
-        made
+        transformed.check(bytes.len());
+        transformed
     });
-    assert!(made.iter().all(|one| *one == made[0]), "{made:?}");
+    assert!(
+        transformed.iter().all(|one| *one == transformed[0]),
+        "{transformed:?}"
+    );
     if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
         assert_eq!(
-            serde_json::from_slice::<Value>(&made[0].text).unwrap(),
+            serde_json::from_slice::<Value>(&transformed[0].text).unwrap(),
             value
         );
     }
@@ -141,10 +147,10 @@ pub fn json(bytes: &[u8]) {
 }
 
 /// Tools that read files in a directory of their own.
-static READER: LazyLock<(TempDir, Guarded)> = LazyLock::new(|| {
+static READER: LazyLock<(TempDir, WorkspaceTools)> = LazyLock::new(|| {
     let directory = TempDir::new().unwrap();
     let workspace = Workspace::open(directory.path()).unwrap();
-    (directory, Guarded::new(workspace, Rules::default()))
+    (directory, WorkspaceTools::new(workspace, Rules::default()))
 });
 
 /// Encodings: a charset on the first line, then a page in it; and the whole input as a file.
@@ -153,11 +159,11 @@ pub fn encodings(bytes: &[u8]) {
     let url = Url::parse("https://a.example/b").unwrap();
     let said = format!("text/plain; charset={}", String::from_utf8_lossy(charset));
     for (said, kind) in [
-        (said.as_str(), Kind::Text),
-        ("text/html", Kind::Html),
-        ("", Kind::Text),
+        (said.as_str(), BodyKind::Text),
+        ("text/html", BodyKind::Html),
+        ("", BodyKind::Text),
     ] {
-        let _ = Kind::of(said, body);
+        let _ = BodyKind::of(said, body);
         let read = readable(body, said, kind, true, &url);
         assert!(
             read.text.len() <= body.len() * 3 + 3,
@@ -226,7 +232,7 @@ const KINDS: [ContentKind; 10] = [
 /// of the page.
 pub fn html(bytes: &[u8]) {
     let url = Url::parse("https://a.example/b/c?d").unwrap();
-    let page = readable(bytes, "text/html", Kind::Html, false, &url);
+    let page = readable(bytes, "text/html", BodyKind::Html, false, &url);
     assert!(page.title.is_none_or(|title| !title.contains(['\n', '\r'])));
     // The address of a link is written out, and quotes and lists are indented.
     assert!(
@@ -251,7 +257,7 @@ pub fn robots(bytes: &[u8]) {
 pub fn decoder(bytes: &[u8]) {
     const LIMIT: u64 = 1 << 20;
     let (encoding, body) = first_line(bytes);
-    let made = BLOCKS.map(|block| {
+    let transformed = BLOCKS.map(|block| {
         let mut decoder = Decoder::new(&String::from_utf8_lossy(encoding), LIMIT)?;
         let mut all = Vec::new();
         for block in body.chunks(block.min(body.len()).max(1)) {
@@ -270,6 +276,6 @@ pub fn decoder(bytes: &[u8]) {
         }
         Some((all, true))
     });
-    assert!(made.iter().all(|one| *one == made[0]));
+    assert!(transformed.iter().all(|one| *one == transformed[0]));
     let _: Result<ByteRange, _> = String::from_utf8_lossy(encoding).parse();
 }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use spillgate_bridge::{Bridge, Caller, Config, Declare, Heard, Limits, Step, Tokens};
+use spillgate_bridge::{
+    Bridge, Caller, ClientFrame, Config, DeclaredCapabilities, Limits, Step, TokenGenerator,
+};
 use spillgate_mcp::{ByteEdits, RequestId, messages, span_in};
 use spillgate_store::MemoryStore;
 use spillgate_transport::{
@@ -173,13 +175,13 @@ pub fn bridge(bytes: &[u8]) {
             let frame = Bytes::copy_from_slice(frame);
             let from = Caller(u64::from(*who == b'c'));
             said(&match who {
-                b'C' | b'c' => bridge.from_client(Heard {
+                b'C' | b'c' => bridge.from_client(ClientFrame {
                     from,
                     frame: &frame,
                     headers: &[],
                     now,
                 }),
-                b'L' => bridge.left(from),
+                b'L' => bridge.client_disconnected(from),
                 _ => bridge.from_server(ServerEvent::message(frame), now),
             });
             let _ = bridge.deadline();
@@ -211,9 +213,9 @@ fn config() -> Config {
     Config {
         server: "files".to_owned(),
         ourselves: ("spillgate".to_owned(), "0".to_owned()),
-        declare: Declare::FirstRequest,
+        declare: DeclaredCapabilities::FirstRequest,
         streams: false,
-        tokens: Tokens::new(move || {
+        tokens: TokenGenerator::new(move || {
             count += 1;
             format!("state-{count}")
         }),

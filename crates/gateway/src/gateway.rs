@@ -13,7 +13,7 @@ use spillgate_transport::Connector;
 use spillgate_upstream::Server;
 
 use crate::ListTools;
-use spillgate_retrieval::Tools;
+use spillgate_retrieval::RetrievalTools;
 
 /// The configuration of a gateway.
 #[derive(Debug, Clone)]
@@ -74,8 +74,8 @@ pub enum Prefix {
 }
 
 impl Gateway {
-    pub(crate) fn tools(&self) -> Tools {
-        Tools {
+    pub(crate) fn tools(&self) -> RetrievalTools {
+        RetrievalTools {
             offloader: self.offloader.clone(),
             page: self.page,
             engine: self.engine.clone(),

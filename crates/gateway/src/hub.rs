@@ -11,7 +11,7 @@ use spillgate_bridge::{
 };
 use spillgate_offload::Ledger;
 use spillgate_transport::{ServerEvent, ServerSpec, Sink};
-use spillgate_upstream::{Server, Traces};
+use spillgate_upstream::{Server, TracePropagator};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::aggregate::index::Catalogue;
@@ -56,7 +56,7 @@ pub struct Hub {
     /// Stateless requests that listen for changes.
     listeners: Mutex<Vec<Weak<Session>>>,
     metrics: Arc<Metrics>,
-    traces: OnceLock<Arc<dyn Traces>>,
+    traces: OnceLock<Arc<dyn TracePropagator>>,
     pub(crate) catalogue: Catalogue,
     at_once: Arc<Semaphore>,
     /// Limits how many expensive operations run at the same time.
@@ -220,7 +220,7 @@ impl Hub {
 
     /// Joins the spans of all requests to their clients' traces. Must be called before the first
     /// request; a second call is ignored.
-    pub fn trace_by(&self, traces: Arc<dyn Traces>) {
+    pub fn trace_by(&self, traces: Arc<dyn TracePropagator>) {
         drop(self.traces.set(traces));
     }
 
@@ -232,7 +232,7 @@ impl Hub {
         self.metrics.states(&names)
     }
 
-    pub(crate) fn traces(&self) -> Option<&dyn Traces> {
+    pub(crate) fn traces(&self) -> Option<&dyn TracePropagator> {
         self.traces.get().map(|traces| &**traces)
     }
 

@@ -46,22 +46,22 @@ pub trait Peer: Send + Sync + fmt::Debug {
 
 /// The hub as a backend.
 #[derive(Debug)]
-pub(crate) struct Gate(pub(crate) Arc<Hub>);
+pub(crate) struct HubBackend(pub(crate) Arc<Hub>);
 
 #[derive(Debug)]
-struct Through(Arc<Session>);
+struct SessionPeer(Arc<Session>);
 
-impl Backend for Gate {
+impl Backend for HubBackend {
     fn session(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer> {
-        Arc::new(Through(self.0.session(to)))
+        Arc::new(SessionPeer(self.0.session(to)))
     }
 
     fn exchange(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer> {
-        Arc::new(Through(self.0.exchange(to)))
+        Arc::new(SessionPeer(self.0.exchange(to)))
     }
 }
 
-impl Peer for Through {
+impl Peer for SessionPeer {
     fn take(&self, incoming: Incoming) -> BoxFuture<'static, ()> {
         let session = Arc::clone(&self.0);
         async move { session.take(incoming).await }.boxed()

@@ -15,14 +15,14 @@ use spillgate_gateway::Incoming;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::auth::Visitor;
+use crate::auth::RequestIdentity;
 use crate::client_streams::ClientStreams;
-use crate::front::Inner;
 use crate::generation;
 use crate::media;
-use crate::posted::{Asked, Posted, params};
+use crate::post_body::{PendingRequest, PostBody, params};
 use crate::problem::Problem;
-use crate::reply::{Reading, Whose};
+use crate::reply::{OpenStream, StreamOwner};
+use crate::server::Inner;
 use crate::sessions::Client;
 use spillgate_mcp::{Generation, error_code};
 
@@ -34,25 +34,28 @@ const PARTS: u32 = 10;
 
 type Reply = Result<Response<Body>, Problem>;
 
-pub(crate) async fn post(State(front): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
-    front.post(request).await.into_response()
+pub(crate) async fn post(State(server): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
+    server.post(request).await.into_response()
 }
 
-pub(crate) async fn get(State(front): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
-    front
-        .get(request.headers(), &visitor(request.extensions()))
+pub(crate) async fn get(State(server): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
+    server
+        .get(request.headers(), &identity(request.extensions()))
         .into_response()
 }
 
-pub(crate) async fn delete(State(front): State<Arc<Inner>>, request: Request) -> impl IntoResponse {
-    front
-        .delete(request.headers(), &visitor(request.extensions()))
+pub(crate) async fn delete(
+    State(server): State<Arc<Inner>>,
+    request: Request,
+) -> impl IntoResponse {
+    server
+        .delete(request.headers(), &identity(request.extensions()))
         .into_response()
 }
 
-fn visitor(extensions: &axum::http::Extensions) -> Visitor {
-    let visitor = extensions.get::<Visitor>();
-    visitor
+fn identity(extensions: &axum::http::Extensions) -> RequestIdentity {
+    let identity = extensions.get::<RequestIdentity>();
+    identity
         .cloned()
         .expect("invariant: no request comes here but through the gate")
 }
@@ -60,30 +63,30 @@ fn visitor(extensions: &axum::http::Extensions) -> Visitor {
 /// A request to the endpoint.
 struct Call<'a> {
     parts: &'a Parts,
-    visitor: &'a Visitor,
+    identity: &'a RequestIdentity,
     body: Bytes,
 }
 
 impl Inner {
     async fn post(&self, request: Request) -> Reply {
         let (parts, body) = request.into_parts();
-        let visitor = visitor(&parts.extensions);
+        let identity = identity(&parts.extensions);
         media::check_post(&parts.headers)?;
         let session = session_id(&parts.headers);
         let known = session.filter(|id| self.sessions.knows(id));
         if let Some(rates) = &self.rates {
-            rates.count(known, visitor.ip)?;
+            rates.count(known, identity.ip)?;
         }
         let body = self.read(body).await?;
         let call = Call {
             parts: &parts,
-            visitor: &visitor,
+            identity: &identity,
             body: body.clone(),
         };
-        let posted = Posted::read(&body)?;
-        match generation::of_posted(&posted, &parts.headers)? {
-            Generation::Legacy => self.post_to_session(&posted, call, session).await,
-            Generation::Modern => self.post_alone(&posted, call).await,
+        let post_body = PostBody::read(&body)?;
+        match generation::of_body(&post_body, &parts.headers)? {
+            Generation::Legacy => self.post_to_session(&post_body, call, session).await,
+            Generation::Modern => self.post_alone(&post_body, call).await,
         }
     }
 
@@ -92,7 +95,7 @@ impl Inner {
         let most = self.settings.max_body_bytes;
         let wait = self.settings.read_time();
         let late = || Problem::http(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
-        let reading = async {
+        let open_stream = async {
             let mut whole = BytesMut::new();
             let mut parts = body.into_data_stream();
             loop {
@@ -109,39 +112,43 @@ impl Inner {
                 whole.extend_from_slice(&part);
             }
         };
-        timeout(wait * PARTS, reading).await.map_err(|_| late())?
+        timeout(wait * PARTS, open_stream)
+            .await
+            .map_err(|_| late())?
     }
 
     async fn post_to_session(
         &self,
-        posted: &Posted<'_>,
+        post_body: &PostBody<'_>,
         call: Call<'_>,
         session: Option<&str>,
     ) -> Reply {
         let Some(id) = session else {
-            if posted.is_initialize() {
-                return self.begin(posted, call).await;
+            if post_body.is_initialize() {
+                return self.begin(post_body, call).await;
             }
-            return Err(session_needed().of(posted.asked().pop().map(|asked| asked.key)));
+            return Err(
+                session_needed().of(post_body.pending_requests().pop().map(|asked| asked.key))
+            );
         };
-        let client = self.sessions.find(id, &call.visitor.principal)?;
-        generation::check_session(&call.parts.headers, client.desk.agreed().as_deref())?;
-        self.hand_over(posted, call, client).await
+        let client = self.sessions.find(id, &call.identity.principal)?;
+        generation::check_session(&call.parts.headers, client.streams.agreed().as_deref())?;
+        self.hand_over(post_body, call, client).await
     }
 
     /// Begins a session.
-    async fn begin(&self, posted: &Posted<'_>, call: Call<'_>) -> Reply {
-        let desk = ClientStreams::new(Generation::Legacy, self.settings.kept_messages);
-        let principal = call.visitor.principal.clone();
-        let client = self.sessions.begin(principal, &desk, || {
-            self.backend.session(desk.clone() as Arc<_>)
+    async fn begin(&self, post_body: &PostBody<'_>, call: Call<'_>) -> Reply {
+        let streams = ClientStreams::new(Generation::Legacy, self.settings.kept_messages);
+        let principal = call.identity.principal.clone();
+        let client = self.sessions.begin(principal, &streams, || {
+            self.backend.session(streams.clone() as Arc<_>)
         })?;
-        let forget = Forget {
-            front: self,
+        let forget = ForgetOnDrop {
+            server: self,
             client: Some(&client),
         };
-        let mut response = self.hand_over(posted, call, Arc::clone(&client)).await?;
-        if desk.is_refused() {
+        let mut response = self.hand_over(post_body, call, Arc::clone(&client)).await?;
+        if streams.is_refused() {
             return Ok(response);
         }
         forget.keep();
@@ -151,43 +158,51 @@ impl Inner {
         Ok(response)
     }
 
-    async fn hand_over(&self, posted: &Posted<'_>, call: Call<'_>, client: Arc<Client>) -> Reply {
-        let asked = posted.asked();
+    async fn hand_over(
+        &self,
+        post_body: &PostBody<'_>,
+        call: Call<'_>,
+        client: Arc<Client>,
+    ) -> Reply {
+        let asked = post_body.pending_requests();
         let incoming = call.incoming();
         if asked.is_empty() {
             // Runs to its end, even if the client does not wait for that.
-            if let Some(handing) = begun(client.peer.take(incoming)) {
+            if let Some(handing) = spawn_unless_ready(client.peer.take(incoming)) {
                 drop(handing.await);
             }
             return Ok(accepted());
         }
         let most = self.settings.max_requests_per_session;
-        let inlet = client.desk.open(&asked, most)?;
-        let handing = begun(client.peer.take(incoming));
-        let reading = Reading {
-            inlet,
-            desk: Arc::clone(&client.desk),
+        let receiver = client.streams.open(&asked, most)?;
+        let handing = spawn_unless_ready(client.peer.take(incoming));
+        let open_stream = OpenStream {
+            receiver,
+            streams: Arc::clone(&client.streams),
             peer: Arc::clone(&client.peer),
-            whose: Whose::Session(client),
+            owner: StreamOwner::Session(client),
             handing,
             keep_alive: self.settings.keep_alive(),
         };
-        Ok(reading.respond().await)
+        Ok(open_stream.respond().await)
     }
 
     /// Handles a stateless request or notification.
-    async fn post_alone(&self, posted: &Posted<'_>, call: Call<'_>) -> Reply {
-        let Some(message) = posted.single().filter(|message| message.method.is_some()) else {
+    async fn post_alone(&self, post_body: &PostBody<'_>, call: Call<'_>) -> Reply {
+        let Some(message) = post_body
+            .single()
+            .filter(|message| message.method.is_some())
+        else {
             let what = "without a session, no request of the server waits for a response";
             return Err(Problem::bad(error_code::INVALID_REQUEST, what));
         };
         let schema = |tool: &str| self.backend.input_schema(tool);
         generation::check_standard(message, &call.parts.headers, schema)?;
-        let desk = ClientStreams::new(Generation::Modern, 0);
+        let streams = ClientStreams::new(Generation::Modern, 0);
         let incoming = call.incoming();
-        let asked = posted.asked();
+        let asked = post_body.pending_requests();
         if asked.is_empty() {
-            let peer = self.backend.exchange(desk as Arc<_>);
+            let peer = self.backend.exchange(streams as Arc<_>);
             let handing = async move {
                 peer.take(incoming).await;
                 peer.close(false).await;
@@ -196,60 +211,64 @@ impl Inner {
             return Ok(accepted());
         }
         let most = self.settings.max_requests_per_session;
-        let seat = self.seats.take(call.visitor.name(), most)?;
-        let said = params(message).said();
-        let inlet = desk.open(&asked, 1)?;
-        let peer = self.backend.exchange(desk.clone() as Arc<_>);
-        let handing = begun(peer.take(incoming));
-        if asked.iter().any(Asked::is_lasting) {
-            self.note_lasting(&desk);
+        let seat = self.concurrency.take(call.identity.name(), most)?;
+        let said = params(message).request_meta();
+        let receiver = streams.open(&asked, 1)?;
+        let peer = self.backend.exchange(streams.clone() as Arc<_>);
+        let handing = spawn_unless_ready(peer.take(incoming));
+        if asked.iter().any(PendingRequest::is_lasting) {
+            self.note_lasting(&streams);
         }
-        let reading = Reading {
-            inlet,
-            desk,
+        let open_stream = OpenStream {
+            receiver,
+            streams,
             peer,
-            whose: Whose::Exchange {
+            owner: StreamOwner::Exchange {
                 seat,
                 is_whole: said.version.is_some() && said.has_capabilities,
             },
             handing,
             keep_alive: self.settings.keep_alive(),
         };
-        Ok(reading.respond().await)
+        Ok(open_stream.respond().await)
     }
 
-    fn get(&self, headers: &HeaderMap, visitor: &Visitor) -> Reply {
+    fn get(&self, headers: &HeaderMap, identity: &RequestIdentity) -> Reply {
         media::check_get(headers)?;
-        let client = self.session_of(headers, visitor)?;
-        generation::check_session(headers, client.desk.agreed().as_deref())?;
+        let client = self.session_of(headers, identity)?;
+        generation::check_session(headers, client.streams.agreed().as_deref())?;
         let after = headers.get("last-event-id");
         let after = after.and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let inlet = client.desk.listen(after.as_deref())?;
+        let receiver = client.streams.listen(after.as_deref())?;
         let handing = tokio::spawn(client.peer.listen(after));
-        let reading = Reading {
-            inlet,
-            desk: Arc::clone(&client.desk),
+        let open_stream = OpenStream {
+            receiver,
+            streams: Arc::clone(&client.streams),
             peer: Arc::clone(&client.peer),
-            whose: Whose::Session(client),
+            owner: StreamOwner::Session(client),
             handing: Some(handing),
             keep_alive: self.settings.keep_alive(),
         };
-        Ok(reading.events([crate::sse::COMMENT].into()))
+        Ok(open_stream.events([crate::sse::COMMENT].into()))
     }
 
-    fn delete(&self, headers: &HeaderMap, visitor: &Visitor) -> Reply {
-        let client = self.session_of(headers, visitor)?;
+    fn delete(&self, headers: &HeaderMap, identity: &RequestIdentity) -> Reply {
+        let client = self.session_of(headers, identity)?;
         self.sessions.forget(&client.id);
         tokio::spawn(async move { client.end(false).await });
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
-    fn session_of(&self, headers: &HeaderMap, visitor: &Visitor) -> Result<Arc<Client>, Problem> {
+    fn session_of(
+        &self,
+        headers: &HeaderMap,
+        identity: &RequestIdentity,
+    ) -> Result<Arc<Client>, Problem> {
         if generation::of_headers(headers)? == Generation::Modern {
             return Err(Problem::method("POST"));
         }
         let id = session_id(headers).ok_or_else(session_needed)?;
-        self.sessions.find(id, &visitor.principal)
+        self.sessions.find(id, &identity.principal)
     }
 }
 
@@ -275,21 +294,21 @@ impl Call<'_> {
 
 /// Drops a session that was not established: its `initialize` failed, or its client left before the
 /// response.
-struct Forget<'a> {
-    front: &'a Inner,
+struct ForgetOnDrop<'a> {
+    server: &'a Inner,
     client: Option<&'a Arc<Client>>,
 }
 
-impl Forget<'_> {
+impl ForgetOnDrop<'_> {
     fn keep(mut self) {
         self.client = None;
     }
 }
 
-impl Drop for Forget<'_> {
+impl Drop for ForgetOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(client) = self.client.cloned() {
-            self.front.sessions.forget(&client.id);
+            self.server.sessions.forget(&client.id);
             tokio::spawn(async move { client.end(true).await });
         }
     }
@@ -298,7 +317,7 @@ impl Drop for Forget<'_> {
 /// Starts handing something to the gateway, which continues to its end even if the client does not
 /// wait. Usually there is nothing to wait for; then it completes here, without a task that would
 /// wake another thread.
-fn begun(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
+fn spawn_unless_ready(mut handing: BoxFuture<'static, ()>) -> Option<JoinHandle<()>> {
     match (&mut handing).now_or_never() {
         Some(()) => None,
         None => Some(tokio::spawn(handing)),

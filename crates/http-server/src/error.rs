@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 /// The server could not start, or cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum FrontError {
+pub enum HttpServerError {
     /// A setting is invalid. The caller's fault.
     #[error("[http]: {0}")]
     Settings(String),
@@ -18,7 +18,7 @@ pub enum FrontError {
     Listen(#[source] io::Error),
 }
 
-impl FrontError {
+impl HttpServerError {
     /// An invalid setting, and what is wrong with it.
     pub(crate) fn setting((key, what): (&'static str, String)) -> Self {
         Self::Settings(format!("`{key}`: {what}"))

@@ -8,7 +8,7 @@ use spillgate_mcp::meta::VERSION_HEADER;
 use spillgate_mcp::{Envelope, Generation, ProtocolVersion, RequestId, error_code};
 
 use crate::names::{self, header};
-use crate::posted::{Posted, Said, params, text};
+use crate::post_body::{PostBody, RequestMeta, params, text};
 use crate::problem::Problem;
 
 fn is_modern(version: &str) -> bool {
@@ -47,10 +47,13 @@ fn unknown(version: &str) -> Problem {
 }
 
 /// The generation of a posted body.
-pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Generation, Problem> {
+pub(crate) fn of_body(
+    post_body: &PostBody<'_>,
+    headers: &HeaderMap,
+) -> Result<Generation, Problem> {
     let named = header(headers, VERSION_HEADER)
         .map_err(|what| Problem::bad(error_code::INVALID_REQUEST, what))?;
-    let Some(message) = posted.single() else {
+    let Some(message) = post_body.single() else {
         return match named {
             Some(named) if is_modern(named) => {
                 let what = format!("there are no batches in {}", ProtocolVersion::MODERN);
@@ -70,11 +73,17 @@ pub(crate) fn of_posted(posted: &Posted<'_>, headers: &HeaderMap) -> Result<Gene
     // A request that declares itself modern is modern; the server then reports that the method does
     // not exist any more.
     let says_modern = |version: &str| is_modern(version) && is_known(version);
-    if method == "initialize" && !params.said().version.as_deref().is_some_and(says_modern) {
+    if method == "initialize"
+        && !params
+            .request_meta()
+            .version
+            .as_deref()
+            .is_some_and(says_modern)
+    {
         check_initialize(named, params.asked_version().as_deref(), key)?;
         return Ok(Generation::Legacy);
     }
-    let said = params.said();
+    let said = params.request_meta();
     check_said(named, &said, method == "server/discover", key)?;
     let version = said.version.as_deref().or(named);
     let is_whole = said.version.is_some() && said.has_capabilities;
@@ -108,7 +117,7 @@ fn check_initialize(
 /// Checks that the header and `_meta` name the same version, if either must name one.
 fn check_said(
     named: Option<&str>,
-    said: &Said,
+    said: &RequestMeta,
     is_discover: bool,
     key: RequestId,
 ) -> Result<(), Problem> {

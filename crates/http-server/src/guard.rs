@@ -10,7 +10,7 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
-use crate::FrontSettings;
+use crate::HttpServerSettings;
 use crate::problem::Problem;
 
 /// The allowed hosts and origins.
@@ -30,7 +30,7 @@ enum Origin {
 
 impl Guard {
     /// Parses the settings. The error names the setting and what is wrong with it.
-    pub(crate) fn new(settings: &FrontSettings) -> Result<Self, (&'static str, String)> {
+    pub(crate) fn new(settings: &HttpServerSettings) -> Result<Self, (&'static str, String)> {
         let host = |text: &String| {
             let wrong = || ("allow_hosts", format!("`{text}` is no host"));
             let authority: Authority = text.parse().map_err(|_| wrong())?;

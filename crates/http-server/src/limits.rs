@@ -52,18 +52,18 @@ impl Rates {
 
 /// Numbers of stateless requests in flight, by client.
 #[derive(Debug, Default)]
-pub(crate) struct Seats {
+pub(crate) struct ConcurrencyLimit {
     taken: Mutex<HashMap<String, usize>>,
 }
 
 /// A permit for one request in flight. Dropping it releases the place.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyPermit {
-    of: Arc<Seats>,
+    of: Arc<ConcurrencyLimit>,
     who: String,
 }
 
-impl Seats {
+impl ConcurrencyLimit {
     /// Takes a place for a request of `who`, who may have `most` at once.
     pub(crate) fn take(
         self: &Arc<Self>,

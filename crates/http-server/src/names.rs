@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::posted::{Params, text};
+use crate::post_body::{Params, text};
 
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";

@@ -19,22 +19,22 @@ use tokio::time::timeout;
 use crate::backend::Peer;
 use crate::client_streams::ClientStreams;
 use crate::frame::{self, Chunk};
-use crate::inlet::{Inlet, Letter};
 use crate::limits::ConcurrencyPermit;
 use crate::problem::{Problem, error_frame};
 use crate::sessions::Client;
 use crate::sse;
+use crate::stream_channel::{StreamEvent, StreamReceiver};
 
 /// Bytes of a response above which it is not examined for an error code: errors are short.
 const SHORT: usize = 64 << 10;
 
 /// A stream that a client reads. It is dropped when the client leaves or has received everything.
 #[derive(Debug)]
-pub(crate) struct Reading {
-    pub(crate) inlet: Inlet,
-    pub(crate) desk: Arc<ClientStreams>,
+pub(crate) struct OpenStream {
+    pub(crate) receiver: StreamReceiver,
+    pub(crate) streams: Arc<ClientStreams>,
     pub(crate) peer: Arc<dyn Peer>,
-    pub(crate) whose: Whose,
+    pub(crate) owner: StreamOwner,
     /// The task that hands the request to the gateway.
     pub(crate) handing: Option<JoinHandle<()>>,
     pub(crate) keep_alive: Duration,
@@ -42,7 +42,7 @@ pub(crate) struct Reading {
 
 /// The owner of the stream.
 #[derive(Debug)]
-pub(crate) enum Whose {
+pub(crate) enum StreamOwner {
     /// A session, which outlives the stream.
     Session(Arc<Client>),
     /// A single stateless request.
@@ -55,11 +55,11 @@ pub(crate) enum Whose {
     },
 }
 
-impl Drop for Reading {
+impl Drop for OpenStream {
     fn drop(&mut self) {
-        let unanswered = self.desk.gone(self.inlet.stream);
-        if let Whose::Session(client) = &self.whose {
-            for key in self.desk.lost(&unanswered) {
+        let unanswered = self.streams.gone(self.receiver.stream);
+        if let StreamOwner::Session(client) = &self.owner {
+            for key in self.streams.lost(&unanswered) {
                 self.peer.unread(&key);
             }
             client.touch();
@@ -83,22 +83,22 @@ impl Drop for Reading {
     }
 }
 
-impl Reading {
+impl OpenStream {
     /// Returns the response: JSON if the answer comes first, else an event stream.
     pub(crate) async fn respond(mut self) -> Response<Body> {
-        let Ok(first) = timeout(self.keep_alive, self.inlet.next()).await else {
+        let Ok(first) = timeout(self.keep_alive, self.receiver.next()).await else {
             // Proxies in between would become impatient if nothing came now.
             return self.events(VecDeque::from([sse::COMMENT]));
         };
-        let Some(letter) = first else {
+        let Some(stream_event) = first else {
             let what = "the session has ended";
             return axum::response::IntoResponse::into_response(Problem::http(
                 StatusCode::SERVICE_UNAVAILABLE,
                 what,
             ));
         };
-        match letter.server_event.item {
-            Item::Message(frame) if letter.is_last => match frame::whole(frame) {
+        match stream_event.server_event.item {
+            Item::Message(frame) if stream_event.is_last => match frame::whole(frame) {
                 Chunk::Bytes(frame) => {
                     let status = self.status(&frame);
                     typed(status, "application/json", Body::from(frame))
@@ -111,8 +111,8 @@ impl Reading {
             },
             Item::Refused(refusal) => relay(refusal),
             _ => {
-                let is_last = letter.is_last;
-                match frame::joined(events(letter)) {
+                let is_last = stream_event.is_last;
+                match frame::joined(events(stream_event)) {
                     Ok(all) if is_last => event_stream(Body::from(all)),
                     Ok(all) => self.events(VecDeque::from([all])),
                     Err(chunks) => event_stream(self.body(chunks, is_last)),
@@ -132,10 +132,12 @@ impl Reading {
     fn body(self, first: VecDeque<Chunk>, is_last: bool) -> Body {
         let state = Some((self, first, is_last));
         Body::from_stream(stream::unfold(state, |state| async {
-            let (mut reading, mut chunks, mut is_last) = state?;
+            let (mut open_stream, mut chunks, mut is_last) = state?;
             loop {
                 match frame::next(&mut chunks).await {
-                    Ok(Some(bytes)) => return Some((Ok(bytes), Some((reading, chunks, is_last)))),
+                    Ok(Some(bytes)) => {
+                        return Some((Ok(bytes), Some((open_stream, chunks, is_last))));
+                    }
                     Ok(None) if is_last => return None,
                     Ok(None) => {}
                     Err(error) => {
@@ -143,11 +145,11 @@ impl Reading {
                         return Some((Err(error), None));
                     }
                 }
-                chunks = match timeout(reading.keep_alive, reading.inlet.next()).await {
-                    Ok(letter) => {
-                        let letter = letter?;
-                        is_last = letter.is_last;
-                        match frame::joined(events(letter)) {
+                chunks = match timeout(open_stream.keep_alive, open_stream.receiver.next()).await {
+                    Ok(stream_event) => {
+                        let stream_event = stream_event?;
+                        is_last = stream_event.is_last;
+                        match frame::joined(events(stream_event)) {
                             Ok(all) if is_last => return Some((Ok(all), None)),
                             Ok(all) => VecDeque::from([Chunk::Bytes(all)]),
                             Err(chunks) => chunks,
@@ -169,7 +171,7 @@ impl Reading {
         struct Error {
             code: i64,
         }
-        let Whose::Exchange { is_whole, .. } = self.whose else {
+        let StreamOwner::Exchange { is_whole, .. } = self.owner else {
             return StatusCode::OK;
         };
         if frame.len() > SHORT {
@@ -190,10 +192,10 @@ impl Reading {
 }
 
 /// Converts a server event to server-sent events.
-fn events(letter: Letter) -> VecDeque<Chunk> {
-    let event = letter.server_event.event.as_deref();
+fn events(stream_event: StreamEvent) -> VecDeque<Chunk> {
+    let event = stream_event.server_event.event.as_deref();
     let in_memory = |bytes: [Bytes; 3]| bytes.map(Chunk::Bytes);
-    match letter.server_event.item {
+    match stream_event.server_event.item {
         Item::Message(frame) => match frame::whole(frame) {
             Chunk::Bytes(frame) => in_memory(sse::message(event, frame)).into(),
             Chunk::Pieces(pieces) => {
@@ -208,7 +210,7 @@ fn events(letter: Letter) -> VecDeque<Chunk> {
         Item::Refused(refusal) => {
             let why = format!("the server answered with HTTP {}", refusal.status);
             let error = |key| Bytes::from(error_frame(Some(key), error_code::SERVER_ERROR, &why));
-            let errors = letter.unanswered.iter().map(error);
+            let errors = stream_event.unanswered.iter().map(error);
             let events = errors.flat_map(|error| in_memory(sse::message(None, error)));
             events.collect()
         }

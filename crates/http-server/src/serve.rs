@@ -23,8 +23,8 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tower::ServiceExt;
 
 use crate::endpoint::sweep_every;
-use crate::front::{Ends, Inner};
-use crate::{FrontError, FrontSettings};
+use crate::server::{ConnectionAddresses, Inner};
+use crate::{HttpServerError, HttpServerSettings};
 
 /// Most streams of one HTTP/2 connection.
 const STREAMS: u32 = 256;
@@ -45,7 +45,7 @@ pub(crate) async fn serve(
     inner: Arc<Inner>,
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
-) -> Result<(), FrontError> {
+) -> Result<(), HttpServerError> {
     let router = inner.router();
     let builder = Arc::new(builder(&inner.settings));
     let places = Arc::new(Semaphore::new(inner.settings.max_connections));
@@ -76,7 +76,7 @@ pub(crate) async fn serve(
     }
     drop(listener);
     sweeper.abort();
-    wind_up(&inner, graceful, connections).await;
+    shut_down(&inner, graceful, connections).await;
     Ok(())
 }
 
@@ -97,7 +97,7 @@ async fn accept(
 }
 
 /// Lets requests finish, then ends what is left.
-async fn wind_up(inner: &Inner, graceful: GracefulShutdown, mut connections: JoinSet<()>) {
+async fn shut_down(inner: &Inner, graceful: GracefulShutdown, mut connections: JoinSet<()>) {
     let wait = Duration::from_secs(inner.settings.shutdown_seconds);
     inner.end_lasting();
     let is_done = timeout(wait, graceful.shutdown()).await.is_ok();
@@ -132,7 +132,7 @@ fn sweep(inner: Arc<Inner>) -> JoinHandle<()> {
     })
 }
 
-fn builder(settings: &FrontSettings) -> auto::Builder<TokioExecutor> {
+fn builder(settings: &HttpServerSettings) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     let mut http1 = builder.http1();
     http1.timer(TokioTimer::new());
@@ -166,7 +166,7 @@ impl Connection {
         if let Err(error) = set_options(&stream, self.stall) {
             tracing::debug!(%error, "options of a connection could not be set");
         }
-        let ends = Ends { local, peer };
+        let ends = ConnectionAddresses { local, peer };
         let has_asked = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&has_asked);
         let router = self.router;

@@ -26,7 +26,7 @@ const UNKNOWN: &str = "there is no such session; begin another with initialize";
 pub(crate) struct Client {
     pub(crate) id: String,
     pub(crate) peer: Arc<dyn Peer>,
-    pub(crate) desk: Arc<ClientStreams>,
+    pub(crate) streams: Arc<ClientStreams>,
     owner: Principal,
     last: Mutex<Instant>,
 }
@@ -38,14 +38,14 @@ impl Client {
     }
 
     fn is_idle(&self, limit: Duration) -> bool {
-        guarded(&self.last).elapsed() >= limit && !self.desk.is_read()
+        guarded(&self.last).elapsed() >= limit && !self.streams.is_read()
     }
 
     /// Ends the session. Requests in flight may still be answered, unless `hurried`.
     pub(crate) async fn end(&self, hurried: bool) {
-        self.desk.end_lasting();
+        self.streams.end_lasting();
         self.peer.close(hurried).await;
-        self.desk.fail("the session has ended").await;
+        self.streams.fail("the session has ended").await;
     }
 }
 
@@ -74,7 +74,7 @@ impl Sessions {
     pub(crate) fn begin(
         &self,
         owner: Principal,
-        desk: &Arc<ClientStreams>,
+        streams: &Arc<ClientStreams>,
         peer: impl FnOnce() -> Arc<dyn Peer>,
     ) -> Result<Arc<Client>, Problem> {
         let mut bytes = [0; ID_BYTES];
@@ -94,7 +94,7 @@ impl Sessions {
         let client = Arc::new(Client {
             id: id.clone(),
             peer: peer(),
-            desk: Arc::clone(desk),
+            streams: Arc::clone(streams),
             owner,
             last: Mutex::new(Instant::now()),
         });

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FrontError, auth, guard};
+use crate::{HttpServerError, auth, guard};
 
 /// Settings of the HTTP server (`[http]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FrontSettings {
+// `expecting` keeps the text of the error about a value that is no table.
+#[serde(default, deny_unknown_fields, expecting = "struct FrontSettings")]
+pub struct HttpServerSettings {
     /// The address to listen on, such as `127.0.0.1:8700`; port 0 takes a free port.
     pub listen: SocketAddr,
     /// The endpoint's path.
@@ -156,7 +157,7 @@ const fn leeway() -> u64 {
     60
 }
 
-impl Default for FrontSettings {
+impl Default for HttpServerSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8700),
@@ -182,15 +183,15 @@ impl Default for FrontSettings {
     }
 }
 
-impl FrontSettings {
+impl HttpServerSettings {
     /// Checks that these settings can be served on `bound`, and that they do not expose the server
     /// by mistake.
-    pub fn check(&self, bound: SocketAddr) -> Result<(), FrontError> {
+    pub fn check(&self, bound: SocketAddr) -> Result<(), HttpServerError> {
         if !bound.ip().is_loopback() && self.auth == Auth::None && !self.insecure_no_auth {
-            return Err(FrontError::Exposed(bound));
+            return Err(HttpServerError::Exposed(bound));
         }
         self.wrong()
-            .map_or(Ok(()), |wrong| Err(FrontError::setting(wrong)))
+            .map_or(Ok(()), |wrong| Err(HttpServerError::setting(wrong)))
     }
 
     /// Returns the first setting with an invalid value, and what is wrong with it.

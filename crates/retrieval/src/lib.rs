@@ -14,4 +14,4 @@ mod tools;
 pub use definitions::{
     CONTINUE, Extraction, GREP, NAMES, QUERY, READ, SEARCH, TOOL_OUTPUT, definitions, listed,
 };
-pub use tools::{PREFIX, RETRIEVAL_MARK, Tools, handle_of, result_of, told};
+pub use tools::{PREFIX, RETRIEVAL_MARK, RetrievalTools, error_text, handle_of, result_of};

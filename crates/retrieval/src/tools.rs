@@ -33,7 +33,7 @@ pub fn handle_of(arguments: Option<&RawValue>) -> Option<Handle> {
 
 /// What the tools work with.
 #[derive(Debug, Clone)]
-pub struct Tools {
+pub struct RetrievalTools {
     /// What stores, and finds again.
     pub offloader: Offloader,
     /// What a page may cost unless a call says otherwise.
@@ -44,7 +44,7 @@ pub struct Tools {
     pub extractor: Option<Extractor>,
 }
 
-impl Tools {
+impl RetrievalTools {
     /// The result of a call of one of our tools, as JSON. The call ends when `wait` is
     /// cancelled, or when it takes longer than a look-up may.
     pub fn call(&self, tool: &str, arguments: Option<&RawValue>, wait: &Interrupt) -> String {
@@ -120,7 +120,7 @@ impl Tools {
             format!("{READ}(handle=\"{handle}\", {place}{budget})")
         };
         let shown = self.offloader.present_read(handle, query, &next);
-        shown.map_err(told)
+        shown.map_err(error_text)
     }
 
     fn grep(&self, arguments: &Arguments) -> Result<Presentation, String> {
@@ -154,7 +154,7 @@ impl Tools {
             format!("{GREP}(handle=\"{handle}\", pattern={pattern}{others}, start={start})")
         };
         let shown = self.offloader.present_grep(handle, &query, &next);
-        shown.map_err(told)
+        shown.map_err(error_text)
     }
 
     fn query(&self, arguments: &Arguments) -> Result<Presentation, String> {
@@ -187,7 +187,7 @@ impl Tools {
                 let what = self.offloader.query_error(handle, &error, self.page);
                 format!("{what}\nhint: {}", error.hint())
             }
-            other => told(other),
+            other => error_text(other),
         })
     }
 
@@ -199,7 +199,7 @@ impl Tools {
             .ok_or("`words` are missing: give words or a question")?;
         let asked = SearchQuery::new(&words, arguments.budget(self.page)?);
         let shown = self.offloader.present_search(handle, &asked);
-        shown.map_err(told)
+        shown.map_err(error_text)
     }
 
     /// `get_continuation`: the next slice, or an error in its own JSON.
@@ -246,7 +246,7 @@ fn again(pattern: &str, name: &str) -> String {
 
 /// An error as the model is told it: bounded, for it may quote the caller. What
 /// is wrong with a pattern stands at the end.
-pub fn told(error: RetrieveError) -> String {
+pub fn error_text(error: RetrieveError) -> String {
     const LONGEST_END: usize = 300;
     let message = match error {
         RetrieveError::Store(spillgate_store::StoreError::Absent { handle, why }) => {
@@ -273,8 +273,8 @@ mod tests {
     use crate::fixture::{offloader, stored};
 
     /// The tools; there is no program that would run filters.
-    fn tools(offloader: &Offloader) -> Tools {
-        Tools {
+    fn tools(offloader: &Offloader) -> RetrievalTools {
+        RetrievalTools {
             offloader: offloader.clone(),
             page: TokenBudget::new(2500),
             engine: Engine::new(Child {

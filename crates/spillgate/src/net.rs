@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reqwest::{Client, Url};
-use spillgate_auth::{Keeper, Vault};
+use spillgate_auth::{TokenKeeper, Vault};
 use spillgate_http_client::{Certificates, is_loopback};
 use spillgate_transport::{Access, AccessTo, HttpServer, http_client};
 
@@ -47,7 +47,7 @@ pub(crate) fn access() -> Result<AccessTo, Failure> {
         let url = Url::parse(&server.url).map_err(|error| format!("its url is wrong: {error}"))?;
         let client = client(&url).map_err(|failure| failure.text().to_owned())?;
         let command = login_command(&url);
-        let keeper = Keeper::new(Vault::new(&logins), &server.url, &command, client.clone());
+        let keeper = TokenKeeper::new(Vault::new(&logins), &server.url, &command, client.clone());
         Ok(Access {
             client,
             authority: Some(Arc::new(keeper)),

@@ -16,7 +16,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use parking_lot::Mutex;
-use spillgate_upstream::{LOG_TARGET, Traces};
+use spillgate_upstream::{LOG_TARGET, TracePropagator};
 use tracing::{Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::Layer;
@@ -128,7 +128,7 @@ impl Drop for Exporting {
 #[derive(Debug, Default)]
 pub(crate) struct Joined(TraceContextPropagator);
 
-impl Traces for Joined {
+impl TracePropagator for Joined {
     fn join(&self, span: &Span, client: &[(String, String)]) {
         let said: HashMap<String, String> = client.iter().cloned().collect();
         let context = self.0.extract_with_context(&Context::new(), &said);

@@ -10,6 +10,6 @@ mod lookups;
 mod stdio;
 
 pub use fs::serve_files;
-pub use guarded::{Offloading, offloaded, serve_guarded};
+pub use guarded::{LookupTools, offloaded, serve_guarded};
 pub use lookups::serve_lookups;
 pub use stdio::ToolsError;

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use spillgate_mcp::{Envelope, error_code, frame, messages};
 use spillgate_transport::{ConnectionError, Frame, Refusal};
 
-use crate::{Answered, RequestOutcome};
+use crate::{RequestOutcome, RequestResult};
 
 /// Why a greeting or a list is not taken that is larger than what fits into memory.
 pub const TOO_MUCH: &str = "answered with too much";
 
 /// Why a request gets no answer of its server.
 #[derive(Debug)]
-pub enum Unanswered {
+pub enum RequestFailure {
     /// The server was not reached, or ended.
     Failed(ConnectionError),
     /// It was not sent, though the server may be up.
@@ -23,7 +23,7 @@ pub enum Unanswered {
     TooSlow(String),
 }
 
-impl Unanswered {
+impl RequestFailure {
     /// How the request ended.
     #[must_use]
     pub fn outcome(&self) -> RequestOutcome {
@@ -53,7 +53,7 @@ impl Unanswered {
 
     /// The same in the words of who waits inside.
     #[must_use]
-    pub fn how(&self) -> String {
+    pub fn reason(&self) -> String {
         match self {
             Self::Failed(error) | Self::NotSent(error) => error.to_string(),
             Self::TooSlow(how) => how.clone(),
@@ -63,7 +63,7 @@ impl Unanswered {
 
 /// The answer to a request of our own that a server refused by HTTP status: the body, if it is a
 /// response, or the status.
-pub fn refused_answer(refusal: Refusal) -> Answered {
+pub fn refused_answer(refusal: Refusal) -> RequestResult {
     let is_response = messages(&refusal.body)
         .first()
         .is_some_and(Envelope::is_response);

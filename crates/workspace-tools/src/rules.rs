@@ -10,7 +10,7 @@ use crate::execute_shell::{Environment, Sandbox, Supervisor};
 /// Tokens over which an answer is refused (docs/spec/limits.md, "Messages").
 pub const MAX_TOKENS: u64 = 25_000;
 
-/// What holds for all tools of a [`Guarded`](crate::Guarded).
+/// What holds for all tools of a [`WorkspaceTools`](crate::WorkspaceTools).
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// The names of the tools that there are; none are all that can work.

@@ -40,7 +40,7 @@ struct Greetings {
 pub(super) async fn initialize(session: &Arc<Session>, question: &Question) -> Vec<u8> {
     let all = session.upstreams.all();
     for upstream in all.iter() {
-        upstream.be_greeted(message_of(question));
+        upstream.greet_with(message_of(question));
         keep(session, upstream, Duration::ZERO);
     }
     let asked: Value = serde_json::from_str(&question.params).unwrap_or_default();

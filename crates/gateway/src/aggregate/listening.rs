@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use spillgate_mcp::meta::SUBSCRIPTION_ID;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, frame, object, span_in};
 use spillgate_transport::{Message, ServerEvent};
-use spillgate_upstream::Answered;
+use spillgate_upstream::RequestResult;
 use tokio::time::sleep;
 
 use super::{Kind, Question, links, lists, with_id};
@@ -258,7 +258,7 @@ fn as_shown(session: &Session, server: &str, mut filter: Map<String, Value>) -> 
 }
 
 /// Ends a server's part of a stream. The stream ends with its last part.
-async fn ended(session: &Arc<Session>, part: &RequestId, how: Answered) {
+async fn ended(session: &Arc<Session>, part: &RequestId, how: RequestResult) {
     let told = {
         let mut streams = session.listening.0.lock();
         let at = streams

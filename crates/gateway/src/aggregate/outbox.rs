@@ -18,7 +18,7 @@ use crate::session::incoming::Incoming;
 use crate::upstream::Upstream;
 use spillgate_mcp::{Envelope, messages};
 use spillgate_transport::ConnectionError;
-use spillgate_upstream::{Slot, Unanswered};
+use spillgate_upstream::{RequestFailure, Slot};
 
 /// Most messages that may wait for one server.
 const MOST_MESSAGES: usize = 1000;
@@ -86,7 +86,7 @@ impl Session {
             let Some(mut waiting) = self.in_flight.take(&key) else {
                 continue;
             };
-            let why = Unanswered::NotSent(silent.clone());
+            let why = RequestFailure::NotSent(silent.clone());
             waiting.end(why.outcome());
             let (session, told) = (Arc::clone(self), why.frame(&waiting.id, upstream.name()));
             self.work(async move { session.to_client(told).await });

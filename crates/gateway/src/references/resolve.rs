@@ -7,7 +7,7 @@ use spillgate_offload::{Offloader, RetrieveError};
 use spillgate_query::{Engine, Query, query};
 
 use super::find::{Part, Reference};
-use spillgate_retrieval::told;
+use spillgate_retrieval::error_text;
 
 /// Returns the value of a reference, as JSON.
 pub(super) fn value(
@@ -16,7 +16,7 @@ pub(super) fn value(
     reference: &Reference,
     most_bytes: u64,
 ) -> Result<String, String> {
-    let artifact = offloader.artifact(reference.handle).map_err(told)?;
+    let artifact = offloader.artifact(reference.handle).map_err(error_text)?;
     let most = Most(most_bytes);
     match &reference.part {
         Part::All => all(&artifact, most),
@@ -51,7 +51,7 @@ impl Most {
 fn all(artifact: &Artifact, most: Most) -> Result<String, String> {
     most.admit(artifact.manifest().facts.stats.bytes)?;
     let text = artifact.text().and_then(|text| text.bytes(0, u64::MAX));
-    let text = text.map_err(|error| told(LookupError::from(error).into()))?;
+    let text = text.map_err(|error| error_text(LookupError::from(error).into()))?;
     Ok(json!(String::from_utf8_lossy(&text)).to_string())
 }
 
@@ -71,7 +71,7 @@ fn lines(
     }
     let offset = |line| artifact.view().offset_of_line(line);
     let range = offset(first).and_then(|start| Ok((start, offset(last + 1)?)));
-    let (start, end) = range.map_err(|error| told(LookupError::from(error).into()))?;
+    let (start, end) = range.map_err(|error| error_text(LookupError::from(error).into()))?;
     let end = Some(end);
     let text = text(offloader, artifact, ByteRange { start, end }, most)?;
     // A single line is a value, such as a name, so its line end is removed.
@@ -97,7 +97,7 @@ fn text(
         budget: TokenBudget::new(most.0),
     };
     let page = read(artifact, asked, &**offloader.counter());
-    Ok(page.map_err(|error| told(error.into()))?.text)
+    Ok(page.map_err(|error| error_text(error.into()))?.text)
 }
 
 /// Returns a single result as it is, and several as an array.
@@ -111,7 +111,7 @@ fn results(
     let asked = Query::new(filter, TokenBudget::new(most.0));
     let page = query(artifact, &asked, engine, &**offloader.counter()).map_err(|error| {
         let hint = error.hint();
-        format!("{}; {hint}", told(RetrieveError::Query(error)))
+        format!("{}; {hint}", error_text(RetrieveError::Query(error)))
     })?;
     if let Some(missing) = &page.missing {
         return Err(format!("the filter gives nothing: {missing}"));

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
 use spillgate_store::StoreError;
 use spillgate_transport::{Frame, Item, Refusal, ServerEvent, Spooled};
-use spillgate_upstream::{RequestOutcome, TOO_MUCH, Unanswered, refused_answer};
+use spillgate_upstream::{RequestFailure, RequestOutcome, TOO_MUCH, refused_answer};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::Instant;
 
@@ -60,7 +60,7 @@ impl Session {
         &self,
         upstream: &Upstream,
         mut waiting: InFlightRequest,
-        why: Unanswered,
+        why: RequestFailure,
     ) {
         waiting.end(why.outcome());
         if self.tries_another(&mut waiting, None) {
@@ -71,7 +71,7 @@ impl Session {
             return self.to_client(error).await;
         };
         // The caller may have stopped waiting.
-        drop(for_us.send(Err(why.how())));
+        drop(for_us.send(Err(why.reason())));
     }
 
     /// Reports that a server refused a request at the HTTP level.

@@ -16,7 +16,7 @@ use crate::error::internal;
 use crate::session::Session;
 use crate::session::in_flight::CallParams;
 use spillgate_mcp::{Generation, RequestId, frame};
-use spillgate_retrieval::{self as retrieval, TOOL_OUTPUT, Tools};
+use spillgate_retrieval::{self as retrieval, RetrievalTools, TOOL_OUTPUT};
 use spillgate_upstream::call_span;
 
 impl Session {
@@ -99,7 +99,7 @@ impl Session {
     /// thread of its own. When cancelled, it is dropped at the next await.
     async fn extract(
         &self,
-        tools: Tools,
+        tools: RetrievalTools,
         arguments: Option<Box<RawValue>>,
         (token, key): (Option<Value>, RequestId),
         cancelled: CancellationToken,

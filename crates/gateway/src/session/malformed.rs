@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use spillgate_transport::{ConnectionError, Frame, Item, ServerEvent};
-use spillgate_upstream::Unanswered;
+use spillgate_upstream::RequestFailure;
 
 use crate::aggregate::plain;
 use crate::session::Session;
@@ -40,11 +40,11 @@ impl Session {
         }
         let waiting = answered.and_then(|key| self.in_flight.take(&key));
         self.hub().metrics().unreadable(upstream.name());
-        upstream.log_noise(frame, waiting.is_some());
+        upstream.log_stray_output(frame, waiting.is_some());
         match waiting {
             Some(waiting) => {
                 let error = ConnectionError::unreadable(frame.len());
-                let why = Unanswered::Failed(error);
+                let why = RequestFailure::Failed(error);
                 self.not_answered(upstream, waiting, why).await;
             }
             None => self.to.take(event).await,
@@ -61,7 +61,7 @@ impl Session {
             _ => &[],
         };
         let text = plain(&String::from_utf8_lossy(start), MOST_SHOWN);
-        if upstream.is_first_noise() {
+        if upstream.is_first_stray_output() {
             tracing::warn!(
                 server,
                 bytes,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, frame, messages};
 use spillgate_transport::{ConnectionError, Frame, Message};
-use spillgate_upstream::{Answered, RequestSpan, TOO_MUCH};
+use spillgate_upstream::{RequestResult, RequestSpan, TOO_MUCH};
 use tokio::sync::oneshot;
 
 use crate::builtin_tools::progress;
@@ -67,7 +67,7 @@ impl Session {
         upstream: &Upstream,
         method: &str,
         params: &str,
-    ) -> (Message, oneshot::Receiver<Answered>) {
+    ) -> (Message, oneshot::Receiver<RequestResult>) {
         let number = self.questions.fetch_add(1, Ordering::Relaxed);
         let id = format!("\"spillgate:{number}\"");
         let frame = frame::line(frame::request(&id, method, Some(params)));
@@ -93,7 +93,7 @@ impl Session {
         &self,
         upstream: &Upstream,
         earlier: &Message,
-    ) -> (Message, oneshot::Receiver<Answered>) {
+    ) -> (Message, oneshot::Receiver<RequestResult>) {
         let params = match &*messages(&earlier.frame) {
             [envelope] => envelope.params.map_or("{}", RawValue::get).to_owned(),
             _ => "{}".to_owned(),

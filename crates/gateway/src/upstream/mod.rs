@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use spillgate_mcp::{RequestId, messages};
 use spillgate_transport::{ConnectionError, Connector, Message, Refusal, ServerEvent};
-use spillgate_upstream::{Answered, DEFAULT_TIMEOUT, InFlight, Owner, Slot, Traces, Unanswered};
+use spillgate_upstream::{
+    DEFAULT_TIMEOUT, InFlight, Owner, RequestFailure, RequestResult, Slot, TracePropagator,
+};
 use tokio::sync::{oneshot, watch};
 
 use crate::aggregate::{Fetches, Standing, why};
@@ -98,7 +100,7 @@ impl Owner for Session {
         Self::is_closing(self)
     }
 
-    fn traces(&self) -> Option<&dyn Traces> {
+    fn traces(&self) -> Option<&dyn TracePropagator> {
         self.hub().traces()
     }
 
@@ -106,7 +108,7 @@ impl Owner for Session {
         &self,
         upstream: &Upstream,
         initialize: &Message,
-    ) -> (Message, oneshot::Receiver<Answered>) {
+    ) -> (Message, oneshot::Receiver<RequestResult>) {
         self.question_again(upstream, initialize)
     }
 
@@ -153,7 +155,7 @@ impl Owner for Session {
         self.tell_refusal(upstream, of, waiting, refusal).await;
     }
 
-    async fn unanswered(&self, upstream: &Upstream, waiting: InFlightRequest, why: Unanswered) {
+    async fn unanswered(&self, upstream: &Upstream, waiting: InFlightRequest, why: RequestFailure) {
         self.not_answered(upstream, waiting, why).await;
     }
 }

@@ -104,7 +104,7 @@ impl UpstreamSet {
                 let notes = ServerNotes::new(self.memory.of(server));
                 let new = Upstream::new(slot, Arc::clone(server), notes);
                 if let Some(greeted) = members.all.first() {
-                    new.greet_like(greeted);
+                    new.copy_greeting_from(greeted);
                 }
                 Arc::new(new)
             }));

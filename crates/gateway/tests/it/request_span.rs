@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_gateway::{Incoming, ServerState};
 use spillgate_testkit::log;
-use spillgate_upstream::Traces;
+use spillgate_upstream::TracePropagator;
 use tracing::Span;
 
 use crate::fake::{Client, Servers, the_end};
@@ -101,7 +101,7 @@ async fn a_conversation_in_figures() {
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<String>>);
 
-impl Traces for Heard {
+impl TracePropagator for Heard {
     fn join(&self, _: &Span, client: &[(String, String)]) {
         let said = client.iter().map(|(name, value)| format!("{name}={value}"));
         self.0
@@ -119,7 +119,9 @@ impl Traces for Heard {
 async fn servers_are_told_our_span_and_meta_stays() {
     let mut client = Client::of(Servers::default().with("s", obedient), |server| server);
     let heard = Arc::new(Heard::default());
-    client.hub().trace_by(Arc::clone(&heard) as Arc<dyn Traces>);
+    client
+        .hub()
+        .trace_by(Arc::clone(&heard) as Arc<dyn TracePropagator>);
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     for meta in [
         json!({"traceparent": "of-mcp", "tracestate": "a=b"}),

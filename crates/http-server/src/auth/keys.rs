@@ -47,13 +47,13 @@ pub(super) struct Keys {
     /// As tokens spell it.
     issuer_name: String,
     jwks: Option<Url>,
-    known: RwLock<Known>,
+    cached: RwLock<CachedKeys>,
     /// The time of the last attempt. Locked during a fetch.
     fetching: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Known {
+struct CachedKeys {
     keys: Option<Arc<Vec<Jwk>>>,
     since: Option<Instant>,
 }
@@ -79,44 +79,44 @@ impl Keys {
             issuer: checked(issuer)?,
             issuer_name: issuer.to_owned(),
             jwks: jwks.map(checked).transpose()?,
-            known: RwLock::default(),
+            cached: RwLock::default(),
             fetching: Mutex::new(None),
         })
     }
 
-    fn known(&self) -> Known {
-        let known = self.known.read();
-        known.clone()
+    fn cached(&self) -> CachedKeys {
+        let cached = self.cached.read();
+        cached.clone()
     }
 
     /// Returns the key that a token was signed with; `None` if the issuer does not have it.
     pub(super) async fn find(&self, header: &Header) -> Result<Option<DecodingKey>, KeysError> {
-        let known = self.known();
-        let is_fresh = known.since.is_some_and(|since| since.elapsed() < FRESH);
-        if let Some(key) = pick(known.keys.as_deref(), header)
+        let cached = self.cached();
+        let is_fresh = cached.since.is_some_and(|since| since.elapsed() < FRESH);
+        if let Some(key) = pick(cached.keys.as_deref(), header)
             && is_fresh
         {
             return Ok(Some(key));
         }
         let mut tried = self.fetching.lock().await;
         // Another request may have fetched them meanwhile.
-        let now_known = self.known();
-        let is_newer = now_known.since != known.since;
+        let now_known = self.cached();
+        let is_newer = now_known.since != cached.since;
         let is_early = tried.is_some_and(|tried| tried.elapsed() < PAUSE);
         if !is_newer && !is_early {
             *tried = Some(Instant::now());
             match self.fetch().await {
                 Ok(keys) => {
-                    let mut known = self.known.write();
-                    known.keys = Some(Arc::new(keys));
-                    known.since = Some(Instant::now());
+                    let mut cached = self.cached.write();
+                    cached.keys = Some(Arc::new(keys));
+                    cached.since = Some(Instant::now());
                 }
-                Err(error) if known.keys.is_none() => return Err(error),
+                Err(error) if cached.keys.is_none() => return Err(error),
                 Err(error) => tracing::warn!(%error, "the issuer's keys are not renewed"),
             }
         }
         drop(tried);
-        let keys = self.known().keys.ok_or(KeysError::Waiting)?;
+        let keys = self.cached().keys.ok_or(KeysError::Waiting)?;
         Ok(pick(Some(&keys), header))
     }
 

@@ -18,7 +18,7 @@ pub(crate) use keys::checked;
 
 use crate::problem::Problem;
 use crate::settings::{Auth, Token};
-use crate::{FrontError, FrontSettings};
+use crate::{HttpServerError, HttpServerSettings};
 
 /// The owner of a session. Two are equal if they used the same token, or are the same subject of
 /// the same issuer.
@@ -34,12 +34,12 @@ pub(crate) enum Principal {
 
 /// The sender of a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Visitor {
+pub(crate) struct RequestIdentity {
     pub(crate) principal: Principal,
     pub(crate) ip: IpAddr,
 }
 
-impl Visitor {
+impl RequestIdentity {
     /// The key by which the sender's requests are counted.
     pub(crate) fn name(&self) -> String {
         match &self.principal {
@@ -63,7 +63,7 @@ pub(crate) enum Authenticator {
 
 /// The parts that the caller supplies for OAuth.
 #[derive(Debug)]
-pub(crate) struct Outside {
+pub(crate) struct OAuthParts {
     pub(crate) http: reqwest::Client,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -73,11 +73,11 @@ const REALM: &str = "Bearer realm=\"spillgate\"";
 
 impl Authenticator {
     pub(crate) fn new(
-        settings: &FrontSettings,
+        settings: &HttpServerSettings,
         tokens: &[Token],
-        outside: Option<Outside>,
-    ) -> Result<Self, FrontError> {
-        let wrong = |what: &str| Err(FrontError::Settings(what.to_owned()));
+        oauth_parts: Option<OAuthParts>,
+    ) -> Result<Self, HttpServerError> {
+        let wrong = |what: &str| Err(HttpServerError::Settings(what.to_owned()));
         match &settings.auth {
             Auth::None => Ok(Self::None),
             Auth::Bearer { .. } if tokens.is_empty() => {
@@ -86,8 +86,8 @@ impl Authenticator {
             Auth::Bearer { .. } => Ok(Self::Bearer(
                 tokens.iter().map(|token| hash(token.reveal())).collect(),
             )),
-            Auth::Oauth(oauth) => match outside {
-                Some(outside) => Ok(Self::Oauth(Box::new(Verifier::new(oauth, outside)?))),
+            Auth::Oauth(oauth) => match oauth_parts {
+                Some(oauth_parts) => Ok(Self::Oauth(Box::new(Verifier::new(oauth, oauth_parts)?))),
                 None => wrong("`auth` is `oauth`, which needs an HTTP client and a clock"),
             },
         }

@@ -1,7 +1,7 @@
 //! Tests of connections that are slow, half open, silent, or HTTP/2, and of shutdown.
 
 use serde_json::json;
-use spillgate_http_server::FrontSettings;
+use spillgate_http_server::HttpServerSettings;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -93,9 +93,9 @@ async fn a_client_that_closes_its_connection_is_noticed() {
 
 #[tokio::test]
 async fn silent_connections_are_closed() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         read_seconds: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let whole = raw(&front, None, "{}");
@@ -176,9 +176,9 @@ async fn what_is_under_way_is_finished_before_the_end() {
 
 #[tokio::test]
 async fn what_does_not_finish_is_broken_off() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         shutdown_seconds: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let mut front = Running::new(settings).await;
     let session = front.begin().await;
@@ -202,9 +202,9 @@ async fn what_does_not_finish_is_broken_off() {
 
 #[tokio::test]
 async fn an_unused_connection_is_kept() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         read_seconds: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let session = front.begin().await;

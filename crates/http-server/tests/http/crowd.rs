@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use spillgate_http_server::FrontSettings;
+use spillgate_http_server::HttpServerSettings;
 
 use crate::running::{Running, call};
 
@@ -17,9 +17,9 @@ fn shuffled(a: u64, b: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_answer_goes_to_another_client() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         max_sessions: Some(64),
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Arc::new(Running::new(settings).await);
     let mut clients = Vec::new();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use spillgate_http_server::{Front, FrontError, FrontSettings};
+use spillgate_http_server::{HttpServer, HttpServerError, HttpServerSettings};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -18,7 +18,7 @@ pub(crate) struct Running {
     pub(crate) log: Arc<Log>,
     pub(crate) http: reqwest::Client,
     pub(crate) stop: Option<oneshot::Sender<()>>,
-    pub(crate) served: JoinHandle<Result<(), FrontError>>,
+    pub(crate) served: JoinHandle<Result<(), HttpServerError>>,
 }
 
 /// An HTTP client without a proxy.
@@ -31,7 +31,7 @@ pub(crate) fn http() -> reqwest::Client {
 impl Running {
     /// A server with the default settings.
     pub(crate) async fn usual() -> Self {
-        Self::new(FrontSettings::default()).await
+        Self::new(HttpServerSettings::default()).await
     }
 
     /// A server with the default settings, and the id of a session that has begun.
@@ -41,16 +41,19 @@ impl Running {
         (front, session)
     }
 
-    pub(crate) async fn new(settings: FrontSettings) -> Self {
+    pub(crate) async fn new(settings: HttpServerSettings) -> Self {
         Self::with(settings, |front| front).await
     }
 
-    pub(crate) async fn with(settings: FrontSettings, set: impl FnOnce(Front) -> Front) -> Self {
+    pub(crate) async fn with(
+        settings: HttpServerSettings,
+        set: impl FnOnce(HttpServer) -> HttpServer,
+    ) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let at = listener.local_addr().unwrap();
         let fake = Fake::new();
         let log = Arc::clone(&fake.log);
-        let front = set(Front::of(Arc::new(fake), settings));
+        let front = set(HttpServer::of(Arc::new(fake), settings));
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(front.serve(listener, async {
             drop(stopped.await);

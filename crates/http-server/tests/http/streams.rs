@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use reqwest::Method;
 use serde_json::json;
 use spillgate_artifact::ByteSource;
-use spillgate_http_server::FrontSettings;
+use spillgate_http_server::HttpServerSettings;
 use spillgate_transport::{Frame, Item, Pieces, ServerEvent};
 
 use crate::fake::{Event, answer, key, message, note, server_event};
@@ -101,9 +101,9 @@ async fn a_challenge_is_passed_on() {
 
 #[tokio::test]
 async fn what_belongs_to_no_request_comes_on_the_get_stream() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         kept_messages: 2,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let session = front.begin().await;
@@ -254,9 +254,9 @@ async fn deleting_a_session_ends_its_streams() {
 
 #[tokio::test]
 async fn a_quiet_stream_is_kept_open_with_comments() {
-    let settings = FrontSettings {
+    let settings = HttpServerSettings {
         keep_alive_seconds: 1,
-        ..FrontSettings::default()
+        ..HttpServerSettings::default()
     };
     let front = Running::new(settings).await;
     let session = front.begin().await;

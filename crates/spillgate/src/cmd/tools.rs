@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use spillgate_artifact::Origin;
 use spillgate_offload::Offloader;
-use spillgate_tool_server::{Offloading, offloaded, serve_guarded};
-use spillgate_workspace_tools::{Answer, Body, Guarded, OnOverflow, Workspace};
+use spillgate_tool_server::{LookupTools, offloaded, serve_guarded};
+use spillgate_workspace_tools::{Body, OnOverflow, ToolResult, Workspace, WorkspaceTools};
 use tokio::runtime::Builder;
 
 use super::mcp;
@@ -23,7 +23,7 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
     log_to_stderr("warn");
     let app = App::for_gateway(common, &LimitArgs::default())?;
     let settings = over(app.settings.guarded.clone(), tools);
-    let guarded = Guarded::new(
+    let guarded = WorkspaceTools::new(
         workspace(&tools.root)?,
         settings.rules(&app.settings.places)?,
     );
@@ -49,7 +49,11 @@ pub(crate) fn tools(common: &Common, tools: &Tools, out: &Output) -> Result<u8, 
     code
 }
 
-async fn serve(app: &App, settings: &GuardedSettings, guarded: Guarded) -> Result<u8, Failure> {
+async fn serve(
+    app: &App,
+    settings: &GuardedSettings,
+    guarded: WorkspaceTools,
+) -> Result<u8, Failure> {
     let offloading = match settings.on_overflow {
         OnOverflow::Reject => None,
         OnOverflow::Offload => Some(offloading(app)?),
@@ -91,14 +95,14 @@ fn workspace(root: &Path) -> Result<Workspace, Failure> {
 }
 
 /// Returns the store and its look-up tools, as the gateway has them.
-fn offloading(app: &App) -> Result<Offloading, Failure> {
+fn offloading(app: &App) -> Result<LookupTools, Failure> {
     let (tools, listed) = mcp::retrieval(app)?;
-    Ok(Offloading::new(tools, listed))
+    Ok(LookupTools::new(tools, listed))
 }
 
 /// Returns the text of a call's answer, and whether the call failed.
 async fn answer(
-    guarded: &Guarded,
+    guarded: &WorkspaceTools,
     offloader: &Offloader,
     tool: &str,
     arguments: Map<String, Value>,
@@ -107,7 +111,7 @@ async fn answer(
         arguments: Some(Value::Object(arguments.clone()).to_string()),
         ..Origin::tool(tool)
     };
-    let Answer { body, is_error } = guarded.call(tool, arguments).await;
+    let ToolResult { body, is_error } = guarded.call(tool, arguments).await;
     let text = match body {
         Body::Text(text) => text,
         Body::Oversized(all) => offloaded(offloader, origin, all, is_error).await?,
@@ -132,7 +136,7 @@ fn print(text: &str, is_error: bool, out: &Output) -> Result<u8, Failure> {
     Ok(u8::from(is_error))
 }
 
-fn list(guarded: &Guarded, out: &Output) -> Result<u8, Failure> {
+fn list(guarded: &WorkspaceTools, out: &Output) -> Result<u8, Failure> {
     for tool in guarded.definitions() {
         let schema = Value::Object(tool.schema);
         if out.json {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spillgate_workspace_tools::{
-    Body, Guarded, Network, Rules, Sandbox, ShellRules, Supervisor, Workspace,
+    Body, Network, Rules, Sandbox, ShellRules, Supervisor, Workspace, WorkspaceTools,
 };
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
@@ -23,7 +23,7 @@ struct Lab {
     root: TempDir,
     /// A directory that commands must not touch.
     outside: TempDir,
-    tools: Guarded,
+    tools: WorkspaceTools,
 }
 
 impl Lab {
@@ -49,7 +49,7 @@ impl Lab {
     }
 }
 
-fn tools(root: &Path, change: impl FnOnce(&mut ShellRules)) -> Guarded {
+fn tools(root: &Path, change: impl FnOnce(&mut ShellRules)) -> WorkspaceTools {
     let mut shell = ShellRules {
         supervisor: Some(Supervisor {
             program: env!("CARGO_BIN_EXE_spillgate").into(),
@@ -62,10 +62,10 @@ fn tools(root: &Path, change: impl FnOnce(&mut ShellRules)) -> Guarded {
         shell: Some(shell),
         ..Rules::default()
     };
-    Guarded::new(Workspace::open(root).unwrap(), rules)
+    WorkspaceTools::new(Workspace::open(root).unwrap(), rules)
 }
 
-async fn ran(tools: &Guarded, command: &str) -> String {
+async fn ran(tools: &WorkspaceTools, command: &str) -> String {
     let Value::Object(arguments) = json!({ "command": command }) else {
         unreachable!("it is one");
     };

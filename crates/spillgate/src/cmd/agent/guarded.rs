@@ -12,7 +12,7 @@ use spillgate_agent_files::{
     SearchService, Source, ToolSource, Whole, WritableBelow,
 };
 use spillgate_tool_sources::GuardedTools;
-use spillgate_workspace_tools::{Guarded, MAX_TOKENS, OnOverflow, Rules, Workspace};
+use spillgate_workspace_tools::{MAX_TOKENS, OnOverflow, Rules, Workspace, WorkspaceTools};
 
 use super::plan::wrong;
 use super::sources::directory;
@@ -28,7 +28,7 @@ pub(super) fn tools(agent: &Agent) -> Result<Vec<GuardedTools>, Failure> {
     named
         .map(|(source, said)| {
             let workspace = workspace(source, said)?;
-            let guarded = Guarded::new(workspace, rules(agent, source, said)?);
+            let guarded = WorkspaceTools::new(workspace, rules(agent, source, said)?);
             let host = GuardedTools::new(source.entry.name(), guarded);
             Ok(host.within(agent.tool_timeout.value))
         })

@@ -11,7 +11,7 @@ use reqwest::{Client, Url};
 use spillgate_agent::Host;
 use spillgate_agent_files::{Agent, McpKind, McpServer, Problems, SourceKind, ToolSource};
 use spillgate_tool_sources::{
-    Choice, Leftovers, McpTools, OPENING, OpenApi, RestTool, RestTools, choose,
+    Leftovers, McpTools, OPENING, OpenApi, RestTool, RestTools, ToolSelection, choose,
 };
 use spillgate_transport::{Connector, HttpServer, ServerCommand, ServerLog, ServerSpec, Transport};
 use spillgate_upstream::{Server, ToolFilter};
@@ -181,7 +181,7 @@ fn chosen(agent: &Agent, hosts: &[Arc<dyn Host>]) -> Result<Vec<Arc<dyn Host>>, 
     let refused = |what: String, hint: &str| {
         Failure::new("agent_files", Fault::Caller, what).hint(hint.to_owned())
     };
-    let choice = Choice::of(&names);
+    let choice = ToolSelection::of(&names);
     let choice = choice.map_err(|error| refused(error.to_string(), "correct it in `tools`"))?;
     let chosen = choose(hosts, &choice);
     match &chosen.unmatched[..] {

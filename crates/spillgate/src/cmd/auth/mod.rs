@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use reqwest::Url;
 use serde_json::json;
-use spillgate_auth::{Attempt, Callback, LoginError, Request, Vault, origin_of};
+use spillgate_auth::{Callback, LoginAttempt, LoginError, LoginRequest, Vault, origin_of};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::args::{Common, LimitArgs};
@@ -94,13 +94,13 @@ fn log_in(vault: &Vault, url: &Url, auth: &Auth, out: &Output) -> Result<u8, Fai
     let done = runtime.block_on(async {
         let callback = Callback::listen().await?;
         let secret = std::env::var(CLIENT_SECRET).ok();
-        let request = Request {
+        let request = LoginRequest {
             url: url.as_str().to_owned(),
             redirect: callback.url(),
             scopes: auth.scopes.clone(),
             registered: auth.client_id.clone().map(|id| (id, secret)),
         };
-        let attempt = Attempt::begin(request, client).await?;
+        let attempt = LoginAttempt::begin(request, client).await?;
         out.note(&format!("To log in, open this page:\n\n{}\n", attempt.page()));
         if auth.no_browser {
             out.note(

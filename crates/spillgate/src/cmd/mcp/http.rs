@@ -8,7 +8,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use spillgate_artifact::SystemClock;
 use spillgate_gateway::{Hub, Signals};
-use spillgate_http_server::{Auth, Front, FrontError, FrontSettings, Token};
+use spillgate_http_server::{Auth, HttpServer, HttpServerError, HttpServerSettings, Token};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -63,7 +63,7 @@ pub(super) async fn serve(
     Ok(if code == 128 + 15 { 0 } else { code })
 }
 
-fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> FrontSettings {
+fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> HttpServerSettings {
     let mut settings = app.settings.http.clone();
     settings.listen = address;
     settings.allow_hosts.extend(mcp.allow_host.iter().cloned());
@@ -80,8 +80,8 @@ fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> FrontSettings {
     settings
 }
 
-fn front(hub: Arc<Hub>, settings: &FrontSettings) -> Result<Front, Failure> {
-    let front = Front::new(hub, settings.clone());
+fn front(hub: Arc<Hub>, settings: &HttpServerSettings) -> Result<HttpServer, Failure> {
+    let front = HttpServer::new(hub, settings.clone());
     Ok(match &settings.auth {
         Auth::None => front,
         Auth::Bearer {
@@ -158,9 +158,9 @@ fn not_listening(address: SocketAddr, error: &io::Error) -> Failure {
     Failure::new("listen", Fault::Caller, what).hint(hint)
 }
 
-fn failure(error: &FrontError) -> Failure {
+fn failure(error: &HttpServerError) -> Failure {
     let hint = match error {
-        FrontError::Exposed(_) => {
+        HttpServerError::Exposed(_) => {
             "have clients send a token (--token-file FILE, or [http.auth]), or listen on 127.0.0.1 and put a server with TLS in front; --insecure-no-auth lets everybody in"
         }
         _ => "correct it in the configuration; docs/http.md lists what the front has",

@@ -6,7 +6,7 @@ use spillgate_clients::{Client, Lookups, explicit, lookups};
 use spillgate_gateway::ListTools;
 use spillgate_offload::Audience;
 use spillgate_retrieval::audience;
-use spillgate_tool_server::{Offloading, serve_lookups};
+use spillgate_tool_server::{LookupTools, serve_lookups};
 use tokio::runtime::Builder;
 
 use crate::clients::surroundings;
@@ -59,7 +59,7 @@ pub(super) fn are_all(app: &App, mcp: &Mcp) -> Result<bool, Failure> {
 pub(super) fn serve(app: &App) -> Result<u8, Failure> {
     let (tools, listed) = super::retrieval(app)?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(serve_lookups(Offloading::new(tools, listed)));
+    let served = runtime.block_on(serve_lookups(LookupTools::new(tools, listed)));
     // A look-up whose client has gone must not keep the process alive.
     runtime.shutdown_background();
     app.tidy(None);

@@ -16,7 +16,7 @@ use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Hub, own_tools};
 use spillgate_offload::{Audience, Offloader};
-use spillgate_retrieval::Tools;
+use spillgate_retrieval::RetrievalTools;
 use spillgate_retrieval::audience;
 use spillgate_transport::{HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport};
 use spillgate_upstream::Server;
@@ -250,10 +250,10 @@ fn extractor(app: &App) -> Result<Option<Extractor>, Failure> {
 
 /// Returns the look-up tools as a server that stores offers them, and the names of those that it
 /// lists.
-pub(crate) fn retrieval(app: &App) -> Result<(Tools, Vec<&'static str>), Failure> {
+pub(crate) fn retrieval(app: &App) -> Result<(RetrievalTools, Vec<&'static str>), Failure> {
     let extractor = extractor(app)?;
     let listed = own_tools(app.offloader.policy(), extractor.as_ref());
-    let tools = Tools {
+    let tools = RetrievalTools {
         offloader: behind_the_gateway(app, extractor.as_ref(), None),
         page: app.gateway_page(),
         engine: crate::cmd::query::engine()?,
