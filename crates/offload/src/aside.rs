@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::{panic, thread};
 
-use spillgate_artifact::{ByteSource, ContentKind, SharedBytes, ViewFacts};
+use spillgate_artifact::{ByteSource, ContentKind, ViewFacts};
 use spillgate_outline::{OutlineEntry, outline};
 use spillgate_text::{Sanitizer, View};
 
@@ -39,7 +39,7 @@ impl Outlining {
         let scan = &sanitized.captured.scan;
         (is_shown && scan.bytes >= WORTH_A_THREAD).then(|| Self {
             view: View::new(
-                Arc::new(SharedBytes::from(Arc::clone(text))),
+                Arc::new(text.clone()),
                 sanitized.index.clone(),
                 sanitized.layout,
             ),

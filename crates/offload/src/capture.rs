@@ -9,7 +9,8 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes};
+use bytes::Bytes;
+use spillgate_artifact::{ByteSource, Origin, RawForm};
 use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
 use spillgate_text::{
     Indexer, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, Transcoded,
@@ -59,7 +60,7 @@ pub struct Captured {
 #[derive(Debug, Clone)]
 pub(crate) enum Text {
     /// In memory.
-    Memory(Arc<Vec<u8>>),
+    Memory(Bytes),
     /// In the spooled raw bytes, decoded where it is read.
     Decoded(Arc<JsonText>),
     /// The same for raw bytes in another encoding.
@@ -70,7 +71,7 @@ pub(crate) enum Text {
 #[derive(Debug)]
 pub(crate) enum Raw {
     /// In memory.
-    Memory(Arc<Vec<u8>>),
+    Memory(Bytes),
     /// In a draft of the store.
     Spooled(Box<dyn Draft>),
     /// Lost but for the ends: the store failed while they came.
@@ -86,10 +87,10 @@ impl Captured {
     /// The text, readable at any place; `None` if it was lost.
     pub(crate) fn text(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match (&self.text, &self.raw) {
-            (Some(Text::Memory(text)), _) => Ok(Some(text_source(text))),
+            (Some(Text::Memory(text)), _) => Ok(Some(Arc::new(text.clone()))),
             (Some(Text::Decoded(text)), _) => Ok(Some(Arc::clone(text) as Arc<dyn ByteSource>)),
             (Some(Text::Transcoded(text)), _) => Ok(Some(Arc::clone(text) as Arc<dyn ByteSource>)),
-            (None, Raw::Memory(bytes)) => Ok(Some(text_source(bytes))),
+            (None, Raw::Memory(bytes)) => Ok(Some(Arc::new(bytes.clone()))),
             (None, Raw::Spooled(draft)) => Ok(Some(draft.read(Part::Raw)?)),
             (None, Raw::Lost { .. }) => Ok(None),
         }
@@ -102,10 +103,6 @@ impl Captured {
             complete: self.head.len() as u64 == self.scan.bytes,
         }
     }
-}
-
-fn text_source(bytes: &Arc<Vec<u8>>) -> Arc<dyn ByteSource> {
-    Arc::new(SharedBytes::from(Arc::clone(bytes)))
 }
 
 /// Takes in a stream to its end. `progress` is told the bytes so far, now and
@@ -179,7 +176,7 @@ pub(crate) fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Capture
         head,
         sha256,
         raw_bytes: bytes.len() as u64,
-        raw: Raw::Memory(Arc::new(bytes)),
+        raw: Raw::Memory(bytes.into()),
     }
 }
 

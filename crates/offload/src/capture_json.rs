@@ -6,7 +6,8 @@
 use std::io;
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Origin, RawForm, SharedBytes, TextPart};
+use bytes::Bytes;
+use spillgate_artifact::{ByteSource, Origin, RawForm, TextPart};
 use spillgate_store::{Draft, LostBytes, Part, SpooledBytes, StoreError};
 use spillgate_text::{
     Indexer, JsonStringDecoder, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts,
@@ -21,7 +22,7 @@ use crate::sanitize::{layout_of, unreadable};
 #[derive(Debug)]
 pub enum JsonResult {
     /// In memory.
-    Memory(Arc<Vec<u8>>),
+    Memory(Bytes),
     /// In a draft of the store, since they are too many for the memory.
     Spooled(SpooledBytes),
 }
@@ -30,7 +31,7 @@ impl JsonResult {
     /// Reads them; `None` if they are lost.
     pub fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match self {
-            Self::Memory(raw) => Ok(Some(Arc::new(SharedBytes::from(Arc::clone(raw))))),
+            Self::Memory(raw) => Ok(Some(Arc::new(raw.clone()))),
             Self::Spooled(raw) => raw.source(),
         }
     }
@@ -38,7 +39,7 @@ impl JsonResult {
     /// The text of some parts, decoded and joined by newlines; `None` if it is lost.
     pub fn text(&self, parts: &[TextPart]) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         Ok(match self {
-            Self::Memory(raw) => Some(Arc::new(decoded(raw, parts))),
+            Self::Memory(raw) => Some(Arc::new(Bytes::from(decoded(raw, parts)))),
             Self::Spooled(raw) => match raw.source()? {
                 Some(source) => {
                     let text = JsonText::new(source, parts, &mut |_| {});
@@ -87,7 +88,7 @@ pub(crate) fn capture_json(
     }
 }
 
-fn of_memory(origin: Origin, raw: Arc<Vec<u8>>, parts: Vec<TextPart>) -> Captured {
+fn of_memory(origin: Origin, raw: Bytes, parts: Vec<TextPart>) -> Captured {
     let of_text = in_memory(origin, decoded(&raw, &parts), Hash::of(&raw));
     let text = match of_text.raw {
         Raw::Memory(bytes) => Some(Text::Memory(bytes)),

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, LazyLock};
 use std::thread::{Builder, JoinHandle};
 
+use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
@@ -80,13 +81,13 @@ pub(crate) struct Hash(Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>
 
 impl Hash {
     /// That of bytes in memory; of many, made on a thread of its own.
-    pub(crate) fn of(bytes: &Arc<Vec<u8>>) -> Self {
+    pub(crate) fn of(bytes: &Bytes) -> Self {
         if bytes.len() < MANY_BYTES {
             return sha256(bytes).into();
         }
-        let hashed = Arc::clone(bytes);
+        let hashed = bytes.clone();
         let thread = Builder::new().spawn(move || sha256(&hashed));
-        let bytes = Arc::clone(bytes);
+        let bytes = bytes.clone();
         Self(Arc::new(LazyLock::new(Box::new(move || {
             let made = thread.ok().and_then(|thread| thread.join().ok());
             made.unwrap_or_else(|| sha256(&bytes))

@@ -5,8 +5,8 @@
 //! cleaned, all else is its own view (SPEC 2.1).
 
 use std::io::{self, BufReader, Read};
-use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::de::IgnoredAny;
 use spillgate_artifact::{ByteSource, ContentKind, Layout, RawForm, ReadRange, ViewFacts};
 use spillgate_store::{Draft, Part, StoreError};
@@ -52,7 +52,7 @@ pub(crate) enum ViewText {
     /// The raw bytes are it.
     Raw,
     /// In memory.
-    Memory(Arc<Vec<u8>>),
+    Memory(Bytes),
     /// In the draft, beside the raw bytes.
     Spooled,
 }
@@ -162,7 +162,7 @@ fn transform(captured: &mut Captured) -> Result<Made, StoreError> {
 fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError> {
     let view = match (&captured.form, &captured.text, &mut captured.raw) {
         (RawForm::Parts(_) | RawForm::Encoded { .. }, Some(Text::Memory(text)), _) => {
-            ViewText::Memory(Arc::clone(text))
+            ViewText::Memory(text.clone())
         }
         (_, Some(Text::Decoded(text)), Raw::Spooled(draft)) => {
             spooled(&mut **draft, &mut |each| text.each(each))?
@@ -391,7 +391,7 @@ impl Build<'_> {
         copied.map_err(|error| unreadable(&error))?;
         let view = match self.is_spooled() {
             true => ViewText::Spooled,
-            false => ViewText::Memory(Arc::new(self.buffer)),
+            false => ViewText::Memory(self.buffer.into()),
         };
         Ok(Some((view, self.indexer.finish())))
     }

@@ -180,7 +180,7 @@ impl Spooled {
             sha256: self.value.sha256,
         };
         let stand_in = StandIn {
-            frame: self.stand_in,
+            frame: self.stand_in.into(),
             span,
             skeleton: self.value.skeleton,
             first: self.first,
@@ -260,7 +260,7 @@ impl Filling {
 #[derive(Debug)]
 pub struct StandIn {
     /// The message.
-    pub frame: Vec<u8>,
+    pub frame: Bytes,
     /// Where in it the skeleton lies.
     pub span: Range<usize>,
     /// The skeleton.
