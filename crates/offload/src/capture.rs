@@ -44,6 +44,8 @@ pub struct Captured {
     pub(crate) form: RawForm,
     /// The text, where the raw bytes are not it.
     pub(crate) text: Option<Text>,
+    /// Whether the draft has the text as its view already.
+    pub(crate) is_view: bool,
     /// What one pass over the text found.
     pub(crate) scan: ScanFacts,
     /// Lines of the text as it is.
@@ -171,6 +173,7 @@ pub(crate) fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Capture
         is_error: false,
         form: RawForm::Plain,
         text: None,
+        is_view: false,
         scan: scan.finish(),
         index: indexer.finish(),
         head,
@@ -234,6 +237,7 @@ impl Spool {
             },
             form: RawForm::Plain,
             text: None,
+            is_view: false,
             scan: self.scan.finish(),
             index: self.indexer.finish(),
             head: self.head,

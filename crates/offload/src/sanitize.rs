@@ -164,6 +164,7 @@ fn as_is(captured: &mut Captured, kind: ContentKind) -> Result<Made, StoreError>
         (RawForm::Parts(_) | RawForm::Encoded { .. }, Some(Text::Memory(text)), _) => {
             ViewText::Memory(text.clone())
         }
+        (_, Some(Text::Decoded(_)), Raw::Spooled(_)) if captured.is_view => ViewText::Spooled,
         (_, Some(Text::Decoded(text)), Raw::Spooled(draft)) => {
             spooled(&mut **draft, &mut |each| text.each(each))?
         }
@@ -205,7 +206,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Where a JSON document seems to begin: at the start, or after some lines of
 /// notes, which commands print while they gather it.
-fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> {
+pub(crate) fn before_json(sample: Sample<'_>, kind: ContentKind) -> Option<u64> {
     /// Notes are few; a document far down is part of something else.
     const LONGEST_PRELUDE: usize = 16 << 10;
     if kind == ContentKind::Json {
