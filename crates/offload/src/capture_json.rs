@@ -22,16 +22,30 @@ use crate::sanitize::{before_json, layout_of, unreadable};
 #[derive(Debug)]
 pub enum JsonResult {
     /// In memory.
-    Memory(Bytes),
+    Memory(Hashed),
     /// In a draft of the store, since they are too many for the memory.
     Spooled(SpooledBytes),
+}
+
+/// Bytes in memory that are hashed from now on, while others look at them.
+#[derive(Debug)]
+pub struct Hashed {
+    bytes: Bytes,
+    sha256: Hash,
+}
+
+impl From<Bytes> for JsonResult {
+    fn from(bytes: Bytes) -> Self {
+        let sha256 = Hash::of(&bytes);
+        Self::Memory(Hashed { bytes, sha256 })
+    }
 }
 
 impl JsonResult {
     /// Reads them; `None` if they are lost.
     pub fn source(&self) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         match self {
-            Self::Memory(raw) => Ok(Some(Arc::new(raw.clone()))),
+            Self::Memory(raw) => Ok(Some(Arc::new(raw.bytes.clone()))),
             Self::Spooled(raw) => raw.source(),
         }
     }
@@ -39,7 +53,7 @@ impl JsonResult {
     /// The text of some parts, decoded and joined by newlines; `None` if it is lost.
     pub fn text(&self, parts: &[TextPart]) -> Result<Option<Arc<dyn ByteSource>>, StoreError> {
         Ok(match self {
-            Self::Memory(raw) => Some(Arc::new(Bytes::from(decoded(raw, parts)))),
+            Self::Memory(raw) => Some(Arc::new(Bytes::from(decoded(&raw.bytes, parts)))),
             Self::Spooled(raw) => match raw.source()? {
                 Some(source) => {
                     let text = JsonText::new(source, parts, &mut |_| {});
@@ -88,8 +102,8 @@ pub(crate) fn capture_json(
     }
 }
 
-fn of_memory(origin: Origin, raw: Bytes, parts: Vec<TextPart>) -> Captured {
-    let of_text = in_memory(origin, decoded(&raw, &parts), Hash::of(&raw));
+fn of_memory(origin: Origin, raw: Hashed, parts: Vec<TextPart>) -> Captured {
+    let of_text = in_memory(origin, decoded(&raw.bytes, &parts), raw.sha256);
     let text = match of_text.raw {
         Raw::Memory(bytes) => Some(Text::Memory(bytes)),
         _ => None,
@@ -97,8 +111,8 @@ fn of_memory(origin: Origin, raw: Bytes, parts: Vec<TextPart>) -> Captured {
     Captured {
         form: RawForm::Parts(parts),
         text,
-        raw_bytes: raw.len() as u64,
-        raw: Raw::Memory(raw),
+        raw_bytes: raw.bytes.len() as u64,
+        raw: Raw::Memory(raw.bytes),
         ..of_text
     }
 }

@@ -117,7 +117,7 @@ pub(crate) fn intercept(
         return untouched(spooled);
     }
     let _store = tracing::info_span!("store", bytes).entered();
-    let in_memory = || JsonResult::Memory(frame.slice_ref(json.as_bytes()));
+    let in_memory = || JsonResult::from(frame.slice_ref(json.as_bytes()));
     let raw = spooled.map_or_else(in_memory, JsonResult::Spooled);
     let tool = case.origin.tool.clone();
     let (pending, choice) = submit(offloader, case.origin, &found, shown_part, &limits, raw)?;
