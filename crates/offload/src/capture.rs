@@ -8,16 +8,17 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use bytes::Bytes;
 use spillgate_artifact::{ByteSource, Origin, RawForm};
-use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
+use spillgate_store::{ArtifactStore, Draft, Hashing, Part, StoreError};
 use spillgate_text::{
     Indexer, JsonText, LineIndex, SAMPLE_BYTES, Sample, Scan, ScanFacts, TokenCounter, Transcoded,
     classify,
 };
 
-use crate::hash::{Hash, Hashing, sha256};
+use crate::hash::{Hash, sha256};
 use crate::sanitize::layout_of;
 
 /// Larger results go to the store while they come.
@@ -127,17 +128,22 @@ pub(crate) fn capture_stream(
     std::thread::spawn(move || ahead.prepare());
     let mut spool = Spool::begin(store, &start);
     let mut bytes = start.len() as u64;
-    let hashing = Hashing::start(start, BLOCK);
+    let (done, used) = channel();
+    // Nobody wants a block back once the stream has ended.
+    let hashing = Hashing::start(move |block| drop(done.send(block)));
+    let length = start.len();
+    hashing.feed(start, length);
     loop {
         progress(bytes);
-        let mut block = hashing.buffer();
+        let mut block = used.try_recv().unwrap_or_default();
         fill(reader, &mut block)?;
         if block.is_empty() {
             break;
         }
         bytes += block.len() as u64;
         spool.take(&block);
-        hashing.feed(block);
+        let length = block.len();
+        hashing.feed(block, length);
     }
     Ok(spool.finish(origin, hashing.finish(), bytes))
 }
