@@ -3,8 +3,8 @@
 //! The tools are recognised by marks near both ends of the text, where their
 //! summaries stand, so a log that is none of theirs costs nothing.
 
+mod line_patterns;
 mod tools;
-mod wanted;
 
 use std::io;
 use std::sync::LazyLock;
@@ -18,8 +18,8 @@ use spillgate_text::View;
 use crate::log::signature;
 use crate::parts::{SamplePlan, grouped};
 use crate::{OutlineEntry, located, note};
+use line_patterns::LinePatterns;
 use tools::{ANY, GOOD, IDLE, NONZERO, PREFIX, TOOLS};
-use wanted::Wanted;
 
 /// Bytes at the beginning and at the end in which marks are looked for.
 const HEAD: u64 = 64 << 10;
@@ -65,7 +65,7 @@ pub(crate) fn outline(
     }
     let any = |pick: fn(&tools::Tool) -> &'static str| {
         let patterns: Vec<&str> = tools.iter().map(|&at| pick(&TOOLS[at])).collect();
-        Wanted::any_of(&patterns)
+        LinePatterns::any_of(&patterns)
     };
     let failure = any(|tool| tool.failure);
     let total = any(|tool| tool.total);

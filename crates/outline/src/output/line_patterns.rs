@@ -1,7 +1,7 @@
-//! Finds the lines that the patterns of tools match, without a look at most others.
+//! Finds the lines that the patterns of tools match, and skips most other lines quickly.
 //!
-//! A match begins at a line. What no match can be without (`Exception`, `error TS`) is looked
-//! for by vectors; only a line that has it, or whose next line has it, is matched.
+//! Every match contains one of a few literals (`Exception`, `error TS`). A vectorised search finds
+//! them; the regular expression runs only on a line that has one, or whose next line has one.
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 use memchr::{memchr, memrchr};
@@ -12,23 +12,23 @@ use regex_syntax::hir::{Hir, HirKind};
 
 use super::tools::PREFIX;
 
-/// Bytes of a literal that are looked for: more tell no more lines apart.
+/// Most bytes of a literal. Longer ones do not rule out more lines.
 const LONGEST: usize = 8;
-/// Shorter literals stand in too many lines.
+/// Fewest bytes of a literal. Shorter ones stand in too many lines.
 const SHORTEST: usize = 3;
-/// More literals than this are no longer looked for by vectors.
+/// Most literals: `aho-corasick` searches more without vectors.
 const MOST: usize = 48;
 
-/// One of some patterns, each for one line or two.
+/// Patterns that each match one line or two, as one search.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct LinePatterns {
     /// Matches at the first byte of a line, to the end of one.
     regex: Regex,
-    /// One of them is in each match. `None` where there are none, and each line is matched.
+    /// Every match contains one of them. `None` if there are none: then each line is matched.
     literals: Option<AhoCorasick>,
 }
 
-impl Wanted {
+impl LinePatterns {
     pub(super) fn any_of(patterns: &[&str]) -> Self {
         let any = patterns.join("|");
         Self {
@@ -41,8 +41,8 @@ impl Wanted {
         }
     }
 
-    /// Gives `take` each match in `text`, which begins at a line, and its place. The next
-    /// one begins behind it.
+    /// Calls `take` with each match in `text` and its offset. `text` begins at a line. Matches do
+    /// not overlap.
     pub(super) fn each<'t>(&self, text: &'t [u8], mut take: impl FnMut(&'t [u8], usize)) {
         let mut at = 0;
         while let Some(line) = self.next_line(text, at) {
@@ -58,7 +58,7 @@ impl Wanted {
         }
     }
 
-    /// The first line at or after the line `at` that may begin a match.
+    /// Returns the first line at or after the line at `at` that may begin a match.
     fn next_line(&self, text: &[u8], at: usize) -> Option<usize> {
         let Some(literals) = &self.literals else {
             return (at < text.len()).then_some(at);
@@ -77,7 +77,7 @@ fn parsed(pattern: &str) -> Hir {
     parsed.expect("the patterns of this folder are valid")
 }
 
-/// Literals of which one is in each match; `None` if none are known that are worth it.
+/// Returns literals of which every match contains one; `None` if there are none of use.
 fn literals(pattern: &Hir) -> Option<Vec<Vec<u8>>> {
     let mut sets = vec![beginnings(pattern)];
     match pattern.kind() {
@@ -101,7 +101,7 @@ fn literals(pattern: &Hir) -> Option<Vec<Vec<u8>>> {
         .max_by_key(|set| (shortest(set), std::cmp::Reverse(set.len())))
 }
 
-/// What a match begins with.
+/// Returns the literals that a match can begin with.
 fn beginnings(pattern: &Hir) -> Option<Vec<Vec<u8>>> {
     let mut all = Extractor::new().extract(pattern);
     all.keep_first_bytes(LONGEST);
@@ -159,7 +159,7 @@ mod tests {
 
     fn found<'t>(patterns: &[&str], text: &'t [u8]) -> Vec<(&'t [u8], usize)> {
         let mut all = Vec::new();
-        Wanted::any_of(patterns).each(text, |found, at| all.push((found, at)));
+        LinePatterns::any_of(patterns).each(text, |found, at| all.push((found, at)));
         all
     }
 
